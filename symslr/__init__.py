@@ -1,0 +1,1 @@
+"""symslr: derive, evaluate, check and typeset the theory of attention."""

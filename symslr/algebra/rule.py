@@ -1,0 +1,47 @@
+"""A rule: one named idea that rewrites an expression into an equal one, or refuses and says why."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from sympy import Expr
+
+
+class RuleRefused(ValueError):
+    """A rule's conditions fail on the expression it was applied to; the message says which and why."""
+
+
+class Rule(ABC):
+    """Abstract rule. A concrete rule is a small final class with the class attributes below and ``rewrite``.
+
+    Attributes:
+        name: how the rule is called in a derivation.
+        statement: its mathematical statement, LaTeX without dollar signs.
+        conditions: when it holds, LaTeX text (mathematics between dollar signs).
+        source: where the statement comes from, a key of the bibliography or a name; empty for textbook algebra.
+    """
+
+    name: ClassVar[str]
+    statement: ClassVar[str]
+    conditions: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+
+    @abstractmethod
+    def rewrite(self, expr: Expr) -> Expr:
+        """The expression equal to ``expr`` that the rule makes of it.
+
+        Raises:
+            RuleRefused: when a condition of the rule fails.
+        """
+
+    def match(self, expr: Expr) -> bool:
+        """Whether the rule applies to ``expr`` and changes it."""
+        try:
+            return self.rewrite(expr) != expr
+        except RuleRefused:
+            return False
+
+    def refuse(self, reason: str) -> RuleRefused:
+        """The refusal to raise, with the rule's name before the reason."""
+        return RuleRefused(f"{self.name}: {reason}")

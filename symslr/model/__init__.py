@@ -1,0 +1,1 @@
+"""What is studied: tasks, token laws, attentions."""

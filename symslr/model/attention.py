@@ -1,0 +1,70 @@
+"""The attention studied: an activation sigma built from a kernel and a normaliser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sympy import Expr, S
+
+from symslr.model.admissible import check_positive_kernel
+from symslr.model.exact import exact
+from symslr.model.symbols import chi, x
+
+
+@dataclass(frozen=True)
+class Attention:
+    """sigma_l(chi) = kappa(a chi_l) / N, with N = 1 or N = offset + sum_m kappa(a chi_m).
+
+    The predictor is f(X) = sum_l sigma_l(X k/sqrt(D)) (X v)_l/sqrt(D); a is the scale of the key, k = a k*.
+
+    Args:
+        kernel: kappa, an expression in ``x`` and possibly free parameters of its own (the shift c of erf).
+        normaliser: ``"sum"`` or ``None`` (element-wise).
+        offset: o >= 0 in the normaliser; 1 makes softmax into softmax-1.
+        name: what the attention is called in print.
+        bounds: for each free parameter of the kernel, the interval in which it is minimised.
+
+    Raises:
+        ValueError: for an unknown normaliser, a negative offset, an offset without normaliser, a kernel that does not
+            depend on x, or one that can vanish under its own normaliser.
+
+    Source: arXiv 2509.21936, section 2; Table 1 for the activations.
+    """
+
+    kernel: Expr
+    normaliser: str | None = "sum"
+    offset: Expr = S.Zero
+    name: str = "attention"
+    bounds: Mapping[Expr, tuple[float, float]] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", exact(self.kernel, "kernel"))
+        object.__setattr__(self, "offset", exact(self.offset, "offset"))
+        if self.normaliser not in ("sum", None):
+            raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or None (element-wise)")
+        if not self.kernel.has(x):
+            raise ValueError(f"kernel {self.kernel}: does not depend on x; expected an expression in x, such as exp(x)")
+        if self.kernel.has(chi):
+            raise ValueError(f"kernel {self.kernel}: mentions chi; a kernel is written in x, the key projection of one token")
+        if self.offset.is_negative or self.offset.is_finite is False:
+            raise ValueError(f"offset: found {self.offset}; expected a number >= 0")
+        if self.normaliser is None and self.offset != 0:
+            raise ValueError(f"offset: found {self.offset} without a normaliser; offsets belong to normalise sum")
+        if self.normaliser == "sum":
+            self._check_normaliser()
+
+    def _check_normaliser(self) -> None:
+        if self.offset.is_positive:
+            check_positive_kernel(self.kernel + self.offset, self.parameters)
+        else:
+            check_positive_kernel(self.kernel, self.parameters)
+
+    @property
+    def parameters(self) -> set[Expr]:
+        """Free parameters of the kernel."""
+        return self.kernel.free_symbols - {x}
+
+    @property
+    def is_normalised(self) -> bool:
+        return self.normaliser == "sum"

@@ -1,0 +1,55 @@
+"""The tasks and attentions of the papers, by name."""
+
+from __future__ import annotations
+
+from sympy import Expr, Sum, sqrt
+from sympy import erf as erf_
+from sympy import exp as exp_
+from sympy import log as log_
+
+from symslr.model.attention import Attention
+from symslr.model.exact import exact
+from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
+from symslr.model.task import Task
+
+
+def SpikedSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
+    """Spiked-SLR: g = exp(sqrt(nu) chi_epsilon - nu/2), so chi_epsilon ~ N(sqrt(nu), 1) and the others are N(0, 1).
+
+    Raises:
+        ValueError: when nu is negative or infinite.
+
+    Source: arXiv 2509.21936, section 2.
+    """
+    strength = _strength(nu)
+    return Task(exp_(sqrt(strength) * chi[epsilon] - strength / 2), length, noise, name="spiked")
+
+
+def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
+    """Max-SLR: g = L exp(nu chi_epsilon) / sum_l exp(nu chi_l), so chi ~ N(0, I) and epsilon | chi ~ softmax(nu chi).
+
+    Raises:
+        ValueError: when nu is negative or infinite.
+
+    Source: arXiv 2509.21936, section 2.
+    """
+    strength = _strength(nu)
+    total = Sum(exp_(strength * chi[l]), (l, 1, L))
+    return Task(L * exp_(strength * chi[epsilon]) / total, length, noise, name="max")
+
+
+def _strength(value: object) -> Expr:
+    strength = exact(value, "nu")
+    if strength.is_negative or strength.is_finite is False:
+        raise ValueError(f"nu: found {strength}; expected a finite signal strength nu >= 0")
+    return strength
+
+
+softmax = Attention(exp_(x), name="softmax")
+softmax1 = Attention(exp_(x), offset=1, name="softmax1")
+linear = Attention(1 + x, normaliser=None, name="linear")
+erf = Attention(1 + erf_(c + x), normaliser=None, name="erf", bounds={c: (-6.0, 6.0)})
+softplus = Attention(log_(1 + exp_(x)), name="softplus")
+
+TASKS = {"spiked": SpikedSLR, "max": MaxSLR}
+ATTENTIONS = {item.name: item for item in (softmax, softmax1, linear, erf, softplus)}

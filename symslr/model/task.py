@@ -1,0 +1,80 @@
+"""The task studied: single-location regression with any weight, token law, length law and noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sympy import Expr, Integer
+
+from symslr.model.admissible import check_mean_one
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import Delta, L, chi, epsilon, x
+
+
+@dataclass(frozen=True)
+class Task:
+    """Single-location regression: y = z_epsilon + Delta xi with epsilon hidden behind the weight g.
+
+    Given (L, epsilon) the tokens have density g(epsilon, chi) prod_l N(x_l; 0, I_D) with chi = X k*/sqrt(D),
+    z = X v*/sqrt(D). The risk of a predictor f is E (y - f(X))^2.
+
+    Args:
+        weight: g as an expression in ``chi[epsilon]``, ``Sum(h(chi[l]), (l, 1, L))`` and free parameters; mean 1.
+        length: symbol ``L``, a positive integer, a ``LengthLaw`` or a mapping length -> probability.
+        noise: Delta >= 0.
+        base: law of a token's key projection before reweighting; N(0, 1) by default.
+        name: what the task is called in print.
+
+    Raises:
+        ValueError: when the weight does not average to 1 or is negative somewhere, when a length is not a positive
+            integer, when the noise is negative.
+
+    Source: arXiv 2509.21936, section 2.
+    """
+
+    weight: Expr
+    length: Expr | LengthLaw = L
+    noise: Expr = Delta
+    base: ScalarLaw = STANDARD_NORMAL
+    name: str = "task"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", exact(self.weight, "weight"))
+        object.__setattr__(self, "noise", exact(self.noise, "noise"))
+        object.__setattr__(self, "length", _length(self.length))
+        if self.noise.is_negative or self.noise.is_finite is False:
+            raise ValueError(f"noise: found {self.noise}; expected a standard deviation Delta >= 0")
+        check_mean_one(SequenceLaw(self.weight, L, self.base))
+
+    @classmethod
+    def from_token_laws(cls, relevant: ScalarLaw, others: ScalarLaw = STANDARD_NORMAL, **keywords: object) -> Task:
+        """The task in which the relevant token's key projection has law p1 and every other token's has law p0.
+
+        Its weight is the likelihood ratio g = p1(chi_epsilon) / p0(chi_epsilon).
+        """
+        ratio = (relevant.density / others.density).subs(x, chi[epsilon])
+        return cls(ratio, base=others, **keywords)
+
+    @property
+    def law(self) -> SequenceLaw:
+        """Law of the sequence at the symbolic length ``L``."""
+        return SequenceLaw(self.weight, L, self.base)
+
+    def at(self, length: object) -> Task:
+        """The same task at another length (symbol, integer or law)."""
+        return Task(self.weight, length, self.noise, self.base, self.name)
+
+
+def _length(value: object) -> Expr | LengthLaw:
+    if isinstance(value, LengthLaw):
+        return value
+    if isinstance(value, Mapping):
+        return LengthLaw({exact(length, "length"): exact(p, "probability") for length, p in value.items()})
+    length = exact(value, "length")
+    if length == L or (isinstance(length, Integer) and length >= 1):
+        return length
+    raise ValueError(f"length: found {length}; expected the symbol L, a positive integer or a law such as {{1: 1/3, 2: 2/3}}")
