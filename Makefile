@@ -1,0 +1,56 @@
+# `make report` and `make test` set up .venv by themselves; a stamp per set of extras makes the second time quick.
+PYTHON ?= $(shell command -v python3 || echo python)
+VENV := .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INPUTS := $(shell find symslr derivations validation -name '*.py' -o -name '*.toml' -o -name '*.bib')
+
+# One thread per process: the parallelism is in the processes, and sums keep their order.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export NUMBA_NUM_THREADS ?= 1
+
+.PHONY: report test lint bench clean distclean
+
+report: build/report/.built
+	@echo "The report is in build/report ('make clean report' builds it anew)."
+
+build/report/.built: $(VENV)/.report $(INPUTS)
+	$(BIN)/symslr report --out build/report
+	@touch $@
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+
+distclean: clean
+	rm -rf $(VENV)
+
+# The build backend comes from the constraints too, hence no build isolation.
+$(VENV)/.created: constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "symslr needs Python >= 3.11, but '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | tail -n 1):" \
+	    "name another one, as in 'make PYTHON=python3.12 test'" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) hatchling editables
+	@touch $@
+
+$(VENV)/.report: EXTRAS := figures
+$(VENV)/.test: EXTRAS := figures,train,test
+$(VENV)/.lint: EXTRAS := lint
+$(VENV)/.report $(VENV)/.test $(VENV)/.lint: $(VENV)/.created pyproject.toml
+	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
+	@touch $@

@@ -1,0 +1,65 @@
+"""What every test can count on: one thread per process, its tools there, global precision left as found."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable, Iterator
+
+import flint
+import hypothesis
+import mpmath
+import pytest
+
+# BLAS, OpenMP and matplotlib read these once, when they load; nothing imported above loads them.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+# The machine decides how long an example takes, so no deadline; a failure found once is found by everyone.
+hypothesis.settings.register_profile("symslr", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.load_profile("symslr")
+
+REQUIRE_TOOLS = os.environ.get("SYMSLR_REQUIRE_TOOLS") == "1"
+OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "chrome")}
+
+
+def find_tool(name: str) -> str | None:
+    """Path of the program `name`, or `name` itself if it is an importable module, or None."""
+    for candidate in (name, *OTHER_NAMES.get(name, ())):
+        if path := shutil.which(candidate):
+            return path
+    return name if importlib.util.find_spec(name) is not None else None
+
+
+def require_tool(name: str) -> str:
+    """`find_tool`, but skip the test where there is none, or fail it under SYMSLR_REQUIRE_TOOLS=1."""
+    found = find_tool(name)
+    if found is None and REQUIRE_TOOLS:
+        pytest.fail(f"{name} is missing, and SYMSLR_REQUIRE_TOOLS=1 forbids the skip", pytrace=False)
+    if found is None:
+        pytest.skip(f"needs {name}: neither a program on PATH nor a Python module")
+    return found
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            require_tool(name)
+
+
+@pytest.fixture
+def tool() -> Callable[[str], str]:
+    """`tool("chromium")` is the program's path; skips or fails as `needs` does where it is missing."""
+    return require_tool
+
+
+@pytest.fixture(autouse=True)
+def precision_left_as_found() -> Iterator[None]:
+    """Precision is an argument of symslr, never global state left behind."""
+    before = (mpmath.mp.prec, flint.ctx.prec)
+    yield
+    after = (mpmath.mp.prec, flint.ctx.prec)
+    mpmath.mp.prec, flint.ctx.prec = before
+    assert after == before, f"global (mpmath, flint) precision changed from {before} to {after} bits"
