@@ -4,8 +4,10 @@
     nu      signal strength                           positive (nu = 0 is reached by substitution)
     Delta   standard deviation of the label noise     nonnegative
     a       scale of the key: chi = a chi*            real
+    m_v     overlap m_vv* of the value vector with v*;  R_v >= 0 its squared norm outside v*: q_vv = m_v**2 + R_v
     x       argument of a kernel or of a token density
     chi[i]  key projection of token i,  z[i] its value projection,  xi the label noise
+    zeta[i] the part of token i's value that is orthogonal to v*, N(0, 1) and independent of everything else
     epsilon the hidden position;  j, k  distinct tokens other than epsilon;  l, m  summation indices
 """
 
@@ -22,7 +24,11 @@ x = Symbol("x", real=True)
 
 chi = IndexedBase("chi", real=True)
 z = IndexedBase("z", real=True)
+zeta = IndexedBase("zeta", real=True)
 xi = Symbol("xi", real=True)
+
+m_v = Symbol("m_v", real=True)
+R_v = Symbol("R_v", nonnegative=True)
 
 epsilon = Symbol("epsilon", integer=True, positive=True)
 j = Symbol("j", integer=True, positive=True)
@@ -33,5 +39,5 @@ m = Symbol("m", integer=True, positive=True)
 OTHERS = (j, k)
 """Index symbols that stand for distinct tokens other than the relevant one."""
 
-BOUND_IN_SEQUENCE = frozenset({chi.label, z.label, xi, epsilon, j, k, l, m})
+BOUND_IN_SEQUENCE = frozenset({chi.label, z.label, zeta.label, xi, epsilon, j, k, l, m})
 """Symbols that an expectation over sequences integrates out."""

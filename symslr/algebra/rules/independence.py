@@ -1,0 +1,92 @@
+"""Under E_0 the tokens are independent: an expectation of a product over tokens is a product of scalar expectations."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import final
+
+from sympy import Add, Expr, Indexed, Mul, S, Sum, exp, expand
+
+from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.algebra.rule import Rule
+from symslr.algebra.tokens import NotSymmetric, summand
+from symslr.model.symbols import chi, epsilon, x
+
+
+@final
+class Independence(Rule):
+    """Factorise over tokens; exp(-u sum_l kappa(chi_l)) gives every token the factor e^{-u kappa}."""
+
+    name = "independence of tokens"
+    statement = (
+        r"\mathbb{E}_0\Big[f(\chi_\epsilon)\, h(\chi_j)\, e^{-u\sum_l\kappa(\chi_l)}\Big] = \mathbb{E}_x[f e^{-u\kappa}]\,"
+        r"\mathbb{E}_x[h e^{-u\kappa}]\,\mathbb{E}_x[e^{-u\kappa}]^{L-2}"
+    )
+    conditions = r"the unweighted law; the body is a product of functions of single tokens"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return rewrite_expectations(expr, self._factorise, SequenceExpectation)
+
+    def _factorise(self, node: SequenceExpectation) -> Expr:
+        law = node.law
+        if law.weight != S.One:
+            return self._weighted(node)
+        own: dict[Expr, Expr] = defaultdict(lambda: S.One)
+        fixed, shared = S.One, S.Zero
+        for factor in _factors(node.body):
+            tokens = {item.indices[0] for item in factor.atoms(Indexed) if item.base == chi}
+            if isinstance(factor, exp) and factor.has(Sum):
+                shared += self._shared_exponent(factor.exp)
+            elif factor.has(Sum) or len(tokens) > 1:
+                raise self.refuse(f"{factor} is not a function of one token")
+            elif tokens:
+                (token,) = tokens
+                own[token] *= factor.subs(chi[token], x)
+            else:
+                fixed *= factor
+        if any(item.base != chi for item in node.body.atoms(Indexed)):
+            raise self.refuse("values z are still inside; apply Gaussian moments first")
+        if not own and shared == S.Zero:
+            return node
+        if shared != S.Zero:
+            own.setdefault(epsilon, S.One)
+        product = Mul(*(ScalarExpectation(f * exp(shared), x, law.base) for f in own.values()))
+        if shared == S.Zero:
+            return fixed * product
+        return fixed * product * ScalarExpectation(exp(shared), x, law.base) ** (law.length - len(own))
+
+    def _weighted(self, node: SequenceExpectation) -> Expr:
+        """With a weight of the relevant token alone, a function of one token needs no other."""
+        factor = node.law.relevant_factor
+        tokens = {item.indices[0] for item in node.body.atoms(Indexed) if item.base == chi}
+        if factor is None or node.body.has(Sum) or not tokens:
+            return node
+        weighted = factor.subs(x, chi[epsilon]) * node.body
+        return self._factorise(SequenceExpectation(weighted, node.law.unweighted()))
+
+    def _shared_exponent(self, exponent: Expr) -> Expr:
+        result = S.Zero
+        for term in Add.make_args(expand(exponent)):
+            (total,) = term.atoms(Sum)
+            try:
+                result += term / total * summand(total)
+            except NotSymmetric as reason:
+                raise self.refuse(str(reason)) from reason
+        return result
+
+
+def _factors(body: Expr) -> list[Expr]:
+    """Factors of a body, with exponentials split so that each factor belongs to one token, to all, or to none."""
+    result = []
+    for factor in Mul.make_args(body):
+        if not isinstance(factor, exp):
+            result.append(factor)
+            continue
+        groups: dict[object, Expr] = defaultdict(lambda: S.Zero)
+        for term in Add.make_args(expand(factor.exp)):
+            if term.has(Sum):
+                groups["all"] += term
+            else:
+                groups[frozenset(item.indices for item in term.atoms(Indexed))] += term
+        result.extend(exp(term, evaluate=True) for term in groups.values())
+    return result

@@ -1,0 +1,50 @@
+"""1/S^k as an integral over u: the normaliser's Laplace representation."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Expr, Integral, Mul, S, Sum, exp, factor_terms, gamma, oo
+
+from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
+from symslr.algebra.rule import Rule
+from symslr.algebra.tokens import laplace_variables
+
+
+@final
+class LaplaceRepresentation(Rule):
+    """Replace each power of a normaliser in a denominator by an exponential, so that tokens factorise."""
+
+    name = "Laplace representation"
+    statement = (
+        r"\mathbb{E}\left[\frac{h}{S^{k}}\right] = \int_0^\infty \frac{u^{k-1}}{\Gamma(k)}\,"
+        r"\mathbb{E}\left[h\, e^{-uS}\right]\mathrm{d}u"
+    )
+    conditions = r"$S=o+\sum_l\kappa(\chi_l)>0$ almost surely, $k>0$; Fubini, since the integrand does not change sign"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return rewrite_expectations(expr, self._represent, SequenceExpectation)
+
+    def _represent(self, node: SequenceExpectation) -> Expr:
+        rest, denominators = S.One, []
+        for factor in Mul.make_args(node.body):
+            base, power = factor.as_base_exp()
+            if base.has(Sum) and power.is_negative:
+                denominators.append((base, -power))
+            elif factor.has(Sum) and not isinstance(factor, exp):
+                raise self.refuse(f"{factor} is no power of a normaliser; apply exchangeability first")
+            else:
+                rest *= factor
+        if not denominators:
+            return node
+        variables = laplace_variables()
+        prefactor, exponent, limits = S.One, S.Zero, []
+        for base, power in denominators:
+            base = factor_terms(base) if not base.is_Add else base
+            if not power.is_positive:
+                raise self.refuse(f"the power {-power} of {base} is not a negative number")
+            u = next(variables)
+            prefactor *= u ** (power - 1) / gamma(power)
+            exponent += u * base
+            limits.append((u, 0, oo))
+        return Integral(prefactor * SequenceExpectation(rest * exp(-exponent), node.law), *limits)

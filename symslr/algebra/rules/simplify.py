@@ -1,0 +1,33 @@
+"""Identities of algebra that leave every value as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, final
+
+from sympy import Expr, cancel, expand, factor, simplify, together
+
+from symslr.algebra.rule import Rule
+
+
+@final
+class Algebra(Rule):
+    """Rewrite by ordinary algebra: ``how`` is one of expand, factor, together, cancel, simplify."""
+
+    name = "algebra"
+    statement = r"\text{expand, factor, cancel}"
+    known: ClassVar[dict[str, Callable[[Expr], Expr]]] = {
+        "expand": expand,
+        "factor": factor,
+        "together": together,
+        "cancel": cancel,
+        "simplify": simplify,
+    }
+
+    def __init__(self, how: str = "factor") -> None:
+        if how not in self.known:
+            raise ValueError(f"algebra: found {how!r}; expected one of {', '.join(self.known)}")
+        self.how = how
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return self.known[self.how](expr)
