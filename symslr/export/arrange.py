@@ -1,0 +1,100 @@
+"""In which order sums and products are read: what goes above, below and after the fraction bar, what comes first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sympy import Add, Expr, Function, Integer, Integral, Max, Mul, Pow, Product, S, Sum, pi, sqrt
+from sympy import exp as exp_
+
+from symslr.algebra.expectation import Expectation
+from symslr.algebra.folded import Minimum
+from symslr.algebra.quantity import Quantity
+
+LARGE = (Expectation, Integral, Minimum, Product, Quantity, Sum)
+"""Nodes that a reader looks for: they stand after the plain factors and the plain terms."""
+
+RUNS_ON = (Integral, Minimum, Product, Sum)
+"""Nodes whose print has no closing bracket: what follows would seem to belong to them."""
+
+
+@dataclass(frozen=True)
+class Fraction:
+    """A product as it is read: sign, numerator over denominator, and the factors after the bar."""
+
+    negative: bool
+    numerator: tuple[Expr, ...]
+    denominator: tuple[Expr, ...]
+    tail: tuple[Expr, ...]
+
+
+def is_negative(term: Expr) -> bool:
+    """Whether a term is printed with a minus sign in front."""
+    return bool(term.as_coeff_Mul()[0].is_negative)
+
+
+def terms(expr: Expr, ordered: Sequence[Expr]) -> list[Expr]:
+    """The terms of a sum: polynomial ones, functions, large ones; a positive one in front where there is one."""
+    arranged = sorted(ordered, key=lambda term: (term.has(*LARGE), term.has(Function)))
+    if is_negative(arranged[0]):
+        positive = next((term for term in arranged if not is_negative(term)), None)
+        if positive is not None:
+            arranged.remove(positive)
+            arranged.insert(0, positive)
+    return arranged
+
+
+def fraction(expr: Expr) -> Fraction:
+    """``expr``, a product or a power, split for print."""
+    number, factors = _constant(expr)
+    above, below = [], []
+    for factor in factors:
+        base, power = factor.as_base_exp()
+        if is_negative(power) and base != S.Exp1:
+            below.append(Pow(base, -power))
+        else:
+            above.append(factor)
+    over, under = _number_parts(abs(number))
+    below.sort(key=lambda factor: factor.has(*LARGE))
+    tail = [] if any(factor.has(*LARGE) for factor in below) else [f for f in above if f.has(*LARGE)]
+    tail.sort(key=lambda factor: isinstance(factor, RUNS_ON))
+    above = [factor for factor in above if factor not in tail]
+    below = [*under, *below]
+    if below and not tail:
+        exponentials = [factor for factor in above if isinstance(factor, exp_)]
+        rest = [factor for factor in above if factor not in exponentials]
+        if (rest or over) and not any(factor.has(*LARGE) for factor in below):
+            above, tail = rest, exponentials
+    return Fraction(bool(number.is_negative), (*over, *above), tuple(below), tuple(tail))
+
+
+def _constant(expr: Expr) -> tuple[Expr, list[Expr]]:
+    """The numerical factor of a product (rationals, square roots of positive integers and of pi) and the others."""
+    constant, others = [], []
+    for factor in Mul.make_args(expr) if not expr.is_Mul else expr.as_ordered_factors():
+        base, power = factor.as_base_exp()
+        radical = power.is_Rational and power.q == 2 and (base == pi or (base.is_Integer and base.is_positive))
+        (constant if factor.is_Rational or radical else others).append(factor)
+    return Mul(*constant), others
+
+
+def _number_parts(number: Expr) -> tuple[list[Expr], list[Expr]]:
+    """Factors above and below the bar of a positive number, one root each: sqrt(2)/(2 sqrt(pi)) is 1/sqrt(2 pi)."""
+    square = Mul(*(Pow(base, 2 * power) for base, power in (f.as_base_exp() for f in Mul.make_args(number))))
+    rational, powers_of_pi = square.as_coeff_Mul()
+    power = powers_of_pi.as_base_exp()[1] if powers_of_pi != 1 else S.Zero
+    return _root(Integer(rational.p), Max(power, 0)), _root(Integer(rational.q), Max(-power, 0))
+
+
+def _root(square: Expr, power: Expr) -> list[Expr]:
+    """The factors of sqrt(square * pi^power): a whole number, a power of pi, and one root of what is left."""
+    whole, left = sqrt(square).as_coeff_Mul()
+    inside = [factor for factor in (left**2, pi if power % 2 else S.One) if factor != 1]
+    root = [Pow(Mul(*inside, evaluate=False) if len(inside) > 1 else inside[0], S.Half, evaluate=False)] if inside else []
+    return [factor for factor in (whole, pi ** ((power - power % 2) / 2)) if factor != 1] + root
+
+
+def needs_brackets(factor: Expr, last: bool) -> bool:
+    """Whether a factor of a product is bracketed: sums always, nodes that run on unless they come last."""
+    return isinstance(factor, Add) or (isinstance(factor, RUNS_ON) and not last) or is_negative(factor)

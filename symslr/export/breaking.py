@@ -1,0 +1,186 @@
+"""Long formulas on several lines: broken where a mathematician would, outermost sums and products first.
+
+A formula that fits stays whole. One that does not is opened: a sum before its signs, a product before its factors, an
+expectation, an integral or a power inside its brackets, which then have a fixed size, since TeX's growing brackets
+cannot span lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sympy import Add, Expr, Function, Integral, Mul, Pow, S, Sum
+from sympy import exp as exp_
+
+from symslr.algebra.expectation import Expectation
+from symslr.algebra.folded import Minimum
+from symslr.export import arrange
+from symslr.export.measure import width as measured
+from symslr.export.printing import HousePrinter, brackets
+
+INDENT = 1.5
+"""How far a continuation line is set in, in em per level."""
+SHORT = 0.3
+"""The part of a line that is too little to stand alone before a formula that is broken anyway."""
+OPENS = (Add, Expectation, Integral, Minimum, Mul, Pow, Sum)
+"""Nodes that can be broken inside."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a broken formula, with the depth to which it is set in."""
+
+    depth: int
+    tex: str
+
+
+def latex_lines(expr: Expr, width: float, *, lead: str = "", printer: HousePrinter | None = None) -> list[Line]:
+    """``lead`` followed by ``expr``, on lines at most ``width`` em wide where the formula allows it.
+
+    Args:
+        expr: what is printed.
+        width: room in em, as ``measure.width`` measures.
+        lead: LaTeX before the expression, such as ``"="``, on the first line.
+        printer: the printer of the derivation that the formula belongs to.
+    """
+    page = _Page(width, printer or HousePrinter())
+    page.put(lead)
+    page.write(expr, "")
+    return page.lines
+
+
+class _Page:
+    """Lines written from left to right; ``write`` opens what does not fit into the rest of the line."""
+
+    def __init__(self, width: float, printer: HousePrinter) -> None:
+        self.width = width
+        self.printer = printer
+        self.lines = [Line(0, "")]
+
+    def put(self, tex: str) -> None:
+        line = self.lines[-1]
+        self.lines[-1] = Line(line.depth, f"{line.tex} {tex}".strip())
+
+    def fits(self, tex: str) -> bool:
+        line = self.lines[-1]
+        return measured(f"{line.tex} {tex}") <= self.width - INDENT * line.depth
+
+    def new_line(self, depth: int) -> None:
+        if self.lines[-1].tex:
+            self.lines.append(Line(depth, ""))
+
+    def worth_a_new_line(self, whole: str, depth: int) -> bool:
+        """Whether ``whole`` is better begun on its own line: it fits there, or this line is well filled already."""
+        room = self.width - INDENT * depth
+        return measured(whole) <= room or measured(self.lines[-1].tex) > SHORT * self.width
+
+    def write(self, expr: Expr, after: str) -> None:
+        """``expr`` and then ``after``; its continuation lines are one level deeper than the line it starts on."""
+        depth = self.lines[-1].depth + 1
+        whole = f"{self.printer.doprint(expr)} {after}".strip()
+        if self.fits(whole):
+            self.put(whole)
+        elif isinstance(expr, Add):
+            self._sum(expr, after, depth)
+        elif isinstance(expr, Mul) or (isinstance(expr, Pow) and arrange.is_negative(expr.exp)):
+            self._product(expr, after, depth)
+        else:
+            self._opened(expr, whole, after)
+
+    def _sum(self, expr: Add, after: str, depth: int) -> None:
+        terms = self.printer.ordered_terms(expr)
+        for i, term in enumerate(terms):
+            closing = after if i == len(terms) - 1 else ""
+            whole = f"{self.printer.signed(term, first=i == 0)} {closing}".strip()
+            if i and not self.fits(whole) and self.worth_a_new_line(whole, depth):
+                self.new_line(depth)
+                whole = f"{{}} {whole}"
+            if self.fits(whole):
+                self.put(whole)
+                continue
+            negative = arrange.is_negative(term)
+            if negative or i:
+                self.put(("{} " if i else "") + ("-" if negative else "+"))
+            self.write(-term if negative else term, closing)
+
+    def _product(self, expr: Expr, after: str, depth: int) -> None:
+        parts = arrange.fraction(expr)
+        if parts.negative:
+            self.put("-")
+        bar = self.printer.bar(parts)
+        inverse = rf"\frac{{1}}{{{self.printer.doprint(Mul(*parts.denominator))}}}"
+        if parts.denominator and self.fits(bar) and parts.tail:
+            self.put(bar)
+            self._factors(parts.tail, after, depth, started=True)
+        elif parts.denominator and parts.numerator and measured(inverse) < SHORT * self.width:
+            self.put(inverse)
+            self._factors((*parts.numerator, *parts.tail), after, depth, started=True)
+        elif parts.denominator:
+            self._factors((*parts.numerator, *parts.tail), "", depth, started=False)
+            self._divide(parts.denominator, after, depth, anything=bool(parts.numerator or parts.tail))
+        else:
+            self._factors((*parts.numerator, *parts.tail), after, depth, started=False)
+
+    def _factors(self, factors: tuple[Expr, ...], after: str, depth: int, *, started: bool) -> None:
+        for i, factor in enumerate(factors):
+            last = i == len(factors) - 1
+            closing = after if last else ""
+            bracketed = len(factors) + started > 1 and arrange.needs_brackets(factor, last)
+            whole = self.printer.doprint(factor)
+            whole = f"{brackets(whole) if bracketed else whole} {closing}".strip()
+            short = measured(self.lines[-1].tex) < SHORT * self.width and isinstance(factor, OPENS)
+            if (i or started) and not self.fits(whole) and not short:
+                self.new_line(depth)
+                self.put(r"{}\times")
+            if self.fits(whole):
+                self.put(whole)
+            elif bracketed:
+                self._within(r"\biggl(", factor, r"\biggr)" + closing)
+            else:
+                self.write(factor, closing)
+
+    def _divide(self, denominator: tuple[Expr, ...], after: str, depth: int, *, anything: bool) -> None:
+        """A quotient whose numerator or denominator is longer than a line: the denominator goes behind a slash."""
+        below = Mul(*denominator)
+        if not anything:
+            self.put("1")
+        self.new_line(depth)
+        self._within(r"\bigg/ \biggl(", below, r"\biggr)" + after)
+
+    def _within(self, opening: str, expr: Expr, closing: str) -> None:
+        self.put(opening)
+        self.write(expr, closing)
+
+    def _opened(self, expr: Expr, whole: str, after: str) -> None:
+        printer = self.printer
+        if isinstance(expr, Expectation):
+            self._within(rf"{printer.expectation_sign(expr)}\biggl[", expr.body, r"\biggr]" + after)
+        elif isinstance(expr, Minimum):
+            self._within(rf"{printer.minimum_sign(expr)}\biggl\{{", expr.body, r"\biggr\}" + after)
+        elif isinstance(expr, Integral):
+            ending = printer.differentials(expr) + after
+            self._run_on(printer.integral_sign(expr), expr.function, ending)
+        elif isinstance(expr, Sum):
+            self._run_on(printer.sum_sign(expr), expr.function, after)
+        elif isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == S.Exp1):
+            self._within(r"\exp\biggl(", expr.exp, r"\biggr)" + after)
+        elif isinstance(expr, Pow):
+            self._power(expr, after)
+        elif isinstance(expr, Function) and len(expr.args) == 1:
+            name = whole[: whole.index("{")] if whole.startswith(r"\log") else printer._hprint_Function(type(expr).__name__)
+            self._within(rf"{name}\biggl(", expr.args[0], r"\biggr)" + after)
+        else:
+            self.put(whole)
+
+    def _run_on(self, sign: str, body: Expr, after: str) -> None:
+        if isinstance(body, Add):
+            self._within(rf"{sign} \biggl(", body, r"\biggr)" + after)
+        else:
+            self._within(sign, body, after)
+
+    def _power(self, expr: Pow, after: str) -> None:
+        power = f"^{{{self.printer.superscript(expr.exp)}}}{after}"
+        if isinstance(expr.base, Expectation):
+            self.write(expr.base, power)
+        else:
+            self._within(r"\biggl(", expr.base, r"\biggr)" + power)

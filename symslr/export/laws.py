@@ -1,0 +1,44 @@
+"""How a scalar law is named in print: by its family where it is recognised."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sympy import Abs, Expr, Poly, PolynomialError, expand_log, log, simplify
+
+from symslr.model.scalar_law import ScalarLaw, laplace, normal
+from symslr.model.symbols import x
+
+
+@lru_cache(maxsize=256)
+def family(law: ScalarLaw) -> tuple[str, tuple[Expr, ...]] | None:
+    """LaTeX name of the family and its parameters: N(mean, variance) or Laplace(mean, scale); None for any other law."""
+    absolute = law.density.atoms(Abs)
+    if len(absolute) == 1:
+        return _laplace(law, next(iter(absolute)))
+    return _normal(law)
+
+
+def _normal(law: ScalarLaw) -> tuple[str, tuple[Expr, ...]] | None:
+    try:
+        exponent = Poly(expand_log(log(law.density), force=True), x)
+    except PolynomialError:
+        return None
+    if exponent.degree() != 2:
+        return None
+    variance = simplify(-1 / (2 * exponent.coeff_monomial(x**2)))
+    mean = simplify(exponent.coeff_monomial(x) * variance)
+    return (r"\mathcal{N}", (mean, variance)) if _same(law, normal(mean, variance)) else None
+
+
+def _laplace(law: ScalarLaw, distance: Expr) -> tuple[str, tuple[Expr, ...]] | None:
+    mean = x - distance.args[0]
+    mean = mean if not mean.has(x) else x + distance.args[0]
+    scale = simplify(-distance / expand_log(log(law.density), force=True).coeff(distance) / distance)
+    found = not mean.has(x) and not scale.has(x) and _same(law, laplace(mean, scale))
+    return (r"\mathrm{Laplace}", (mean, scale)) if found else None
+
+
+def _same(one: ScalarLaw, other: ScalarLaw) -> bool:
+    ends = one.args[1:] == other.args[1:]
+    return bool(ends and (one == other or simplify(one.density / other.density) == 1))

@@ -1,0 +1,221 @@
+"""The house's LaTeX printer: SymPy's, with the conventions of the field for expectations, sums, fractions and exponentials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Add, Expr, Indexed, Integral, Mul, Pow, Rational, S, Sum
+from sympy import exp as exp_
+from sympy.printing.latex import LatexPrinter
+
+from symslr.algebra.expectation import Expectation, ScalarExpectation, SequenceExpectation
+from symslr.algebra.folded import ConditionalMean, Minimum
+from symslr.export import arrange
+from symslr.export.laws import family
+from symslr.model.scalar_law import ScalarLaw
+
+TALL = (r"\frac", r"\sum", r"\int", r"\left", r"\min", r"\prod", r"\big", r"\exp", r"\sqrt{\frac")
+SHORT_EXPONENT = 48
+"""Longest argument, in characters of LaTeX, that is set as a superscript of e; a longer one goes behind ``exp``."""
+
+
+def brackets(tex: str, pair: str = "()") -> str:
+    """``tex`` in brackets as tall as it is."""
+    opening, closing = (rf"\{c}" if c in "{}" else c for c in pair)
+    if any(command in tex for command in TALL):
+        return rf"\left{opening}{tex}\right{closing}"
+    return f"{opening}{tex}{closing}"
+
+
+class HousePrinter(LatexPrinter):
+    """One printer per derivation: ``laws`` collects the token laws that have no name of their own, as p_1, p_2, ...
+
+    Differences from SymPy: plain terms come before expectations and integrals; large factors stand after the fraction;
+    1/sqrt(2 pi) is one root; a superscript of e has slashed fractions and a long one becomes exp(...); the law of a
+    scalar expectation is printed; d is upright; brackets grow only where they must.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.laws: dict[ScalarLaw, str] = {}
+        self._slashed = False
+
+    def _print(self, expr: object, **kwargs: object) -> str:
+        # SymPy asks the node's own _latex first; the house's way of printing a node comes before it.
+        own = getattr(self, f"_house_{type(expr).__name__}", None)
+        return own(expr, **kwargs) if own is not None else super()._print(expr, **kwargs)
+
+    # Sums and products
+
+    def ordered_terms(self, expr: Expr) -> list[Expr]:
+        """The terms of a sum in the order of print."""
+        return arrange.terms(expr, self._as_ordered_terms(expr))
+
+    def _house_Add(self, expr: Add) -> str:
+        return "".join(self.signed(term, first=i == 0) for i, term in enumerate(self.ordered_terms(expr)))
+
+    def signed(self, term: Expr, *, first: bool) -> str:
+        """A term of a sum with the sign before it; the first has none where it is positive."""
+        sign = "-" if arrange.is_negative(term) else ("" if first else "+")
+        printed = self._print(-term if sign == "-" else term)
+        if isinstance(-term if sign == "-" else term, Add):
+            printed = brackets(printed)
+        return f"{sign}{printed}" if first else f" {sign} {printed}"
+
+    def _house_Mul(self, expr: Mul) -> str:
+        parts = arrange.fraction(expr)
+        bar = self.bar(parts)
+        printed = self._factors(parts.tail) if not bar else self._factors(parts.tail, after=bar)
+        return ("-" if parts.negative else "") + printed
+
+    def bar(self, parts: arrange.Fraction) -> str:
+        """The fraction of a product, or its plain factors where nothing stands below a bar; empty for 1."""
+        if not parts.denominator:
+            return self._factors(parts.numerator, more=bool(parts.tail)) if parts.numerator else ""
+        above = self._factors(parts.numerator) if parts.numerator else "1"
+        below = self._factors(parts.denominator)
+        if not self._slashed:
+            return rf"\frac{{{above}}}{{{below}}}"
+        above = brackets(above) if len(parts.numerator) == 1 and isinstance(parts.numerator[0], Add) else above
+        several = len(parts.denominator) > 1 or isinstance(parts.denominator[0], Add)
+        return f"{above}/{brackets(below) if several else below}"
+
+    def _factors(self, factors: Sequence[Expr], *, after: str = "", more: bool = False) -> str:
+        tex = after
+        for i, factor in enumerate(factors):
+            last = i == len(factors) - 1 and not more
+            alone = len(factors) == 1 and not after and not more
+            printed = self._print(factor)
+            if not alone and arrange.needs_brackets(factor, last):
+                printed = brackets(printed)
+            # Two figures side by side would read as one number.
+            times = r" \cdot " if tex and tex[-1].isdigit() and printed[0].isdigit() else " "
+            tex = f"{tex}{times}{printed}" if tex else printed
+        return tex
+
+    def _house_Pow(self, expr: Pow) -> str:
+        base, power = expr.as_base_exp()
+        if expr.base == S.Exp1:
+            return self._house_exp(exp_(expr.exp))
+        if arrange.is_negative(power) and power.is_commutative:
+            return self._house_Mul(expr)
+        if power.is_Rational and power.p == 1 and power.q > 1:
+            index = "" if power.q == 2 else f"[{power.q}]"
+            return rf"\sqrt{index}{{{self._print(base)}}}"
+        printed = self._print(base)
+        if isinstance(base, (Add, Mul, Pow, Rational, exp_, *arrange.RUNS_ON)) and not base.is_Integer:
+            printed = brackets(printed)
+        elif base.is_negative and base.is_number:
+            printed = brackets(printed)
+        return f"{printed}^{{{self.superscript(power)}}}"
+
+    def superscript(self, power: Expr) -> str:
+        before, self._slashed = self._slashed, True
+        try:
+            return self._print(power)
+        finally:
+            self._slashed = before
+
+    def _house_Rational(self, expr: Rational) -> str:
+        sign, p, q = "-" if expr.p < 0 else "", abs(expr.p), expr.q
+        return f"{sign}{p}/{q}" if self._slashed else rf"{sign}\frac{{{p}}}{{{q}}}"
+
+    _house_Half = _house_Rational
+
+    def _house_exp(self, expr: Expr) -> str:
+        (argument,) = expr.args
+        small = self.superscript(argument)
+        if not argument.has(*arrange.LARGE) and len(small) <= SHORT_EXPONENT:
+            return f"e^{{{small}}}"
+        before, self._slashed = self._slashed, False
+        try:
+            return rf"\exp{{{brackets(self._print(argument))}}}"
+        finally:
+            self._slashed = before
+
+    # Nodes with an argument
+
+    def _print_Function(self, expr: Expr, exp: str | None = None) -> str:
+        name = self._hprint_Function(expr.func.__name__)
+        power = f"^{{{exp}}}" if exp else ""
+        return f"{name}{power}{{{brackets(', '.join(self._print(arg) for arg in expr.args))}}}"
+
+    def _house_log(self, expr: Expr) -> str:
+        return rf"\log{{{brackets(self._print(expr.args[0]))}}}"
+
+    def _house_gamma(self, expr: Expr) -> str:
+        return rf"\Gamma{{{brackets(self._print(expr.args[0]))}}}"
+
+    def _house_Indexed(self, expr: Indexed) -> str:
+        return rf"{self._print(expr.base)}_{{{','.join(self._print(index) for index in expr.indices)}}}"
+
+    def _house_expectation(self, expr: Expectation) -> str:
+        return f"{self.expectation_sign(expr)}{brackets(self._print(expr.body), '[]')}"
+
+    _house_SequenceExpectation = _house_ScalarExpectation = _house_LengthExpectation = _house_expectation
+
+    def expectation_sign(self, expr: Expectation) -> str:
+        """E with what it runs over below: g or 0 for sequences, L for the length, a variable and its law."""
+        if isinstance(expr, ScalarExpectation):
+            below = rf"{self._print(expr.variable)}\sim {self.law_name(expr.law)}"
+        elif isinstance(expr, SequenceExpectation):
+            below = "0" if expr.law.weight == S.One else "g"
+        else:
+            below = "L"
+        return rf"\mathbb{{E}}_{{{below}}}"
+
+    def _house_ConditionalMean(self, expr: ConditionalMean) -> str:
+        given_tokens = rf"{self._print(expr.label)} \mid X"
+        return rf"\mathbb{{E}}{brackets(given_tokens, '[]')}"
+
+    def _house_Minimum(self, expr: Minimum) -> str:
+        return f"{self.minimum_sign(expr)} {brackets(self._print(expr.body), '{}')}"
+
+    def minimum_sign(self, expr: Minimum) -> str:
+        """min with its variable below."""
+        return rf"\min_{{{self._print(expr.variable)}}}"
+
+    def law_name(self, law: ScalarLaw) -> str:
+        """N(mean, variance), Laplace(mean, scale), or p_i for a law that has no name."""
+        found = family(law)
+        if found is None:
+            return self.laws.setdefault(law, f"p_{{{len(self.laws) + 1}}}")
+        name, parameters = found
+        return f"{name}({', '.join(self.superscript(parameter) for parameter in parameters)})"
+
+    def _house_Integral(self, expr: Integral) -> str:
+        return f"{self.integral_sign(expr)} {self.integrand(expr)}{self.differentials(expr)}"
+
+    def integral_sign(self, expr: Integral) -> str:
+        """The integral signs with their limits, the outermost first."""
+        return " ".join(self._one_sign(limit) for limit in reversed(expr.limits))
+
+    def _one_sign(self, limit: Sequence[Expr]) -> str:
+        lower, upper = limit[1:] if len(limit) == 3 else ("", "")
+        bounds = f"_{{{self._print(lower)}}}^{{{self._print(upper)}}}" if len(limit) == 3 else ""
+        return rf"\int{bounds}"
+
+    def integrand(self, expr: Integral) -> str:
+        """What stands between the integral sign and the differentials."""
+        printed = self._print(expr.function)
+        return brackets(printed) if isinstance(expr.function, Add) else printed
+
+    def differentials(self, expr: Integral) -> str:
+        """The differentials, the innermost first."""
+        return "".join(rf" \,\mathrm{{d}}{self._print(limit[0])}" for limit in expr.limits)
+
+    def _house_Sum(self, expr: Sum) -> str:
+        printed = self._print(expr.function)
+        return f"{self.sum_sign(expr)} {brackets(printed) if isinstance(expr.function, Add) else printed}"
+
+    def sum_sign(self, expr: Sum) -> str:
+        """The summation signs with their limits."""
+        return " ".join(
+            rf"\sum_{{{self._print(index)}={self._print(low)}}}^{{{self._print(high)}}}"
+            for index, low, high in reversed(expr.limits)
+        )
+
+
+def house_latex(expr: Expr, printer: HousePrinter | None = None) -> str:
+    """LaTeX of ``expr``, without dollar signs, on one line."""
+    return (printer or HousePrinter()).doprint(expr)
