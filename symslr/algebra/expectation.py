@@ -10,6 +10,7 @@ from typing import final
 
 from sympy import Basic, Expr, S
 from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
 
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
@@ -46,6 +47,9 @@ class Expectation(Expr):
         law = {s for arg in self.args[1:] for s in arg.free_symbols}
         return {s for s in (self.body.free_symbols | law) - self.bound if s.is_Symbol}
 
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return self if old.free_symbols & self.bound else None
+
     def _eval_derivative(self, symbol: Basic) -> Expr:
         law = {s for arg in self.args[1:] for s in arg.free_symbols}
         if symbol in law - self.bound:
@@ -69,9 +73,16 @@ class SequenceExpectation(Expectation):
     def bound(self) -> frozenset[Basic]:
         return BOUND_IN_SEQUENCE
 
+    @property
+    def subscript(self) -> str:
+        """0 for the unweighted law, g for a reweighted one."""
+        return "0" if self.law.weight == S.One else "g"
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"E_{self.subscript}[{printer._print(self.body)}]"
+
     def _latex(self, printer: LatexPrinter) -> str:
-        index = "0" if self.law.weight == S.One else "g"
-        return rf"\mathbb{{E}}_{{{index}}}\left[{printer._print(self.body)}\right]"
+        return rf"\mathbb{{E}}_{{{self.subscript}}}\left[{printer._print(self.body)}\right]"
 
 
 @final
@@ -93,6 +104,9 @@ class ScalarExpectation(Expectation):
     @property
     def bound(self) -> frozenset[Basic]:
         return frozenset({self.variable})
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"E_{self.variable}[{printer._print(self.body)}]"
 
     def _latex(self, printer: LatexPrinter) -> str:
         return rf"\mathbb{{E}}_{{{printer._print(self.variable)}}}\left[{printer._print(self.body)}\right]"
@@ -120,8 +134,8 @@ class LengthExpectation(Expectation):
             return self
         return sum((p * self.body.subs(L, length) for length, p in self.law), S.Zero)
 
-    def _eval_subs(self, old: Basic, new: Basic) -> Expr:
-        return self if old == L else None
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"E_L[{printer._print(self.body)}]"
 
     def _latex(self, printer: LatexPrinter) -> str:
         return rf"\mathbb{{E}}_{{L}}\left[{printer._print(self.body)}\right]"

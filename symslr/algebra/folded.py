@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Basic, Expr, Integer, S, Sum
 from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
 
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
@@ -42,12 +43,18 @@ class Activation(Expr):
         rest = (kernel.free_symbols - {x}) | offset.free_symbols | scale.free_symbols | length.free_symbols
         return rest | index.free_symbols | {chi.label}
 
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return self if x in old.free_symbols else None
+
     def doit(self, **hints: object) -> Expr:
         index, kernel, normalised, offset, scale, length = self.args
         score = kernel.subs(x, scale * chi[index])
         if normalised == S.Zero:
             return score
         return score / (offset + Sum(kernel.subs(x, scale * chi[m]), (m, 1, length)))
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"sigma[{self.index}]"
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         power = f"^{{{exp}}}" if exp else ""
@@ -83,6 +90,9 @@ class Posterior(Expr):
             return kernel.subs(x, chi[self.index]) / self.law.token_sum(kernel)
         weight = self.law.renamed(self.law.weight)
         return weight.subs(epsilon, self.index) / Sum(_free_of(weight).subs(epsilon, m), (m, 1, self.law.length))
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"p[{self.index}]"
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         power = f"^{{{exp}}}" if exp else ""

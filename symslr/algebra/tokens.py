@@ -9,6 +9,7 @@ from sympy import Add, Dummy, Expr, Function, Indexed, Mul, Pow, S, Sum, Symbol,
 from sympy.core.function import Application
 
 from symslr.algebra.folded import FOLDED
+from symslr.model.split_factor import split_factor
 from symslr.model.symbols import OTHERS, chi, epsilon, m, x
 
 
@@ -30,24 +31,10 @@ def summand(total: Sum) -> Expr:
 
 def token_sum(h: Expr, length: Expr) -> Expr:
     """sum_m h(chi_m) with deterministic factors and terms taken out of the sum."""
-    deterministic, random = _split_factor(h)
+    deterministic, random = split_factor(h)
     if not random.has(x):
         return deterministic * random * length
     return deterministic * Sum(random.subs(x, chi[m]), (m, 1, length))
-
-
-def _split_factor(h: Expr) -> tuple[Expr, Expr]:
-    """h = d * r with d free of x, also where the factor sits in an exponent: exp(s x - c) = exp(-c) exp(s x)."""
-    deterministic, random = h.as_independent(x, as_Add=False)
-    factors = []
-    for factor in Mul.make_args(random):
-        if isinstance(factor, Pow) and factor.base == S.Exp1 or factor.func.__name__ == "exp":
-            fixed, moving = expand(factor.exp).as_independent(x, as_Add=True)
-            deterministic *= S.Exp1**fixed
-            factors.append(S.Exp1**moving)
-        else:
-            factors.append(factor)
-    return deterministic, Mul(*factors)
 
 
 def unfolded(expr: Expr, length: Expr) -> Expr:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from sympy import Basic, Expr, Integer, Rational, Tuple
 
@@ -13,28 +13,28 @@ class LengthLaw(Basic):
     """A finite law of the length, ``P(L = l_i) = p_i``.
 
     Args:
-        pairs: (length, probability) pairs or a mapping; lengths are distinct positive integers, probabilities are
+        pairs: (length, probability) pairs, or one mapping; lengths are distinct positive integers, probabilities are
             positive and sum to 1.
 
     Raises:
         ValueError: when a pair is out of range or the probabilities do not sum to 1.
     """
 
-    def __new__(cls, pairs: Iterable[tuple[Expr, Expr]] | Mapping[Expr, Expr]) -> LengthLaw:
-        items = pairs.items() if isinstance(pairs, Mapping) else pairs
-        exact = sorted((exact(length), exact(p)) for length, p in items)
-        for length, p in exact:
+    def __new__(cls, *pairs: tuple[Expr, Expr] | Mapping[Expr, Expr]) -> LengthLaw:
+        items = pairs[0].items() if len(pairs) == 1 and isinstance(pairs[0], Mapping) else pairs
+        ordered = sorted((exact(length), exact(p)) for length, p in items)
+        for length, p in ordered:
             if not isinstance(length, Integer) or length < 1:
                 raise ValueError(f"length law: found length {length}; expected a positive integer")
             if not isinstance(p, Rational) or p <= 0:
                 raise ValueError(f"length law: found P(L={length}) = {p}; expected a positive rational, such as 1/3")
-        lengths = [length for length, _ in exact]
+        lengths = [length for length, _ in ordered]
         if len(set(lengths)) != len(lengths):
             raise ValueError(f"length law: a length occurs twice in {lengths}; merge the two probabilities")
-        total = sum(p for _, p in exact)
+        total = sum(p for _, p in ordered)
         if total != 1:
             raise ValueError(f"length law: the probabilities sum to {total}; expected 1")
-        return super().__new__(cls, *(Tuple(length, p) for length, p in exact))
+        return super().__new__(cls, *(Tuple(length, p) for length, p in ordered))
 
     def __iter__(self) -> Iterator[tuple[Integer, Rational]]:
         return ((pair[0], pair[1]) for pair in self.args)

@@ -36,6 +36,9 @@ class ScalarLaw(Basic):
     def free_symbols(self) -> set[Basic]:
         return {s for arg in self.args for s in arg.free_symbols} - {x}
 
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return self if x in old.free_symbols else None
+
 
 def normal(mean: Expr = 0, variance: Expr = 1) -> ScalarLaw:
     """N(mean, variance)."""

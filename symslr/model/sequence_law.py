@@ -6,6 +6,7 @@ from sympy import Basic, Expr, Integer, Mul, S, Sum, simplify
 
 from symslr.model.exact import exact
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.split_factor import split_factor
 from symslr.model.symbols import BOUND_IN_SEQUENCE, chi, epsilon, m, x
 
 
@@ -44,6 +45,12 @@ class SequenceLaw(Basic):
         found = {s for arg in self.args for s in arg.free_symbols}
         return {s for s in found if s.is_Symbol} - BOUND_IN_SEQUENCE
 
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return self if old.free_symbols & BOUND_IN_SEQUENCE else None
+
+    def _sympystr(self, printer: object) -> str:
+        return f"law(g={self.weight}, L={self.length})"
+
     def unweighted(self) -> SequenceLaw:
         """The same tokens without the weight: E_0."""
         return SequenceLaw(S.One, self.length, self.base)
@@ -58,13 +65,14 @@ class SequenceLaw(Basic):
     def posterior_kernel(self) -> Expr | None:
         """w(x) with P(epsilon = l | chi) = w(chi_l) / sum_m w(chi_m); None where g is not of that form.
 
-        Found when every factor of g either depends on chi_epsilon alone or is symmetric in all tokens.
+        Found when every factor of g either depends on chi_epsilon alone or is symmetric in all tokens; given without
+        factors that do not depend on x, which cancel.
         """
         kernel = S.One
         for factor in Mul.make_args(self.weight):
             own = factor.subs(chi[epsilon], x)
             if not own.has(chi):
-                kernel *= own if own.has(x) else 1
+                kernel *= split_factor(own)[1]
             elif any(index == epsilon for index in _indices(factor)):
                 return None
         return kernel

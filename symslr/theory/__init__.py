@@ -1,1 +1,6 @@
-"""theory."""
+"""What we claim: quantities built from the model by algebra."""
+
+from symslr.theory.bayes import bayes_risk as bayes_risk
+from symslr.theory.population import minimal_risk as minimal_risk
+from symslr.theory.population import optimal_attention as optimal_attention
+from symslr.theory.population import population_risk as population_risk

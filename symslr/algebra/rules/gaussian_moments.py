@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Indexed, Mul, Poly, S, Sum, expand, factorial2
+from sympy import Add, Expr, Indexed, Mul, Poly, S, Sum, factorial2
 
 from symslr.algebra.expectation import (
     Expectation,
@@ -12,6 +12,7 @@ from symslr.algebra.expectation import (
     SequenceExpectation,
     rewrite_expectations,
 )
+from symslr.algebra.polynomial import expand_polynomial
 from symslr.algebra.rule import Rule
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import xi, z, zeta
@@ -49,7 +50,7 @@ class GaussianMoments(Rule):
         if not node.body.has(z, zeta, xi):
             return node
         terms = []
-        for term in Add.make_args(expand(node.body)):
+        for term in Add.make_args(expand_polynomial(node.body)):
             forms, rest = self._linear_forms(term)
             terms.append(rest * _pairings(forms))
         return node.with_body(Add(*terms))
@@ -75,8 +76,8 @@ class GaussianMoments(Rule):
         if isinstance(base, Sum):
             index = base.variables[0]
             for family in (z, zeta):
-                coefficient = base.function.coeff(family[index])
-                linear = expand(base.function - coefficient * family[index]) == 0
+                coefficient = expand_polynomial(base.function).coeff(family[index])
+                linear = expand_polynomial(base.function - coefficient * family[index]) == 0
                 if linear and not coefficient.has(z, zeta, xi):
                     return (family, Sum(coefficient, *base.limits))
         raise self.refuse(f"{base} is not a linear form in one of z, zeta, xi; expand it first")

@@ -1,12 +1,13 @@
-"""The expectation of a sum is the sum of the expectations; what is not random leaves."""
+"""The expectation of a sum is the sum of the expectations, for sums over tokens too; what is not random leaves."""
 
 from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, expand
+from sympy import Add, Expr
 
 from symslr.algebra.expectation import Expectation, rewrite_expectations
+from symslr.algebra.polynomial import expand_polynomial, separate, split_sums
 from symslr.algebra.rule import Rule
 
 
@@ -24,7 +25,7 @@ class Linearity(Rule):
     @staticmethod
     def _distribute(node: Expectation) -> Expr:
         terms = []
-        for term in Add.make_args(expand(node.body, power_exp=False, log=False, func=False)):
-            fixed, random = term.as_independent(*node.bound, as_Add=False)
+        for term in Add.make_args(expand_polynomial(split_sums(node.body))):
+            fixed, random = separate(term, node.bound)
             terms.append(fixed * node.with_body(random))
         return Add(*terms)

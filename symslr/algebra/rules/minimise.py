@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Dummy, Expr, Symbol, cancel, factor, limit, numer, oo, solve, together
+from sympy import Dummy, Expr, Sum, Symbol, cancel, count_ops, expand, factor, limit, numer, oo, solve, together
 
 from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import Minimum
 from symslr.algebra.rule import Rule
+from symslr.model.symbols import L
 
 
 @final
@@ -29,7 +30,7 @@ class Minimise(Rule):
     def _evaluate(self, node: Minimum) -> Expr:
         if node.body.has(Minimum):
             return node
-        return factor(self.lowest(node)[1])
+        return self.lowest(node)[1]
 
     def lowest(self, node: Minimum) -> tuple[Expr, Expr]:
         """(minimiser, minimum).
@@ -49,14 +50,26 @@ class Minimise(Rule):
         candidates += [(end, limit(body, t, end)) for end in _ends(t)]
         candidates = [(s, value) for s, value in candidates if value not in (oo,)]
         for place, value in candidates:
-            differences = (factor(together(other - value)) for _, other in candidates)
-            if all(d.is_nonnegative for d in differences):
-                return place.xreplace(back), value.xreplace(back)
+            if all(_nonnegative(other - value, random) for _, other in candidates):
+                shortest = min((expand(value), factor(value)), key=count_ops)
+                return place.xreplace(back), shortest.xreplace(back)
         raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v in candidates]} is lowest")
 
 
-def _positive(node: Expectation) -> bool | None:
-    return True if node.body.is_positive else None
+def _nonnegative(difference: Expr, random: dict[Expr, Expr]) -> bool:
+    """Whether a difference is provably >= 0, using that lengths and mean lengths are at least 1."""
+    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.body == L))}
+    return bool(factor(together(difference.xreplace(excess))).is_nonnegative)
+
+
+def _positive(expr: Expr) -> bool | None:
+    """True for the mean of a square that is not identically zero; None where nothing is known."""
+    if isinstance(expr, Expectation):
+        return _positive(expr.body)
+    if isinstance(expr, Sum):
+        return _positive(expr.function)
+    base, power = expr.as_base_exp()
+    return True if expr.is_positive or (power.is_even and base.is_real) else None
 
 
 def _admissible(root: Expr, t: Symbol) -> bool:

@@ -7,12 +7,16 @@ from typing import ClassVar, final
 
 from sympy import Expr, cancel, expand, factor, simplify, together
 
+from symslr.algebra.polynomial import OPAQUE, on_letters
 from symslr.algebra.rule import Rule
 
 
 @final
 class Algebra(Rule):
-    """Rewrite by ordinary algebra: ``how`` is one of expand, factor, together, cancel, simplify."""
+    """Rewrite by ordinary algebra: ``how`` is one of expand, factor, together, cancel, simplify.
+
+    Expectations, integrals and folded names are letters to it.
+    """
 
     name = "algebra"
     statement = r"\text{expand, factor, cancel}"
@@ -30,4 +34,4 @@ class Algebra(Rule):
         self.how = how
 
     def rewrite(self, expr: Expr) -> Expr:
-        return self.known[self.how](expr)
+        return on_letters(self.known[self.how], expr, OPAQUE)

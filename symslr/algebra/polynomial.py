@@ -1,0 +1,69 @@
+"""Expand a body as a polynomial and leave everything else in it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+
+from sympy import Add, Basic, Dummy, Expr, Integral, Mul, Sum
+from sympy import expand as sympy_expand
+from sympy.core.function import Application
+
+from symslr.algebra.expectation import Expectation
+from symslr.algebra.folded import FOLDED, ConditionalMean, Minimum
+from symslr.algebra.quantity import Quantity
+from symslr.model.symbols import BOUND_IN_SEQUENCE
+
+OPAQUE = (Sum, Integral, Expectation, ConditionalMean, Minimum, Quantity, *FOLDED)
+"""Nodes that algebra treats as letters."""
+
+
+def separate(term: Expr, symbols: Set[Basic]) -> tuple[Expr, Expr]:
+    """(factors free of ``symbols``, the others): folded nodes depend on chi though no chi stands in them."""
+    fixed, moving = [], []
+    for factor in Mul.make_args(term):
+        (moving if factor.free_symbols & symbols else fixed).append(factor)
+    return Mul(*fixed), Mul(*moving)
+
+
+def split_sums(expr: Expr) -> Expr:
+    """``expr`` with every sum over tokens written as a combination of sums of single terms."""
+
+    def split(total: Sum) -> Expr:
+        index = total.variables[0]
+        terms = []
+        for term in Add.make_args(expand_polynomial(total.function)):
+            fixed, moving = separate(term, BOUND_IN_SEQUENCE | {index})
+            count = total.limits[0][2] - total.limits[0][1] + 1
+            terms.append(fixed * (Sum(moving, *total.limits) if moving != 1 else count))
+        return Add(*terms)
+
+    return expr.xreplace({total: split(total) for total in _outermost_sums(expr)})
+
+
+def _outermost_sums(expr: Expr) -> set[Sum]:
+    """Sums of the body itself, not those inside another sum, an activation or the weight of a law."""
+    if isinstance(expr, Sum):
+        return {expr}
+    if isinstance(expr, (*FOLDED, Expectation, ConditionalMean, Quantity)):
+        return set()
+    return {total for arg in expr.args for total in _outermost_sums(arg)}
+
+
+def on_letters(rewrite: Callable[[Expr], Expr], expr: Expr, opaque: tuple[type, ...]) -> Expr:
+    """``rewrite`` applied to ``expr`` with its opaque nodes replaced by letters, so that it cannot walk into them."""
+    letters: dict[Expr, Expr] = {}
+
+    def hide(node: Expr) -> Expr:
+        if isinstance(node, opaque):
+            return letters.setdefault(node, Dummy(real=True, positive=node.is_positive))
+        return node.func(*(hide(arg) for arg in node.args)) if node.args and not node.is_Indexed else node
+
+    return rewrite(hide(expr)).xreplace({letter: node for node, letter in letters.items()})
+
+
+def expand_polynomial(expr: Expr) -> Expr:
+    """``expr`` multiplied out, with functions, sums and folded nodes treated as letters.
+
+    SymPy's ``expand`` walks into laws and exponents and returns equal nodes that no longer compare equal.
+    """
+    return on_letters(lambda hidden: sympy_expand(hidden, deep=False), expr, (Application, *OPAQUE))

@@ -1,0 +1,119 @@
+"""Powers of the length n: from exponentials of log n, divided through, and the largest of them taken out."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Add, Expr, Max, Mul, Pow, S, exp, expand, expand_power_base, factor_terms, fraction, log, powsimp, simplify, together
+
+from symslr.algebra.rule import Rule
+from symslr.model.separation import n
+
+
+@final
+class PowersOfLength(Rule):
+    """Write exp(r log n) as n**r."""
+
+    name = "powers of the length"
+    statement = r"e^{r\log n}=n^{r}"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return expr.replace(lambda node: isinstance(node, exp), _as_power)
+
+
+@final
+class DivideThrough(Rule):
+    """Divide numerator and denominator of a quotient by ``divisor``."""
+
+    name = "divide through"
+    statement = r"\frac{x}{y}=\frac{x/v}{y/v}"
+    conditions = r"$v\ne0$"
+
+    def __init__(self, divisor: Expr) -> None:
+        self.divisor = divisor
+
+    def rewrite(self, expr: Expr) -> Expr:
+        above, below = fraction(expr, exact=True)
+        return _divide(above, self.divisor) / _divide(below, self.divisor)
+
+
+@final
+class CommonFactor(Rule):
+    """Cancel the powers that every term of a quotient shares, splitting powers of products of positive numbers."""
+
+    name = "common factor"
+    statement = r"\frac{vx}{vy}=\frac{x}{y},\qquad (xy)^r=x^r y^r"
+    conditions = r"$v\ne0$; $x,y>0$"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        above, below = fraction(_split_powers(expr))
+        quotient = _split_powers(factor_terms(above) / factor_terms(below))
+        above, below = fraction(factor_terms(quotient))
+        return factor_terms(above) / _shorter(below)
+
+
+@final
+class LargestPower(Rule):
+    """Take the largest power out of the logarithm of a sum of powers of n; what remains is bounded.
+
+    The candidates are the terms with a positive coefficient; the rule gives an identity at every n, not only a limit.
+    """
+
+    name = "largest power"
+    statement = r"\log\sum_i c_i n^{r_i}=r\log n+\log\sum_i c_i n^{r_i-r},\qquad r=\max_{c_i>0}r_i"
+    conditions = r"$n>1$; the sum is positive"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return expand(expr.replace(lambda node: isinstance(node, log) and node.args[0] != n, self._split), deep=False)
+
+    def _split(self, node: Expr) -> Expr:
+        above, below = together(node.args[0]).as_numer_denom()
+        return self._logarithm(above) - self._logarithm(below)
+
+    def _logarithm(self, total: Expr) -> Expr:
+        terms = [_power(term) for term in Add.make_args(expand(total))]
+        positive = [r for factor, r in terms if factor.is_positive]
+        if not positive:
+            raise self.refuse(f"no term of {total} is known to be positive")
+        largest = Max(*positive)
+        return largest * log(n) + log(Add(*(factor * n ** simplify(r - largest) for factor, r in terms)))
+
+
+def _as_power(node: Expr) -> Expr:
+    rate = expand(node.args[0]) / log(n)
+    rate = expand(rate)
+    return node if rate.has(log(n)) else n ** factor_terms(rate)
+
+
+def _divide(total: Expr, divisor: Expr) -> Expr:
+    return Add(*(_tidy(term / divisor) for term in Add.make_args(total)))
+
+
+def _tidy(term: Expr) -> Expr:
+    return powsimp(term).replace(lambda e: isinstance(e, Pow) and e.base == n, lambda e: n ** factor_terms(expand(e.exp)))
+
+
+def _split_powers(expr: Expr) -> Expr:
+    """(v x)**r as v**r x**r, with v the common factor of a sum."""
+    inside = expr.replace(
+        lambda e: isinstance(e, Pow) and isinstance(e.base, Add), lambda e: factor_terms(e.base) ** e.exp
+    )
+    return expand_power_base(inside, force=True)
+
+
+def _shorter(total: Expr) -> Expr:
+    return min((total, expand(total)), key=lambda e: e.count_ops())
+
+
+def _power(term: Expr) -> tuple[Expr, Expr]:
+    """(c, r) with term = c n**r."""
+    factor, rate = S.One, S.Zero
+    for f in Mul.make_args(term):
+        base, power = f.as_base_exp()
+        if base == n:
+            rate += power
+        else:
+            factor *= f
+    return factor, rate
+
+

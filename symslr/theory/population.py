@@ -1,0 +1,172 @@
+"""Population risk of an attention on the manifold, best value vector, and the least over the key's scale."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import ClassVar, final
+
+from sympy import Expr, Integer, S, Sum
+from sympy.printing.latex import LatexPrinter
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.expectation import SequenceExpectation
+from symslr.algebra.folded import Activation, Minimum, Posterior
+from symslr.algebra.quantity import Quantity
+from symslr.algebra.rule import RuleRefused
+from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, RatioCondition
+from symslr.algebra.tokens import unfolded
+from symslr.model.attention import Attention
+from symslr.model.length_law import LengthLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L, R_v, a, epsilon, l, m_v
+from symslr.model.task import Task
+from symslr.theory.bayes import BayesRisk
+from symslr.theory.closed_form import closed_form
+from symslr.theory.definitions import over_length, predictor, squared_loss
+
+
+@cache
+def population_chain(activation: Activation, law: SequenceLaw, noise: Expr, length: Expr | LengthLaw) -> Derivation:
+    """From E_g (y - f(X))^2 to Delta^2 + 1 - 2 m_v E_g[sigma_eps] + (m_v^2 + R_v) E_g[sum_l sigma_l^2]."""
+    loss = over_length(squared_loss(predictor(activation), law, noise), length)
+    return Derivation(loss).apply(Linearity()).apply(GaussianMoments())
+
+
+@final
+class PopulationRisk(Quantity):
+    """E_sigma(a) = Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2, at the best value vector.
+
+    ``args = (sigma_epsilon, law, noise, length)``; with a random length both expectations average over it.
+
+    Source: arXiv 2509.21936, section 4 (risk on the manifold).
+    """
+
+    source: ClassVar[str] = "duranthon2025, Sec. 4"
+
+    def definition(self) -> Expr:
+        risk = population_chain(*self.args).result
+        return Minimise().rewrite(Minimise().rewrite(Minimum(Minimum(risk, R_v), m_v)))
+
+    def conditioned(self) -> Expr:
+        """The variance form: Delta^2 + (Var sigma_eps + E sum_{l != eps} sigma_l^2)/E||sigma||^2.
+
+        For a normalised activation the variance is taken of 1 - sigma_eps, which is a sum of positive terms and small
+        where the risk is small.
+        """
+        activation, law, noise, length = self.args
+        normalised = activation.args[2] == Integer(1)
+        miss = 1 - activation if normalised else activation
+
+        def mean(body: Expr) -> Expr:
+            return over_length(SequenceExpectation(body, law), length)
+
+        others = mean(Sum(activation.at(l) ** 2, (l, 1, L)) - activation**2)
+        norm = others + mean(activation**2)
+        return noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return r"\mathcal{E}_{\sigma}"
+
+    def _sympystr(self, printer: object) -> str:
+        return "PopulationRisk"
+
+
+@final
+class MinimalRisk(Quantity):
+    """E_sigma = min over the key's scale a (and the kernel's own parameters) of the population risk.
+
+    ``args = (sigma_epsilon, law, noise, length, *variables)``. The parts of k and v outside span(k*, v*) only hurt, and
+    so does any overlap off the manifold (arXiv 2509.21936, Fig. 2 finds R_kk = R_vv = 0), so a is what is left.
+    """
+
+    source: ClassVar[str] = "duranthon2025, Sec. 4"
+
+    @property
+    def variables(self) -> tuple[Expr, ...]:
+        return self.args[4:]
+
+    @property
+    def risk(self) -> PopulationRisk:
+        """The risk that is minimised."""
+        return PopulationRisk(*self.args[:4])
+
+    def definition(self) -> Expr:
+        result: Expr = self.risk
+        for variable in reversed(self.variables):
+            result = Minimum(result, variable)
+        return result
+
+    def conditioned(self) -> Expr:
+        """The Bayes risk where the activation can be the posterior, a closed form where there is one, else the minimum."""
+        activation, law, noise, length = self.args[:4]
+        if matched_scale(activation, law) is not None:
+            return over_length(BayesRisk(law, noise).conditioned(), length)
+        closed = self.closed()
+        return self.definition() if closed is None else closed
+
+    def closed(self) -> Expr | None:
+        """The minimum in closed form, by stationarity, for activations polynomial in the key; None elsewhere."""
+        if self.variables != (a,) or not self.args[0].args[1].is_polynomial() or self.args[0].args[2] == 1:
+            return None
+        try:
+            return Minimise().rewrite(Minimum(closed_form(self.risk.definition()), a))
+        except RuleRefused:
+            return None
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return r"\mathsf{E}_{\sigma}"
+
+    def _sympystr(self, printer: object) -> str:
+        return "MinimalRisk"
+
+
+def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
+    """The scale at which the activation equals the posterior, or None: there the attention is Bayes-optimal."""
+    candidates = [S.One]
+    try:
+        candidates.append(RatioCondition().slope(law))
+    except RuleRefused:
+        pass
+    posterior = unfolded(Posterior(epsilon, law), law.length)
+    for scale in candidates:
+        attention = activation.subs(activation.args[4], scale) if activation.args[4] == a else activation
+        if unfolded(attention, law.length) == posterior:
+            return scale
+    return None
+
+
+def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Expr:
+    """The risk of an attention at key k = scale k* and at the best value vector.
+
+    E_sigma(a) = Delta^2 + 1 - (E sigma_eps)^2/E||sigma||^2 with sigma_l = kappa(a chi_l)/N.
+
+    Source: arXiv 2509.21936, section 4.
+    """
+    return PopulationRisk(Activation.of(epsilon, attention, scale), task.law, task.noise, task.length)
+
+
+def minimal_risk(task: Task, attention: Attention) -> Expr:
+    """The least risk of an attention over key and value vectors, E_sigma.
+
+    Source: arXiv 2509.21936, section 4 and Fig. 2.
+    """
+    activation = Activation.of(epsilon, attention, a)
+    free = sorted(attention.bounds, key=str)
+    return MinimalRisk(activation, task.law, task.noise, task.length, a, *free)
+
+
+def optimal_attention(task: Task) -> Attention:
+    """The attention that attains the Bayes risk: normalised, kernel kappa with p_l = kappa(chi_l)/sum_m kappa(chi_m).
+
+    For token laws p1 (relevant) and p0 (others) it is the likelihood ratio kappa = p1/p0; for a Gaussian shift, exp.
+
+    Raises:
+        ValueError: when the posterior of the task is no ratio of token functions, so that no attention of the family
+            attains the Bayes risk.
+    """
+    kernel = task.law.posterior_kernel
+    if kernel is None:
+        raise ValueError(f"task {task.name}: the posterior under the weight {task.weight} is no normalised kernel")
+    return Attention(kernel, name="optimal")
+
+
