@@ -1,0 +1,89 @@
+"""What each kind of row puts out, derived from the matrices for any kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sympy import Expr, exp
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import Rule
+from symslr.algebra.rules.separation_blocks import BlockSum
+from symslr.algebra.rules.separation_columns import ColumnSum
+from symslr.algebra.rules.separation_powers import CommonFactor, DivideThrough, PowersOfLength
+from symslr.algebra.rules.simplify import Algebra
+from symslr.model.separation import QUERIES, SELF, Marks, beta, j3, n, t
+from symslr.model.symbols import x
+from symslr.theory.separation.definition import Column, Row, share
+
+NAMES = {
+    (Row.MARKED, Column.MARK): "p",
+    (Row.MARKED, Column.OWN): r"m_{\star}",
+    (Row.MARKED, Column.OTHER): r"\nu_{\star}",
+    (Row.SIBLING, Column.MARK): "q",
+    (Row.SIBLING, Column.OWN): r"\mu",
+    (Row.SIBLING, Column.OTHER): r"\nu",
+    (Row.STRANGER, Column.MARK): "q'",
+    (Row.STRANGER, Column.OWN): r"\mu'",
+    (Row.STRANGER, Column.OTHER): r"\nu'",
+}
+SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12], t: [2, 3, 4], j3: [1, 2]}
+"""Layouts on which a check can carry out every sum: n/t = 6, 4, 3 classes."""
+
+
+def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = False) -> Derivation:
+    """The chain from the sums over rows and columns to a formula in n and t.
+
+    Args:
+        row, column: which share.
+        kernel: an expression in x.
+        cross: queries with marks of their own, a_q, b_q, c_q.
+
+    Source: arXiv 2310.11685, Lemmas of section 4 and appendix D; block layout reconstructed.
+    """
+    queries = QUERIES if cross else SELF
+    chain = Derivation(
+        share(row, column, kernel, queries),
+        title=f"Attention of the {row} row on {column}, kernel {kernel}" + (", cross-attention" if cross else ""),
+        symbol=NAMES[row, column],
+        ranges=SMALL_LAYOUTS,
+        sources=("deng2023, section 3.3",),
+    )
+    chain = chain.apply(ColumnSum()).apply(BlockSum())
+    for rule in _finish(kernel, row, column, queries):
+        if rule.match(chain.result):
+            chain = chain.apply(rule)
+    return chain
+
+
+def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rule, ...]:
+    """Rules that shorten the formula of a kernel the house knows; another kernel's is left as the sums give it."""
+    if kernel == exp(x):
+        common = queries.c * SELF.c
+        if (row, column) == (Row.MARKED, Column.MARK):
+            common += queries.a * SELF.a + queries.b * SELF.b
+        return PowersOfLength(), DivideThrough(n ** (beta * common))
+    if kernel == x:
+        return (Algebra("cancel"),)
+    return (CommonFactor(),) if kernel.is_Pow and kernel.base == x else ()
+
+
+@dataclass(frozen=True)
+class Shares:
+    """The derived formulas of one kernel, by kind of row and column."""
+
+    kernel: Expr
+    cross: bool
+    formulas: Mapping[tuple[Row, Column], Expr]
+
+    def __getitem__(self, place: tuple[Row, Column]) -> Expr:
+        return self.formulas[place]
+
+
+@lru_cache(maxsize=64)
+def shares(kernel: Expr, cross: bool = False) -> Shares:
+    """All nine shares of a kernel."""
+    derived = {(r, c): share_derivation(r, c, kernel, cross=cross).result for r in Row for c in Column}
+    return Shares(kernel, cross, derived)
