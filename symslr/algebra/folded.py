@@ -156,4 +156,3 @@ class Minimum(Expr):
 
 FOLDED = (Activation, Posterior)
 """Nodes whose ``.doit()`` is a formula in chi."""
-

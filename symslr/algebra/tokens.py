@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import count
 
-from sympy import Add, Dummy, Expr, Function, Indexed, Mul, Pow, S, Sum, Symbol, expand, ff, fraction, together
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Function,
+    Indexed,
+    Mul,
+    Pow,
+    S,
+    Sum,
+    Symbol,
+    expand,
+    ff,
+    fraction,
+    together,
+)
 from sympy.core.function import Application
 
 from symslr.algebra.folded import FOLDED
@@ -157,5 +172,3 @@ def laplace_variables() -> Iterator[Expr]:
     """Fresh positive integration variables u, t, u_3, ..."""
     for number in count(1):
         yield Symbol({1: "u", 2: "t"}.get(number, f"u_{number}"), positive=True)
-
-

@@ -43,7 +43,9 @@ def check_mean_one(law: SequenceLaw) -> None:
         if lowest < -1e-12:
             raise ValueError(f"weight {law.weight}: found the negative value {lowest:.4g} ({at}); expected g >= 0")
         if abs(mean - 1) > MEAN_TOLERANCE:
-            raise ValueError(f"weight {law.weight}: found mean {mean:.6g} ({at}); expected 1, so divide the weight by it")
+            raise ValueError(
+                f"weight {law.weight}: found mean {mean:.6g} ({at}); expected 1, so divide the weight by it"
+            )
 
 
 def check_density(law: ScalarLaw) -> None:
@@ -133,10 +135,14 @@ def check_positive_kernel(kernel: Expr, parameters: set[Expr]) -> None:
     grid = np.linspace(-20, 20, 1601)
     table = np.array([at(point) for point in grid])
     if np.any(np.isnan(table)):
-        raise ValueError(f"kernel {kernel}: not a real number at x = {grid[np.isnan(table)][0]:g}; expected one for every x")
+        raise ValueError(
+            f"kernel {kernel}: not a real number at x = {grid[np.isnan(table)][0]:g}; expected one for every x"
+        )
     mend = "add an offset, or use normalise none"
     if np.any(table < 0):
-        raise ValueError(f"kernel {kernel}: negative at x = {grid[table < 0][0]:g}, so its normaliser can vanish; {mend}")
+        raise ValueError(
+            f"kernel {kernel}: negative at x = {grid[table < 0][0]:g}, so its normaliser can vanish; {mend}"
+        )
     for i in np.flatnonzero((table[1:-1] <= table[:-2]) & (table[1:-1] <= table[2:])) + 1:
         bracket = (grid[i - 1], grid[i + 1])
         best = minimize_scalar(at, bounds=bracket, method="bounded", options={"xatol": 1e-12})

@@ -46,7 +46,9 @@ class Attention:
         if not self.kernel.has(x):
             raise ValueError(f"kernel {self.kernel}: does not depend on x; expected an expression in x, such as exp(x)")
         if self.kernel.has(chi):
-            raise ValueError(f"kernel {self.kernel}: mentions chi; a kernel is written in x, the key projection of one token")
+            raise ValueError(
+                f"kernel {self.kernel}: mentions chi; a kernel is written in x, the key projection of one token"
+            )
         if self.offset.is_negative or self.offset.is_finite is False:
             raise ValueError(f"offset: found {self.offset}; expected a number >= 0")
         if self.normaliser is None and self.offset != 0:

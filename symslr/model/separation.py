@@ -152,7 +152,15 @@ class Separation:
 
 
 def separation(
-    n: object, d: object, t: object, a0: object, a1: object, b: object, c: object, m: object, **optional: object
+    n: object,
+    d: object,
+    t: object,
+    a0: object,
+    a1: object,
+    b: object,
+    c: object,
+    m: object,
+    **optional: object,
 ) -> Separation:
     """``Separation`` from numbers of any exact or decimal kind; a float stands for the decimal it prints as.
 

@@ -1,14 +1,15 @@
 """The symbols every room shares: one name, one meaning.
 
-    L       length of the sequence                    positive integer
-    nu      signal strength                           positive (nu = 0 is reached by substitution)
-    Delta   standard deviation of the label noise     nonnegative
-    a       scale of the key: chi = a chi*            real
-    m_v     overlap m_vv* of the value vector with v*;  R_v >= 0 its squared norm outside v*: q_vv = m_v**2 + R_v
-    x       argument of a kernel or of a token density
-    chi[i]  key projection of token i,  z[i] its value projection,  xi the label noise
-    zeta[i] the part of token i's value that is orthogonal to v*, N(0, 1) and independent of everything else
-    epsilon the hidden position;  j, k  distinct tokens other than epsilon;  l, m  summation indices
+L       length of the sequence                    positive integer
+nu      signal strength                           positive (nu = 0 is reached by substitution)
+Delta   standard deviation of the label noise     nonnegative
+a       scale of the key: chi = a chi*            real
+m_v     overlap m_vv* of the value vector with v*;  R_v >= 0 its squared norm outside v*: q_vv = m_v**2 + R_v
+x       argument of a kernel or of a token density
+chi[i]  key projection of token i,  z[i] its value projection,  xi the label noise
+zeta[i] the part of token i's value that is orthogonal to v*, N(0, 1) and independent of everything else
+P_L     the law of a random length, left open
+epsilon the hidden position;  j, k  distinct tokens other than epsilon;  l, m  summation indices
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ xi = Symbol("xi", real=True)
 
 m_v = Symbol("m_v", real=True)
 R_v = Symbol("R_v", nonnegative=True)
+P_L = Symbol("P_L")
 
 epsilon = Symbol("epsilon", integer=True, positive=True)
 j = Symbol("j", integer=True, positive=True)

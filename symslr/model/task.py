@@ -77,4 +77,6 @@ def _length(value: object) -> Expr | LengthLaw:
     length = exact(value, "length")
     if length == L or (isinstance(length, Integer) and length >= 1):
         return length
-    raise ValueError(f"length: found {length}; expected the symbol L, a positive integer or a law such as {{1: 1/3, 2: 2/3}}")
+    raise ValueError(
+        f"length: found {length}; expected the symbol L, a positive integer or a law such as {{1: 1/3, 2: 2/3}}"
+    )

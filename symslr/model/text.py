@@ -173,7 +173,9 @@ class _Builder:
     def build(self, node: ast.expr, depth: int = 1) -> Expr:
         self.count += 1
         if depth > DEEPEST:
-            raise self.refuse(node, f"found more than {DEEPEST} levels; expected fewer (group long sums in parentheses)")
+            raise self.refuse(
+                node, f"found more than {DEEPEST} levels; expected fewer (group long sums in parentheses)"
+            )
         if self.count > MOST_TERMS:
             raise self.refuse(node, f"found more than {MOST_TERMS} terms; expected a shorter expression")
         match node:
@@ -245,7 +247,9 @@ class _Builder:
             raise self.refuse(base, f"'{_cut(base.id)}' takes no index; those that do: {', '.join(indexed) or 'none'}")
         position = self._name(index)
         if not position.is_integer:
-            raise self.refuse(index, f"found the index '{index.id}', which is not an integer; expected an integer symbol")
+            raise self.refuse(
+                index, f"found the index '{index.id}', which is not an integer; expected an integer symbol"
+            )
         return self._apply(base, lambda: family[position])
 
     def _sum(self, node: ast.expr, term: ast.expr, index: ast.expr, depth: int) -> Expr:

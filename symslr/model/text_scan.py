@@ -60,7 +60,7 @@ def as_source(text: object, what: str) -> Source:
         raise source.refuse(LONGEST_TEXT, f"found {len(text)} characters; expected at most {LONGEST_TEXT}")
     if not text.isascii():
         column = next(i for i, character in enumerate(text) if not character.isascii())
-        raise source.refuse(column, f"found {ascii(text[column])}; expected ASCII characters only")
+        raise source.refuse(column, f"found {text[column]!a}; expected ASCII characters only")
     if not text.strip(" "):
         raise source.refuse(0, "found nothing; expected an expression such as 2*x")
     return source
@@ -109,7 +109,7 @@ class _Scan:
             if token is None:
                 found = text[column]
                 hint = _HINTS.get(found, "only names, numbers, + - * / ** ( ) [ ] and commas are read")
-                raise self.source.refuse(column, f"found {ascii(found)}; {hint}")
+                raise self.source.refuse(column, f"found {found!a}; {hint}")
             count += 1
             if count > MOST_TOKENS:
                 raise self.source.refuse(column, f"found more than {MOST_TOKENS} tokens; expected a shorter expression")

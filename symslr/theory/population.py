@@ -168,5 +168,3 @@ def optimal_attention(task: Task) -> Attention:
     if kernel is None:
         raise ValueError(f"task {task.name}: the posterior under the weight {task.weight} is no normalised kernel")
     return Attention(kernel, name="optimal")
-
-

@@ -14,7 +14,9 @@ from symslr.algebra.rules.linearity import Linearity as Linearity
 from symslr.algebra.rules.minimise import Minimise as Minimise
 from symslr.algebra.rules.nishimori import Nishimori as Nishimori
 from symslr.algebra.rules.ratio_condition import RatioCondition as RatioCondition
+from symslr.algebra.rules.reweight import Reweight as Reweight
 from symslr.algebra.rules.selection import Selection as Selection
 from symslr.algebra.rules.simplify import Algebra as Algebra
 from symslr.algebra.rules.stein import Stein as Stein
+from symslr.algebra.rules.symmetric_factors import SymmetricFactors as SymmetricFactors
 from symslr.algebra.rules.unfold import Unfold as Unfold

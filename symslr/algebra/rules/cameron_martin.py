@@ -12,6 +12,7 @@ from symslr.algebra.expectation import (
     SequenceExpectation,
     rewrite_expectations,
 )
+from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import unfolded
 from symslr.model.scalar_law import STANDARD_NORMAL
@@ -28,7 +29,7 @@ class CameronMartin(Rule):
     source = "cameron1944"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._shift)
+        return merge_exponentials(rewrite_expectations(expr, self._shift))
 
     def _shift(self, node: Expectation) -> Expr:
         if isinstance(node, ScalarExpectation):

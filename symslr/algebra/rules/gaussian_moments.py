@@ -95,9 +95,7 @@ def _pairings(forms: list[LinearForm]) -> Expr:
     if len(forms) % 2:
         return S.Zero
     first, *others = forms
-    return Add(
-        *(_covariance(first, other) * _pairings(others[:i] + others[i + 1 :]) for i, other in enumerate(others))
-    )
+    return Add(*(_covariance(first, other) * _pairings(others[:i] + others[i + 1 :]) for i, other in enumerate(others)))
 
 
 def _covariance(one: LinearForm, two: LinearForm) -> Expr:

@@ -7,6 +7,7 @@ from typing import final
 from sympy import Expr, S, Sum
 
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
+from symslr.algebra.polynomial import separate
 from symslr.algebra.rule import Rule
 from symslr.model.symbols import chi, epsilon, l
 
@@ -27,9 +28,10 @@ class AverageHiddenIndex(Rule):
             raise self.refuse("epsilon is uniform under the unweighted law alone; apply the change of measure first")
         if not node.body.has(epsilon):
             return node
-        fixed, moving = node.body.as_independent(epsilon, as_Add=False)
-        average = Sum(moving.subs(epsilon, l), (l, 1, node.law.length))
-        return node.with_body(fixed * average / node.law.length)
+        own, shared = separate(node.body, {epsilon})[::-1]
+        average = Sum(own.subs(epsilon, l), (l, 1, node.law.length))
+        fixed, random = separate(shared * average / node.law.length, node.bound)
+        return fixed * node.with_body(random)
 
 
 @final
@@ -51,7 +53,8 @@ class PickToken(Rule):
             if rest.has(total) or _marks_a_token(rest):
                 continue
             picked = total.function.subs(total.variables[0], epsilon)
-            return node.law.length * node.with_body(rest * picked)
+            fixed, random = separate(rest * picked, node.bound)
+            return node.law.length * fixed * node.with_body(random)
         return node
 
 

@@ -8,6 +8,7 @@ from typing import final
 from sympy import Add, Expr, Indexed, Mul, S, Sum, exp, expand
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, summand
 from symslr.model.symbols import chi, epsilon, x
@@ -50,7 +51,7 @@ class Independence(Rule):
             return node
         if shared != S.Zero:
             own.setdefault(epsilon, S.One)
-        product = Mul(*(ScalarExpectation(f * exp(shared), x, law.base) for f in own.values()))
+        product = Mul(*(ScalarExpectation(merge_exponentials(f) * exp(shared), x, law.base) for f in own.values()))
         if shared == S.Zero:
             return fixed * product
         return fixed * product * ScalarExpectation(exp(shared), x, law.base) ** (law.length - len(own))

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Dummy, Expr, Sum, Symbol, cancel, count_ops, expand, factor, limit, numer, oo, solve, together
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Sum,
+    Symbol,
+    cancel,
+    count_ops,
+    expand,
+    factor,
+    limit,
+    numer,
+    oo,
+    solve,
+    together,
+)
 
 from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import Minimum
@@ -25,12 +40,8 @@ class Minimise(Rule):
     conditions = r"$F$ is differentiable and rational in $t$; $t_\star$ is the lowest of all candidates"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return expr.replace(lambda node: isinstance(node, Minimum), self._evaluate)
-
-    def _evaluate(self, node: Minimum) -> Expr:
-        if node.body.has(Minimum):
-            return node
-        return self.lowest(node)[1]
+        innermost = {node for node in expr.atoms(Minimum) if not node.body.has(Minimum)}
+        return expr.xreplace({node: self.lowest(node)[1] for node in innermost})
 
     def lowest(self, node: Minimum) -> tuple[Expr, Expr]:
         """(minimiser, minimum).
@@ -40,7 +51,8 @@ class Minimise(Rule):
         """
         t = node.variable
         random = {e: Dummy(positive=_positive(e), real=True) for e in node.body.atoms(Expectation) if not e.has(t)}
-        body = together(node.body.xreplace(random))
+        whole = node.body.xreplace(random)
+        body = together(whole)
         back = {d: e for e, d in random.items()}
         if not body.is_rational_function(t):
             raise self.refuse(f"{node.body} is not rational in {t}")
@@ -51,9 +63,15 @@ class Minimise(Rule):
         candidates = [(s, value) for s, value in candidates if value not in (oo,)]
         for place, value in candidates:
             if all(_nonnegative(other - value, random) for _, other in candidates):
-                shortest = min((expand(value), factor(value)), key=count_ops)
-                return place.xreplace(back), shortest.xreplace(back)
+                return place.xreplace(back), _shortest(value, whole, t).xreplace(back)
         raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v in candidates]} is lowest")
+
+
+def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
+    """The shorter of the expanded and the factored form, symbols that were added to the body left outside."""
+    added = Add(*(term for term in Add.make_args(body) if not term.has(t) and not term.is_number))
+    rest = cancel(together(value - added))
+    return added + min((expand(rest), factor(rest)), key=count_ops)
 
 
 def _nonnegative(difference: Expr, random: dict[Expr, Expr]) -> bool:

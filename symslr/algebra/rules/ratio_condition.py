@@ -45,5 +45,7 @@ class RatioCondition(Rule):
             raise self.refuse(f"the ratio g(l)/g(m) of the weight {law.weight} is not a ratio of token functions")
         slope = simplify(expand_log(log(kernel), force=True).diff(x))
         if slope.has(x):
-            raise self.refuse(f"log g(l)/g(m) has slope {slope} in chi_l, which is not constant: found kernel {kernel}, expected {exp(x)} up to scale")
+            raise self.refuse(
+                f"log g(l)/g(m) has slope {slope} in chi_l, which is not constant: found kernel {kernel}, expected {exp(x)} up to scale"
+            )
         return slope

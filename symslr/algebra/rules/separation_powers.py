@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Max, Mul, Pow, S, exp, expand, expand_power_base, factor_terms, fraction, log, powsimp, simplify, together
+from sympy import (
+    Add,
+    Expr,
+    Max,
+    Mul,
+    Pow,
+    S,
+    exp,
+    expand,
+    expand_power_base,
+    factor_terms,
+    fraction,
+    log,
+    powsimp,
+    simplify,
+    together,
+)
 
 from symslr.algebra.rule import Rule
 from symslr.model.separation import n
@@ -90,7 +106,9 @@ def _divide(total: Expr, divisor: Expr) -> Expr:
 
 
 def _tidy(term: Expr) -> Expr:
-    return powsimp(term).replace(lambda e: isinstance(e, Pow) and e.base == n, lambda e: n ** factor_terms(expand(e.exp)))
+    return powsimp(term).replace(
+        lambda e: isinstance(e, Pow) and e.base == n, lambda e: n ** factor_terms(expand(e.exp))
+    )
 
 
 def _split_powers(expr: Expr) -> Expr:
@@ -115,5 +133,3 @@ def _power(term: Expr) -> tuple[Expr, Expr]:
         else:
             factor *= f
     return factor, rate
-
-

@@ -1,0 +1,75 @@
+"""The exchangeable reduction: any normalised attention, any length, at the cost of a double integral."""
+
+from collections.abc import Iterator
+
+from sympy import Sum
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.expectation import SequenceExpectation
+from symslr.algebra.folded import Activation, Posterior
+from symslr.algebra.rules import (
+    CameronMartin,
+    ChangeOfMeasure,
+    Exchangeability,
+    Independence,
+    LaplaceRepresentation,
+    Unfold,
+)
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplus
+from symslr.model.symbols import L, a, epsilon, l
+
+INTRODUCTION = (
+    "The normaliser couples all tokens. Written as an integral over u of exponentials it factorises over the tokens, so "
+    "the length enters as an exponent and may stay a symbol."
+)
+
+
+def derive_laplace() -> Iterator[Derivation]:
+    for task, attention in (
+        (SpikedSLR(), softmax),
+        (SpikedSLR(), softplus),
+        (SpikedSLR(), softmax1),
+        (MaxSLR(), softmax),
+    ):
+        sigma = Activation.of(epsilon, attention, a)
+        where = f"{attention.name} on {task.name}-SLR"
+        bodies = {
+            "hit": (sigma, r"\mathbb{E}_g[\sigma_\epsilon]", "Attention paid to the relevant token"),
+            "norm": (
+                Sum(sigma.at(l) ** 2, (l, 1, L)),
+                r"\mathbb{E}_g\|\sigma\|^2",
+                "Squared norm of the attention",
+            ),
+        }
+        for key, (body, symbol, title) in bodies.items():
+            chain = Derivation(
+                SequenceExpectation(body, task.law),
+                title=f"{title}, {where}",
+                name=f"laplace-{key}-{attention.name}-{task.name}",
+                symbol=symbol,
+                introduction=INTRODUCTION,
+            )
+            chain = chain.apply(Unfold()).apply(ChangeOfMeasure())
+            if key == "norm":
+                chain = chain.apply(Exchangeability())
+            chain = chain.apply(LaplaceRepresentation()).apply(Independence())
+            yield chain.apply(CameronMartin()) if attention == softmax else chain
+
+
+def derive_bayes_error() -> Iterator[Derivation]:
+    for task in (SpikedSLR(), MaxSLR()):
+        yield (
+            Derivation(
+                SequenceExpectation(1 - Posterior(epsilon, task.law), task.law),
+                title=f"Bayes risk without noise as a positive integral, {task.name}-SLR",
+                name=f"laplace-bayes-{task.name}",
+                symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
+                introduction="The error itself, not one minus something near one: every term is positive, so small risks keep "
+                "their relative accuracy.",
+            )
+            .apply(ChangeOfMeasure())
+            .apply(Exchangeability())
+            .apply(LaplaceRepresentation())
+            .apply(Independence())
+            .apply(CameronMartin())
+        )

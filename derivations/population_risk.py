@@ -1,0 +1,49 @@
+"""Section 4: the population risk on the manifold, and its minimum over the value vector."""
+
+from collections.abc import Iterator
+
+from sympy import Sum
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.expectation import SequenceExpectation
+from symslr.algebra.folded import Activation, Minimum
+from symslr.algebra.rules import GaussianMoments, Linearity, Minimise
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
+from symslr.model.symbols import Delta, L, R_v, a, epsilon, l, m_v
+from symslr.theory.definitions import predictor, squared_loss
+
+
+def derive_population_risk() -> Iterator[Derivation]:
+    for task, attention in ((SpikedSLR(), softmax), (SpikedSLR(), linear), (MaxSLR(), softplus)):
+        law = task.law
+        sigma = Activation.of(epsilon, attention, a)
+        hit = SequenceExpectation(sigma, law)
+        norm = SequenceExpectation(Sum(sigma.at(l) ** 2, (l, 1, L)), law)
+        where = f"{attention.name} on {task.name}-SLR"
+        in_v = (
+            Derivation(
+                squared_loss(predictor(sigma), law, Delta),
+                title=f"Population risk on the manifold, {where}",
+                name=f"population-risk-{attention.name}-{task.name}",
+                symbol=r"\mathcal{E}_\sigma",
+                introduction="Key a k*, value m_v v* plus a part of squared norm R_v orthogonal to v*; "
+                "q_vv = m_v^2 + R_v.",
+                sources=("duranthon2025, Sec. 4",),
+            )
+            .apply(Linearity())
+            .apply(GaussianMoments())
+            .claim(Delta**2 + 1 - 2 * m_v * hit + (m_v**2 + R_v) * norm, "duranthon2025, Sec. 4")
+        )
+        yield in_v
+        yield (
+            Derivation(
+                Minimum(Minimum(in_v.result, R_v), m_v),
+                title=f"Best value vector, {where}",
+                name=f"best-value-{attention.name}-{task.name}",
+                symbol=r"\min_v \mathcal{E}_\sigma",
+                introduction="The part orthogonal to v* only costs; the overlap follows from stationarity.",
+            )
+            .apply(Minimise(), "The risk grows with R_v, so the minimum is at R_v = 0.")
+            .apply(Minimise())
+            .claim(Delta**2 + 1 - hit**2 / norm, "duranthon2025, Sec. 4")
+        )
