@@ -1,6 +1,6 @@
 """How wide a formula is when TeX sets it in display style, in em: close enough to decide where lines break.
 
-Against TeX's own boxes, on the formulas of tests/export/test_measure.py, the width is 0.95 to 1.25 of the true one.
+Against TeX's own boxes, on the formulas of tests/export/test_measure.py, the width is 0.94 to 1.10 of the true one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _nested(tokens: Iterator[str]) -> list:
     return group
 
 
-def _width(group: list | str, size: float = 1.0) -> float:
+def _width(group: list | str, size: float = 1.0, *, display: bool = True) -> float:
     if isinstance(group, str):
         group = [group]
     total, at = 0.0, 0
@@ -70,19 +70,19 @@ def _width(group: list | str, size: float = 1.0) -> float:
         at += 1
         if isinstance(item, str) and item in (r"\frac", r"\dfrac", r"\tfrac"):
             inner = size if size == 1.0 and item != r"\tfrac" else max(size * SCRIPT, SMALLEST)
-            own = max(_width(part, inner) for part in group[at : at + 2]) + 0.24
+            own = max(_width(part, inner, display=False) for part in group[at : at + 2]) + 0.24
             at += 2
         elif item == r"\sqrt":
             at = group.index("]", at) + 1 if group[at] == "[" else at
-            own = _width(group[at], size) + 0.9 * size
+            own = _width(group[at], size, display=False) + 0.9 * size
             at += 1
         elif isinstance(item, str) and item in FONTS:
             own = _width(group[at], size) + (0.17 if item == r"\operatorname" else 0)
             at += 1
         else:
-            own = _width(item, size) if isinstance(item, list) else _symbol(item) * size
+            own = _width(item, size, display=display) if isinstance(item, list) else _symbol(item) * size
         scripts, at = _scripts(group, at, size)
-        stacked = size == 1.0 and isinstance(item, str) and item in LIMITS_BELOW
+        stacked = display and size == 1.0 and isinstance(item, str) and item in LIMITS_BELOW
         total += max(own, scripts) if stacked else own + scripts
     return total - sum(0.45 * size for one, two in pairwise(["(", *group]) if one in ("(", "[") and two in ("-", "+"))
 

@@ -181,7 +181,7 @@ class HousePrinter(LatexPrinter):
         if found is None:
             return self.laws.setdefault(law, f"p_{{{len(self.laws) + 1}}}")
         name, parameters = found
-        return f"{name}({', '.join(self.superscript(parameter) for parameter in parameters)})"
+        return f"{name}({','.join(self.superscript(parameter) for parameter in parameters)})"
 
     def _house_Integral(self, expr: Integral) -> str:
         return f"{self.integral_sign(expr)} {self.integrand(expr)}{self.differentials(expr)}"

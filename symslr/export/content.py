@@ -1,0 +1,205 @@
+"""What the report says, before it is said in TeX or HTML: sections, equations on lines, rules, verdicts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sympy import Basic, Expr
+
+from symslr.algebra.derivation import Claim, Derivation
+from symslr.algebra.folded import Activation
+from symslr.algebra.rule import Rule
+from symslr.export.bibliography import REFERENCES, Reference, cited
+from symslr.export.breaking import Line, latex_lines
+from symslr.export.printing import HousePrinter
+from symslr.export.verdicts import DerivationVerdict, Verdict
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import chi, l
+from symslr.model.symbols import m as index_m
+
+LINE_WIDTH = 36.0
+"""Room for a formula in em: the report's text width less the indentation and the frame around a result."""
+
+
+@dataclass(frozen=True)
+class RuleEntry:
+    """A rule as the list of rules shows it; ``anchor`` is what links point to."""
+
+    number: int
+    anchor: str
+    name: str
+    statement: str
+    conditions: str
+    source: str
+
+
+@dataclass(frozen=True)
+class StepEntry:
+    """One application of a rule and the formula it made."""
+
+    number: int
+    rule: RuleEntry
+    note: str
+    lines: tuple[Line, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class ClaimEntry:
+    """A published formula beside the result."""
+
+    source: str
+    quoted: bool
+    lines: tuple[Line, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Section:
+    """One derivation."""
+
+    name: str
+    title: str
+    introduction: str
+    here: tuple[str, ...]
+    start: tuple[Line, ...]
+    steps: tuple[StepEntry, ...]
+    result: tuple[Line, ...]
+    claims: tuple[ClaimEntry, ...]
+    sources: tuple[str, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Content:
+    """The whole report, without its figures."""
+
+    sections: tuple[Section, ...]
+    rules: tuple[RuleEntry, ...]
+    references: tuple[Reference, ...]
+    checked: bool
+
+
+def anchor(text: str) -> str:
+    """``text`` as it may stand in a label, a link or a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "untitled"
+
+
+def content(
+    derivations: Sequence[Derivation],
+    verdicts: Mapping[str, DerivationVerdict] | None = None,
+    references: Mapping[str, Reference] = REFERENCES,
+) -> Content:
+    """What the report says about these derivations.
+
+    Args:
+        derivations: each with a name of its own.
+        verdicts: what the checks found, by name of the derivation; None where nothing was checked.
+        references: the records that sources are looked up in.
+
+    Raises:
+        UnknownReference: when a rule, a derivation or a claim names a source without record.
+        ValueError: when two derivations share a name.
+    """
+    names = [anchor(item.name or item.title) for item in derivations]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"derivations: found the name {name!r} twice; expected one name per derivation, so rename one")
+    rules = _rules(derivations)
+    found = verdicts or {}
+    sections = tuple(
+        _section(item, name, rules, found.get(item.name, DerivationVerdict.none(item)))
+        for item, name in zip(derivations, names, strict=True)
+    )
+    return Content(sections, tuple(rules.values()), tuple(cited(_sources(derivations), references)), verdicts is not None)
+
+
+def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:
+    for item in derivations:
+        yield from item.sources
+        yield from (step.rule.source for step in item.steps)
+        yield from (claim.source for claim in item.claims)
+
+
+def _rules(derivations: Sequence[Derivation]) -> dict[str, RuleEntry]:
+    """The rules in the order in which they are first used, by name."""
+    entries: dict[str, RuleEntry] = {}
+    for rule in (step.rule for item in derivations for step in item.steps):
+        if rule.name not in entries:
+            entries[rule.name] = _rule_entry(len(entries) + 1, rule)
+    return entries
+
+
+def _rule_entry(number: int, rule: Rule) -> RuleEntry:
+    return RuleEntry(number, anchor(rule.name), rule.name, rule.statement, rule.conditions, rule.source)
+
+
+def _section(item: Derivation, name: str, rules: Mapping[str, RuleEntry], verdict: DerivationVerdict) -> Section:
+    printer = HousePrinter()
+    lead = f"{item.symbol} =" if item.symbol else ""
+
+    def lines(expr: Expr, before: str) -> tuple[Line, ...]:
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=before, printer=printer))
+
+    steps = tuple(
+        StepEntry(i + 1, rules[step.rule.name], step.note, lines(step.after, "="), verdict.steps[i])
+        for i, step in enumerate(item.steps)
+    )
+    start, result = lines(item.start, lead), lines(item.result, lead)
+    claims = tuple(_claim(claim, lines(claim.formula, lead), verdict.claims[i]) for i, claim in enumerate(item.claims))
+    title = item.title or item.name or "Untitled derivation"
+    here = tuple(_here(item, printer))
+    return Section(name, title, item.introduction, here, start, steps, result, claims, item.sources, verdict.overall)
+
+
+def _claim(claim: Claim, lines: tuple[Line, ...], verdict: Verdict) -> ClaimEntry:
+    return ClaimEntry(claim.source, claim.quoted, lines, verdict)
+
+
+# What the letters stand for in one derivation
+
+
+def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
+    """Sentences that define the weights, activations and token laws that occur, printed from the objects themselves."""
+    expressions = [item.start, *(step.after for step in item.steps)]
+    for law in _ordered(expressions, SequenceLaw):
+        if law.weight != 1:
+            yield from _weight(law, printer)
+    for kernel, normalised, offset, scale in dict.fromkeys(node.args[1:5] for node in _ordered(expressions, Activation)):
+        yield _activation(kernel, bool(normalised), offset, scale, printer)
+    for scalar_law, name in printer.laws.items():
+        yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
+
+
+def _ordered(expressions: Sequence[Basic], kind: type[Basic]) -> list:
+    """The nodes of a kind, each once, those of earlier expressions first."""
+    found: dict[Basic, None] = {}
+    for expr in expressions:
+        found.update(dict.fromkeys(sorted(expr.atoms(kind), key=str)))
+    return list(found)
+
+
+def _weight(law: SequenceLaw, printer: HousePrinter) -> Iterator[str]:
+    tokens = "" if law.base == STANDARD_NORMAL else rf", $\chi_l \sim {printer.law_name(law.base)}$ before reweighting"
+    yield rf"$\mathbb{{E}}_g$ has the weight $g(\epsilon,\chi) = {printer.doprint(law.weight)}${tokens}."
+
+
+def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, printer: HousePrinter) -> str:
+    argument = printer.doprint(scale * chi[l])
+    above = rf"\kappa({argument})"
+    if normalised:
+        total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
+        below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
+        formula = rf"\sigma_l = {above} \big/ \bigl({below}\bigr)" if offset != 0 else rf"\sigma_l = {above} \big/ {below}"
+    else:
+        formula = rf"\sigma_l = {above}"
+    return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."
+
+
+def _support(law: ScalarLaw, printer: HousePrinter) -> str:
+    return f"$({printer.doprint(law.lower)},\\, {printer.doprint(law.upper)})$"
+
+

@@ -1,0 +1,71 @@
+"""The report's first section: what is studied. Every formula in it is printed from the model, none is typed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from symslr.export.printing import HousePrinter
+from symslr.model.attention import Attention
+from symslr.model.catalogue import ATTENTIONS, TASKS
+from symslr.model.symbols import L, Delta, chi, epsilon, nu, xi, z
+from symslr.model.task import Task
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a name and formulas (LaTeX without dollar signs)."""
+
+    name: str
+    formulas: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The opening section: a paragraph, a table of symbols, one of tasks, one of attentions."""
+
+    opening: str
+    symbols: tuple[tuple[str, str], ...]
+    tasks: tuple[Row, ...]
+    attentions: tuple[Row, ...]
+
+
+def definitions() -> Definitions:
+    """Symbols, tasks and attentions of the catalogue."""
+    say = HousePrinter().doprint
+    label = say(z[epsilon] + Delta * xi)
+    opening = (
+        rf"A sequence has ${say(L)}$ tokens, of which one, at the hidden position ${say(epsilon)}$, decides the label"
+        rf" $y = {label}$. Tokens enter through two projections: the key projection ${say(chi)}_l$, by which the relevant"
+        rf" token may be found, and the value projection ${say(z)}_l$. Before reweighting, ${say(epsilon)}$ is uniform and"
+        rf" all ${say(chi)}_l$, ${say(z)}_l$ and ${say(xi)}$ are independent standard normal variables; the task's weight"
+        rf" $g({say(epsilon)}, {say(chi)})$, of mean 1, ties the position to the key projections. $\mathbb{{E}}_0$ is the"
+        r" expectation without the weight and $\mathbb{E}_g[h] = \mathbb{E}_0[g\,h]$ the one with it. An attention"
+        rf" predicts $f(X) = \sum_l \sigma_l {say(z)}_l$; its risk is $\mathbb{{E}}_g[(y - f(X))^2]$."
+    )
+    symbols = (
+        (say(L), "number of tokens"),
+        (say(nu), "signal strength"),
+        (say(Delta), "standard deviation of the label noise"),
+        (say(epsilon), "hidden position of the relevant token"),
+        (rf"{say(chi)}_l,\ {say(z)}_l", "key and value projection of token $l$"),
+        (say(xi), "noise of the label"),
+        (r"p_l", "posterior probability that token $l$ is the relevant one"),
+        (r"\sigma_l", "attention paid to token $l$"),
+        (r"\kappa", "kernel of the attention"),
+        ("a", "scale of the key"),
+    )
+    tasks = tuple(_task(make(), HousePrinter()) for make in TASKS.values())
+    return Definitions(opening, symbols, tasks, tuple(_attention(item, HousePrinter()) for item in ATTENTIONS.values()))
+
+
+def _task(task: Task, printer: HousePrinter) -> Row:
+    posterior = task.law.posterior_kernel
+    ratio = printer.doprint(posterior) if posterior is not None else r"g(l, \chi)"
+    return Row(f"{task.name}-SLR", (printer.doprint(task.weight), ratio))
+
+
+def _attention(item: Attention, printer: HousePrinter) -> Row:
+    total = r"\sum_m \kappa(a\chi_m)"
+    below = "1" if not item.is_normalised else total
+    below = below if item.offset == 0 else f"{printer.doprint(item.offset)} + {total}"
+    return Row(item.name, (printer.doprint(item.kernel), below))

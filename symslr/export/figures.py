@@ -1,0 +1,120 @@
+"""Figures in the house style: each is drawn from a table, and the table is written beside it."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+Table = Mapping[str, Sequence[object]]
+"""Columns by name, all of one length."""
+
+COLOURS = {
+    "bayes": "#000000",
+    "softmax": "#0072B2",
+    "softmax1": "#56B4E9",
+    "linear": "#D55E00",
+    "erf": "#009E73",
+    "softplus": "#CC79A7",
+}
+"""One colour per predictor in every figure: the palette of Okabe and Ito, distinct to colour-blind readers."""
+
+OTHER_COLOURS = ("#E69F00", "#7F3C8D", "#666666", "#11A579")
+"""Colours for the attentions of one's own, in the order in which they appear."""
+
+STYLES = {"bayes": (0, (4, 2)), "softmax": "-", "softmax1": (0, (6, 1, 1, 1)), "linear": (0, (1, 1)), "erf": "-.", "softplus": "--"}
+"""Colour is never alone: each predictor has its own dashes too."""
+
+COLUMN_WIDTH, TEXT_WIDTH = 3.4, 6.3
+"""Inches: one column of a two-column page, and the width of the report's text."""
+
+STYLE = {
+    "font.size": 8.5,
+    "font.family": "serif",
+    "mathtext.fontset": "cm",
+    "axes.titlesize": 9,
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "axes.formatter.use_mathtext": True,
+    "lines.linewidth": 1.5,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "grid.linewidth": 0.4,
+    "grid.color": "#DDDDDD",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "xtick.direction": "out",
+    "ytick.direction": "out",
+    "figure.constrained_layout.use": True,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "symslr",
+    "pdf.fonttype": 3,
+}
+"""Type readable at column width; text in SVG as outlines, so that it looks the same without the fonts."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure and the numbers in it.
+
+    Attributes:
+        name: file name without ending; letters, digits, dashes.
+        caption: LaTeX text, mathematics between dollar signs.
+        data: computes the table; called once.
+        draw: draws the table on a Matplotlib figure, inside the house style.
+        alt: what the figure shows, in words, for who cannot see it.
+    """
+
+    name: str
+    caption: str
+    data: Callable[[], Table]
+    draw: Callable[[Table], Drawing]
+    alt: str = ""
+
+
+@dataclass(frozen=True)
+class FigureFiles:
+    """Where a figure was written."""
+
+    svg: Path
+    pdf: Path
+    csv: Path
+
+
+def colour(name: str, position: int = 0) -> str:
+    """The colour of a predictor; ``position`` chooses among the spare ones for a name without its own."""
+    return COLOURS.get(name, OTHER_COLOURS[position % len(OTHER_COLOURS)])
+
+
+def write_figure(figure: Figure, folder: Path) -> FigureFiles:
+    """Compute the table, write it as CSV with the shortest digits that give every float back, and draw it as SVG and PDF.
+
+    Raises:
+        ValueError: when the columns differ in length.
+    """
+    import matplotlib as mpl
+    from matplotlib import pyplot as plt
+
+    table = figure.data()
+    lengths = {name: len(column) for name, column in table.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"figure {figure.name}: found columns of lengths {lengths}; expected one length")
+    files = FigureFiles(*(folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv")))
+    with files.csv.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(table)
+        writer.writerows(zip(*table.values(), strict=True))
+    with mpl.rc_context(STYLE):
+        drawing = figure.draw(table)
+        # Without dates two runs write the same bytes.
+        drawing.savefig(files.svg, metadata={"Date": None, "Creator": "symslr", "Title": figure.alt or figure.name})
+        drawing.savefig(files.pdf, metadata={"CreationDate": None, "Creator": "symslr"})
+        plt.close(drawing)
+    return files

@@ -1,0 +1,61 @@
+"""LaTeX mathematics as MathML that browsers draw without scripts, by latex2mathml and a few repairs."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from xml.etree import ElementTree as ET
+
+UPRIGHT = re.compile(r"\\mathrm\{([^{}\\]*)\}")
+STACKED = {"∑", "∏", "min", "max", "lim"}
+WIDTHS = {"negativethinmathspace": "-0.167em", "negativemediummathspace": "-0.222em"}
+
+
+class CannotTypeset(ValueError):
+    """A formula that the converter does not know; the message names the command."""
+
+
+@lru_cache(maxsize=4096)
+def mathml(tex: str, *, block: bool = False) -> str:
+    """``tex``, without dollar signs, as a ``<math>`` element.
+
+    Raises:
+        CannotTypeset: when a command is left unconverted.
+    """
+    from latex2mathml.converter import convert_to_element
+
+    # The converter sets one upright letter in italics and several one by one; as text they stay upright and together.
+    source = UPRIGHT.sub(r"\\text{\1}", tex)
+    try:
+        root = convert_to_element(source, display="block" if block else "inline")
+    except Exception as error:
+        raise CannotTypeset(f"formula {tex!r}: the converter to MathML failed with {type(error).__name__}") from error
+    for node in root.iter():
+        _repair(node, block)
+    markup = ET.tostring(root, encoding="unicode")
+    if left := re.search(r"\\[A-Za-z]+", markup):
+        raise CannotTypeset(f"formula {tex!r}: found {left[0]}, which has no MathML; expected commands of amsmath")
+    return markup
+
+
+def _text(node: ET.Element) -> str:
+    text = node.text or ""
+    return re.sub(r"&#x([0-9A-Fa-f]+);", lambda found: chr(int(found[1], 16)), text).strip()
+
+
+def _repair(node: ET.Element, block: bool) -> None:
+    """Where the converter's output differs from what TeX shows."""
+    text = _text(node)
+    if "&#x" in (node.text or ""):
+        node.text = text
+    if node.tag == "mi" and text == "~":
+        node.tag, node.text = "mo", "∼"
+    elif node.tag == "mi" and text == "#":
+        node.tag = "mo"
+    elif node.tag == "mo" and text == "/":
+        node.set("lspace", "0.05em")
+        node.set("rspace", "0.05em")
+    elif node.tag == "mspace":
+        node.set("width", WIDTHS.get(node.get("width", ""), node.get("width", "0em")))
+    elif node.tag in ("msub", "msubsup", "msup") and block and _text(node[0]) in STACKED:
+        node.tag = {"msub": "munder", "msup": "mover", "msubsup": "munderover"}[node.tag]

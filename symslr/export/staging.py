@@ -1,0 +1,49 @@
+"""Nothing half-written: files are made in a hidden folder beside their place and moved there whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+MANIFEST = ".symslr-report"
+"""Lists what a report wrote, so that the next one removes what it no longer makes, and nothing else."""
+
+
+@contextmanager
+def staged(out: Path) -> Iterator[Path]:
+    """A folder to write into; its files replace those of ``out`` one by one when the block ends without an exception.
+
+    Files of ``out`` that no earlier report wrote are left alone.
+
+    Raises:
+        NotADirectoryError: when ``out`` is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"--out {out}: found a file; expected a folder, or a name that is free")
+    out.mkdir(parents=True, exist_ok=True)
+    # Inside out, so that the moves stay within one file system.
+    partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=out))
+    try:
+        yield partial
+        _publish(partial, out)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _publish(partial: Path, out: Path) -> None:
+    names = sorted(path.relative_to(partial).as_posix() for path in partial.rglob("*") if path.is_file())
+    manifest = out / MANIFEST
+    before = manifest.read_text(encoding="utf-8").splitlines() if manifest.is_file() else []
+    for name in names:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        os.replace(partial / name, out / name)
+    for name in set(before) - set(names):
+        stale = out / name
+        if stale.resolve().is_relative_to(out.resolve()):
+            stale.unlink(missing_ok=True)
+    (partial / MANIFEST).write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
+    os.replace(partial / MANIFEST, manifest)

@@ -1,0 +1,241 @@
+"""The report in LaTeX: macros, one fragment per derivation for a paper of one's own, and the document around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symslr.export.bibliography import Reference, key_of
+from symslr.export.breaking import Line
+from symslr.export.content import ClaimEntry, Content, RuleEntry, Section, StepEntry
+from symslr.export.definitions import Definitions
+from symslr.export.figures import Figure
+from symslr.export.text import text_to_plain, text_to_tex
+from symslr.export.verdicts import Verdict, Word
+
+INDENT = 1.5
+BOX_LIMIT = 14
+"""Lines of the longest result that is boxed: a box does not break across pages."""
+
+MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper:
+%   \usepackage{amsmath,amssymb,xcolor}
+%   \input{macros}
+% and then, for each derivation, \input{fragments/NAME}. Redefine a macro to change how it looks.
+\providecommand{\symslrsection}[3]{\subsection{#1}\label{symslr:#2}}% title, name, title without mathematics
+\providecommand{\symslrstep}[4]{\medskip\noindent\textbf{Step #1}~~\symslrrule{#2}{#3}\hfill{\small #4}\par\nobreak}
+\providecommand{\symslrrule}[2]{#2}
+\providecommand{\symslrhead}[2]{\medskip\noindent\textbf{#1}\hfill{\small #2}\par\nobreak}
+\providecommand{\symslrtrue}[1]{\textcolor{symslrgood}{$\checkmark$~#1}}
+\providecommand{\symslrfalse}[1]{\textcolor{symslrbad}{$\times$~#1}}
+\providecommand{\symslrunknown}[1]{\textcolor{symslropen}{?~#1}}
+\definecolor{symslrgood}{HTML}{1B6E3A}
+\definecolor{symslrbad}{HTML}{B3261E}
+\definecolor{symslropen}{HTML}{8A5A00}
+"""
+
+PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
+\usepackage[T1]{fontenc}
+\usepackage[utf8]{inputenc}
+\usepackage{lmodern}
+\usepackage{amsmath,amssymb,mathtools}
+\usepackage[margin=2.5cm]{geometry}
+\usepackage{booktabs,longtable,array}
+\usepackage{graphicx}
+\usepackage{xcolor}
+\usepackage{microtype}
+\usepackage[colorlinks,linkcolor=blue!45!black,citecolor=blue!45!black,urlcolor=blue!45!black]{hyperref}
+\allowdisplaybreaks
+\setlength{\parindent}{0pt}
+\setlength{\parskip}{4pt plus 1pt}
+\newcommand{\symslrsection}[3]{\section{\texorpdfstring{#1}{#3}}\label{symslr:#2}}
+\newcommand{\symslrrule}[2]{\hyperref[rule:#1]{#2}~{\small(R\ref*{rule:#1})}}
+\input{macros}
+"""
+
+
+def display(lines: Sequence[Line], *, boxed: bool = False) -> str:
+    """A formula on its lines, flush left."""
+    rows = [(rf"\hspace{{{INDENT * line.depth:g}em}}" if line.depth else "") + line.tex for line in lines]
+    if boxed and len(rows) <= BOX_LIMIT:
+        body = r" \\ ".join(f"& {row}" for row in rows)
+        rows = [rf"\boxed{{\begin{{aligned}} {body} \end{{aligned}}}}"]
+    body = "\\\\\n".join(rf"\quad & {row} &&" for row in rows)
+    return f"\\begin{{flalign*}}\n{body}\n\\end{{flalign*}}"
+
+
+def source(text: str) -> str:
+    """A source in words: a citation where it begins with a key."""
+    key = key_of(text)
+    if key is None:
+        return text_to_tex(text)
+    place = text[len(key) :].lstrip(", ").strip()
+    return rf"\cite[{text_to_tex(place)}]{{{key}}}" if place else rf"\cite{{{key}}}"
+
+
+def verdict(item: Verdict, *, tally: bool = True) -> str:
+    """A verdict with its sign and colour; nothing where nothing was checked."""
+    if item.word is Word.UNCHECKED:
+        return ""
+    words = {Word.TRUE: "checked", Word.FALSE: "false", Word.UNKNOWN: "not decided"}.get(item.word, str(item.word))
+    shown = f"{words}: {item.tally}" if tally and item.total else words
+    return rf"\{_macro(item)}{{{shown}}}"
+
+
+def _macro(item: Verdict) -> str:
+    if item.word in (Word.TRUE, Word.CONFIRMED):
+        return "symslrtrue"
+    return "symslrfalse" if item.word in (Word.FALSE, Word.DIFFERS) else "symslrunknown"
+
+
+def fragment(section: Section) -> str:
+    """One derivation, to ``\\input`` after ``macros.tex``."""
+    titles = f"{{{text_to_tex(section.title)}}}{{{section.name}}}{{{text_to_tex(text_to_plain(section.title, greek=False))}}}"
+    parts = [rf"\symslrsection{titles}"]
+    parts += [text_to_tex(section.introduction), ""] if section.introduction else []
+    parts += [" ".join(text_to_tex(sentence) for sentence in section.here), ""] if section.here else []
+    named = [item for item in section.sources if item]
+    parts += [f"Sources of the definition: {'; '.join(source(item) for item in named)}.", ""] if named else []
+    parts += [r"\symslrhead{Start}{}", display(section.start)]
+    parts += [_step(step) for step in section.steps]
+    if section.steps:
+        parts += [rf"\symslrhead{{Result}}{{{verdict(section.verdict)}}}", display(section.result, boxed=True)]
+    parts += [_claim(claim) for claim in section.claims]
+    return "\n".join(parts) + "\n"
+
+
+def _step(step: StepEntry) -> str:
+    head = rf"\symslrstep{{{step.number}}}{{{step.rule.anchor}}}{{{text_to_tex(step.rule.name)}}}{{{verdict(step.verdict)}}}"
+    note = f"{text_to_tex(step.note)}\n" if step.note else ""
+    return f"{head}\n{note}{display(step.lines)}"
+
+
+def _claim(claim: ClaimEntry) -> str:
+    quoted = " (as quoted in summaries)" if claim.quoted else ""
+    head = rf"\symslrhead{{Published}}{{{verdict(claim.verdict)}}}"
+    detail = f"{text_to_tex(claim.verdict.detail)}\n\n" if claim.verdict.detail else ""
+    return f"{head}\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{detail}"
+
+
+def document(content: Content, opening: Definitions, figures: Sequence[Figure], title: str) -> str:
+    """The whole report; it reads ``macros.tex``, ``fragments/`` and ``figures/`` beside it."""
+    parts = [
+        PREAMBLE,
+        rf"\title{{{text_to_tex(title)}}}",
+        r"\author{symslr}",
+        r"\date{}",
+        r"\hypersetup{pdftitle={" + text_to_tex(text_to_plain(title, greek=False)) + "},pdfauthor={symslr}}",
+        r"\begin{document}",
+        r"\maketitle",
+        r"\tableofcontents",
+        _definitions(opening),
+        *(rf"\input{{fragments/{section.name}}}" for section in content.sections),
+    ]
+    if figures:
+        parts += [r"\section{Figures}", *(_figure(item) for item in figures)]
+    parts += [_rules(content.rules)] if content.rules else []
+    parts += [_checks(content.sections)] if content.checked else []
+    parts += [_references(content.references)] if content.references else []
+    return "\n".join([*parts, r"\end{document}", ""])
+
+
+def _definitions(item: Definitions) -> str:
+    symbols = "\n".join(rf"${symbol}$ & {text_to_tex(meaning)} \\" for symbol, meaning in item.symbols)
+    tasks = "\n".join(rf"{row.name} & $\displaystyle {row.formulas[0]}$ & ${row.formulas[1]}$ \\[1.2ex]" for row in item.tasks)
+    attentions = "\n".join(rf"{row.name} & ${row.formulas[0]}$ & ${row.formulas[1]}$ \\" for row in item.attentions)
+    return rf"""\section{{Definitions}}
+{text_to_tex(item.opening)}
+
+\begin{{center}}\small
+\begin{{tabular}}{{@{{}}ll@{{}}}}
+\toprule
+symbol & meaning \\
+\midrule
+{symbols}
+\bottomrule
+\end{{tabular}}
+
+\bigskip
+\begin{{tabular}}{{@{{}}lll@{{}}}}
+\toprule
+task & weight $g(\epsilon,\chi)$ & posterior $p_l \propto w(\chi_l)$ with $w(x)$ \\
+\midrule
+{tasks}
+\bottomrule
+\end{{tabular}}
+
+\bigskip
+\begin{{tabular}}{{@{{}}lll@{{}}}}
+\toprule
+attention & kernel $\kappa(x)$ & $N$ in $\sigma_l = \kappa(a\chi_l)/N$ \\
+\midrule
+{attentions}
+\bottomrule
+\end{{tabular}}
+\end{{center}}
+"""
+
+
+def _figure(item: Figure) -> str:
+    return rf"""\begin{{figure}}[htbp]
+\centering
+\includegraphics[width=\linewidth]{{figures/{item.name}}}
+\caption{{{text_to_tex(item.caption)}}}\label{{fig:{item.name}}}
+\end{{figure}}"""
+
+
+def _rules(rules: Sequence[RuleEntry]) -> str:
+    parts = [r"\section{Rules used}", r"\begin{description}"]
+    for rule in rules:
+        origin = f" {source(rule.source)}" if rule.source else ""
+        parts += [
+            rf"\item[R{rule.number}\ {text_to_tex(rule.name)}]\refstepcounter{{symslrrulecount}}\label{{rule:{rule.anchor}}}{origin}",
+            rf"\par\nobreak\adjuststatement{{{rule.statement}}}",
+            *([f"Conditions: {text_to_tex(rule.conditions)}."] if rule.conditions else []),
+        ]
+    return "\n".join([r"\newcounter{symslrrulecount}", ADJUST, *parts, r"\end{description}"])
+
+
+ADJUST = r"""\newsavebox{\symslrbox}
+\newcommand{\adjuststatement}[1]{\sbox{\symslrbox}{$\displaystyle #1$}%
+\[\ifdim\wd\symslrbox>\linewidth\resizebox{\linewidth}{!}{\usebox{\symslrbox}}\else\usebox{\symslrbox}\fi\]}"""
+
+
+def _checks(sections: Sequence[Section]) -> str:
+    rows = []
+    for section in sections:
+        title = text_to_tex(section.title)
+        rows.append(rf"\multicolumn{{5}}{{@{{}}p{{.95\linewidth}}@{{}}}}{{\hyperref[symslr:{section.name}]{{{title}}}}} \\*")
+        entries = [(f"step {step.number}", step.rule.name, step.verdict) for step in section.steps]
+        entries += [("claim", claim.source, claim.verdict) for claim in section.claims]
+        for where, what, found in entries:
+            name = source(what) if where == "claim" else text_to_tex(what)
+            digits = "" if found.digits is None else str(found.digits)
+            numbers = rf"{found.effective}/{found.total}" if found.total else ""
+            rows.append(rf"\quad {where} & {name} & {verdict(found, tally=False)} & {numbers} & {digits} \\")
+        rows.append(r"\addlinespace")
+    body = "\n".join(rows)
+    return rf"""\section{{Checks}}
+Both sides of every step are evaluated at random admissible points by routes that share no code. A comparison is effective
+when it could have told a true equation from a false one; a step counts as checked only through effective comparisons, and
+``not decided'' is not a pass.
+
+{{\small
+\begin{{longtable}}{{@{{}}l>{{\raggedright\arraybackslash}}p{{.38\linewidth}}lrr@{{}}}}
+\toprule
+where & rule or source & verdict & effective & digits \\
+\midrule
+\endhead
+{body}
+\bottomrule
+\end{{longtable}}}}
+"""
+
+
+def _references(references: Sequence[Reference]) -> str:
+    items = []
+    for item in references:
+        venue = rf" {text_to_tex(item.place)}," if item.place else ""
+        arxiv = rf" arXiv:{item.arxiv}." if item.arxiv else ""
+        names, title = text_to_tex(item.names), text_to_tex(item.title)
+        link = rf" \href{{{item.link}}}{{link}}." if item.link else ""
+        items.append(rf"\bibitem{{{item.key}}} {names}. \emph{{{title}}}.{venue} {item.year}.{arxiv}{link}")
+    return "\n".join([r"\begin{thebibliography}{99}", *items, r"\end{thebibliography}"])

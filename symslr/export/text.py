@@ -1,0 +1,71 @@
+"""Running text of a report: LaTeX text with mathematics between dollar signs, made safe for TeX, turned into HTML."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+
+MATH = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$", re.DOTALL)
+UNESCAPED = re.compile(r"(?<!\\)([%&#_])")
+GREEK = dict(
+    zip(
+        "αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ",
+        (
+            "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega"
+            " Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+        ).split(),
+        strict=True,
+    )
+)
+SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "→": r"\to", "∞": r"\infty", "×": r"\times", "√": r"\surd", "∝": r"\propto"}
+COMMANDS = re.compile(r"\\(emph|textbf|textit|texttt|text)\{([^{}]*)\}")
+TAGS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code", "text": "span"}
+PLAIN = {"---": "—", "--": "–", "``": "“", "''": "”", "~": "\u00a0", "\\,": "\u202f", "\\ ": " ", "\\\\": " "}
+
+
+def pieces(text: str) -> Iterator[tuple[bool, str]]:
+    """(is mathematics, content) pairs in order of reading."""
+    at = 0
+    for found in MATH.finditer(text):
+        if found.start() > at:
+            yield False, text[at : found.start()]
+        yield True, found[1]
+        at = found.end()
+    if at < len(text):
+        yield False, text[at:]
+
+
+def text_to_tex(text: str) -> str:
+    """``text`` with the characters that TeX would take for commands escaped outside mathematics."""
+    return "".join(f"${part}$" if is_math else _plain_to_tex(part) for is_math, part in pieces(text))
+
+
+def _plain_to_tex(text: str) -> str:
+    text = UNESCAPED.sub(r"\\\1", text).replace("$", r"\$").replace(r"\\$", r"\$")
+    text = text.replace("^", r"\textasciicircum{}")
+    for sign, name in {**{letter: "\\" + name for letter, name in GREEK.items()}, **SIGNS}.items():
+        text = text.replace(sign, rf"\ensuremath{{{name}}}")
+    return text
+
+
+def text_to_html(text: str, mathematics: Callable[[str], str]) -> str:
+    """``text`` as HTML; ``mathematics`` turns a formula into markup."""
+    return "".join(mathematics(part) if is_math else _plain_to_html(part) for is_math, part in pieces(text))
+
+
+def _plain_to_html(text: str) -> str:
+    for tex, sign in PLAIN.items():
+        text = text.replace(tex, sign)
+    text = html.escape(re.sub(r"\\([%&#_$])", r"\1", text), quote=False)
+    return COMMANDS.sub(lambda found: f"<{TAGS[found[1]]}>{found[2]}</{TAGS[found[1]]}>", text)
+
+
+def text_to_plain(text: str, *, greek: bool = True) -> str:
+    """``text`` without markup, for titles of windows; ``greek=False`` spells the letters out, for bookmarks of a PDF."""
+    bare = COMMANDS.sub(r"\2", text.replace("$", ""))
+    bare = re.sub(r"\\(?:mathrm|mathcal|mathbb|operatorname)", "", bare)
+    for letter, name in GREEK.items():
+        bare = re.sub(rf"\\{name}(?![A-Za-z])", letter, bare)
+        bare = bare if greek else bare.replace(letter, name)
+    return re.sub(r"[{}\\]", "", bare)
