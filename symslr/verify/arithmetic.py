@@ -1,0 +1,233 @@
+"""Two arithmetics for the referee behind one face: machine floats, and balls of any precision (Arb).
+
+Arrays are NumPy arrays in both: of floats, or of ``flint.arb`` objects. A ball carries its own rounding error.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from flint import arb, ctx, fmpq
+from scipy import special
+from sympy import Float, NumberSymbol, Rational
+
+Array = Any
+"""A NumPy array, or one number of the arithmetic at hand."""
+
+
+class CannotReferee(ValueError):
+    """The referee knows no definition-level route to this expression; the message says which node and why."""
+
+
+class Arithmetic(ABC):
+    """Abstract: exact constants become numbers, names of functions become array functions."""
+
+    dtype: Any
+    block: int
+    """Largest number of elements of one array that is worth keeping in memory."""
+    work: float
+    """Largest number of grid points that one evaluation may use in all."""
+
+    @abstractmethod
+    def rational(self, value: Fraction) -> Array:
+        """The number nearest to a fraction."""
+
+    @abstractmethod
+    def pi(self) -> Array:
+        """pi."""
+
+    @abstractmethod
+    def constant(self, value: NumberSymbol) -> Array:
+        """pi, E, EulerGamma, ... as a number."""
+
+    @abstractmethod
+    def function(self, name: str) -> Callable[..., Array] | None:
+        """The array function called ``name`` in SymPy, or None."""
+
+    @abstractmethod
+    def midpoint(self, value: Array) -> float:
+        """A scalar as a float."""
+
+    def exact(self, value: object) -> Array:
+        """An int, a Fraction, a dyadic float or a SymPy number as a number of this arithmetic."""
+        if isinstance(value, (int, np.integer)):
+            return self.rational(Fraction(int(value)))
+        if isinstance(value, (float, np.floating)):
+            return self.rational(Fraction(float(value)))
+        if isinstance(value, Fraction):
+            return self.rational(value)
+        if isinstance(value, Rational):
+            return self.rational(Fraction(int(value.p), int(value.q)))
+        if isinstance(value, Float):
+            return self.rational(Fraction(str(value)))
+        if isinstance(value, NumberSymbol):
+            return self.constant(value)
+        raise CannotReferee(f"{value!r} is not a real number")
+
+    def array(self, values: list[Any]) -> Array:
+        """A one-dimensional array of exact values."""
+        result = np.empty(len(values), dtype=self.dtype)
+        result[:] = [self.exact(v) for v in values]
+        return result
+
+    def call(self, name: str, *arguments: Array) -> Array:
+        """``function(name)`` applied."""
+        function = self.function(name)
+        if function is None:
+            raise CannotReferee(f"the function {name} has no definition here")
+        return function(*arguments)
+
+
+@final
+class Floats(Arithmetic):
+    """float64, or long double where a float64 overflows."""
+
+    block = 2_000_000
+    work = 4e8
+
+    def __init__(self, dtype: Any = np.float64) -> None:
+        self.dtype = dtype
+
+    def rational(self, value: Fraction) -> Array:
+        if self.dtype is np.float64:
+            return np.float64(value.numerator / value.denominator)
+        return self.dtype(str(value.numerator)) / self.dtype(str(value.denominator))
+
+    def pi(self) -> Array:
+        return 4 * np.arctan(self.dtype(1))
+
+    def constant(self, value: NumberSymbol) -> Array:
+        return self.dtype(str(value.evalf(25)))
+
+    def midpoint(self, value: Array) -> float:
+        return float(value)
+
+    def function(self, name: str) -> Callable[..., Array] | None:
+        found = _FLOAT.get(name)
+        if found is None or self.dtype is np.float64 or name in _WIDE:
+            return found
+        return lambda *arguments: found(*(np.asarray(a, dtype=np.float64) for a in arguments)).astype(self.dtype)
+
+
+@final
+class Balls(Arithmetic):
+    """Real balls with ``bits`` of precision; the caller keeps ``flint.ctx.prec`` at ``bits`` while they are in use."""
+
+    dtype = object
+    block = 150_000
+    work = 3e6
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+
+    def rational(self, value: Fraction) -> Array:
+        return arb(fmpq(value.numerator, value.denominator))
+
+    def pi(self) -> Array:
+        return arb.pi()
+
+    def constant(self, value: NumberSymbol) -> Array:
+        return arb(str(value.evalf(int(ctx.prec * 0.302) + 10)))
+
+    def midpoint(self, value: Array) -> float:
+        return float(value.mid())
+
+    def function(self, name: str) -> Callable[..., Array] | None:
+        return _BALL.get(name)
+
+
+def _binomial(n: Array, k: Array, gamma: Callable[[Array], Array]) -> Array:
+    return gamma(n + 1) / gamma(k + 1) / gamma(n - k + 1)
+
+
+_WIDE = frozenset(
+    "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh Abs sign floor ceiling Max Min Heaviside".split()
+)
+"""Functions that NumPy itself computes in long double."""
+
+_FLOAT: dict[str, Callable[..., Array]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "Abs": np.abs,
+    "sign": np.sign,
+    "floor": np.floor,
+    "ceiling": np.ceil,
+    "Max": np.maximum,
+    "Min": np.minimum,
+    "Heaviside": lambda t: np.where(t > 0, 1.0, np.where(t < 0, 0.0, 0.5)),
+    "erf": special.erf,
+    "erfc": special.erfc,
+    "erfi": special.erfi,
+    "erfinv": special.erfinv,
+    "erfcinv": special.erfcinv,
+    "erfcx": special.erfcx,
+    "gamma": special.gamma,
+    "factorial": lambda t: special.gamma(t + 1),
+    "loggamma": special.gammaln,
+    "digamma": special.digamma,
+    "LambertW": lambda t: special.lambertw(t).real,
+    "lowergamma": lambda s, t: special.gammainc(s, t) * special.gamma(s),
+    "uppergamma": lambda s, t: special.gammaincc(s, t) * special.gamma(s),
+    "beta": special.beta,
+    "binomial": special.binom,
+    "Ei": special.expi,
+    "besselj": special.jv,
+    "besseli": special.iv,
+    "besselk": special.kv,
+    "zeta": special.zeta,
+}
+
+
+def _each(function: Callable[..., Any], arity: int = 1) -> Callable[..., Array]:
+    return np.frompyfunc(function, arity, 1)
+
+
+_BALL: dict[str, Callable[..., Array]] = {
+    **{
+        name: _each(getattr(arb, name))
+        for name in "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc erfi erfinv".split()
+        + "erfcinv gamma digamma floor".split()
+    },
+    "Abs": _each(abs),
+    "sign": _each(arb.sgn),
+    "ceiling": _each(arb.ceil),
+    "Max": _each(lambda s, t: s.max(t), 2),
+    "Min": _each(lambda s, t: s.min(t), 2),
+    "Heaviside": _each(lambda t: (1 + t.sgn()) / 2),
+    "erfcx": _each(lambda t: (t * t).exp() * t.erfc()),
+    "factorial": _each(lambda t: (t + 1).gamma()),
+    "loggamma": _each(arb.lgamma),
+    "LambertW": _each(lambda t: t.lambertw()),
+    "lowergamma": _each(lambda s, t: t.gamma_lower(s), 2),
+    "uppergamma": _each(lambda s, t: t.gamma_upper(s), 2),
+    "beta": _each(lambda s, t: s.gamma() * t.gamma() / (s + t).gamma(), 2),
+    "binomial": _each(lambda n, k: _binomial(n, k, arb.gamma), 2),
+    "Ei": _each(arb.ei),
+    "besselj": _each(lambda order, t: t.bessel_j(order), 2),
+    "besseli": _each(lambda order, t: t.bessel_i(order), 2),
+    "besselk": _each(lambda order, t: t.bessel_k(order), 2),
+    "zeta": _each(arb.zeta),
+}
+
+
+def bits_for(digits: int) -> int:
+    """Binary precision that leaves ``digits`` decimal digits after the sums of a large grid."""
+    return math.ceil(digits * 3.33) + 40

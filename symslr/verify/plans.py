@@ -1,0 +1,225 @@
+"""Tensor quadrature with a plan: where the mass is and how many nodes it takes are found in floats, once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+
+from symslr.verify.arithmetic import Arithmetic, Array, CannotReferee
+from symslr.verify.axes import End, Map, Stretch, pieces, stacked
+from symslr.verify.scan import Integrand, stretches
+
+GROWTH = 1.4
+MOST_NODES = 2500
+PLANNED_DIGITS = 12.0
+"""Digits to which planning resolves an integral; more digits take proportionally more nodes."""
+
+DRAFT = 1e-2
+"""A tolerance at which planning takes the first grid as it is."""
+
+
+class TooCostly(CannotReferee):
+    """The grid that this precision needs is larger than the time allows."""
+
+
+class NotFinite(CannotReferee):
+    """An integrand overflowed."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A variable of integration: its interval, and exact places where the integrand has a kink."""
+
+    lower: End = None
+    upper: End = None
+    breaks: tuple[Fraction, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An axis whose nodes and weights are given (Gauss-Hermite)."""
+
+    nodes: Array
+    weights: Array
+
+
+Plan = list[list[Stretch]]
+
+
+@dataclass
+class Quadrature:
+    """Integrates over axes; ``plans`` remembers for each node of an expression where and how finely.
+
+    Attributes:
+        arithmetic: of this pass.
+        digits: aim.
+        plans: node -> stretches; a planning pass (floats only) fills it, another pass follows it.
+        planning: whether this pass plans.
+        scale: more nodes than planned.
+        shifted: grids moved and widened, for the second pass that shows the error of the first.
+        tolerance: relative to the integral of the absolute value, at which planning stops refining.
+        deadline: ``time.monotonic()`` at which to give up.
+        magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
+        work: grid points used.
+    """
+
+    arithmetic: Arithmetic
+    digits: int
+    plans: dict[Hashable, Plan]
+    planning: bool = False
+    scale: float = 1.0
+    shifted: bool = False
+    tolerance: float = 1e-10
+    deadline: float = field(default_factory=lambda: time.monotonic() + 60)
+    magnitude: float = 0.0
+    work: float = 0.0
+    absolute: Array = 0.0
+
+    def integrate(
+        self, key: Hashable, axes: list[Axis], integrand: Integrand, depth: int, size: int, fixed: list[Fixed]
+    ) -> Array:
+        """The integral over all axes, an array on the ``depth`` axes outside, which hold ``size`` points."""
+        if not axes and not fixed:
+            return integrand([])
+        known = self.plans.get(key)
+        if not self.planning:
+            if known is None:
+                raise CannotReferee("an integral was reached that the float pass never met")
+            more = max(1.0, self.digits / PLANNED_DIGITS) ** 0.85 * self.scale
+            return self._sum(axes, known, more, integrand, depth, size, fixed)
+        plan = self._stretches(axes, integrand, depth, size, fixed)
+        if known is not None:
+            plan = [_union(old, new) for old, new in zip(known, plan)]
+        value, self.plans[key] = self._resolved(axes, plan, known is not None, integrand, depth, size, fixed)
+        return value
+
+    def _resolved(
+        self,
+        axes: list[Axis],
+        plan: Plan,
+        seen: bool,
+        integrand: Integrand,
+        depth: int,
+        size: int,
+        fixed: list[Fixed],
+    ) -> tuple[Array, Plan]:
+        """The integral on the coarsest grid of a ladder that agrees with the one before."""
+        plan = _grown(plan, 1 / GROWTH) if seen else plan
+        before = self._sum(axes, plan, 1.0, integrand, depth, size, fixed)
+        if self.tolerance >= DRAFT or not axes:
+            return before, plan
+        while True:
+            plan = _grown(plan, GROWTH)
+            now = self._sum(axes, plan, 1.0, integrand, depth, size, fixed)
+            if np.all(np.abs(now - before) <= self.tolerance * np.maximum(np.abs(now), self.absolute)):
+                return now, plan
+            if max(s.count for axis in plan for s in axis) > MOST_NODES:
+                raise CannotReferee(f"a grid of {MOST_NODES} nodes does not resolve an integrand")
+            before = now
+
+    def _stretches(
+        self, axes: list[Axis], integrand: Integrand, depth: int, size: int, fixed: list[Fixed]
+    ) -> Plan:
+        if not axes:
+            return []
+        given = _on_axes([f.nodes for f in fixed], depth)
+        for heavy in (False, True):
+            cut = [pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in axes]
+            plan = stretches(
+                cut,
+                integrand,
+                given,
+                arithmetic=self.arithmetic,
+                depth=depth,
+                size=size,
+                digits=self.digits,
+            )
+            if plan is not None:
+                return plan
+        raise CannotReferee("an integrand does not decay")
+
+    def _sum(
+        self,
+        axes: list[Axis],
+        plan: Plan,
+        scale: float,
+        integrand: Integrand,
+        depth: int,
+        size: int,
+        fixed: list[Fixed],
+    ) -> Array:
+        """Trapezoid sums, in blocks of the leading axis."""
+        first = depth + len(fixed)
+        grids = [self._grid(a, s, scale, first + i) for i, (a, s) in enumerate(zip(axes, plan))]
+        nodes = _on_axes([f.nodes for f in fixed], depth) + [x for x, _ in grids]
+        weights = _on_axes([f.weights for f in fixed], depth) + [w for _, w in grids]
+        per_slice = prod(len(w) for w in weights[:-1]) * size
+        self.work += per_slice * len(weights[-1])
+        if self.work > self.arithmetic.work:
+            raise TooCostly(f"{self.work:.1g} grid points at {self.digits} digits are more than the time allows")
+        block = max(1, self.arithmetic.block // per_slice)
+        total: Array = 0
+        absolute: Array = 0
+        floats = self.arithmetic.dtype is not object
+        for start in range(0, len(weights[-1]), block):
+            if time.monotonic() > self.deadline:
+                raise TooCostly(f"out of time at {self.digits} digits")
+            part = slice(start, start + block)
+            values = integrand([*nodes[:-1], nodes[-1][part]])
+            here = [*weights[:-1], weights[-1][part]]
+            total = total + _contract(values, here, depth)
+            if floats:
+                absolute = absolute + _contract(np.abs(values), [np.abs(w) for w in here], depth)
+        if floats:
+            if not np.all(np.isfinite(total)):
+                raise NotFinite("an integrand overflows")
+            self.absolute = absolute
+            if depth == 0:
+                self.magnitude = max(self.magnitude, float(np.max(absolute)))
+        return total
+
+    def _grid(self, axis: Axis, plan: list[Stretch], scale: float, axes: int) -> tuple[Array, Array]:
+        heavy = any(s.map is Map.HEAVY for s in plan)
+        cut = pieces(axis.lower, axis.upper, axis.breaks, heavy=heavy)
+        if len(cut) <= max(s.index for s in plan):
+            raise CannotReferee("the kinks of an integrand move with another variable")
+        return stacked([s.nodes(cut[s.index], self.arithmetic, scale, self.shifted, axes) for s in plan])
+
+
+def _on_axes(arrays: list[Array], depth: int) -> list[Array]:
+    """Each array on an axis of its own, counted from the last one."""
+    return [array.reshape((-1,) + (1,) * (depth + i)) for i, array in enumerate(arrays)]
+
+
+def _contract(values: Array, weights: list[Array], depth: int) -> Array:
+    """Weighted sums over the leading axes, the last weight first; an axis that is missing carries no dependence."""
+    result = values
+    for i in range(len(weights) - 1, -1, -1):
+        missing = depth + i + 1 - np.ndim(result)
+        if missing > 0:
+            result = np.reshape(result, (1,) * missing + np.shape(result))
+        result = (result * weights[i]).sum(axis=0)
+    return result
+
+
+def _grown(plan: Plan, factor: float) -> Plan:
+    return [[replace(s, count=s.count * factor) for s in axis] for axis in plan]
+
+
+def _union(old: list[Stretch], new: list[Stretch]) -> list[Stretch]:
+    """Stretches that cover both, with the step of ``old``."""
+    result = {s.index: s for s in new}
+    for stretch in old:
+        other = result.get(stretch.index, stretch)
+        if other.map is not stretch.map:
+            result[stretch.index] = stretch if stretch.map is Map.HEAVY else other
+            continue
+        low, high = min(stretch.low, other.low), max(stretch.high, other.high)
+        count = stretch.count * (high - low) / (stretch.high - stretch.low)
+        result[stretch.index] = replace(stretch, low=low, high=high, count=count)
+    return [result[index] for index in sorted(result)]

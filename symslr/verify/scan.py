@@ -1,0 +1,122 @@
+"""Where an integrand has its mass: a look at coarse tensor grids, in floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from symslr.verify.arithmetic import Arithmetic, Array
+from symslr.verify.axes import Map, Piece, Stretch, at_edge, scan_points, stacked, stretch_of
+
+Integrand = Callable[[list[Array]], Array]
+"""Nodes of the fixed axes, then of the others -> values; node arrays have axes counted from the last one."""
+
+FIRST_COUNT = 24.0
+"""Nodes on a stretch before anything is known about the integrand."""
+
+COARSENING = {1: 1.0, 2: 1.0, 3: 2.0}
+"""How much wider the scan's steps are on a grid of that many dimensions; 4 beyond."""
+
+
+def stretches(
+    cut: list[list[Piece]],
+    integrand: Integrand,
+    given: list[Array],
+    *,
+    arithmetic: Arithmetic,
+    depth: int,
+    size: int,
+    digits: int,
+) -> list[list[Stretch]] | None:
+    """The stretches of every axis; None where a mass on the whole line has heavier tails than the scan reaches.
+
+    Args:
+        cut: the pieces of each axis.
+        integrand: function of the nodes.
+        given: nodes of the fixed axes.
+        arithmetic: floats.
+        depth, size: array axes outside, and points on them.
+        digits: what lies below 10**-(digits + 5) of the largest value is left out, row by row.
+    """
+    cutoff = 10.0 ** -(digits + 5)
+    coarsening = COARSENING.get(len(cut), 4.0)
+    points = [[scan_points(piece, coarsening) for piece in axis] for axis in cut]
+    for _ in range(4):
+        profiles = _profiles(cut, points, integrand, given, arithmetic, depth, size, digits)
+        if any(
+            piece.map is Map.LINE and at_edge(profile, cutoff)
+            for axis, rows in zip(cut, profiles)
+            for piece, profile in zip(axis, rows)
+        ):
+            return None
+        found = [[stretch_of(f, s, cutoff) for f, s in zip(*pair)] for pair in zip(profiles, points)]
+        closer = [[_closer(*t, cutoff) for t in zip(*triple)] for triple in zip(points, found, profiles)]
+        if closer == points:
+            break
+        points = closer
+    return [_kept(*triple) for triple in zip(cut, points, found)]
+
+
+def _kept(
+    axis: list[Piece], points: list[list[float]], found: list[tuple[float, float] | None]
+) -> list[Stretch]:
+    """The pieces with mass; the middle of the first piece where the integrand vanishes altogether."""
+    kept = [Stretch(i, p.map, *r, FIRST_COUNT) for i, (p, r) in enumerate(zip(axis, found)) if r is not None]
+    middle = len(points[0]) // 2
+    return kept or [Stretch(0, axis[0].map, points[0][middle], points[0][middle + 1], FIRST_COUNT)]
+
+
+def _profiles(
+    cut: list[list[Piece]],
+    points: list[list[list[float]]],
+    integrand: Integrand,
+    given: list[Array],
+    arithmetic: Arithmetic,
+    depth: int,
+    size: int,
+    digits: int,
+) -> list[list[Any]]:
+    """For each piece of each axis: the largest |integrand| over the other axes, relative to the largest of its row."""
+    count, fixed = len(cut), len(given)
+    first = depth + fixed
+    grids = [
+        stacked([piece.nodes(arithmetic, s, first + i) for piece, s in zip(axis, places)])
+        for i, (axis, places) in enumerate(zip(cut, points))
+    ]
+    nodes, weights = [x for x, _ in grids], [np.abs(w) for _, w in grids]
+    lengths = [len(w) for w in weights]
+    per_slice = prod(lengths[:-1]) * size * prod(len(g) for g in given)
+    block = max(1, arithmetic.block // per_slice)
+    slabs: list[list[Any]] = [[] for _ in cut]
+    rows: Any = 0.0
+    for start in range(0, lengths[-1], block):
+        part = slice(start, start + block)
+        values = np.abs(integrand([*given, *nodes[:-1], nodes[-1][part]]))
+        for weight in [*weights[:-1], weights[-1][part]]:
+            values = values * weight
+        values = np.where(np.isfinite(values), values, 0)
+        values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
+        rows = np.maximum(rows, values.max(axis=tuple(range(count))))
+        for i in range(count):
+            others = tuple(axis for axis in range(count) if axis != count - 1 - i)
+            slabs[i].append(values.max(axis=others) if others else values)
+    negligible = np.max(rows) * arithmetic.exact(10) ** -(2 * digits + 20)
+    scale = np.where(rows > negligible, rows, np.inf)
+    result = []
+    for i, places in enumerate(points):
+        joined = np.concatenate(slabs[i]) if i == count - 1 else np.maximum.reduce(slabs[i])
+        relative = (joined / scale).reshape(len(joined), -1).max(axis=1).astype(float)
+        result.append(np.split(relative, np.cumsum([len(s) for s in places])[:-1]))
+    return result
+
+
+def _closer(s: list[float], found: tuple[float, float] | None, profile: Any, cutoff: float) -> list[float]:
+    """A finer scan where only a few points saw any mass; the same points otherwise."""
+    if found is None or np.count_nonzero(profile > cutoff) >= 6:
+        return s
+    low, high = found
+    step = (s[1] - s[0]) / 8
+    return [low + i * step for i in range(round((high - low) / step) + 1)]

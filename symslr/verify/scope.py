@@ -1,0 +1,68 @@
+"""Where a symbol has its value while the referee reads an expression: frames of arrays, and integers beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sympy import Basic
+
+
+@dataclass
+class Frame:
+    """One level of binding: symbols with arrays that occupy array axes up to ``depth``, counted from the last one.
+
+    Attributes:
+        bound: symbol -> array; a family such as chi -> list of arrays, one for each token.
+        parent: the frame around this one.
+        depth: array axes in use up to here.
+        size: number of points of the grid up to here.
+        memo: values of nodes that depend on this frame.
+    """
+
+    bound: Mapping[Basic, Any]
+    parent: Frame | None = None
+    depth: int = 0
+    size: int = 1
+    memo: dict[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A frame and the integers (length, positions, summation indices) known in it."""
+
+    frame: Frame
+    integers: Mapping[Basic, int]
+
+    @property
+    def depth(self) -> int:
+        return self.frame.depth
+
+    @property
+    def size(self) -> int:
+        return self.frame.size
+
+    def bind(self, bound: Mapping[Basic, Any], axes: int = 0, points: int = 1) -> Scope:
+        """A scope inside this one with more symbols bound to arrays on ``axes`` new axes."""
+        return Scope(Frame(bound, self.frame, self.frame.depth + axes, self.frame.size * points), self.integers)
+
+    def with_integers(self, integers: Mapping[Basic, int]) -> Scope:
+        """The same frame with more integers known."""
+        return Scope(self.frame, {**self.integers, **integers})
+
+    def hoisted(self, symbols: frozenset[Basic]) -> Scope:
+        """The outermost scope that still binds what an expression in ``symbols`` needs."""
+        frame = self.frame
+        while frame.parent is not None and not symbols & frame.bound.keys():
+            frame = frame.parent
+        return self if frame is self.frame else Scope(frame, self.integers)
+
+    def lookup(self, symbol: Basic) -> Any:
+        """The array bound to a symbol, or None."""
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if symbol in frame.bound:
+                return frame.bound[symbol]
+            frame = frame.parent
+        return None
