@@ -1,1 +1,67 @@
-"""symslr: derive, evaluate, check and typeset the theory of attention."""
+"""symslr: derive, evaluate, check and typeset the theory of attention.
+
+>>> from symslr import SpikedSLR, bayes_risk, evaluate
+>>> value = evaluate(bayes_risk(SpikedSLR()), {"L": 3, "nu": 2, "Delta": 0}, digits=12)
+>>> print(value)
+0.352423268884
+
+Names load when first used, so that ``import symslr`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from symslr.algebra import rules as rules
+    from symslr.algebra.derivation import Derivation as Derivation
+    from symslr.evaluate import Value as Value
+    from symslr.evaluate import evaluate as evaluate
+    from symslr.evaluate import minimise as minimise
+    from symslr.model.attention import Attention as Attention
+    from symslr.model.catalogue import MaxSLR as MaxSLR
+    from symslr.model.catalogue import SpikedSLR as SpikedSLR
+    from symslr.model.catalogue import erf as erf
+    from symslr.model.catalogue import linear as linear
+    from symslr.model.catalogue import softmax as softmax
+    from symslr.model.catalogue import softmax1 as softmax1
+    from symslr.model.catalogue import softplus as softplus
+    from symslr.model.scalar_law import laplace as laplace
+    from symslr.model.scalar_law import normal as normal
+    from symslr.model.scalar_law import student as student
+    from symslr.model.task import Task as Task
+    from symslr.theory import bayes_risk as bayes_risk
+    from symslr.theory import minimal_risk as minimal_risk
+    from symslr.theory import optimal_attention as optimal_attention
+    from symslr.theory import population_risk as population_risk
+
+_HOMES = {
+    "rules": "symslr.algebra.rules",
+    "Derivation": "symslr.algebra.derivation",
+    "Value": "symslr.evaluate",
+    "evaluate": "symslr.evaluate",
+    "minimise": "symslr.evaluate",
+    "Attention": "symslr.model.attention",
+    "Task": "symslr.model.task",
+    **dict.fromkeys(
+        ("MaxSLR", "SpikedSLR", "erf", "linear", "softmax", "softmax1", "softplus"), "symslr.model.catalogue"
+    ),
+    **dict.fromkeys(("laplace", "normal", "student"), "symslr.model.scalar_law"),
+    **dict.fromkeys(("bayes_risk", "minimal_risk", "optimal_attention", "population_risk"), "symslr.theory"),
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'symslr' has no attribute {name!r}")
+    module = import_module(_HOMES[name])
+    return module if name == "rules" else getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m symslr``."""
+
+from symslr.cli import main
+
+main()

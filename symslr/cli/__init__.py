@@ -1,0 +1,3 @@
+"""The command line."""
+
+from symslr.cli.application import main as main

@@ -1,0 +1,61 @@
+"""``symslr``: one application, one line for bad input, exit status 2."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from click import ClickException
+from click.exceptions import Abort, Exit
+
+from symslr import __version__
+from symslr.cli import derivations, numbers
+
+app = typer.Typer(
+    name="symslr",
+    help="Derive, evaluate, check and typeset the theory of attention.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"symslr {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version."),
+) -> None:
+    pass
+
+
+numbers.register(app)
+derivations.register(app)
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; bad input prints one line on stderr and exits with status 2."""
+    try:
+        status = app(args=arguments, standalone_mode=False)
+    except ClickException as problem:
+        _fail(problem.format_message())
+    except (ValueError, TypeError, OSError) as problem:
+        _fail(str(problem))
+    except (Abort, KeyboardInterrupt):
+        print("symslr: interrupted", file=sys.stderr)
+        raise SystemExit(INTERRUPTED) from None
+    except Exit as problem:
+        raise SystemExit(problem.exit_code) from None
+    raise SystemExit(status if isinstance(status, int) else 0)
+
+
+def _fail(message: str) -> None:
+    print("symslr: " + " ".join(message.split()), file=sys.stderr)
+    raise SystemExit(BAD_INPUT) from None

@@ -1,0 +1,145 @@
+"""``symslr derive``, ``symslr check`` and ``symslr report``: derivations shown, checked and typeset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from symslr.algebra.derivation import Derivation
+from symslr.cli import options
+
+FALSE = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(derive)
+    app.command()(check)
+    app.command()(report)
+
+
+def _folders(folders: list[Path] | None) -> list[Path]:
+    from symslr.verify.collect import builtin_folder
+
+    return folders or [builtin_folder()]
+
+
+def _progress() -> Progress:
+    """A bar on stderr, so that what is printed on stdout can be piped."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def derive(
+    what: str = typer.Argument(None, help="A derivation's name, a file or a folder; all of symslr's own by default."),
+    latex: Path = typer.Option(None, "--latex", help="Also write the derivations as LaTeX to this file."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """Show derivations step by step, with the rule that made each step."""
+    chosen = _chosen(what)
+    if latex is not None:
+        from symslr.export import write_latex
+
+        write_latex(chosen, latex)
+    if as_json:
+        typer.echo(json.dumps([_as_json(item) for item in chosen]))
+        return
+    for item in chosen:
+        typer.echo(_text(item))
+    if latex is not None:
+        typer.echo(f"LaTeX written to {latex}")
+
+
+def _chosen(what: str | None) -> list[Derivation]:
+    from symslr.verify.collect import builtin_folder, collect
+
+    if what is not None and (Path(what).exists() or what.endswith(".py") or "/" in what):
+        return list(collect([Path(what)]))
+    everything = list(collect([builtin_folder()]))
+    if what is None:
+        return everything
+    named = [item for item in everything if item.name == what]
+    if not named:
+        known = ", ".join(item.name for item in everything)
+        raise ValueError(f"derive: found no derivation, file or folder {what!r}; expected one of {known}")
+    return named
+
+
+def _text(item: Derivation) -> str:
+    lines = [f"{item.name}: {item.title}", f"    {item.start}"]
+    lines += [f"  = {step.after}    [{step.rule.name}]" for step in item.steps]
+    lines += [f"  published: {claim.formula}    [{claim.source}]" for claim in item.claims]
+    return "\n".join(lines) + "\n"
+
+
+def _as_json(item: Derivation) -> dict[str, object]:
+    from sympy import latex
+
+    return {
+        "name": item.name,
+        "title": item.title,
+        "start": str(item.start),
+        "steps": [{"rule": s.rule.name, "result": str(s.after), "latex": latex(s.after)} for s in item.steps],
+        "claims": [{"formula": str(c.formula), "source": c.source, "quoted": c.quoted} for c in item.claims],
+    }
+
+
+def check(
+    folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """Check every step of every derivation by independent routes; exit status 1 on any false."""
+    from symslr.verify import check as check_derivations
+    from symslr.verify.collect import collect
+
+    found = collect(_folders(folders))
+    with _progress() as bar:
+        task = bar.add_task("checking", total=len(found))
+        result = check_derivations(found, progress=lambda done, name: bar.update(task, completed=done, description=name))
+    typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
+    if result.any_false:
+        raise typer.Exit(FALSE)
+
+
+def report(
+    folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
+    out: Path = typer.Option(..., "--out", help="Folder to write the report into."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks."""
+    from symslr.export import standard_figures, write_report
+    from symslr.verify import check as check_derivations
+    from symslr.verify.collect import collect
+
+    found = collect(_folders(folders))
+    with _progress() as bar:
+        checking = bar.add_task("checking", total=len(found))
+        result = check_derivations(
+            found, progress=lambda done, name: bar.update(checking, completed=done, description=name)
+        )
+        writing = bar.add_task("writing", total=None)
+        files = write_report(
+            found,
+            out,
+            checks=result,
+            figures=[] if folders else standard_figures(),
+            progress=lambda done, total, name: bar.update(writing, completed=done, total=total, description=name),
+        )
+    if as_json:
+        typer.echo(json.dumps({"files": [str(path) for path in files.paths], "checks": result.as_json()}))
+    else:
+        typer.echo(result.as_text())
+        for path in files.paths:
+            typer.echo(f"wrote {path}")
+    if result.any_false:
+        raise typer.Exit(FALSE)
