@@ -49,7 +49,5 @@ def _element_wise(name: str, function: Callable[..., Array]) -> Activation:
 
 def _finite(name: str, sigma: Array) -> Array:
     if not np.all(np.isfinite(sigma)):
-        raise ValueError(
-            f"attention {name}: sigma is not finite at a sampled score; lower the scale or normalise"
-        )
+        raise ValueError(f"attention {name}: sigma is not finite at a sampled score; lower the scale or normalise")
     return sigma

@@ -86,7 +86,7 @@ def plain(expr: Expr, variables: tuple[Expr, ...]) -> Plain:
 
 
 def signed_log(expr: Expr, variables: tuple[Expr, ...]) -> SignedLog:
-    """The function (arrays for ``variables``) -> (sign of ``expr``, log|expr|).
+    """The function (arrays for ``variables``) -> (sign of ``expr``, log|expr|), up to broadcasting.
 
     ``Sum(h(chi[l]), (l, 1, L))`` is summed over the last axis of the array given for ``TOKEN``.
     """
@@ -96,10 +96,9 @@ def signed_log(expr: Expr, variables: tuple[Expr, ...]) -> SignedLog:
         exponent = plain(expr.args[0], variables)
         return lambda *arrays: _positive(exponent(*arrays))
     if isinstance(expr, erfc):
-        argument = plain(expr.args[0], variables)
-        return lambda *arrays: _positive(np.log(2) + log_ndtr(-np.sqrt(2) * argument(*arrays)))
+        return _one_plus_erf(-expr.args[0], variables)
     if isinstance(expr, Add) and len(expr.args) == 2 and expr.args[0] == 1 and isinstance(expr.args[1], erf):
-        return signed_log(erfc(-expr.args[1].args[0]), variables)
+        return _one_plus_erf(expr.args[1].args[0], variables)
     if not _overflows(expr, variables):
         direct = plain(expr, variables)
         return lambda *arrays: _split(direct(*arrays))
@@ -155,6 +154,11 @@ def _sum(terms: list[tuple[Array, Array]]) -> tuple[Array, Array]:
         total = sum(sign * np.exp(size - top) for (sign, _), size in zip(terms, sizes))
     sign, size = _split(np.asarray(total))
     return sign, size + top
+
+
+def _one_plus_erf(argument: Expr, variables: tuple[Expr, ...]) -> SignedLog:
+    inner = plain(argument, variables)
+    return lambda *arrays: _positive(np.log(2) + log_ndtr(np.sqrt(2) * inner(*arrays)))
 
 
 def _token_sum(expr: Sum, variables: tuple[Expr, ...]) -> SignedLog:

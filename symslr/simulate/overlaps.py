@@ -85,9 +85,7 @@ class Overlaps:
             return k, v
         dimension = len(k_star)
         if dimension < 4:
-            raise ValueError(
-                f"dimension: found D = {dimension}; expected at least 4 where q - m m^T is not zero"
-            )
+            raise ValueError(f"dimension: found D = {dimension}; expected at least 4 where q - m m^T is not zero")
         random = rng.standard_normal((2, dimension))
         random -= (random @ stars.T / dimension) @ stars
         q, _ = np.linalg.qr(random.T)

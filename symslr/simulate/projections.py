@@ -13,7 +13,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
 from symslr.simulate.log_domain import Array
 from symslr.simulate.token_law import TokenLaw, token_law
-from symslr.simulate.values import Values, checked_length, fixed, substitution
+from symslr.simulate.values import Values, checked_length, finite, fixed, substitution
 from symslr.simulate.weight import LogWeight, log_weight
 
 Positions = NDArray[np.int64]
@@ -131,6 +131,7 @@ def placement(law: SequenceLaw, values: Values, *, reweighted: bool = False) -> 
     scalar = law.base.subs(numbers)
     base = token_law(scalar)
     if law.relevant_factor is not None and not reweighted:
+        finite(law.relevant_factor.free_symbols - {x}, values)
         factor = fixed(law.relevant_factor, values, frozenset({x}))
         return RelevantToken(base, base if factor == S.One else token_law(scalar, factor))
     selects = law.is_selection and not reweighted

@@ -104,9 +104,7 @@ class SequenceSampler:
         chi, epsilon, weights = self.rule.place(start, rng)
         moved = np.nonzero(chi != start)  # under a Gaussian base law only the relevant token moves
         X[moved] += (chi - start)[moved][:, None] * self.k_star / np.sqrt(dimension)
-        return Sequences(
-            X, epsilon, rng.standard_normal(size), self.k_star, self.v_star, weights, self.rule.method
-        )
+        return Sequences(X, epsilon, rng.standard_normal(size), self.k_star, self.v_star, weights, self.rule.method)
 
 
 def sample_sequences(
@@ -122,10 +120,10 @@ def sample_sequences(
 
     X starts as iid N(0, 1) entries. A weight of the relevant token alone moves that token along k*: in
     spiked-SLR X_epsilon gains sqrt(nu) k*/sqrt(D). A selecting weight draws epsilon given X k*/sqrt(D) and
-    moves nothing. Any other weight, or ``reweighted``, returns g(epsilon, X k*/sqrt(D)) as importance weights.
+    moves nothing. Any other weight, or ``reweighted``, returns g(epsilon, X k*/sqrt(D)) as importance weight.
     Under a token law that is not Gaussian only the component along k* has that law; the rest stays N(0, I).
 
-    k* and v* are drawn N(0, I_D), then orthogonalised and scaled to norm sqrt(D): the geometry of D -> infinity
+    k* and v* are drawn N(0, I_D), then orthogonalised and scaled to norm sqrt(D): the geometry of infinite D
     at every D >= 2, so that the projections have the same law at every D.
 
     Raises:

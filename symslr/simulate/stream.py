@@ -31,18 +31,14 @@ def length_counts(task: Task, values: Values, size: int, rng: np.random.Generato
     return {length: int(count) for (length, _), count in zip(pairs, counts) if count}
 
 
-def sample_by_length(
-    task: Task, values: Values, size: int, rng: np.random.Generator
-) -> dict[int, Projections]:
+def sample_by_length(task: Task, values: Values, size: int, rng: np.random.Generator) -> dict[int, Projections]:
     """``size`` sequences of a task, grouped by length; pool the groups for a mean over the law of L.
 
     Raises:
         ValueError: as ``length_counts`` and ``sample_projections``.
     """
     counts = length_counts(task, values, size, rng)
-    return {
-        n: ProjectionSampler.of(task.law.subs(L, n), values).draw(count, rng) for n, count in counts.items()
-    }
+    return {n: ProjectionSampler.of(task.law.subs(L, n), values).draw(count, rng) for n, count in counts.items()}
 
 
 def stream(

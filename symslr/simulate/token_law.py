@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sympy import Expr, S, oo
+from sympy import Expr, S, nan, oo, zoo
 
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import x
@@ -38,6 +38,8 @@ def token_law(base: ScalarLaw, factor: Expr = S.One) -> TokenLaw:
         ValueError: when the product does not have mass 1 or is not a density that a table can hold.
     """
     log_density = log_of_product(base.density * factor)
+    if log_density.has(zoo, nan):
+        raise ValueError(f"token density {base.density}, reweighted by {factor}: no positive value; expected mass 1")
     if base.lower == -oo and base.upper == oo and log_density.is_polynomial(x):
         quadratic = log_density.as_poly(x)
         if quadratic is not None and quadratic.degree() == 2:
@@ -48,13 +50,9 @@ def token_law(base: ScalarLaw, factor: Expr = S.One) -> TokenLaw:
 def _gaussian(constant: float, slope: float, bend: float) -> GaussianToken:
     """The Gaussian with log-density constant + slope x + bend x^2, refused where its mass is not 1."""
     if bend >= 0:
-        raise ValueError(
-            f"token density: found exp({bend:g} x^2 + ...), which has no finite mass; expected mass 1"
-        )
+        raise ValueError(f"token density: found exp({bend:g} x^2 + ...), which has no finite mass; expected mass 1")
     mean, variance = -slope / (2 * bend), -1 / (2 * bend)
     log_mass = constant + mean**2 / (2 * variance) + math.log(2 * math.pi * variance) / 2
     if abs(log_mass) > MASS_TOLERANCE:
-        raise ValueError(
-            f"token density: found total mass exp({log_mass:.6g}); expected 1, so divide the weight by it"
-        )
+        raise ValueError(f"token density: found total mass exp({log_mass:.6g}); expected 1, so divide the weight by it")
     return GaussianToken(mean, math.sqrt(variance))

@@ -63,18 +63,14 @@ def tabulate(log_density: Expr, low: float, high: float) -> TabulatedToken:
     def log_mass(s: Array) -> Array:
         with np.errstate(all="ignore"):
             value = function(unfold(s)) + log_slope(s)
-        return np.where(
-            np.isnan(value), -np.inf, value
-        )  # inf - inf far in a tail; what is lost shows in the mass
+        return np.where(np.isnan(value), -np.inf, value)  # inf - inf far in a tail; what is lost shows in the mass
 
     nodes = _first_nodes(log_mass, ends)
     logs = log_mass(nodes)
     nodes, logs = nodes[logs < np.inf], logs[logs < np.inf]
     top = float(logs.max(initial=-np.inf))
     if not np.isfinite(top):
-        raise ValueError(
-            f"token density with logarithm {log_density}: found no positive value on ({low:g}, {high:g})"
-        )
+        raise ValueError(f"token density with logarithm {log_density}: found no positive value on ({low:g}, {high:g})")
     nodes, density, error = _refined(nodes, np.exp(logs - top), lambda s: np.exp(log_mass(s) - top))
     panels = np.diff(nodes) * (density[1:] + density[:-1]) / 2
     total = panels.sum()
@@ -82,12 +78,8 @@ def tabulate(log_density: Expr, low: float, high: float) -> TabulatedToken:
         mass, error = total * np.exp(top), error / total
     if not abs(mass - 1) < MASS_TOLERANCE or not error < MASS_TOLERANCE:
         found = f"found total mass {mass:.8g}, of which {error:.1g} is unresolved"
-        raise ValueError(
-            f"token density with logarithm {log_density}: {found}; expected 1, so divide the weight by it"
-        )
-    return TabulatedToken(
-        nodes, density / total, np.concatenate([[0.0], np.cumsum(panels) / total]), unfold, error
-    )
+        raise ValueError(f"token density with logarithm {log_density}: {found}; expected 1, so divide the weight by it")
+    return TabulatedToken(nodes, density / total, np.concatenate([[0.0], np.cumsum(panels) / total]), unfold, error)
 
 
 Map = Callable[[Array], Array]
@@ -115,15 +107,14 @@ def _first_nodes(log_mass: Map, ends: tuple[float, float]) -> Array:
     logs = np.nan_to_num(log_mass(even), posinf=1e300, neginf=-1e300)
     peaks = np.flatnonzero((logs[1:-1] >= logs[:-2]) & (logs[1:-1] > logs[2:])) + 1
     ladder = (even[1] - even[0]) * np.logspace(-14, 0, 57)
-    nodes = [even]
+    nodes, floor = [even], float(logs.max()) - 1e6  # infinities upset the bounded minimiser
+
+    def height(s: float) -> float:
+        return max(float(log_mass(np.array([s]))[0]), floor)
+
     for peak in sorted(peaks, key=lambda i: -logs[i])[:20]:
         bracket = (even[peak - 1], even[peak + 1])
-        best = minimize_scalar(
-            lambda s: float(-log_mass(np.array([s]))[0]),
-            bounds=bracket,
-            method="bounded",
-            options={"xatol": 1e-14},
-        )
+        best = minimize_scalar(lambda s: -height(s), bounds=bracket, method="bounded", options={"xatol": 1e-14})
         nodes += [best.x - ladder, np.array([best.x]), best.x + ladder]
     return np.unique(np.concatenate(nodes))
 

@@ -42,6 +42,17 @@ def substitution(symbols: set[Basic], values: Values) -> dict[Basic, Expr]:
     return numbers
 
 
+def finite(symbols: set[Basic], values: Values) -> None:
+    """Refuse an infinite value for any of these symbols.
+
+    Raises:
+        ValueError: naming the symbol.
+    """
+    for symbol, number in substitution(symbols, values).items():
+        if number.is_infinite:
+            raise ValueError(f"{symbol}: found {number}; expected a finite number for this weight")
+
+
 def lengths(task: Task, values: Values) -> list[tuple[int, float]]:
     """(length, probability) pairs of the task; a symbolic length is read from ``values`` as L or P_L.
 

@@ -49,9 +49,7 @@ def _of_all(weight: Expr, length: int) -> LogWeight:
 
     def log_g(projections: Array) -> Array:
         if projections.shape[-1] != length:
-            raise ValueError(
-                f"chi: found {projections.shape[-1]} tokens; expected {length}, the length of the law"
-            )
+            raise ValueError(f"chi: found {projections.shape[-1]} tokens; expected {length}, the length of the law")
         sign, size = function(projections[..., :, None], projections[..., None, :])
         if np.any(sign < 0):
             raise ValueError(f"weight {weight}: found a negative value; expected g >= 0")
@@ -62,17 +60,13 @@ def _of_all(weight: Expr, length: int) -> LogWeight:
 
 def _largest(law: SequenceLaw, infinite: list[Expr], values: Values, length: int) -> LogWeight:
     if not law.is_selection or len(infinite) > 1:
-        raise ValueError(
-            f"{infinite[0]}: found an infinite value; expected a finite one for the weight {law.weight}"
-        )
+        raise ValueError(f"{infinite[0]}: found an infinite value; expected a finite one for the weight {law.weight}")
     rate = infinite[0]
     rest = {s: v for s, v in values.items() if str(s) != str(rate)}
     log_kernel = log_of_product(fixed(law.posterior_kernel, rest, frozenset({rate, x})))
     score = limit(log_kernel / rate, rate, oo)
     if not score.is_finite or not score.has(x) or score.has(log):
-        raise ValueError(
-            f"{rate}: found an infinite value; log w = {log_kernel} does not grow in proportion to it"
-        )
+        raise ValueError(f"{rate}: found an infinite value; log w = {log_kernel} does not grow in proportion to it")
     function = plain(score, (x,))
 
     def log_g(projections: Array) -> Array:
