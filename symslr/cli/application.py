@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 
 import typer
-from click import ClickException
-from click.exceptions import Abort, Exit
 
 from symslr import __version__
 from symslr.cli import derivations, numbers
+
+UsageError, ClickException = typer.BadParameter.__mro__[1:3]
+"""Typer's own base classes of bad usage: some releases carry their own copy of click."""
 
 app = typer.Typer(
     name="symslr",
@@ -48,10 +49,10 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(problem.format_message())
     except (ValueError, TypeError, OSError) as problem:
         _fail(str(problem))
-    except (Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         print("symslr: interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
-    except Exit as problem:
+    except typer.Exit as problem:
         raise SystemExit(problem.exit_code) from None
     raise SystemExit(status if isinstance(status, int) else 0)
 
