@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Function, Integer, Integral, Max, Mul, Pow, Product, S, Sum, pi, sqrt
+from sympy import Add, Expr, Function, Indexed, Integer, Integral, Max, Mul, Pow, Product, S, Sum, pi, sqrt
 from sympy import exp as exp_
 
 from symslr.algebra.expectation import Expectation
-from symslr.algebra.folded import Minimum
+from symslr.algebra.folded import FOLDED, Minimum
 from symslr.algebra.quantity import Quantity
 
 LARGE = (Expectation, Integral, Minimum, Product, Quantity, Sum)
@@ -35,14 +35,18 @@ def is_negative(term: Expr) -> bool:
 
 
 def terms(expr: Expr, ordered: Sequence[Expr]) -> list[Expr]:
-    """The terms of a sum: polynomial ones, functions, large ones; a positive one in front where there is one."""
-    arranged = sorted(ordered, key=lambda term: (term.has(*LARGE), term.has(Function)))
+    """The terms of a sum: polynomials, quotients, functions, large ones; a positive one in front where there is one."""
+    arranged = sorted(ordered, key=lambda term: (term.has(*LARGE), term.has(Function), _is_quotient(term)))
     if is_negative(arranged[0]):
         positive = next((term for term in arranged if not is_negative(term)), None)
         if positive is not None:
             arranged.remove(positive)
             arranged.insert(0, positive)
     return arranged
+
+
+def _is_quotient(term: Expr) -> bool:
+    return any(is_negative(f.as_base_exp()[1]) and bool(f.free_symbols) for f in Mul.make_args(term))
 
 
 def fraction(expr: Expr) -> Fraction:
@@ -57,9 +61,9 @@ def fraction(expr: Expr) -> Fraction:
             above.append(factor)
     over, under = _number_parts(abs(number))
     below.sort(key=lambda factor: factor.has(*LARGE))
-    tail = [] if any(factor.has(*LARGE) for factor in below) else [f for f in above if f.has(*LARGE)]
+    tail = [] if any(factor.has(*LARGE) for factor in below) else [f for f in above if isinstance(f.as_base_exp()[0], LARGE)]
     tail.sort(key=lambda factor: isinstance(factor, RUNS_ON))
-    above = [factor for factor in above if factor not in tail]
+    above = sorted((factor for factor in above if factor not in tail), key=_place)
     below = [*under, *below]
     if below and not tail:
         exponentials = [factor for factor in above if isinstance(factor, exp_)]
@@ -67,6 +71,12 @@ def fraction(expr: Expr) -> Fraction:
         if (rest or over) and not any(factor.has(*LARGE) for factor in below):
             above, tail = rest, exponentials
     return Fraction(bool(number.is_negative), (*over, *above), tuple(below), tuple(tail))
+
+
+def _place(factor: Expr) -> int:
+    """Parameters first, then probabilities and attentions, then what they multiply."""
+    base = factor.as_base_exp()[0]
+    return 0 if not factor.has(Indexed, *FOLDED, Function, Add) else 1 if isinstance(base, FOLDED) else 2
 
 
 def _constant(expr: Expr) -> tuple[Expr, list[Expr]]:

@@ -167,8 +167,7 @@ class _Page:
         elif isinstance(expr, Pow):
             self._power(expr, after)
         elif isinstance(expr, Function) and len(expr.args) == 1:
-            name = whole[: whole.index("{")] if whole.startswith(r"\log") else printer._hprint_Function(type(expr).__name__)
-            self._within(rf"{name}\biggl(", expr.args[0], r"\biggr)" + after)
+            self._within(rf"{printer.function_name(expr)}\biggl(", expr.args[0], r"\biggr)" + after)
         else:
             self.put(whole)
 

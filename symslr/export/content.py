@@ -139,6 +139,7 @@ def _rule_entry(number: int, rule: Rule) -> RuleEntry:
 
 def _section(item: Derivation, name: str, rules: Mapping[str, RuleEntry], verdict: DerivationVerdict) -> Section:
     printer = HousePrinter()
+    told = re.sub(r"\s", "", printer.doprint(item.start)) == re.sub(r"\s", "", item.symbol)
     lead = f"{item.symbol} =" if item.symbol else ""
 
     def lines(expr: Expr, before: str) -> tuple[Line, ...]:
@@ -148,7 +149,7 @@ def _section(item: Derivation, name: str, rules: Mapping[str, RuleEntry], verdic
         StepEntry(i + 1, rules[step.rule.name], step.note, lines(step.after, "="), verdict.steps[i])
         for i, step in enumerate(item.steps)
     )
-    start, result = lines(item.start, lead), lines(item.result, lead)
+    start, result = lines(item.start, "" if told else lead), lines(item.result, lead)
     claims = tuple(_claim(claim, lines(claim.formula, lead), verdict.claims[i]) for i, claim in enumerate(item.claims))
     title = item.title or item.name or "Untitled derivation"
     here = tuple(_here(item, printer))
@@ -184,7 +185,7 @@ def _ordered(expressions: Sequence[Basic], kind: type[Basic]) -> list:
 
 def _weight(law: SequenceLaw, printer: HousePrinter) -> Iterator[str]:
     tokens = "" if law.base == STANDARD_NORMAL else rf", $\chi_l \sim {printer.law_name(law.base)}$ before reweighting"
-    yield rf"$\mathbb{{E}}_g$ has the weight $g(\epsilon,\chi) = {printer.doprint(law.weight)}${tokens}."
+    yield rf"$\mathbb{{E}}_g$ has the weight $\displaystyle g(\epsilon,\chi) = {printer.doprint(law.weight)}${tokens}."
 
 
 def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, printer: HousePrinter) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Expr, Indexed, Integral, Mul, Pow, Rational, S, Sum
+from sympy import Add, Expr, Function, Indexed, Integral, Mul, Pow, Rational, S, Sum
 from sympy import exp as exp_
 from sympy.printing.latex import LatexPrinter
 
@@ -17,6 +17,9 @@ from symslr.model.scalar_law import ScalarLaw
 TALL = (r"\frac", r"\sum", r"\int", r"\left", r"\min", r"\prod", r"\big", r"\exp", r"\sqrt{\frac")
 SHORT_EXPONENT = 48
 """Longest argument, in characters of LaTeX, that is set as a superscript of e; a longer one goes behind ``exp``."""
+
+NAMES = {"log": r"\log", "gamma": r"\Gamma"}
+"""Functions whose LaTeX name SymPy's printer keeps to itself."""
 
 
 def brackets(tex: str, pair: str = "()") -> str:
@@ -102,8 +105,10 @@ class HousePrinter(LatexPrinter):
         if power.is_Rational and power.p == 1 and power.q > 1:
             index = "" if power.q == 2 else f"[{power.q}]"
             return rf"\sqrt{index}{{{self._print(base)}}}"
+        if isinstance(base, Function) and not isinstance(base, exp_) and power.is_Integer:
+            return self._function(base, self._print(power))
         printed = self._print(base)
-        if isinstance(base, (Add, Mul, Pow, Rational, exp_, *arrange.RUNS_ON)) and not base.is_Integer:
+        if isinstance(base, (Add, Mul, Pow, Rational, Function, *arrange.RUNS_ON)) and not base.is_Integer:
             printed = brackets(printed)
         elif base.is_negative and base.is_number:
             printed = brackets(printed)
@@ -136,15 +141,17 @@ class HousePrinter(LatexPrinter):
     # Nodes with an argument
 
     def _print_Function(self, expr: Expr, exp: str | None = None) -> str:
-        name = self._hprint_Function(expr.func.__name__)
-        power = f"^{{{exp}}}" if exp else ""
-        return f"{name}{power}{{{brackets(', '.join(self._print(arg) for arg in expr.args))}}}"
+        return self._function(expr, exp or "")
 
-    def _house_log(self, expr: Expr) -> str:
-        return rf"\log{{{brackets(self._print(expr.args[0]))}}}"
+    def function_name(self, expr: Expr) -> str:
+        """LaTeX of the function's name, such as ``\\log`` or ``\\operatorname{erf}``."""
+        return NAMES.get(type(expr).__name__) or self._hprint_Function(type(expr).__name__)
 
-    def _house_gamma(self, expr: Expr) -> str:
-        return rf"\Gamma{{{brackets(self._print(expr.args[0]))}}}"
+    def _function(self, expr: Expr, power: str) -> str:
+        raised = f"^{{{power}}}" if power else ""
+        return f"{self.function_name(expr)}{raised}{{{brackets(', '.join(self._print(arg) for arg in expr.args))}}}"
+
+    _house_log = _house_gamma = _house_erf = _house_erfc = _print_Function
 
     def _house_Indexed(self, expr: Indexed) -> str:
         return rf"{self._print(expr.base)}_{{{','.join(self._print(index) for index in expr.indices)}}}"

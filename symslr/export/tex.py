@@ -21,9 +21,9 @@ MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper
 %   \input{macros}
 % and then, for each derivation, \input{fragments/NAME}. Redefine a macro to change how it looks.
 \providecommand{\symslrsection}[3]{\subsection{#1}\label{symslr:#2}}% title, name, title without mathematics
-\providecommand{\symslrstep}[4]{\medskip\noindent\textbf{Step #1}~~\symslrrule{#2}{#3}\hfill{\small #4}\par\nobreak}
+\providecommand{\symslrstep}[4]{\par\medskip\noindent\textbf{Step #1}~~\symslrrule{#2}{#3}\hfill{\small #4}}
 \providecommand{\symslrrule}[2]{#2}
-\providecommand{\symslrhead}[2]{\medskip\noindent\textbf{#1}\hfill{\small #2}\par\nobreak}
+\providecommand{\symslrhead}[2]{\par\medskip\noindent\textbf{#1}\hfill{\small #2}}
 \providecommand{\symslrtrue}[1]{\textcolor{symslrgood}{$\checkmark$~#1}}
 \providecommand{\symslrfalse}[1]{\textcolor{symslrbad}{$\times$~#1}}
 \providecommand{\symslrunknown}[1]{\textcolor{symslropen}{?~#1}}
@@ -46,7 +46,7 @@ PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 \allowdisplaybreaks
 \setlength{\parindent}{0pt}
 \setlength{\parskip}{4pt plus 1pt}
-\newcommand{\symslrsection}[3]{\section{\texorpdfstring{#1}{#3}}\label{symslr:#2}}
+\newcommand{\symslrsection}[3]{\subsection{\texorpdfstring{#1}{#3}}\label{symslr:#2}}
 \newcommand{\symslrrule}[2]{\hyperref[rule:#1]{#2}~{\small(R\ref*{rule:#1})}}
 \input{macros}
 """
@@ -55,7 +55,9 @@ PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 def display(lines: Sequence[Line], *, boxed: bool = False) -> str:
     """A formula on its lines, flush left."""
     rows = [(rf"\hspace{{{INDENT * line.depth:g}em}}" if line.depth else "") + line.tex for line in lines]
-    if boxed and len(rows) <= BOX_LIMIT:
+    if boxed and len(rows) == 1:
+        rows = [rf"\boxed{{{rows[0]}}}"]
+    elif boxed and len(rows) <= BOX_LIMIT:
         body = r" \\ ".join(f"& {row}" for row in rows)
         rows = [rf"\boxed{{\begin{{aligned}} {body} \end{{aligned}}}}"]
     body = "\\\\\n".join(rf"\quad & {row} &&" for row in rows)
@@ -104,15 +106,16 @@ def fragment(section: Section) -> str:
 
 def _step(step: StepEntry) -> str:
     head = rf"\symslrstep{{{step.number}}}{{{step.rule.anchor}}}{{{text_to_tex(step.rule.name)}}}{{{verdict(step.verdict)}}}"
-    note = f"{text_to_tex(step.note)}\n" if step.note else ""
-    return f"{head}\n{note}{display(step.lines)}"
+    # In one paragraph with its heading: a display that begins a paragraph leaves an empty line above.
+    note = f"\\\\*\n{text_to_tex(step.note)}" if step.note else ""
+    return f"{head}{note}\n{display(step.lines)}"
 
 
 def _claim(claim: ClaimEntry) -> str:
     quoted = " (as quoted in summaries)" if claim.quoted else ""
     head = rf"\symslrhead{{Published}}{{{verdict(claim.verdict)}}}"
     detail = f"{text_to_tex(claim.verdict.detail)}\n\n" if claim.verdict.detail else ""
-    return f"{head}\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{detail}"
+    return f"{head}\\\\*\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{detail}"
 
 
 def document(content: Content, opening: Definitions, figures: Sequence[Figure], title: str) -> str:
@@ -127,6 +130,7 @@ def document(content: Content, opening: Definitions, figures: Sequence[Figure], 
         r"\maketitle",
         r"\tableofcontents",
         _definitions(opening),
+        r"\section{Derivations}",
         *(rf"\input{{fragments/{section.name}}}" for section in content.sections),
     ]
     if figures:
@@ -175,11 +179,10 @@ attention & kernel $\kappa(x)$ & $N$ in $\sigma_l = \kappa(a\chi_l)/N$ \\
 
 
 def _figure(item: Figure) -> str:
-    return rf"""\begin{{figure}}[htbp]
-\centering
+    return rf"""\begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{figure}}\makeatother
 \includegraphics[width=\linewidth]{{figures/{item.name}}}
 \caption{{{text_to_tex(item.caption)}}}\label{{fig:{item.name}}}
-\end{{figure}}"""
+\end{{minipage}}\end{{center}}"""
 
 
 def _rules(rules: Sequence[RuleEntry]) -> str:

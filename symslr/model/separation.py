@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Expr, Integer, Rational, S, Symbol, exp, factorial
+from sympy import Expr, Rational, S, Symbol, exp, factorial
 
 from symslr.model.exact import exact
 from symslr.model.symbols import x
@@ -76,6 +76,10 @@ QUERIES = Marks(Symbol("a_q", positive=True), Symbol("b_q", positive=True), Symb
 """Marks of the query matrix A1 of cross-attention, whose keys and values are ``SELF``."""
 
 
+PAPER_MARGIN = Rational(1, 10)
+"""tau = (c + 0.1) sqrt(log n)."""
+
+
 @dataclass(frozen=True)
 class Separation:
     """Parameters of one pair of data sets and of the two networks.
@@ -101,8 +105,8 @@ class Separation:
     b: Expr
     c: Expr
     m: int
-    margin: Expr = Rational(1, 10)
-    beta: Expr = Integer(1)
+    margin: Expr = PAPER_MARGIN
+    beta: Expr = S.One
     keys: Marks | None = None
 
     def __post_init__(self) -> None:
@@ -133,8 +137,8 @@ class Separation:
         most = self.values(1).a + self.values(1).b
         if (self.margin - most).is_nonnegative:
             raise ValueError(
-                f"margin: found {self.margin}; nothing reaches the threshold, since full attention to the marked row gives "
-                f"a + b = {most} above c at most: expected margin < {most}"
+                f"margin: found {self.margin}; nothing reaches the threshold, since full attention to the marked row "
+                f"gives a + b = {most} above c at most: expected margin < {most}"
             )
 
     @property
@@ -151,23 +155,13 @@ class Separation:
         return self.queries(which) if self.keys is None else self.keys
 
 
-def separation(
-    n: object,
-    d: object,
-    t: object,
-    a0: object,
-    a1: object,
-    b: object,
-    c: object,
-    m: object,
-    **optional: object,
-) -> Separation:
+def separation(**numbers: object) -> Separation:
     """``Separation`` from numbers of any exact or decimal kind; a float stands for the decimal it prints as.
 
     Raises:
         ValueError: as ``Separation``.
     """
-    return Separation(n, d, t, a0, a1, b, c, m, **optional)  # type: ignore[arg-type]
+    return Separation(**numbers)  # type: ignore[arg-type]
 
 
 def _whole(value: object, name: str) -> int:

@@ -183,12 +183,12 @@ class _Builder:
                 return self._literal(node)
             case ast.Name():
                 return self._name(node)
-            case ast.Subscript(value=ast.Name(), slice=ast.Name()):
-                return self._indexed(node.value, node.slice)
-            case ast.Call(func=ast.Name(id="sum"), args=[term, index]):
-                return self._sum(node, term, index, depth)
-            case ast.Call(func=ast.Name(), keywords=[]):
-                return self._call(node, node.func, node.args, depth)
+            case ast.Subscript(value=ast.Name() as base, slice=ast.Name() as index):
+                return self._indexed(base, index)
+            case ast.Call(func=ast.Name(id="sum"), args=[term, over]):
+                return self._sum(node, term, over, depth)
+            case ast.Call(func=ast.Name() as function, args=arguments, keywords=[]):
+                return self._call(node, function, arguments, depth)
             case ast.UnaryOp(op=ast.USub() | ast.UAdd()):
                 operand = self.build(node.operand, depth + 1)
                 return self._apply(node, lambda: -operand if isinstance(node.op, ast.USub) else operand)

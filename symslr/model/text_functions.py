@@ -77,5 +77,5 @@ FUNCTIONS = {
     "sigmoid": TextFunction(lambda limits, x: 1 / (1 + limits.exp(-x))),
     "softplus": TextFunction(lambda limits, x: log(1 + limits.exp(x))),
 }
-"""relu = max(x, 0), sigmoid = 1/(1 + e^-x), softplus = log(1 + e^x), elu = x or e^x - 1, gelu = x (1 + erf(x/sqrt 2))/2,
-step = Heaviside with the value 1/2 at 0."""
+"""relu = max(x, 0), sigmoid = 1/(1 + e^-x), softplus = log(1 + e^x), gelu = x (1 + erf(x/sqrt 2))/2,
+elu = x for x > 0 and e^x - 1 below, step = Heaviside with the value 1/2 at 0."""

@@ -1,12 +1,12 @@
 """How large an expression from text may grow, so that building it with SymPy stays fast.
 
-SymPy evaluates while it builds: it folds rationals, collapses exp(n log r) to r^n, takes roots out of integers, and settles
-signs by numerical evaluation, root isolation or minimal polynomials. Two lines of defence:
+SymPy evaluates while it builds: it folds rationals, collapses exp(n log r) to r^n, takes roots out of integers, and
+settles signs by numerical evaluation, root isolation or minimal polynomials. Two lines of defence:
 
 - `Limits` refuses operands whose next step could fold into a number of many digits, and results that are too large, not
   real, or zero only after cancellation. Numbers thus stay small, and no single call into C can be long.
-- `bounded_work` counts function calls and stops SymPy when its search through the assumptions goes astray. A count, unlike
-  a clock, gives the same answer on every machine.
+- `bounded_work` counts function calls and stops SymPy when its search through the assumptions goes astray. A count,
+  unlike a clock, does not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from inspect import CO_GENERATOR
 from math import ceil
 from types import FrameType
 from typing import Any
@@ -50,6 +51,7 @@ from sympy import (
     sinh,
     tanh,
 )
+from sympy.core.cache import clear_cache
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.logic.boolalg import Boolean, BooleanAtom
 
@@ -99,21 +101,30 @@ def bounded_work(calls: int = MOST_CALLS) -> Iterator[None]:
         UnfitError: when the block was stopped.
     """
 
-    def count(_frame: FrameType, event: str, _argument: Any) -> None:
+    def count(frame: FrameType, event: str, _argument: Any) -> None:
         nonlocal calls
         if event == "call":
             calls -= 1
-            if calls < 0:
+            # Python drops what is raised while it closes a generator or runs a callback of its own, and the count too
+            if calls < 0 and not frame.f_code.co_flags & CO_GENERATOR and _is_algebra(frame):
                 raise _OutOfWork
 
     outer = sys.getprofile()
+    if outer is not None and not callable(outer):  # cProfile is at work and could not be put back
+        yield
+        return
     sys.setprofile(count)
     try:
         yield
     except _OutOfWork:
+        clear_cache()  # questions cut short are cached as "unknown"
         raise UnfitError("found an expression SymPy cannot simplify in bounded time; expected a simpler one") from None
     finally:
         sys.setprofile(outer)
+
+
+def _is_algebra(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(("sympy.", "mpmath."))
 
 
 @dataclass(frozen=True, slots=True)

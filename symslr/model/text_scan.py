@@ -28,7 +28,7 @@ _HINTS = {
 
 
 class TextError(ValueError):
-    """Text that is not an admissible expression, number or length law: one line with the place and what was expected."""
+    """Text that is no admissible expression, number or length law: one line with the place and what was expected."""
 
 
 @dataclass(frozen=True, slots=True)

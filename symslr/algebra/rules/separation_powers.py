@@ -18,7 +18,6 @@ from sympy import (
     fraction,
     log,
     powsimp,
-    simplify,
     together,
 )
 
@@ -92,7 +91,7 @@ class LargestPower(Rule):
         if not positive:
             raise self.refuse(f"no term of {total} is known to be positive")
         largest = Max(*positive)
-        return largest * log(n) + log(Add(*(factor * n ** simplify(r - largest) for factor, r in terms)))
+        return largest * log(n) + log(Add(*(factor * n ** expand(r - largest) for factor, r in terms)))
 
 
 def _as_power(node: Expr) -> Expr:

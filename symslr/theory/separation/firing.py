@@ -37,6 +37,7 @@ def firing_derivation() -> Derivation:
     chain = Derivation(
         average_over_signs(fires),
         title="Probability that a neuron with random signs fires on a row of attention",
+        name="separation-firing",
         symbol=r"\mathbb{P}(\text{a neuron fires on a row})",
         ranges={
             n: [12],

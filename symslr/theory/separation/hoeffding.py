@@ -31,6 +31,7 @@ def moment_derivation() -> Derivation:
     chain = Derivation(
         start,
         title="Exponential moment of a sum of random signs",
+        name="separation-hoeffding-moment",
         symbol=r"\mathbb{E}\,e^{\lambda\sum w}",
         ranges={others: [1, 2, 5, 12], rate: (0.1, 1.5)},
     )
@@ -43,6 +44,7 @@ def exponent_derivation() -> Derivation:
     chain = Derivation(
         start,
         title="Exponent of Hoeffding's bound",
+        name="separation-hoeffding-exponent",
         symbol=r"\log\bigl(\text{bound on }\mathbb{P}(b\nu\textstyle\sum w>y)\bigr)",
         ranges={others: [3, 20, 256], b: (0.05, 0.5), other_share: (0.003, 0.1), excess: (0.02, 0.5)},
         sources=("deng2023, section 6",),

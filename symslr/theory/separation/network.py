@@ -24,6 +24,7 @@ def network_derivation() -> Derivation:
     chain = Derivation(
         start,
         title="Separation by m independent neurons",
+        name="separation-network",
         symbol=r"\mathbb{P}(\text{separation})",
         ranges={m: [1, 2, 7, 24], useful: (0.05, 0.4), idle: (0.1, 0.6)},
         sources=("deng2023, section 6",),

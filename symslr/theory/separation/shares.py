@@ -33,13 +33,14 @@ SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12], t: [2, 3, 4], j3: [1, 2]}
 """Layouts on which a check can carry out every sum: n/t = 6, 4, 3 classes."""
 
 
-def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = False) -> Derivation:
+def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = False, name: str = "") -> Derivation:
     """The chain from the sums over rows and columns to a formula in n and t.
 
     Args:
         row, column: which share.
         kernel: an expression in x.
         cross: queries with marks of their own, a_q, b_q, c_q.
+        name: what the chain is called on the command line.
 
     Source: arXiv 2310.11685, Lemmas of section 4 and appendix D; block layout reconstructed.
     """
@@ -47,6 +48,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
     chain = Derivation(
         share(row, column, kernel, queries),
         title=f"Attention of the {row} row on {column}, kernel {kernel}" + (", cross-attention" if cross else ""),
+        name=name,
         symbol=NAMES[row, column],
         ranges=SMALL_LAYOUTS,
         sources=("deng2023, section 3.3",),
