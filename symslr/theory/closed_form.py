@@ -8,6 +8,7 @@ from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     CameronMartin,
     Exchangeability,
+    GaussianErf,
     GaussianMoments,
     Independence,
     Linearity,
@@ -22,6 +23,7 @@ CHAIN: tuple[type[Rule], ...] = (
     CameronMartin,
     Exchangeability,
     Independence,
+    GaussianErf,
     GaussianMoments,
     Linearity,
 )

@@ -62,7 +62,8 @@ class PopulationRisk(Quantity):
 
         others = mean(Sum(activation.at(l) ** 2, (l, 1, L)) - activation**2)
         norm = others + mean(activation**2)
-        return noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
+        risk = noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
+        return risk if normalised else closed_form(risk)
 
     def _latex(self, printer: LatexPrinter) -> str:
         return r"\mathcal{E}_{\sigma}"

@@ -4,6 +4,7 @@ from symslr.algebra.rules.cameron_martin import CameronMartin as CameronMartin
 from symslr.algebra.rules.change_of_measure import ChangeOfMeasure as ChangeOfMeasure
 from symslr.algebra.rules.conditioning import Conditioning as Conditioning
 from symslr.algebra.rules.exchangeability import Exchangeability as Exchangeability
+from symslr.algebra.rules.gaussian_erf import GaussianErf as GaussianErf
 from symslr.algebra.rules.gaussian_moments import GaussianMoments as GaussianMoments
 from symslr.algebra.rules.hidden_index import AverageHiddenIndex as AverageHiddenIndex
 from symslr.algebra.rules.hidden_index import PickToken as PickToken
