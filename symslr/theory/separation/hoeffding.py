@@ -34,6 +34,7 @@ def moment_derivation() -> Derivation:
         name="separation-hoeffding-moment",
         symbol=r"\mathbb{E}\,e^{\lambda\sum w}",
         ranges={others: [1, 2, 5, 12], rate: (0.1, 1.5)},
+        sources=("hoeffding1963, Theorem 2",),
     )
     return chain.apply(BinomialTheorem())
 
@@ -46,8 +47,8 @@ def exponent_derivation() -> Derivation:
         title="Exponent of Hoeffding's bound",
         name="separation-hoeffding-exponent",
         symbol=r"\log\bigl(\text{bound on }\mathbb{P}(b\nu\textstyle\sum w>y)\bigr)",
-        ranges={others: [3, 20, 256], b: (0.05, 0.5), other_share: (0.003, 0.1), excess: (0.02, 0.5)},
-        sources=("deng2023, section 6",),
+        ranges={others: [3, 4, 5], b: (0.5, 1.0), other_share: (0.3, 1.0), excess: (0.1, 0.5)},
+        sources=("hoeffding1963, Theorem 2",),
     )
     return chain.apply(Minimise())
 
