@@ -42,9 +42,8 @@ class Source:
         """The error to raise for a fault at this column, counted from 0."""
         start = max(0, min(column - 30, len(self.text) - 60))
         end = start + 60
-        shown = ascii(self.text[start:end])
-        shown = ("..." if start else "") + shown + ("..." if end < len(self.text) else "")
-        return TextError(f"{self.what} {shown}: column {column + 1}: {reason}")
+        shown = ("..." if start else "") + self.text[start:end] + ("..." if end < len(self.text) else "")
+        return TextError(f"{self.what} {ascii(shown)}: column {column + 1}: {reason}")
 
 
 def as_source(text: object, what: str) -> Source:
