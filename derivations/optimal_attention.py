@@ -1,0 +1,42 @@
+"""The Bayes-optimal attention of any pair of token laws: normalised, kernel p1/p0."""
+
+from collections.abc import Iterator
+
+from sympy import Rational, Symbol, exp
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.folded import Activation
+from symslr.algebra.rules import Conditioning, LikelihoodRatio
+from symslr.model.attention import Attention
+from symslr.model.scalar_law import laplace, normal, student
+from symslr.model.symbols import Delta, R_v, epsilon, m_v, x
+from symslr.model.task import Task
+from symslr.theory.definitions import bayes_loss, predictor, squared_loss
+
+s = Symbol("s", positive=True)
+
+
+def derive_optimal_attention() -> Iterator[Derivation]:
+    spread = Task.from_token_laws(normal(0, s**2), name="variance-spike")
+    shifted = Task.from_token_laws(laplace(1), laplace(), name="laplace-shift")
+    heavy = Task.from_token_laws(student(3, 1), student(3), name="student-shift")
+    known = {"variance-spike": exp(x**2 * (1 - s**-2) / 2)}
+    for task in (spread, shifted, heavy):
+        chain = (
+            Derivation(
+                bayes_loss(task.law, Delta),
+                title=f"Bayes-optimal attention for token laws other than a Gaussian shift: {task.name}",
+                name=f"optimal-attention-{task.name}",
+                symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
+                introduction="The relevant token's key projection has law p1, the others' p0. The posterior of the position is "
+                "a normalised attention with the likelihood ratio as kernel; softmax is the case of a Gaussian shift.",
+                ranges={s: (Rational(3, 5), Rational(13, 10))},
+                sources=("duranthon2025, Sec. 4",),
+            )
+            .apply(Conditioning())
+            .apply(LikelihoodRatio())
+        )
+        if task.name in known:
+            attention = predictor(Activation.of(epsilon, Attention(known[task.name]), 1)).subs({R_v: 0, m_v: 1})
+            chain = chain.claim(squared_loss(attention, task.law, Delta), "symslr, by the likelihood ratio")
+        yield chain
