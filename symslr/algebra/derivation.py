@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sympy import Expr, latex
+from sympy import Expr, S, latex
 
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.model.exact import exact
@@ -13,12 +13,13 @@ from symslr.model.exact import exact
 
 @dataclass(frozen=True)
 class Step:
-    """``before`` = ``after`` by ``rule``; ``note`` is a sentence for the reader."""
+    """``before`` = ``after`` by ``rule``, up to ``remainder`` where the rule truncates; ``note`` is for the reader."""
 
     before: Expr
     after: Expr
     rule: Rule
     note: str = ""
+    remainder: Expr = S.Zero
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Derivation:
         after = rule.rewrite(self.result)
         if after == self.result:
             raise RuleRefused(f"{rule.name}: found nothing to rewrite in {self.result}")
-        return replace(self, steps=(*self.steps, Step(self.result, after, rule, note)))
+        return replace(self, steps=(*self.steps, Step(self.result, after, rule, note, rule.remainder(self.result))))
 
     def claim(self, formula: Expr, source: str, *, quoted: bool = False) -> Derivation:
         """The chain with a published formula beside its result."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from sympy import Expr
+from sympy import Expr, S
 
 
 class RuleRefused(ValueError):
@@ -34,6 +34,10 @@ class Rule(ABC):
         Raises:
             RuleRefused: when a condition of the rule fails.
         """
+
+    def remainder(self, expr: Expr) -> Expr:
+        """A bound on |expr - rewrite(expr)|: zero for the exact rules, the truncated part for an expansion."""
+        return S.Zero
 
     def match(self, expr: Expr) -> bool:
         """Whether the rule applies to ``expr`` and changes it."""

@@ -22,3 +22,11 @@ from symslr.algebra.rules.simplify import Algebra as Algebra
 from symslr.algebra.rules.stein import Stein as Stein
 from symslr.algebra.rules.symmetric_factors import SymmetricFactors as SymmetricFactors
 from symslr.algebra.rules.unfold import Unfold as Unfold
+from symslr.algebra.rules.competitors import SingleCompetitor as SingleCompetitor
+from symslr.algebra.rules.competitors import SoftmaxTowardsMax as SoftmaxTowardsMax
+from symslr.algebra.rules.expansion import Centre as Centre
+from symslr.algebra.rules.expansion import GaussianTaylor as GaussianTaylor
+from symslr.algebra.rules.expansion import SechMoments as SechMoments
+from symslr.algebra.rules.expansion import WriteDensity as WriteDensity
+from symslr.algebra.rules.projection import GaussianProjection as GaussianProjection
+from symslr.algebra.rules.projection import WriteTokensOut as WriteTokensOut
