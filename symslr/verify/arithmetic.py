@@ -70,9 +70,9 @@ class Arithmetic(ABC):
         raise CannotReferee(f"{value!r} is not a real number")
 
     def array(self, values: list[Any]) -> Array:
-        """A one-dimensional array of exact values."""
+        """A one-dimensional array of numbers that are exact in double precision."""
         result = np.empty(len(values), dtype=self.dtype)
-        result[:] = [self.exact(v) for v in values]
+        result[:] = [arb(float(v)) for v in values]
         return result
 
     def call(self, name: str, *arguments: Array) -> Array:
@@ -92,6 +92,9 @@ class Floats(Arithmetic):
 
     def __init__(self, dtype: Any = np.float64) -> None:
         self.dtype = dtype
+
+    def array(self, values: list[Any]) -> Array:
+        return np.array([float(v) for v in values], dtype=self.dtype)
 
     def rational(self, value: Fraction) -> Array:
         if self.dtype is np.float64:

@@ -31,7 +31,7 @@ class Map(StrEnum):
 SCAN = {
     Map.LINE: (-45.0, 45.0, 0.5),
     Map.HEAVY: (-80.0, 80.0, 0.5),
-    Map.LOGARITHMIC: (-230.0, 120.0, 1.0),
+    Map.LOGARITHMIC: (-160.0, 120.0, 1.0),
     Map.UPWARDS: (-5.5, 5.5, 0.25),
     Map.DOWNWARDS: (-5.5, 5.5, 0.25),
     Map.FINITE: (-5.0, 5.0, 0.25),
@@ -132,11 +132,22 @@ def dyadic(step: float, bits: int = 9) -> float:
 
 
 def stretch_of(profile: np.ndarray, s: list[float], cutoff: float) -> tuple[float, float] | None:
-    """The interval of s outside of which ``profile`` stays below ``cutoff``, one point wider on each side."""
+    """The interval of s outside of which ``profile`` stays below ``cutoff``."""
     above = np.nonzero(profile > cutoff)[0]
     if len(above) == 0:
         return None
-    return s[max(above[0] - 1, 0)], s[min(above[-1] + 1, len(s) - 1)]
+    first, last = int(above[0]), int(above[-1])
+    low = s[first] - _beyond(profile, first, first - 1, cutoff) * (s[1] - s[0]) if first > 0 else s[0]
+    high = s[last] + _beyond(profile, last, last + 1, cutoff) * (s[1] - s[0]) if last < len(s) - 1 else s[-1]
+    return low, high
+
+
+def _beyond(profile: np.ndarray, inside: int, outside: int, cutoff: float) -> float:
+    """How far between two points of a scan the cutoff is crossed, in eighths, with a quarter of a step to spare."""
+    if profile[outside] <= 0:
+        return 1.0
+    drop = math.log(profile[inside] / profile[outside])
+    return min(1.0, math.ceil(8 * (math.log(profile[inside] / cutoff) / drop + 0.25)) / 8)
 
 
 def stacked(parts: list[tuple[Array, Array]]) -> tuple[Array, Array]:

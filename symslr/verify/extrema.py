@@ -20,6 +20,19 @@ SCAN_HALF = [0.0, *(float(v) for v in np.sinh(np.linspace(0.1, 3.6, 14)))]
 ZOOM = 9
 """Points by which a bracket is looked at again; it shrinks by 4 each time."""
 
+SKETCH = 1e-6
+"""Tolerance at which the bracket is narrowed; Newton's method goes on from there at full precision."""
+
+FLOAT_STEPS = (1e-2, 1e-3, 1e-3, 1e-3, 1e-3)
+BALL_STEPS = (1e-5, 1e-10)
+"""Lengths of the differences, round by round; the error of a round is about the square of its length."""
+
+SETTLED = 1e-6
+"""A move of the place, relative to its size, after which the value no longer changes in double precision."""
+
+PARABOLA = object()
+"""Remembered in place of a bracket where the body is a parabola."""
+
 STENCIL = {1: (Integer(4) / 5, 1), 2: (-Integer(1) / 5, 1), 3: (Integer(4) / 105, 1), 4: (-Integer(1) / 280, 1)}
 """Central differences of order 8: coefficient of f(x + k h) - f(x - k h)."""
 
@@ -28,27 +41,51 @@ LIMIT_STEPS = 8
 
 @definition_of(Minimum)
 def _minimum(self: Interpreter, node: Minimum, scope: Scope) -> Array:
-    """min over the variable: a scan, brackets that close in, a parabola. The value's error is the square of the place's."""
-    if node.variable.is_integer:
-        raise CannotReferee(f"a minimum over the integer {node.variable} has no definition here")
+    """min over the variable: the vertex where the body is a parabola; else a scan, brackets that close in, Newton."""
+    variable = node.variable
+    if variable.is_integer:
+        raise CannotReferee(f"a minimum over the integer {variable} has no definition here")
 
     def at(place: Array) -> Array:
-        return self.value(node.body, scope.bind({node.variable: place}))
+        return self.value(node.body, scope.bind({variable: place}))
 
+    half = bool(variable.is_nonnegative)
     key = self.context(node, scope)
-    low = 0.0 if node.variable.is_nonnegative else -np.inf
-    if self.arithmetic.dtype is not object:
-        place, spread = _search(self, node, scope, low)
-        self.places[key] = (place, spread)
+    if key not in self.places or self.places[key] is PARABOLA:
+        vertex = _vertex(self, at, half)
+        if vertex is not None:
+            self.places[key] = PARABOLA
+            return vertex
+    floats = self.arithmetic.dtype is not object
+    if floats and (self.planning or scope.frame.parent is not None):
+        self.places[key] = _search(self, node, scope, half)
     elif key not in self.places:
         raise CannotReferee("a minimum was reached that the float pass never met")
-    place, spread = self.places[key]
-    return _parabola(self, at, place, spread, low)
+    return _newton(self, at, *self.places[key], half)
 
 
-def _search(self: Interpreter, node: Minimum, scope: Scope, low: float) -> tuple[Array, Array]:
-    """A place within about 1e-4 of the minimum, and the width of its bracket; row by row where parameters are arrays."""
-    grid = np.array(SCAN_HALF if low == 0.0 else SCAN_LINE, dtype=self.arithmetic.dtype)
+def _vertex(self: Interpreter, at: Any, half: bool) -> Array | None:
+    """The minimum of a body that takes the values of one parabola at five places; None where it does not."""
+    floats = self.arithmetic.dtype is not object
+    f0, f1, f2, f3, f5 = (at(self.number(place)) for place in (0, 1, 2, 3, 5))
+    quadratic = (f2 - 2 * f1 + f0) / 2
+    linear = f1 - f0 - quadratic
+    size = np.abs(f0) + np.abs(f1) + np.abs(f2) + np.abs(f5)
+    allowed = size * (1e-11 if floats else self.number(10) ** -min(self.quadrature.digits, 24))
+    for place, value in ((3, f3), (5, f5)):
+        if np.any(np.abs(f0 + linear * place + quadratic * place * place - value) > allowed):
+            return None
+    if half and np.all((linear >= -allowed) & (quadratic >= -allowed)):
+        return f0
+    if np.any(quadratic <= allowed):
+        return None
+    place = -linear / (2 * quadratic)
+    return np.where(place > 0, f0 + linear * place / 2, f0) if half else f0 + linear * place / 2
+
+
+def _search(self: Interpreter, node: Minimum, scope: Scope, half: bool) -> tuple[Array, Array]:
+    """A place near the minimum, and the width of its bracket; row by row where parameters are arrays."""
+    grid = np.array(SCAN_HALF if half else SCAN_LINE, dtype=self.arithmetic.dtype)
 
     def on_axis(places: Array) -> Array:
         shape = np.shape(places)
@@ -56,25 +93,25 @@ def _search(self: Interpreter, node: Minimum, scope: Scope, low: float) -> tuple
         return self.value(node.body, scope.bind({node.variable: points}, 1, len(points)))
 
     quadrature = self.quadrature
-    fine, planning, plans = quadrature.tolerance, quadrature.planning, quadrature.plans
-    quadrature.tolerance, quadrature.planning, quadrature.plans = DRAFT, True, {}
+    saved = quadrature.tolerance, quadrature.planning, quadrature.plans, quadrature.scale, quadrature.shifted
+    quadrature.planning, quadrature.scale, quadrature.shifted = True, 1.0, False
     try:
-        values = _lined_up(on_axis(grid), scope.depth + 1)
-        best = np.argmin(values, axis=0)
+        quadrature.tolerance, quadrature.plans = DRAFT, {}
+        best = np.argmin(_lined_up(on_axis(grid), scope.depth + 1), axis=0)
         last = len(grid) - 1
-        if np.any(best == last) or (low != 0.0 and np.any(best == 0)):
-            raise CannotReferee(f"the minimum over {node.variable} lies beyond {grid[-1]:.3g} or does not exist")
+        if np.ndim(best) == 0 and (best == last or (not half and best == 0)):
+            raise CannotReferee(f"the minimum over {node.variable} lies beyond {grid[best]:.3g} or does not exist")
         left, right = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, last)]
-        for _ in range(2):
-            left, right = _zoom(on_axis, left, right, scope.depth)
-    finally:
-        quadrature.tolerance, quadrature.planning, quadrature.plans = fine, planning, plans
-    # the draft's own error may put the minimum just outside of its bracket
-    centre, half = (left + right) / 2, (right - left)
-    left, right = np.maximum(centre - half, low), centre + half
-    for _ in range(3):
         left, right = _zoom(on_axis, left, right, scope.depth)
-    return (left + right) / 2 if low != 0.0 else np.where(left == 0.0, 0.0, (left + right) / 2), right - left
+        quadrature.tolerance, quadrature.plans = SKETCH, {}
+        for _ in range(3):
+            # the error of the draft may have put the minimum just outside of its bracket
+            centre, width = (left + right) / 2, right - left
+            left, right = _zoom(on_axis, np.maximum(centre - width, 0) if half else centre - width, centre + width, scope.depth)
+    finally:
+        quadrature.tolerance, quadrature.planning, quadrature.plans, quadrature.scale, quadrature.shifted = saved
+    centre = (left + right) / 2
+    return np.where(left == 0, 0.0, centre) if half else centre, right - left
 
 
 def _zoom(on_axis: Any, left: Array, right: Array, depth: int) -> tuple[Array, Array]:
@@ -91,29 +128,30 @@ def _lined_up(values: Array, axes: int) -> Array:
     return np.reshape(values, (1,) * missing + np.shape(values)) if missing > 0 else values
 
 
-def _parabola(self: Interpreter, at: Any, place: Array, spread: Array, low: float) -> Array:
-    """Three rounds of Newton's method on differences, kept inside of the range."""
-    if self.arithmetic.dtype is object:
-        if np.ndim(place) > 0:
-            raise CannotReferee("a minimum inside of an integral is found in floats alone")
-        steps = [1e-4, 1e-7, 1e-10] if self.quadrature.digits > 15 else [1e-4, 1e-6]
-        place = self.number(float(place))
-    else:
-        steps = [2e-3, 1e-3]
-    for step in steps:
-        h = self.number(step) * (1 if self.arithmetic.dtype is object else np.maximum(np.abs(place), 0.05))
+def _newton(self: Interpreter, at: Any, place: Array, spread: Array, half: bool) -> Array:
+    """Newton's method on differences, kept inside of the bracket. The value's error is the square of the place's."""
+    floats = self.arithmetic.dtype is not object
+    if not floats and np.ndim(place) > 0:
+        raise CannotReferee("a minimum inside of an integral is found in floats alone")
+    place = place if floats else self.number(float(place))
+    fraction = 0.75 if self.quadrature.shifted else 1.0
+    for step in FLOAT_STEPS if floats else BALL_STEPS:
+        h = np.maximum(np.abs(place), 0.1) * (step * fraction) if floats else self.number(step * fraction)
         here, right = at(place), at(place + h)
+        if half and np.all((place == 0) & (right >= here)):
+            return here
         left = at(place - h)
         slope, curvature = right - left, right - 2 * here + left
-        if self.arithmetic.dtype is object:
-            if low == 0.0 and self.arithmetic.midpoint(place) == 0.0 and self.arithmetic.midpoint(right - here) >= 0:
-                return here
+        if not floats:
             place = (place - h * slope / (2 * curvature)).mid()
-        else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                moved = place - h * slope / (2 * curvature)
-            moved = np.where(curvature > 0, np.clip(moved, place - spread, place + spread), place)
-            place = np.where((place == 0.0) & (right >= here), 0.0, moved) if low == 0.0 else moved
+            continue
+        moved = np.clip(place - h * slope / (2 * curvature), place - 2 * spread, place + 2 * spread)
+        moved = np.where(curvature > 0, moved, place)
+        moved = np.where((place == 0) & (right >= here), 0.0, moved) if half else moved
+        settled = np.all(np.abs(moved - place) <= SETTLED * np.maximum(np.abs(place), 0.1))
+        place = moved
+        if settled:
+            break
     return at(place)
 
 

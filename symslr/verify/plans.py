@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
@@ -66,6 +67,8 @@ class Quadrature:
         deadline: ``time.monotonic()`` at which to give up.
         magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
         work: grid points used.
+        absolute: integral of the absolute value, of the latest float sum.
+        inside: how many integrals are being evaluated around the present one.
     """
 
     arithmetic: Arithmetic
@@ -79,6 +82,7 @@ class Quadrature:
     magnitude: float = 0.0
     work: float = 0.0
     absolute: Array = 0.0
+    inside: int = 0
 
     def integrate(
         self, key: Hashable, axes: list[Axis], integrand: Integrand, depth: int, size: int, fixed: list[Fixed]
@@ -92,9 +96,13 @@ class Quadrature:
                 raise CannotReferee("an integral was reached that the float pass never met")
             more = max(1.0, self.digits / PLANNED_DIGITS) ** 0.85 * self.scale
             return self._sum(axes, known, more, integrand, depth, size, fixed)
-        plan = self._stretches(axes, integrand, depth, size, fixed)
-        if known is not None:
-            plan = [_union(old, new) for old, new in zip(known, plan)]
+        if known is not None and self.inside:
+            # the grids of the integral outside lie where its first one lay, so this plan covers them
+            plan = known
+        else:
+            plan = self._stretches(axes, integrand, depth, size, fixed)
+            if known is not None:
+                plan = [_union(old, new) for old, new in zip(known, plan)]
         value, self.plans[key] = self._resolved(axes, plan, known is not None, integrand, depth, size, fixed)
         return value
 
@@ -116,7 +124,10 @@ class Quadrature:
         while True:
             plan = _grown(plan, GROWTH)
             now = self._sum(axes, plan, 1.0, integrand, depth, size, fixed)
-            if np.all(np.abs(now - before) <= self.tolerance * np.maximum(np.abs(now), self.absolute)):
+            scale = np.maximum(np.abs(now), self.absolute)
+            # rows too small to have been given a stretch of their own need not converge
+            floor = np.max(scale) * self.arithmetic.exact(10) ** -(2 * self.digits + 15)
+            if np.all((np.abs(now - before) <= self.tolerance * scale) | (scale <= floor)):
                 return now, plan
             if max(s.count for axis in plan for s in axis) > MOST_NODES:
                 raise CannotReferee(f"a grid of {MOST_NODES} nodes does not resolve an integrand")
@@ -128,20 +139,28 @@ class Quadrature:
         if not axes:
             return []
         given = _on_axes([f.nodes for f in fixed], depth)
-        for heavy in (False, True):
-            cut = [pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in axes]
-            plan = stretches(
-                cut,
-                integrand,
-                given,
-                arithmetic=self.arithmetic,
-                depth=depth,
-                size=size,
-                digits=self.digits,
-            )
-            if plan is not None:
-                return plan
+        tolerance, plans = self.tolerance, self.plans
+        self.tolerance, self.plans = DRAFT, {}
+        try:
+            for heavy in (False, True):
+                cut = [pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in axes]
+                with self._entered():
+                    plan = stretches(
+                        cut, integrand, given, arithmetic=self.arithmetic, depth=depth, size=size, digits=self.digits
+                    )
+                if plan is not None:
+                    return plan
+        finally:
+            self.tolerance, self.plans = tolerance, plans
         raise CannotReferee("an integrand does not decay")
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
 
     def _sum(
         self,
@@ -170,7 +189,8 @@ class Quadrature:
             if time.monotonic() > self.deadline:
                 raise TooCostly(f"out of time at {self.digits} digits")
             part = slice(start, start + block)
-            values = integrand([*nodes[:-1], nodes[-1][part]])
+            with self._entered():
+                values = integrand([*nodes[:-1], nodes[-1][part]])
             here = [*weights[:-1], weights[-1][part]]
             total = total + _contract(values, here, depth)
             if floats:

@@ -25,6 +25,9 @@ FLOAT_DIGITS = 13
 ROUNDING = 2e-15
 """Rounding of a float pass, relative to the largest absolute integral or term: 1e-15 was the worst seen."""
 
+BALL_SHARE = 0.4
+"""Part of the time after which the full precision is given up for floats."""
+
 __all__ = ["CannotReferee", "definitions", "extrema", "referee"]
 
 
@@ -33,7 +36,7 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
 
     A first pass in floats finds where every integrand has its mass and how many nodes resolve it. Two passes with
     different grids at the full precision follow; their difference is the claimed error, and the grids of the second are
-    finer, wider and shifted. Where ``digits`` would take too long, fewer are tried: 20, then floats.
+    finer, wider and shifted. Where ``digits`` would take too long, floats have to do.
 
     Args:
         expr: an expression of the algebra.
@@ -45,8 +48,7 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         CannotReferee: where no definition-level route exists or none is affordable; the message names the reason.
     """
     began = time.monotonic()
-    wanted = sorted({d for d in (digits, 20) if FLOAT_DIGITS < d <= digits}, reverse=True)
-    attempts: list[tuple[Any, int]] = [(Balls, d) for d in wanted]
+    attempts: list[tuple[Any, int]] = [(Balls, digits)] if digits > FLOAT_DIGITS else []
     attempts += [(np.float64, min(digits, FLOAT_DIGITS)), (np.longdouble, min(digits, FLOAT_DIGITS))]
     reason: CannotReferee | None = None
     for kind, aim in attempts:
@@ -54,7 +56,7 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         if left <= 0:
             break
         try:
-            value, error, method = _attempt(expr, values, kind, aim, left / 2 if kind is Balls else left)
+            value, error, method = _attempt(expr, values, kind, aim, left * BALL_SHARE if kind is Balls else left)
         except TooCostly as cost:
             reason = cost
             if kind is np.float64:

@@ -17,7 +17,7 @@ Integrand = Callable[[list[Array]], Array]
 FIRST_COUNT = 24.0
 """Nodes on a stretch before anything is known about the integrand."""
 
-COARSENING = {1: 1.0, 2: 1.0, 3: 2.0}
+COARSENING = {1: 1.0, 2: 2.0}
 """How much wider the scan's steps are on a grid of that many dimensions; 4 beyond."""
 
 
