@@ -1,0 +1,7 @@
+"""What the evaluators raise when a formula has no number here."""
+
+from __future__ import annotations
+
+
+class CannotEvaluate(ValueError):
+    """The expression is admissible, but no backend that was allowed reaches a number: the message says why."""

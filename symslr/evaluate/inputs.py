@@ -1,0 +1,111 @@
+"""What a caller gives, checked once: every symbol has a value, every value fits its symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sympy import Expr, Symbol
+
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+
+MOST_DIGITS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Exact scalars and length laws by symbol, float64 arrays by symbol."""
+
+    scalars: dict[Symbol, Any]
+    arrays: dict[Symbol, Any]
+
+
+def checked_digits(digits: object) -> int:
+    """The number of digits asked for.
+
+    Raises:
+        ValueError: outside 1..10000.
+    """
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= MOST_DIGITS:
+        raise ValueError(f"digits: found {digits!r}; expected an integer from 1 to {MOST_DIGITS}")
+    return digits
+
+
+def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Mapping[Any, object]) -> Inputs:
+    """Values matched to the free symbols of an expression, by name or by symbol.
+
+    Args:
+        needed: symbols that must have a value.
+        known: symbols that may have one.
+        values: as given to ``evaluate``.
+
+    Raises:
+        ValueError: for a missing, unknown or inadmissible value, in one line.
+    """
+    by_name: dict[str, list[Symbol]] = {}
+    for symbol in known:
+        by_name.setdefault(symbol.name, []).append(symbol)
+    given = {}
+    for key, value in values.items():
+        name = key.name if isinstance(key, Symbol) else key
+        if name not in by_name:
+            known = ", ".join(sorted(by_name)) or "none"
+            raise ValueError(f"unknown symbol {name!r} in values; the expression has {known}")
+        given[name] = value
+    missing = sorted({symbol.name for symbol in needed} - given.keys())
+    if missing:
+        raise ValueError(f'no value for {missing[0]}; give one with values={{"{missing[0]}": ...}}')
+    scalars: dict[Symbol, Any] = {}
+    arrays: dict[Symbol, Any] = {}
+    for name, value in given.items():
+        for symbol in by_name[name]:
+            if isinstance(value, (list, tuple, np.ndarray)):
+                arrays[symbol] = _array(symbol, value)
+            else:
+                scalars[symbol] = _scalar(symbol, value)
+    return Inputs(scalars, arrays)
+
+
+def _scalar(symbol: Symbol, value: object) -> Any:
+    if isinstance(value, LengthLaw):
+        return value
+    try:
+        number = exact(value, symbol.name)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+    if not number.is_number or not number.is_comparable:
+        raise ValueError(f"{symbol}: found {number}; expected a finite real number")
+    if number.is_infinite:
+        raise ValueError(f"{symbol}: found {number}; expected a finite real number (take the limit of the formula first)")
+    _check(symbol, number, number)
+    return number
+
+
+def _array(symbol: Symbol, value: Any) -> Any:
+    try:
+        array = np.asarray([float(v) for v in value] if not isinstance(value, np.ndarray) else value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{symbol}: found an array that is not one of real numbers") from None
+    if array.size == 0:
+        raise ValueError(f"{symbol}: found an empty array; expected at least one number")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"{symbol}: found an array with {array[~np.isfinite(array)][0]}; expected finite numbers")
+    _check(symbol, float(np.min(array)), float(np.min(array)))
+    if symbol.is_integer and np.any(array != np.round(array)):
+        raise ValueError(f"{symbol}: found {array[array != np.round(array)][0]:g}; expected integers")
+    return array
+
+
+def _check(symbol: Symbol, number: Any, shown: Any) -> None:
+    """The symbol's assumptions; a positive real parameter may also be 0, the limit of its formula."""
+    if symbol.is_integer:
+        whole = number.is_integer if isinstance(number, Expr) else True
+        least = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else None
+        if not whole or (least is not None and number < least):
+            kind = "an integer" if least is None else f"an integer >= {least}"
+            raise ValueError(f"{symbol}: found {shown}; expected {kind}")
+    elif symbol.is_nonnegative and number < 0:
+        raise ValueError(f"{symbol}: found {shown}; expected a number >= 0")

@@ -1,0 +1,150 @@
+"""A Laplace form compiled: its weights, its outer terms and its shapes as functions of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import Expr, S, Symbol
+
+from symslr.evaluate.arithmetic import Arithmetic
+from symslr.evaluate.breakpoints import solved
+from symslr.evaluate.exponent import magnitude
+from symslr.evaluate.laplace_form import LaplaceForm
+
+
+@dataclass(frozen=True)
+class LaplaceCode:
+    """Functions of nodes and of the parameters ``p`` (a tuple in the order of ``parameters``)."""
+
+    form: LaplaceForm
+    parameters: tuple[Symbol, ...]
+    arithmetic: Arithmetic
+
+    @cached_property
+    def _weights(self) -> list[Any]:
+        form = self.form
+        functions = []
+        for kernel in form.kernels:
+            exprs: list[Expr] = list(kernel.slopes)
+            for moment in form.moments:
+                if moment.kernel == kernel:
+                    centred = moment.exponent
+                    if moment.bell is not None:
+                        centred = moment.bell.curvature * (form.x - moment.bell.centre) ** 2
+                    exprs += [centred, moment.rest]
+            functions.append(self.arithmetic.compile((form.x, *self.parameters), exprs))
+        return functions
+
+    def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
+        """Slopes kappa, w, ... and (exponent, rest) of each moment of a kernel at the nodes; bells without their height."""
+        values = [np.broadcast_to(v, np.shape(x)) for v in self._weights[kernel](x, *p)]
+        slopes = len(self.form.logs)
+        return values[:slopes], list(zip(values[slopes::2], values[slopes + 1 :: 2]))
+
+    @cached_property
+    def _terms(self) -> Any:
+        form = self.form
+        arguments = [*form.logs, *self._moment_symbols, *self.parameters]
+        return self.arithmetic.compile(arguments, [e for t in form.terms for e in (t.exponent, t.rest)])
+
+    @cached_property
+    def _sizes(self) -> Any:
+        arguments = [*self.form.logs, *self._moment_symbols, *self.parameters]
+        return self.arithmetic.compile(arguments, [t.size for t in self.form.terms])
+
+    @cached_property
+    def _token_sizes(self) -> list[Any]:
+        return [
+            self.arithmetic.compile((self.form.x, *self.parameters), [magnitude(m.exponent)]) for m in self.form.moments
+        ]
+
+    def token_size(self, moment: int, x: float, p: tuple[Any, ...]) -> float:
+        """Sum of |addends| of a moment's exponent at a node."""
+        return float(self._token_sizes[moment](x, *p)[0])
+
+    @property
+    def _moment_symbols(self) -> list[Symbol]:
+        moments = self.form.moments
+        return [*(m.mean for m in moments), *(m.log for m in moments), *(m.scale for m in moments)]
+
+    def terms(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+        """(exponent, rest) of each outer term."""
+        values = self._terms(*v, *means, *logs, *scales, *p)
+        return list(zip(values[::2], values[1::2]))
+
+    def sizes(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[Any]:
+        """Sum of |addends| of the exponent of each outer term."""
+        return list(self._sizes(*v, *means, *logs, *scales, *p))
+
+    @cached_property
+    def _powers(self) -> tuple[tuple[Expr, ...], ...]:
+        """Power of each moment in each outer term."""
+        table = []
+        for term in self.form.terms:
+            row = []
+            for m in self.form.moments:
+                if m.is_survival:
+                    row.append(term.exponent.coeff(m.log, 1))
+                else:
+                    row.append(term.exponent.coeff(m.scale, 1))
+            table.append(tuple(row))
+        return tuple(table)
+
+    @cached_property
+    def _constants(self) -> Any:
+        form = self.form
+        exprs: list[Expr] = [t.coefficient for t in form.terms]
+        exprs += [power for row in self._powers for power in row]
+        for m in form.moments:
+            exprs += [S.Zero] * 3 if m.bell is None else [m.bell.curvature, m.bell.centre, m.bell.height]
+        for kernel in form.kernels:
+            one = kernel.exponential(form.x)
+            exprs += [S.Zero, S.Zero] if one is None else [one.constant, one.rate]
+            exprs += [kernel.lower, kernel.upper]
+        return self.arithmetic.compile(self.parameters, exprs)
+
+    def constants(self, p: tuple[Any, ...]) -> Constants:
+        """What depends on the parameters alone."""
+        form = self.form
+        values = self._constants(*p)
+        terms, moments, kernels = len(form.terms), len(form.moments), len(form.kernels)
+        head, values = values[:terms], values[terms:]
+        powers, values = values[: terms * moments], values[terms * moments :]
+        bells, values = values[: 3 * moments], values[3 * moments :]
+        return Constants(
+            head,
+            [powers[i * moments : (i + 1) * moments] for i in range(terms)],
+            [tuple(bells[3 * i : 3 * i + 3]) for i in range(moments)],
+            [tuple(values[4 * i : 4 * i + 2]) for i in range(kernels)],
+            [tuple(values[4 * i + 2 : 4 * i + 4]) for i in range(kernels)],
+        )
+
+    @cached_property
+    def _kinks(self) -> list[list[tuple[Expr, Any, Any]]]:
+        table = []
+        for equations in self.form.kinks:
+            row = []
+            for equation in equations:
+                zero = solved(equation, self.form.x)
+                exact = None if zero is None else self.arithmetic.compile(self.parameters, [zero])
+                row.append((equation, exact, self.arithmetic.compile((self.form.x, *self.parameters), [equation])))
+            table.append(row)
+        return table
+
+    def kinks(self, kernel: int) -> list[tuple[Expr, Any, Any]]:
+        """(equation, its zero as a function of p where it is linear, the equation as a function of x and p)."""
+        return self._kinks[kernel]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Coefficients and powers per term, (curvature, centre, height) per moment, (constant, rate) and ends per kernel."""
+
+    coefficients: list[Any]
+    powers: list[list[Any]]
+    bells: list[tuple[Any, ...]]
+    exponentials: list[tuple[Any, ...]]
+    ends: list[tuple[Any, ...]]

@@ -1,0 +1,33 @@
+"""Laplace forms as a node of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+from sympy import Symbol
+
+from symslr.evaluate.arithmetic import Arithmetic
+from symslr.evaluate.laplace_code import LaplaceCode
+from symslr.evaluate.laplace_form import LaplaceForm
+from symslr.evaluate.laplace_rule import FloatLaplace
+from symslr.evaluate.node import Context, Node, Pair
+
+
+@final
+class LaplaceNode(Node):
+    """An integral over one or two Laplace variables."""
+
+    def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...]) -> None:
+        self.form, self.parameters = form, parameters
+        self._codes: dict[str, LaplaceCode] = {}
+
+    def _code(self, arithmetic: Arithmetic) -> LaplaceCode:
+        if arithmetic.name not in self._codes:
+            self._codes[arithmetic.name] = LaplaceCode(self.form, self.parameters, arithmetic)
+        return self._codes[arithmetic.name]
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        p = tuple(scope[s][0] for s in self.parameters)
+        code: Any = self._code(context.arithmetic)
+        return FloatLaplace(code, p, context.tolerance).run()
