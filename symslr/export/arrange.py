@@ -61,7 +61,11 @@ def fraction(expr: Expr) -> Fraction:
             above.append(factor)
     over, under = _number_parts(abs(number))
     below.sort(key=lambda factor: factor.has(*LARGE))
-    tail = [] if any(factor.has(*LARGE) for factor in below) else [f for f in above if isinstance(f.as_base_exp()[0], LARGE)]
+    tail = (
+        []
+        if any(factor.has(*LARGE) for factor in below)
+        else [f for f in above if isinstance(f.as_base_exp()[0], LARGE)]
+    )
     tail.sort(key=lambda factor: isinstance(factor, RUNS_ON))
     above = sorted((factor for factor in above if factor not in tail), key=_place)
     below = [*under, *below]
@@ -76,12 +80,15 @@ def fraction(expr: Expr) -> Fraction:
 def _place(factor: Expr) -> int:
     """Parameters first, then probabilities and attentions, then what they multiply."""
     base = factor.as_base_exp()[0]
+    if isinstance(factor, exp_) and factor.has(*LARGE):
+        return 3
     return 0 if not factor.has(Indexed, *FOLDED, Function, Add) else 1 if isinstance(base, FOLDED) else 2
 
 
 def _constant(expr: Expr) -> tuple[Expr, list[Expr]]:
     """The numerical factor of a product (rationals, square roots of positive integers and of pi) and the others."""
-    constant, others = [], []
+    constant: list[Expr] = []
+    others: list[Expr] = []
     for factor in Mul.make_args(expr) if not expr.is_Mul else expr.as_ordered_factors():
         base, power = factor.as_base_exp()
         radical = power.is_Rational and power.q == 2 and (base == pi or (base.is_Integer and base.is_positive))
@@ -91,6 +98,8 @@ def _constant(expr: Expr) -> tuple[Expr, list[Expr]]:
 
 def _number_parts(number: Expr) -> tuple[list[Expr], list[Expr]]:
     """Factors above and below the bar of a positive number, one root each: sqrt(2)/(2 sqrt(pi)) is 1/sqrt(2 pi)."""
+    if number.is_Integer:
+        return ([number] if number != 1 else []), []
     square = Mul(*(Pow(base, 2 * power) for base, power in (f.as_base_exp() for f in Mul.make_args(number))))
     rational, powers_of_pi = square.as_coeff_Mul()
     power = powers_of_pi.as_base_exp()[1] if powers_of_pi != 1 else S.Zero
@@ -101,7 +110,9 @@ def _root(square: Expr, power: Expr) -> list[Expr]:
     """The factors of sqrt(square * pi^power): a whole number, a power of pi, and one root of what is left."""
     whole, left = sqrt(square).as_coeff_Mul()
     inside = [factor for factor in (left**2, pi if power % 2 else S.One) if factor != 1]
-    root = [Pow(Mul(*inside, evaluate=False) if len(inside) > 1 else inside[0], S.Half, evaluate=False)] if inside else []
+    root = (
+        [Pow(Mul(*inside, evaluate=False) if len(inside) > 1 else inside[0], S.Half, evaluate=False)] if inside else []
+    )
     return [factor for factor in (whole, pi ** ((power - power % 2) / 2)) if factor != 1] + root
 
 

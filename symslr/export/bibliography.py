@@ -59,7 +59,8 @@ class Reference:
         return f"@{self.kind}{{{self.key},\n{body}\n}}\n"
 
 
-def _article(key: str, authors: str, title: str, year: int, journal: str, volume: str, pages: str, doi: str) -> Reference:
+def _article(key: str, authors: str, title: str, *, year: int, where: tuple[str, str, str], doi: str) -> Reference:
+    journal, volume, pages = where
     number = re.fullmatch(r"(\d+)\((.+)\)", volume)
     issue = (("volume", number[1]), ("number", number[2])) if number else (("volume", volume),)
     return Reference(key, "article", authors, title, year, (("journal", journal), *issue, ("pages", pages)), doi=doi)
@@ -98,92 +99,74 @@ REFERENCES: Mapping[str, Reference] = {
             "stein1981",
             "Stein, Charles M.",
             "Estimation of the Mean of a Multivariate Normal Distribution",
-            1981,
-            "The Annals of Statistics",
-            "9(6)",
-            "1135--1151",
-            "10.1214/aos/1176345632",
+            year=1981,
+            where=("The Annals of Statistics", "9(6)", "1135--1151"),
+            doi="10.1214/aos/1176345632",
         ),
         _article(
             "cameron1944",
             "Cameron, Robert H. and Martin, William T.",
             "Transformations of Wiener Integrals Under Translations",
-            1944,
-            "Annals of Mathematics",
-            "45(2)",
-            "386--396",
-            "10.2307/1969276",
+            year=1944,
+            where=("Annals of Mathematics", "45(2)", "386--396"),
+            doi="10.2307/1969276",
         ),
         _article(
             "isserlis1918",
             "Isserlis, Leon",
             "On a Formula for the Product-Moment Coefficient of Any Order of a Normal Frequency Distribution in Any"
             " Number of Variables",
-            1918,
-            "Biometrika",
-            "12(1/2)",
-            "134--139",
-            "10.1093/biomet/12.1-2.134",
+            year=1918,
+            where=("Biometrika", "12(1/2)", "134--139"),
+            doi="10.1093/biomet/12.1-2.134",
         ),
         _article(
             "nishimori1981",
             "Nishimori, Hidetoshi",
             "Internal Energy, Specific Heat and Correlation Function of the Bond-Random Ising Model",
-            1981,
-            "Progress of Theoretical Physics",
-            "66(4)",
-            "1169--1181",
-            "10.1143/PTP.66.1169",
+            year=1981,
+            where=("Progress of Theoretical Physics", "66(4)", "1169--1181"),
+            doi="10.1143/PTP.66.1169",
         ),
         _article(
             "owen1956",
             "Owen, Donald B.",
             "Tables for Computing Bivariate Normal Probabilities",
-            1956,
-            "The Annals of Mathematical Statistics",
-            "27(4)",
-            "1075--1090",
-            "10.1214/aoms/1177728074",
+            year=1956,
+            where=("The Annals of Mathematical Statistics", "27(4)", "1075--1090"),
+            doi="10.1214/aoms/1177728074",
         ),
         _article(
             "derrida1981",
             "Derrida, Bernard",
             "Random-Energy Model: An Exactly Solvable Model of Disordered Systems",
-            1981,
-            "Physical Review B",
-            "24(5)",
-            "2613--2626",
-            "10.1103/PhysRevB.24.2613",
+            year=1981,
+            where=("Physical Review B", "24(5)", "2613--2626"),
+            doi="10.1103/PhysRevB.24.2613",
         ),
         _article(
             "hoeffding1963",
             "Hoeffding, Wassily",
             "Probability Inequalities for Sums of Bounded Random Variables",
-            1963,
-            "Journal of the American Statistical Association",
-            "58(301)",
-            "13--30",
-            "10.1080/01621459.1963.10500830",
+            year=1963,
+            where=("Journal of the American Statistical Association", "58(301)", "13--30"),
+            doi="10.1080/01621459.1963.10500830",
         ),
         _article(
             "trefethen2014",
             "Trefethen, Lloyd N. and Weideman, J. A. C.",
             "The Exponentially Convergent Trapezoidal Rule",
-            2014,
-            "SIAM Review",
-            "56(3)",
-            "385--458",
-            "10.1137/130932132",
+            year=2014,
+            where=("SIAM Review", "56(3)", "385--458"),
+            doi="10.1137/130932132",
         ),
         _article(
             "johansson2017",
             "Johansson, Fredrik",
             "Arb: Efficient Arbitrary-Precision Midpoint-Radius Interval Arithmetic",
-            2017,
-            "IEEE Transactions on Computers",
-            "66(8)",
-            "1281--1292",
-            "10.1109/TC.2017.2690633",
+            year=2017,
+            where=("IEEE Transactions on Computers", "66(8)", "1281--1292"),
+            doi="10.1109/TC.2017.2690633",
         ),
         Reference(
             "mezard1987",
@@ -243,7 +226,9 @@ def read_references(path: Path) -> dict[str, Reference]:
         missing = [name for name in needed if not (isinstance(table, dict) and name in table)]
         if missing or not KEY.fullmatch(key):
             expected = f"a key such as stein1981 with {', '.join(needed)}"
-            raise ValueError(f"{path.name}: found [{key}] without {', '.join(missing) or 'a year'}; expected {expected}")
+            raise ValueError(
+                f"{path.name}: found [{key}] without {', '.join(missing) or 'a year'}; expected {expected}"
+            )
         rest = {name: str(value) for name, value in table.items() if name not in needed}
         arxiv, doi = rest.pop("arxiv", ""), rest.pop("doi", "")
         head = (str(table["kind"]), str(table["authors"]), str(table["title"]), int(table["year"]))

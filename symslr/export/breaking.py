@@ -132,6 +132,8 @@ class _Page:
             if (i or started) and not self.fits(whole) and not short:
                 self.new_line(depth)
                 self.put(r"{}\times")
+            elif (i or started) and isinstance(factor.as_base_exp()[0], arrange.LARGE):
+                self.put(r"\,")
             if self.fits(whole):
                 self.put(whole)
             elif bracketed:

@@ -23,6 +23,13 @@ from symslr.model.symbols import m as index_m
 LINE_WIDTH = 36.0
 """Room for a formula in em: the report's text width less the indentation and the frame around a result."""
 
+CHECKED = (
+    "Both sides of every step are evaluated at random admissible points by routes that share no code. A comparison is"
+    " effective when it could have told a true equation from a false one; a step counts as checked only through"
+    " effective comparisons, and ``not decided'' is not a pass."
+)
+"""What the table of checks says about itself."""
+
 
 @dataclass(frozen=True)
 class RuleEntry:
@@ -107,14 +114,18 @@ def content(
     names = [anchor(item.name or item.title) for item in derivations]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"derivations: found the name {name!r} twice; expected one name per derivation, so rename one")
+            raise ValueError(
+                f"derivations: found the name {name!r} twice; expected one name per derivation, so rename one"
+            )
     rules = _rules(derivations)
     found = verdicts or {}
     sections = tuple(
         _section(item, name, rules, found.get(item.name, DerivationVerdict.none(item)))
         for item, name in zip(derivations, names, strict=True)
     )
-    return Content(sections, tuple(rules.values()), tuple(cited(_sources(derivations), references)), verdicts is not None)
+    return Content(
+        sections, tuple(rules.values()), tuple(cited(_sources(derivations), references)), verdicts is not None
+    )
 
 
 def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:
@@ -139,7 +150,7 @@ def _rule_entry(number: int, rule: Rule) -> RuleEntry:
 
 def _section(item: Derivation, name: str, rules: Mapping[str, RuleEntry], verdict: DerivationVerdict) -> Section:
     printer = HousePrinter()
-    told = re.sub(r"\s", "", printer.doprint(item.start)) == re.sub(r"\s", "", item.symbol)
+    told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
     lead = f"{item.symbol} =" if item.symbol else ""
 
     def lines(expr: Expr, before: str) -> tuple[Line, ...]:
@@ -156,6 +167,11 @@ def _section(item: Derivation, name: str, rules: Mapping[str, RuleEntry], verdic
     return Section(name, title, item.introduction, here, start, steps, result, claims, item.sources, verdict.overall)
 
 
+def _bare(tex: str) -> str:
+    """LaTeX without what does not show, to see whether a symbol is the print of its own definition."""
+    return re.sub(r"\\left|\\right|[\s{}]", "", tex)
+
+
 def _claim(claim: Claim, lines: tuple[Line, ...], verdict: Verdict) -> ClaimEntry:
     return ClaimEntry(claim.source, claim.quoted, lines, verdict)
 
@@ -169,7 +185,9 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
     for law in _ordered(expressions, SequenceLaw):
         if law.weight != 1:
             yield from _weight(law, printer)
-    for kernel, normalised, offset, scale in dict.fromkeys(node.args[1:5] for node in _ordered(expressions, Activation)):
+    for kernel, normalised, offset, scale in dict.fromkeys(
+        node.args[1:5] for node in _ordered(expressions, Activation)
+    ):
         yield _activation(kernel, bool(normalised), offset, scale, printer)
     for scalar_law, name in printer.laws.items():
         yield f"${name}(x) = {printer.doprint(scalar_law.density)}$ is a density on {_support(scalar_law, printer)}."
@@ -194,7 +212,9 @@ def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, print
     if normalised:
         total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
         below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
-        formula = rf"\sigma_l = {above} \big/ \bigl({below}\bigr)" if offset != 0 else rf"\sigma_l = {above} \big/ {below}"
+        formula = (
+            rf"\sigma_l = {above} \big/ \bigl({below}\bigr)" if offset != 0 else rf"\sigma_l = {above} \big/ {below}"
+        )
     else:
         formula = rf"\sigma_l = {above}"
     return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."
@@ -202,5 +222,3 @@ def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, print
 
 def _support(law: ScalarLaw, printer: HousePrinter) -> str:
     return f"$({printer.doprint(law.lower)},\\, {printer.doprint(law.upper)})$"
-
-

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from symslr.export.printing import HousePrinter
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
-from symslr.model.symbols import L, Delta, chi, epsilon, nu, xi, z
+from symslr.model.symbols import Delta, L, chi, epsilon, nu, xi, z
 from symslr.model.task import Task
 
 
@@ -34,12 +34,13 @@ def definitions() -> Definitions:
     say = HousePrinter().doprint
     label = say(z[epsilon] + Delta * xi)
     opening = (
-        rf"A sequence has ${say(L)}$ tokens, of which one, at the hidden position ${say(epsilon)}$, decides the label"
-        rf" $y = {label}$. Tokens enter through two projections: the key projection ${say(chi)}_l$, by which the relevant"
-        rf" token may be found, and the value projection ${say(z)}_l$. Before reweighting, ${say(epsilon)}$ is uniform and"
-        rf" all ${say(chi)}_l$, ${say(z)}_l$ and ${say(xi)}$ are independent standard normal variables; the task's weight"
-        rf" $g({say(epsilon)}, {say(chi)})$, of mean 1, ties the position to the key projections. $\mathbb{{E}}_0$ is the"
-        r" expectation without the weight and $\mathbb{E}_g[h] = \mathbb{E}_0[g\,h]$ the one with it. An attention"
+        rf"A sequence has ${say(L)}$ tokens, of which one, at the hidden position ${say(epsilon)}$, decides the"
+        rf" label $y = {label}$. Tokens enter through two projections: the key projection ${say(chi)}_l$, by which"
+        rf" the relevant token may be found, and the value projection ${say(z)}_l$. Before reweighting,"
+        rf" ${say(epsilon)}$ is uniform and all ${say(chi)}_l$, ${say(z)}_l$ and ${say(xi)}$ are independent standard"
+        rf" normal variables; the task's weight $g({say(epsilon)}, {say(chi)})$, of mean 1, ties the position to the"
+        r" key projections. $\mathbb{E}_0$ is the expectation without the weight and"
+        r" $\mathbb{E}_g[h] = \mathbb{E}_0[g\,h]$ the one with it. An attention"
         rf" predicts $f(X) = \sum_l \sigma_l {say(z)}_l$; its risk is $\mathbb{{E}}_g[(y - f(X))^2]$."
     )
     symbols = (
@@ -61,7 +62,7 @@ def definitions() -> Definitions:
 def _task(task: Task, printer: HousePrinter) -> Row:
     posterior = task.law.posterior_kernel
     ratio = printer.doprint(posterior) if posterior is not None else r"g(l, \chi)"
-    return Row(f"{task.name}-SLR", (printer.doprint(task.weight), ratio))
+    return Row(f"{task.name}-SLR", (rf"\displaystyle {printer.doprint(task.weight)}", ratio))
 
 
 def _attention(item: Attention, printer: HousePrinter) -> Row:

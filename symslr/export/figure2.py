@@ -17,6 +17,7 @@ from symslr.model.catalogue import TASKS, linear, softmax
 from symslr.model.task import Task
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
 Curve = Callable[[Task, Attention | None, int, np.ndarray], np.ndarray]
@@ -43,14 +44,14 @@ def figure2(
     curve: Curve = theory_curve,
 ) -> Figure:
     """Least risk of each attention and Bayes risk against nu, spiked-SLR left, max-SLR right, Delta = 0."""
-    names = ", ".join(item.name for item in attentions)
-    listed = " and ".join(str(length) for length in lengths)
+    names = _listed([item.name for item in attentions])
+    listed = _listed([f"$L={length}$" for length in lengths])
     caption = (
-        rf"Least population risk $\mathcal{{E}}_\sigma$ against the signal strength $\nu$ for {names} attention, beside the"
-        rf" Bayes risk (black dashes), without noise, for $L={listed.replace(' and ', '$ and $L=')}$. Left: spiked-SLR;"
-        r" right: max-SLR."
+        rf"Least population risk $\mathcal{{E}}_\sigma$ against the signal strength $\nu$ for {names} attention,"
+        rf" beside the Bayes risk (black dashes), without noise, for {listed}. Left: spiked-SLR; right: max-SLR."
     )
-    alt = f"Risk against nu on logarithmic axes for {names} attention and the Bayes predictor, at L = {listed}."
+    shown = listed.replace("$", "")
+    alt = f"Risk against nu on logarithmic axes for {names} attention and the Bayes predictor, for {shown}."
     compute = partial(_table, tuple(attentions), tuple(lengths), tuple(nu), curve)
     return Figure("figure2", caption, compute, partial(_draw, tuple(attentions), tuple(lengths)), alt)
 
@@ -84,7 +85,9 @@ def _draw(attentions: Sequence[Attention], lengths: Sequence[int], table: Table)
                 style = {"color": colour(name, position), "linestyle": STYLES.get(name, "-")}
                 label = LABELS.get(name, name) if length == lengths[0] else None
                 axes.plot(table["nu"], shown, label=label, linewidth=1.1 if name == "bayes" else 2.0, **style)
-                _name_length(axes, table["nu"], shown, length, name)
+                # The curves of linear attention lie apart, so the length is named there.
+                if name == "linear":
+                    _name_length(axes, table["nu"], shown, length)
         axes.set(xscale="log", yscale="log", xlabel=r"signal strength $\nu$", title=f"{task}-SLR")
         axes.set_xlim(table["nu"][0], table["nu"][-1])
     panels[0].set_ylim(FLOOR, 1.3)
@@ -99,11 +102,13 @@ FLOOR = 1e-4
 LABELS = {"bayes": "Bayes"}
 
 
-def _name_length(axes: object, nu: Sequence[object], risk: np.ndarray, length: int, name: str) -> None:
-    """L beside the curve of the linear attention, where the curves of one predictor lie far apart."""
-    if name != "linear":
-        return
-    last = int(np.flatnonzero(np.isfinite(risk))[-1])
-    axes.annotate(  # type: ignore[attr-defined]
-        rf"$L={length}$", (nu[last], risk[last]), xytext=(-4, 4), textcoords="offset points", ha="right", fontsize=7.5
-    )
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
+
+
+def _name_length(axes: Axes, nu: Sequence[object], risk: np.ndarray, length: int) -> None:
+    """L on the curve, in a gap of its own."""
+    shown = np.flatnonzero(np.isfinite(risk))
+    at = int(shown[int(0.8 * (len(shown) - 1))])
+    gap = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
+    axes.annotate(rf"$L={length}$", (nu[at], risk[at]), ha="center", va="center", fontsize=8.5, bbox=gap)

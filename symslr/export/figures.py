@@ -27,25 +27,32 @@ COLOURS = {
 OTHER_COLOURS = ("#E69F00", "#7F3C8D", "#666666", "#11A579")
 """Colours for the attentions of one's own, in the order in which they appear."""
 
-STYLES = {"bayes": (0, (4, 2)), "softmax": "-", "softmax1": (0, (6, 1, 1, 1)), "linear": (0, (1, 1)), "erf": "-.", "softplus": "--"}
+STYLES = {
+    "bayes": (0, (4, 2)),
+    "softmax": "-",
+    "softmax1": (0, (6, 1, 1, 1)),
+    "linear": (0, (1, 1)),
+    "erf": "-.",
+    "softplus": "--",
+}
 """Colour is never alone: each predictor has its own dashes too."""
 
 COLUMN_WIDTH, TEXT_WIDTH = 3.4, 6.3
 """Inches: one column of a two-column page, and the width of the report's text."""
 
 STYLE = {
-    "font.size": 8.5,
-    "font.family": "serif",
-    "mathtext.fontset": "cm",
-    "axes.titlesize": 9,
-    "axes.labelsize": 9,
+    "font.size": 9,
+    "font.family": "STIXGeneral",
+    "mathtext.fontset": "stix",
+    "axes.titlesize": 10,
+    "axes.labelsize": 9.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.linewidth": 0.6,
     "axes.formatter.use_mathtext": True,
     "lines.linewidth": 1.5,
     "legend.frameon": False,
-    "legend.fontsize": 8,
+    "legend.fontsize": 9,
     "grid.linewidth": 0.4,
     "grid.color": "#DDDDDD",
     "axes.grid": True,
@@ -94,7 +101,7 @@ def colour(name: str, position: int = 0) -> str:
 
 
 def write_figure(figure: Figure, folder: Path) -> FigureFiles:
-    """Compute the table, write it as CSV with the shortest digits that give every float back, and draw it as SVG and PDF.
+    """Compute the table, write it as CSV (shortest digits that give every float back), draw it as SVG and PDF.
 
     Raises:
         ValueError: when the columns differ in length.

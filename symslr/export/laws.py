@@ -12,7 +12,7 @@ from symslr.model.symbols import x
 
 @lru_cache(maxsize=256)
 def family(law: ScalarLaw) -> tuple[str, tuple[Expr, ...]] | None:
-    """LaTeX name of the family and its parameters: N(mean, variance) or Laplace(mean, scale); None for any other law."""
+    """LaTeX name of the family and its parameters: N(mean, variance), Laplace(mean, scale); None for any other law."""
     absolute = law.density.atoms(Abs)
     if len(absolute) == 1:
         return _laplace(law, next(iter(absolute)))

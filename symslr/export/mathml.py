@@ -8,6 +8,8 @@ from xml.etree import ElementTree as ET
 
 UPRIGHT = re.compile(r"\\mathrm\{([^{}\\]*)\}")
 STACKED = {"∑", "∏", "min", "max", "lim"}
+CAPITALS = set("ΓΔΘΛΞΠΣΥΦΨΩ")
+"""Greek capitals, which TeX sets upright."""
 WIDTHS = {"negativethinmathspace": "-0.167em", "negativemediummathspace": "-0.222em"}
 
 
@@ -50,11 +52,15 @@ def _repair(node: ET.Element, block: bool) -> None:
         node.text = text
     if node.tag == "mi" and text == "~":
         node.tag, node.text = "mo", "∼"
+    elif node.tag == "mi" and text in CAPITALS:
+        node.set("mathvariant", "normal")
     elif node.tag == "mi" and text == "#":
         node.tag = "mo"
-    elif node.tag == "mo" and text == "/":
-        node.set("lspace", "0.05em")
-        node.set("rspace", "0.05em")
+    elif text == "/" or (node.tag in ("mi", "mo") and len(text) > 1 and text.isalpha() and text.isascii()):
+        # A slash stands close, the name of a function has a thin space before it and none after.
+        node.tag = "mo"
+        node.set("lspace", "0.05em" if text == "/" else "0.167em")
+        node.set("rspace", "0.05em" if text == "/" else "0em")
     elif node.tag == "mspace":
         node.set("width", WIDTHS.get(node.get("width", ""), node.get("width", "0em")))
     elif node.tag in ("msub", "msubsup", "msup") and block and _text(node[0]) in STACKED:

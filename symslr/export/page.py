@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from symslr.export.bibliography import Reference, key_of
 from symslr.export.breaking import INDENT, Line
-from symslr.export.content import ClaimEntry, Content, RuleEntry, Section, StepEntry
+from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions, Row
 from symslr.export.figures import Figure
 from symslr.export.mathml import mathml
@@ -21,6 +21,7 @@ FOLD = (
     "this.dataset.open=this.dataset.open==='1'?'0':'1';"
     "this.textContent=this.dataset.open==='1'?'Unfold all steps':'Fold all steps'"
 )
+CLOSE_ON_PHONE = "if(matchMedia('(max-width:40rem)').matches)document.querySelector('nav details').open=false"
 
 
 def page(content: Content, opening: Definitions, figures: Sequence[tuple[Figure, str]], title: str) -> str:
@@ -102,11 +103,17 @@ def _contents(content: Content, figures: Sequence[object]) -> str:
     for section in content.sections:
         mark = verdict(section.verdict, tally=False) if content.checked else ""
         items.append(f'<li><a href="#{section.name}">{text(section.title)}</a> {mark}</li>')
-    later = (("figures", "Figures", figures), ("rules", "Rules used", content.rules))
-    later += (("checks", "Checks", content.checked), ("references", "References", content.references))
-    items += [f'<li><a href="#{name}">{heading}</a></li>' for name, heading, there in later if there]
+    later = {
+        "Figures": figures,
+        "Rules used": content.rules,
+        "Checks": content.checked,
+        "References": content.references,
+    }
+    ends = [heading for heading, there in later.items() if there]
+    items += [f'<li><a href="#{heading.split()[0].lower()}">{heading}</a></li>' for heading in ends]
     button = f'<button type="button" data-open="0" onclick="{FOLD}">Fold all steps</button>'
-    return f'<nav aria-label="Contents"><strong>Contents</strong><ol>{"".join(items)}</ol>{button}</nav>'
+    listed = f"<details open><summary>Contents</summary><ol>{''.join(items)}</ol></details>"
+    return f'<nav aria-label="Contents">{listed}{button}</nav><script>{CLOSE_ON_PHONE}</script>'
 
 
 def _definitions(item: Definitions) -> str:
@@ -190,9 +197,8 @@ def _checks(sections: Sequence[Section]) -> str:
                 f'<td class="number">{numbers}</td><td class="number">{digits}</td></tr>'
             )
     return (
-        '<h2 id="checks">Checks</h2><p>Both sides of every step are evaluated at random admissible points by routes that'
-        " share no code. A comparison is effective when it could have told a true equation from a false one; “not"
-        ' decided” is not a pass.</p><div class="scroll"><table><thead><tr><th scope="col">where</th>'
+        f'<h2 id="checks">Checks</h2><p>{text(CHECKED)}</p>'
+        '<div class="scroll"><table><thead><tr><th scope="col">where</th>'
         '<th scope="col">rule or source</th><th scope="col">verdict</th><th scope="col" class="number">effective</th>'
         f'<th scope="col" class="number">digits</th></tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     )

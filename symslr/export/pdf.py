@@ -33,7 +33,9 @@ def compile_pdf(tex: Path) -> PdfOutcome:
     """Run pdflatex on ``tex`` until its references settle, in a folder of its own, and put the PDF beside it."""
     program = shutil.which("pdflatex")
     if program is None:
-        return PdfOutcome(None, "no PDF: found no pdflatex; install TeX Live (latex-extra), or compile report.tex elsewhere")
+        return PdfOutcome(
+            None, "no PDF: found no pdflatex; install TeX Live (latex-extra), or compile report.tex elsewhere"
+        )
     with tempfile.TemporaryDirectory(prefix="symslr-tex-") as folder:
         place = Path(folder)
         command = [program, "-interaction=nonstopmode", "-halt-on-error", "-file-line-error", "-no-shell-escape"]

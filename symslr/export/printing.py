@@ -1,10 +1,10 @@
-"""The house's LaTeX printer: SymPy's, with the conventions of the field for expectations, sums, fractions and exponentials."""
+"""The house's LaTeX printer: SymPy's, with the field's conventions for expectations, sums, fractions, exponentials."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Expr, Function, Indexed, Integral, Mul, Pow, Rational, S, Sum
+from sympy import Add, Basic, Expr, Function, Indexed, Integral, Mul, Pow, Rational, S, Sum
 from sympy import exp as exp_
 from sympy.printing.latex import LatexPrinter
 
@@ -42,8 +42,18 @@ class HousePrinter(LatexPrinter):
         super().__init__()
         self.laws: dict[ScalarLaw, str] = {}
         self._slashed = False
+        self._prints: dict[tuple[Basic, bool], str] = {}
 
     def _print(self, expr: object, **kwargs: object) -> str:
+        # A formula is printed again each time it is opened to be broken, so prints are kept.
+        key = (expr, self._slashed)
+        if kwargs or not isinstance(expr, Basic):
+            return self._printed(expr, **kwargs)
+        if key not in self._prints:
+            self._prints[key] = self._printed(expr)
+        return self._prints[key]
+
+    def _printed(self, expr: object, **kwargs: object) -> str:
         # SymPy asks the node's own _latex first; the house's way of printing a node comes before it.
         own = getattr(self, f"_house_{type(expr).__name__}", None)
         return own(expr, **kwargs) if own is not None else super()._print(expr, **kwargs)
@@ -93,6 +103,7 @@ class HousePrinter(LatexPrinter):
                 printed = brackets(printed)
             # Two figures side by side would read as one number.
             times = r" \cdot " if tex and tex[-1].isdigit() and printed[0].isdigit() else " "
+            times = r" \," if isinstance(factor.as_base_exp()[0], arrange.LARGE) else times
             tex = f"{tex}{times}{printed}" if tex else printed
         return tex
 
@@ -108,13 +119,13 @@ class HousePrinter(LatexPrinter):
         if isinstance(base, Function) and not isinstance(base, exp_) and power.is_Integer:
             return self._function(base, self._print(power))
         printed = self._print(base)
-        if isinstance(base, (Add, Mul, Pow, Rational, Function, *arrange.RUNS_ON)) and not base.is_Integer:
-            printed = brackets(printed)
-        elif base.is_negative and base.is_number:
+        compound = isinstance(base, (Add, Mul, Pow, Rational, Function, *arrange.RUNS_ON)) and not base.is_Integer
+        if compound or (base.is_number and base.is_negative):
             printed = brackets(printed)
         return f"{printed}^{{{self.superscript(power)}}}"
 
     def superscript(self, power: Expr) -> str:
+        """``power`` as it is set small, in an exponent or an index: fractions with a slash."""
         before, self._slashed = self._slashed, True
         try:
             return self._print(power)
@@ -154,7 +165,11 @@ class HousePrinter(LatexPrinter):
     _house_log = _house_gamma = _house_erf = _house_erfc = _print_Function
 
     def _house_Indexed(self, expr: Indexed) -> str:
-        return rf"{self._print(expr.base)}_{{{','.join(self._print(index) for index in expr.indices)}}}"
+        return rf"{self._print(expr.base)}_{{{','.join(self.superscript(index) for index in expr.indices)}}}"
+
+    def _house_KroneckerDelta(self, expr: Expr) -> str:
+        indices = [self.superscript(index) for index in expr.args[:2]]
+        return rf"\delta_{{{(' ' if all(len(i) == 1 for i in indices) else ', ').join(indices)}}}"
 
     def _house_expectation(self, expr: Expectation) -> str:
         return f"{self.expectation_sign(expr)}{brackets(self._print(expr.body), '[]')}"

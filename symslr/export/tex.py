@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from symslr.export.bibliography import Reference, key_of
 from symslr.export.breaking import Line
-from symslr.export.content import ClaimEntry, Content, RuleEntry, Section, StepEntry
+from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions
 from symslr.export.figures import Figure
 from symslr.export.text import text_to_plain, text_to_tex
@@ -90,8 +90,8 @@ def _macro(item: Verdict) -> str:
 
 def fragment(section: Section) -> str:
     """One derivation, to ``\\input`` after ``macros.tex``."""
-    titles = f"{{{text_to_tex(section.title)}}}{{{section.name}}}{{{text_to_tex(text_to_plain(section.title, greek=False))}}}"
-    parts = [rf"\symslrsection{titles}"]
+    bookmark = text_to_tex(text_to_plain(section.title, greek=False))
+    parts = [rf"\symslrsection{{{text_to_tex(section.title)}}}{{{section.name}}}{{{bookmark}}}"]
     parts += [text_to_tex(section.introduction), ""] if section.introduction else []
     parts += [" ".join(text_to_tex(sentence) for sentence in section.here), ""] if section.here else []
     named = [item for item in section.sources if item]
@@ -105,7 +105,8 @@ def fragment(section: Section) -> str:
 
 
 def _step(step: StepEntry) -> str:
-    head = rf"\symslrstep{{{step.number}}}{{{step.rule.anchor}}}{{{text_to_tex(step.rule.name)}}}{{{verdict(step.verdict)}}}"
+    rule = rf"{{{step.rule.anchor}}}{{{text_to_tex(step.rule.name)}}}"
+    head = rf"\symslrstep{{{step.number}}}{rule}{{{verdict(step.verdict)}}}"
     # In one paragraph with its heading: a display that begins a paragraph leaves an empty line above.
     note = f"\\\\*\n{text_to_tex(step.note)}" if step.note else ""
     return f"{head}{note}\n{display(step.lines)}"
@@ -143,7 +144,7 @@ def document(content: Content, opening: Definitions, figures: Sequence[Figure], 
 
 def _definitions(item: Definitions) -> str:
     symbols = "\n".join(rf"${symbol}$ & {text_to_tex(meaning)} \\" for symbol, meaning in item.symbols)
-    tasks = "\n".join(rf"{row.name} & $\displaystyle {row.formulas[0]}$ & ${row.formulas[1]}$ \\[1.2ex]" for row in item.tasks)
+    tasks = "\n".join(rf"{row.name} & ${row.formulas[0]}$ & ${row.formulas[1]}$ \\[1.2ex]" for row in item.tasks)
     attentions = "\n".join(rf"{row.name} & ${row.formulas[0]}$ & ${row.formulas[1]}$ \\" for row in item.attentions)
     return rf"""\section{{Definitions}}
 {text_to_tex(item.opening)}
@@ -190,7 +191,8 @@ def _rules(rules: Sequence[RuleEntry]) -> str:
     for rule in rules:
         origin = f" {source(rule.source)}" if rule.source else ""
         parts += [
-            rf"\item[R{rule.number}\ {text_to_tex(rule.name)}]\refstepcounter{{symslrrulecount}}\label{{rule:{rule.anchor}}}{origin}",
+            rf"\item[R{rule.number}\ {text_to_tex(rule.name)}]\refstepcounter{{symslrrulecount}}",
+            rf"\label{{rule:{rule.anchor}}}{origin}",
             rf"\par\nobreak\adjuststatement{{{rule.statement}}}",
             *([f"Conditions: {text_to_tex(rule.conditions)}."] if rule.conditions else []),
         ]
@@ -206,7 +208,9 @@ def _checks(sections: Sequence[Section]) -> str:
     rows = []
     for section in sections:
         title = text_to_tex(section.title)
-        rows.append(rf"\multicolumn{{5}}{{@{{}}p{{.95\linewidth}}@{{}}}}{{\hyperref[symslr:{section.name}]{{{title}}}}} \\*")
+        rows.append(
+            rf"\multicolumn{{5}}{{@{{}}p{{.95\linewidth}}@{{}}}}{{\hyperref[symslr:{section.name}]{{{title}}}}} \\*"
+        )
         entries = [(f"step {step.number}", step.rule.name, step.verdict) for step in section.steps]
         entries += [("claim", claim.source, claim.verdict) for claim in section.claims]
         for where, what, found in entries:
@@ -217,9 +221,7 @@ def _checks(sections: Sequence[Section]) -> str:
         rows.append(r"\addlinespace")
     body = "\n".join(rows)
     return rf"""\section{{Checks}}
-Both sides of every step are evaluated at random admissible points by routes that share no code. A comparison is effective
-when it could have told a true equation from a false one; a step counts as checked only through effective comparisons, and
-``not decided'' is not a pass.
+{CHECKED}
 
 {{\small
 \begin{{longtable}}{{@{{}}l>{{\raggedright\arraybackslash}}p{{.38\linewidth}}lrr@{{}}}}

@@ -8,17 +8,10 @@ from collections.abc import Callable, Iterator
 
 MATH = re.compile(r"(?<!\\)\$(.+?)(?<!\\)\$", re.DOTALL)
 UNESCAPED = re.compile(r"(?<!\\)([%&#_])")
-GREEK = dict(
-    zip(
-        "αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ",
-        (
-            "alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega"
-            " Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
-        ).split(),
-        strict=True,
-    )
-)
-SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "→": r"\to", "∞": r"\infty", "×": r"\times", "√": r"\surd", "∝": r"\propto"}
+GREEK_NAMES = """alpha beta gamma delta epsilon zeta eta theta kappa lambda mu nu xi pi rho sigma tau phi chi psi omega
+Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"""
+GREEK = dict(zip("αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", GREEK_NAMES.split(), strict=True))
+SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "→": r"\to", "∞": r"\infty", "×": r"\times"}
 COMMANDS = re.compile(r"\\(emph|textbf|textit|texttt|text)\{([^{}]*)\}")
 TAGS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code", "text": "span"}
 PLAIN = {"---": "—", "--": "–", "``": "“", "''": "”", "~": "\u00a0", "\\,": "\u202f", "\\ ": " ", "\\\\": " "}
@@ -62,7 +55,7 @@ def _plain_to_html(text: str) -> str:
 
 
 def text_to_plain(text: str, *, greek: bool = True) -> str:
-    """``text`` without markup, for titles of windows; ``greek=False`` spells the letters out, for bookmarks of a PDF."""
+    """``text`` without markup, for window titles; ``greek=False`` spells the letters out, for PDF bookmarks."""
     bare = COMMANDS.sub(r"\2", text.replace("$", ""))
     bare = re.sub(r"\\(?:mathrm|mathcal|mathbb|operatorname)", "", bare)
     for letter, name in GREEK.items():
