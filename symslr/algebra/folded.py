@@ -10,6 +10,7 @@ from sympy.printing.str import StrPrinter
 
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
+from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, l, m, x, xi, z
 
@@ -85,6 +86,8 @@ class Posterior(Expr):
         return self.law.free_symbols | self.index.free_symbols | {chi.label}
 
     def doit(self, **hints: object) -> Expr:
+        if self.law.selects_largest:
+            return IsLargest.of(self.index, self.law.length)
         kernel = self.law.posterior_kernel
         if kernel is not None:
             return kernel.subs(x, chi[self.index]) / self.law.token_sum(kernel)

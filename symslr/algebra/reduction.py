@@ -12,6 +12,7 @@ from symslr.algebra.expectation import Expectation, SequenceExpectation, rewrite
 from symslr.algebra.rules.change_of_measure import ChangeOfMeasure
 from symslr.algebra.rules.exchangeability import Exchangeability
 from symslr.algebra.rules.independence import Independence
+from symslr.algebra.rules.largest import ConditionOnMaximum
 from symslr.algebra.rules.laplace import LaplaceRepresentation
 
 
@@ -26,7 +27,7 @@ def reduce(expr: Expr) -> Expr:
 
 def _reduce_one(node: SequenceExpectation) -> Expr:
     result: Expr = node
-    for rule in (ChangeOfMeasure(), Exchangeability(), LaplaceRepresentation(), Independence()):
+    for rule in (ChangeOfMeasure(), Exchangeability(), LaplaceRepresentation(), ConditionOnMaximum(), Independence()):
         result = rule.rewrite(result)
     return merged_integrals(result)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Sum, sqrt
+from sympy import Expr, Sum, oo, sqrt
 from sympy import erf as erf_
 from sympy import exp as exp_
 from sympy import log as log_
 
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
+from symslr.model.largest import IsLargest
 from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
 
@@ -28,11 +29,15 @@ def SpikedSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
 def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
     """Max-SLR: g = L exp(nu chi_epsilon) / sum_l exp(nu chi_l), so chi ~ N(0, I) and epsilon | chi ~ softmax(nu chi).
 
+    At nu = oo epsilon is the token with the largest key projection.
+
     Raises:
-        ValueError: when nu is negative or infinite.
+        ValueError: when nu is negative.
 
     Source: arXiv 2509.21936, section 2.
     """
+    if nu == oo:
+        return Task(L * IsLargest.of(epsilon, L), length, noise, name="max")
     strength = _strength(nu)
     total = Sum(exp_(strength * chi[l]), (l, 1, L))
     return Task(L * exp_(strength * chi[epsilon]) / total, length, noise, name="max")

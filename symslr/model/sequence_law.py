@@ -5,6 +5,7 @@ from __future__ import annotations
 from sympy import Basic, Expr, Integer, Mul, S, Sum, simplify
 
 from symslr.model.exact import exact
+from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.split_factor import split_factor
 from symslr.model.symbols import BOUND_IN_SEQUENCE, chi, epsilon, m, x
@@ -73,13 +74,20 @@ class SequenceLaw(Basic):
             own = factor.subs(chi[epsilon], x)
             if not own.has(chi):
                 kernel *= split_factor(own)[1]
-            elif any(index == epsilon for index in _indices(factor)):
+            elif factor.xreplace({s: Integer(1) for s in factor.atoms(Sum)}).has(epsilon):
                 return None
         return kernel
 
     @property
+    def selects_largest(self) -> bool:
+        """True where epsilon is the token with the largest key projection (max-SLR at nu = infinity)."""
+        return self.weight == self.length * IsLargest.of(epsilon, self.length)
+
+    @property
     def is_selection(self) -> bool:
         """True where sum_l g(l, chi) = L at every chi: tokens stay iid and epsilon is drawn given chi (max-SLR)."""
+        if self.selects_largest:
+            return True
         kernel = self.posterior_kernel
         if kernel is None or self.relevant_factor is not None:
             return False
@@ -95,9 +103,3 @@ class SequenceLaw(Basic):
         """``expr`` with every sum over tokens written with the index m, so that equal sums compare equal."""
         sums = {s: Sum(s.function.subs(s.variables[0], m), (m, *s.limits[0][1:])) for s in expr.atoms(Sum)}
         return expr.xreplace(sums)
-
-
-def _indices(expr: Expr) -> set[Basic]:
-    """Indices of chi that occur in ``expr`` outside sums over tokens."""
-    bare = expr.xreplace({s: Integer(1) for s in expr.atoms(Sum)})
-    return {i for item in bare.atoms(type(chi[epsilon])) for i in item.indices}

@@ -43,7 +43,7 @@ class Source:
         start = max(0, min(column - 30, len(self.text) - 60))
         end = start + 60
         shown = ("..." if start else "") + self.text[start:end] + ("..." if end < len(self.text) else "")
-        return TextError(f"{self.what} {ascii(shown)}: column {column + 1}: {reason}")
+        return TextError(f"{self.what} {shown!a}: column {column + 1}: {reason}")
 
 
 def as_source(text: object, what: str) -> Source:

@@ -92,7 +92,9 @@ def _read_tables(path: Path) -> dict[str, dict[str, object]]:
             raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a model file")
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
-        raise ValueError(f"{path}: cannot be read ({problem.strerror}); expected a model file such as model.toml") from None
+        raise ValueError(
+            f"{path}: cannot be read ({problem.strerror}); expected a model file such as model.toml"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise ValueError(f"{path}: not a TOML file ({problem})") from None
     for name, table in tables.items():

@@ -29,6 +29,8 @@ def log_weight(law: SequenceLaw, values: Values) -> LogWeight:
             limit, or the weight is not built from chi[epsilon] and sums over all tokens.
     """
     length = checked_length(law.length)
+    if law.selects_largest:
+        return _argmax(lambda projections: projections, length)
     numbers = substitution(law.free_symbols - law.base.free_symbols, values)
     infinite = [symbol for symbol, number in numbers.items() if number.is_infinite]
     if infinite:
@@ -67,10 +69,12 @@ def _largest(law: SequenceLaw, infinite: list[Expr], values: Values, length: int
     score = limit(log_kernel / rate, rate, oo)
     if not score.is_finite or not score.has(x) or score.has(log):
         raise ValueError(f"{rate}: found an infinite value; log w = {log_kernel} does not grow in proportion to it")
-    function = plain(score, (x,))
+    return _argmax(plain(score, (x,)), length)
 
+
+def _argmax(score: Callable[[Array], Array], length: int) -> LogWeight:
     def log_g(projections: Array) -> Array:
-        scores = function(projections)
+        scores = score(projections)
         best = scores == scores.max(axis=-1, keepdims=True)
         with np.errstate(divide="ignore"):
             return np.log(length * best / best.sum(axis=-1, keepdims=True))

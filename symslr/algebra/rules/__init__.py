@@ -10,6 +10,7 @@ from symslr.algebra.rules.hidden_index import AverageHiddenIndex as AverageHidde
 from symslr.algebra.rules.hidden_index import PickToken as PickToken
 from symslr.algebra.rules.independence import Independence as Independence
 from symslr.algebra.rules.laplace import LaplaceRepresentation as LaplaceRepresentation
+from symslr.algebra.rules.largest import ConditionOnMaximum as ConditionOnMaximum
 from symslr.algebra.rules.likelihood_ratio import LikelihoodRatio as LikelihoodRatio
 from symslr.algebra.rules.limit import TakeLimit as TakeLimit
 from symslr.algebra.rules.linearity import Linearity as Linearity

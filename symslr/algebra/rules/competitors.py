@@ -90,5 +90,3 @@ class SoftmaxTowardsMax(Rule):
             return RatioCondition().slope(law)
         except RuleRefused as reason:
             raise self.refuse(str(reason)) from reason
-
-

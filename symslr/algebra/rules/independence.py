@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import final
 
 from sympy import Add, Expr, Indexed, Mul, S, Sum, exp, expand
@@ -11,6 +12,7 @@ from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, r
 from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, summand
+from symslr.model.largest import IsLargest
 from symslr.model.symbols import chi, epsilon, x
 
 
@@ -32,29 +34,17 @@ class Independence(Rule):
         law = node.law
         if law.weight != S.One:
             return self._weighted(node)
-        own: dict[Expr, Expr] = defaultdict(lambda: S.One)
-        fixed, shared = S.One, S.Zero
-        for factor in _factors(node.body):
-            tokens = {item.indices[0] for item in factor.atoms(Indexed) if item.base == chi}
-            if isinstance(factor, exp) and factor.has(Sum):
-                shared += self._shared_exponent(factor.exp)
-            elif factor.has(Sum) or len(tokens) > 1:
-                raise self.refuse(f"{factor} is not a function of one token")
-            elif tokens:
-                (token,) = tokens
-                own[token] *= factor.subs(chi[token], x)
-            else:
-                fixed *= factor
-        if any(item.base != chi for item in node.body.atoms(Indexed)):
-            raise self.refuse("values z are still inside; apply Gaussian moments first")
-        if not own and shared == S.Zero:
+        if node.body.has(IsLargest):
+            raise self.refuse("the tokens are coupled by the choice of the largest; condition on the maximum instead")
+        parts = token_factors(node, self)
+        own, shared = dict(parts.own), parts.shared
+        if not own and shared == S.One:
             return node
-        if shared != S.Zero:
-            own.setdefault(epsilon, S.One)
-        product = Mul(*(ScalarExpectation(merge_exponentials(f) * exp(shared), x, law.base) for f in own.values()))
-        if shared == S.Zero:
-            return fixed * product
-        return fixed * product * ScalarExpectation(exp(shared), x, law.base) ** (law.length - len(own))
+        if shared == S.One:
+            return parts.fixed * Mul(*(ScalarExpectation(f, x, law.base) for f in own.values()))
+        own.setdefault(epsilon, S.One)
+        marked = Mul(*(ScalarExpectation(f * shared, x, law.base) for f in own.values()))
+        return parts.fixed * marked * ScalarExpectation(shared, x, law.base) ** (law.length - len(own))
 
     def _weighted(self, node: SequenceExpectation) -> Expr:
         """With a weight of the relevant token alone, a function of one token needs no other."""
@@ -65,15 +55,49 @@ class Independence(Rule):
         weighted = factor.subs(x, chi[epsilon]) * node.body
         return self._factorise(SequenceExpectation(weighted, node.law.unweighted()))
 
-    def _shared_exponent(self, exponent: Expr) -> Expr:
-        result = S.Zero
-        for term in Add.make_args(expand(exponent)):
-            (total,) = term.atoms(Sum)
-            try:
-                result += term / total * summand(total)
-            except NotSymmetric as reason:
-                raise self.refuse(str(reason)) from reason
-        return result
+
+@dataclass(frozen=True)
+class TokenFactors:
+    """A body as a product: ``fixed``, one function of ``x`` for each marked token, and one that every token carries."""
+
+    fixed: Expr
+    own: dict[Expr, Expr]
+    shared: Expr
+
+
+def token_factors(node: SequenceExpectation, rule: Rule) -> TokenFactors:
+    """The factors of the body of an unweighted expectation.
+
+    Raises:
+        RuleRefused: in the name of ``rule``, when the body is not a product of functions of single tokens.
+    """
+    own: dict[Expr, Expr] = defaultdict(lambda: S.One)
+    fixed, shared = S.One, S.Zero
+    for factor in _factors(node.body):
+        tokens = {item.indices[0] for item in factor.atoms(Indexed) if item.base == chi}
+        if isinstance(factor, exp) and factor.has(Sum):
+            shared += _shared_exponent(factor.exp, rule)
+        elif factor.has(Sum) or len(tokens) > 1:
+            raise rule.refuse(f"{factor} is not a function of one token")
+        elif tokens:
+            (token,) = tokens
+            own[token] *= factor.subs(chi[token], x)
+        else:
+            fixed *= factor
+    if any(item.base != chi for item in node.body.atoms(Indexed)):
+        raise rule.refuse("values z are still inside; apply Gaussian moments first")
+    return TokenFactors(fixed, {t: merge_exponentials(f) for t, f in own.items()}, exp(shared))
+
+
+def _shared_exponent(exponent: Expr, rule: Rule) -> Expr:
+    result = S.Zero
+    for term in Add.make_args(expand(exponent)):
+        (total,) = term.atoms(Sum)
+        try:
+            result += term / total * summand(total)
+        except NotSymmetric as reason:
+            raise rule.refuse(str(reason)) from reason
+    return result
 
 
 def _factors(body: Expr) -> list[Expr]:
