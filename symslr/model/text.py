@@ -24,6 +24,7 @@ MOST_TERMS = 500
 LONGEST_SEQUENCE = 10**9
 
 _CONSTANTS = {"pi": pi, "E": E}
+_INFINITE = {"inf": oo, "+inf": oo, "-inf": -oo}
 _NUMBER = re.compile(rf" *([-+]?) *({NUMBER})(?: */ *({NUMBER}))? *")
 
 
@@ -79,7 +80,7 @@ def parse_expression(
 
 
 def parse_number(text: str, *, what: str = "number", allow_infinite: bool = False) -> Expr:
-    """The exact rational number of '2', '-0.25', '1/3' or '1e-3'; 'inf' is oo where that is allowed.
+    """The exact rational number of '2', '-0.25', '1/3' or '1e-3'; 'inf' and '-inf' where they are allowed.
 
     Raises:
         TextError: for anything else, in one line.
@@ -88,8 +89,8 @@ def parse_number(text: str, *, what: str = "number", allow_infinite: bool = Fals
     (1/1000, oo)
     """
     source = as_source(text, what)
-    if allow_infinite and text.strip(" ") == "inf":
-        return oo
+    if allow_infinite and text.strip(" ") in _INFINITE:
+        return _INFINITE[text.strip(" ")]
     return _number(source, 0, text)
 
 
