@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
 from mpmath import mpf, nstr
 
 
@@ -20,7 +21,7 @@ class Kind(StrEnum):
     """One standard error of a random method."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Value:
     """``value`` +- ``error``; mpmath numbers, or float64 arrays where parameters were arrays.
 
@@ -42,7 +43,20 @@ class Value:
     def __float__(self) -> float:
         return float(self.value)
 
-    def as_json(self) -> dict[str, object]:
+    def __str__(self) -> str:
+        """The number with as many digits as its error leaves; an array prints as an array."""
+        return str(self.value) if isinstance(self.value, np.ndarray) else self.as_json()["value"]
+
+    def __repr__(self) -> str:
+        spread = np.max(self.error) if isinstance(self.error, np.ndarray) else self.error
+        return f"{self} ± {nstr(mpf(spread), 2)} ({self.kind})"
+
+    def _repr_latex_(self) -> str | None:
+        if isinstance(self.value, np.ndarray):
+            return None
+        return rf"${self} \pm {nstr(mpf(self.error), 2)}$ ({self.kind})"
+
+    def as_json(self) -> dict[str, Any]:
         """Numbers as decimal strings: value, error, kind, digits, method, seconds."""
         return {
             "value": nstr(self.value, max(self.digits, 1), strip_zeros=False),
