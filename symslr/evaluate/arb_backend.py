@@ -16,13 +16,14 @@ from symslr.algebra.expectation import Expectation, LengthExpectation, ScalarExp
 from symslr.evaluate.arb_elementary import elementary_ball
 from symslr.evaluate.arb_laplace import laplace_integral
 from symslr.evaluate.arb_laplace_form import laplace_terms
-from symslr.evaluate.arb_monomial import Monomial
+from symslr.evaluate.arb_monomial import Monomial, merged
 from symslr.evaluate.arb_token import token_terms
 from symslr.evaluate.errors import CannotEvaluate
 from symslr.evaluate.value import Kind, Value
 
 BITS_PER_DIGIT = log2(10)
-ATTEMPTS = 6
+LARGEST_GROWTH = 4
+"""Cancellation is fought with up to this many times the digits asked for."""
 METHOD = "Arb: trapezoid rule in log u and Gaussian lattice sums with proved bounds"
 
 
@@ -36,8 +37,8 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int) -> Valu
     Args:
         expr: conditioned and reduced.
         values: exact SymPy numbers (and a ``LengthLaw`` for an open law of the length), one per free symbol.
-        digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach after
-            six rounds of growing precision the enclosure is still true and ``digits`` of the result is smaller.
+        digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach at
+            four times the precision, the enclosure is still true and ``digits`` of the result is smaller.
 
     Raises:
         CannotEvaluate: where no proof is available.
@@ -74,16 +75,15 @@ class _Certified:
         """Raise the precision until the relative radius is below 10^-digits."""
         wanted = ceil(digits * BITS_PER_DIGIT) + 2
         self.bits = wanted + 4
-        for _ in range(ATTEMPTS):
+        while True:
             with ctx.workprec(self.bits + 30):
                 enclosure = self.descend(self.expr)
             if not enclosure.is_finite():
                 raise CannotEvaluate("certified: found a division by an enclosure of zero or a value outside a domain")
-            if enclosure.is_zero() or enclosure.rel_accuracy_bits() >= wanted:
-                break
-            missing = wanted - enclosure.rel_accuracy_bits()
-            self.bits += missing + 10 if missing < 2 * self.bits else self.bits
-        return enclosure
+            missing = 0 if enclosure.is_zero() else wanted - enclosure.rel_accuracy_bits()
+            if missing <= 0 or self.bits >= LARGEST_GROWTH * wanted:
+                return enclosure
+            self.bits = min(self.bits + missing + 10, 2 * self.bits)
 
     def descend(self, expr: Expr) -> Any:
         if isinstance(expr, Integral):
@@ -91,7 +91,7 @@ class _Certified:
         if isinstance(expr, ScalarExpectation):
             return self.descend(Add(*(term.coefficient for term in self._form(expr, None))))
         if isinstance(expr, Expectation):
-            raise CannotEvaluate(f"certified: no proof is available for {type(expr).__name__}; reduce the expression first")
+            raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
         return elementary_ball(expr, self.descend)
 
     def _laplace(self, expr: Expr) -> Any:
@@ -111,7 +111,7 @@ class _Certified:
 def _laplace_form(expr: Expr, limits: Any) -> list[Monomial]:
     if len(limits) != 1 or len(limits[0]) != 3 or limits[0][1:] != (0, oo):
         raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
-    return laplace_terms(expr.function, limits[0][0])
+    return merged(laplace_terms(expr.function, limits[0][0]))
 
 
 def _centre(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
@@ -130,4 +130,3 @@ def _exact_mpf(point: Any) -> mpf:
 
 def _correct_digits(enclosure: Any) -> int:
     return max(0, floor((enclosure.rel_accuracy_bits() - 1) / BITS_PER_DIGIT))
-

@@ -9,6 +9,7 @@ import sympy
 from flint import arb, ctx, fmpq
 from sympy import Expr
 
+from symslr.evaluate.arb_special import owens_t
 from symslr.evaluate.errors import CannotEvaluate
 
 ArbFunction = Callable[..., Any]
@@ -44,6 +45,7 @@ FUNCTIONS: dict[str, ArbFunction] = {
     "factorial": lambda n: (n + 1).gamma(),
     "LambertW": arb.lambertw,
     "Abs": abs,
+    "OwensT": owens_t,
     "Max": lambda *balls: _fold(arb.max, balls),
     "Min": lambda *balls: _fold(arb.min, balls),
 }

@@ -1,4 +1,4 @@
-"""Products of polynomials with coefficients in [0, 1] to an absolute error: integers are several times faster than balls."""
+"""Polynomial products to an absolute error: on integers, several times faster than on balls."""
 
 from __future__ import annotations
 

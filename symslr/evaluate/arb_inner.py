@@ -81,7 +81,7 @@ class InnerRule:
         return floor((left - start) / eta), ceil((right - start) / eta)
 
     def _saturation(self, start: Any, first: int, last: int, needed: tuple[int, int]) -> Any:
-        """Lemma (saturation): beyond the samples f_p is within these of its limits, as f_p has one maximum, at log p."""
+        """Lemma (saturation): beyond the samples f_p, whose one maximum is at log p, is this close to its limits."""
         left, right = start + (first - 1) * self.eta, start + (last + 1) * self.eta
         error = arb(0)
         if first > needed[0]:
@@ -129,7 +129,7 @@ class InnerRule:
         return sums
 
     def _convolution(self, start: Any, stride: int, count: int, first: int, last: int) -> list[Any]:
-        """sum_j w_j f(start + (i stride + j) eta); f is sampled at indices first..last, its limits stand in elsewhere."""
+        """sum_j w_j f(start + (i stride + j) eta); f is sampled at first..last, its limits stand in elsewhere."""
         half = self._weights()
         weights = half[:0:-1] + half
         # On the left f_0 is 1: the weights there add up. f_p with p > 0 is 0 there.
@@ -153,7 +153,7 @@ class InnerRule:
 
 def clip(enclosure: Any) -> Any:
     """The part of a ball in [0, 1]; the caller knows that the number lies there."""
-    return enclosure if 0 < enclosure and enclosure < 1 else enclosure.intersection(arb(0.5, 0.5))
+    return enclosure if 0 < enclosure < 1 else enclosure.intersection(arb(0.5, 0.5))
 
 
 def power(number: Any, n: int) -> Any:

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from math import ceil, log, log2
 from typing import Any
 
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 from sympy import Expr, Rational
 
 from symslr.evaluate.arb_elementary import ball, nearest_float, sign
+from symslr.evaluate.arb_inner import InnerRule, clip, power
 from symslr.evaluate.arb_mesh import common_step, multiple
 from symslr.evaluate.arb_monomial import Monomial
-from symslr.evaluate.arb_inner import InnerRule, clip, power
 from symslr.evaluate.arb_plan import Plan, Shape, make_plan, moment_copies
-from symslr.evaluate.arb_steps import inner_step, outer_step, stride
+from symslr.evaluate.arb_steps import inner_step, outer_step, outer_strip, stride
 from symslr.evaluate.errors import CannotEvaluate
 
 GUARD_NATS = 3.0
@@ -52,12 +52,12 @@ def laplace_integral(term: Monomial, bits: int) -> Any:
     power = term.power + 1
     if not power.is_Rational or power <= 0:
         raise CannotEvaluate(f"certified: found u^({term.power}); expected a rational power above -1")
-    tokens = [(s, c, n) for (s, c), n in term.tokens.items() if n]
+    tokens = _present(term)
     if not tokens:
         if sign(term.offset) == 0:
             raise CannotEvaluate("certified: the Laplace integral diverges, nothing decays as u -> oo")
         with ctx.workprec(bits + GUARD_BITS):
-            k = arb(fmpq(int(power.p), int(power.q)))
+            k = ball(power)
             return k.gamma() / ball(term.offset) ** k
     floats = tuple((nearest_float(s), nearest_float(c), n) for s, c, n in tokens)
     shape = Shape(float(power), nearest_float(term.offset), floats)
@@ -65,7 +65,11 @@ def laplace_integral(term: Monomial, bits: int) -> Any:
     plan = make_plan(shape, nats)
     size = log2(sum(n for _, _, n in tokens) + 1) + log2(plan.high - plan.low + 2)
     with ctx.workprec(int(plan.token_nats / log(2) + size) + GUARD_BITS):
-        return _Integral(shape, tokens, term.offset, power, plan, nats).enclosure()
+        return _Integral(term, shape, plan, nats).enclosure()
+
+
+def _present(term: Monomial) -> list[tuple[Expr, Expr, int]]:
+    return [(s, c, n) for (s, c), n in term.tokens.items() if n]
 
 
 class _Integral:
@@ -73,20 +77,18 @@ class _Integral:
 
     def __init__(
         self,
+        term: Monomial,
         shape: Shape,
-        tokens: list[tuple[Expr, Expr, int]],
-        offset: Expr,
-        power: Expr,
         plan: Plan,
         nats: float,
     ) -> None:
+        tokens = _present(term)
         self.shape, self.tokens, self.tilts = shape, tokens, plan.tilts
-        self.k = arb(fmpq(int(power.p), int(power.q)))
-        self.offset = ball(offset)
+        self.k, self.offset = ball(term.power + 1), ball(term.offset)
         self.scales = [ball(s) for s, _, _ in tokens]
         self.shifts = [ball(c) for _, c, _ in tokens]
         self.token_nats = plan.token_nats + GUARD_NATS
-        largest, strip = outer_step(shape.k, nats)
+        largest = outer_step(shape.k, nats)
         inner = [s * inner_step(s, self.token_nats, p) for (s, _, _), p in zip(shape.tokens, self.tilts)]
         largest = tied_to_inner(largest, inner)
         # psi_p is wanted at v + c - p s^2.
@@ -94,7 +96,7 @@ class _Integral:
         self.symbolic_step = common_step(self.places, largest)
         step = arb(largest) if self.symbolic_step is None else ball(self.symbolic_step)
         count = ceil((plan.high - plan.low) / float(step.mid())) + 1
-        self.mesh = Mesh(arb(plan.low), step, count, strip)
+        self.mesh = Mesh(arb(plan.low), step, count, outer_strip(shape.k, float(step.mid())))
 
     def enclosure(self) -> Any:
         """Trapezoid sum, plus both tails of the infinite sum, over 1 + [-eps, eps]."""

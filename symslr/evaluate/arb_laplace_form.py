@@ -46,5 +46,6 @@ def _power(terms: list[Monomial], n: int) -> list[Monomial]:
     if len(terms) == 1:
         return [terms[0] ** n]
     if n > LARGEST_EXPANDED_POWER:
-        raise CannotEvaluate(f"certified: no proof is available for the power {n} of a sum of {len(terms)} expectations")
+        found = f"the power {n} of a sum of {len(terms)} expectations"
+        raise CannotEvaluate(f"certified: found {found}; expected a power of at most {LARGEST_EXPANDED_POWER}")
     return reduce(times, [terms] * n, [Monomial(S.One)])

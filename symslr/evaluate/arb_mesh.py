@@ -1,4 +1,4 @@
-"""One mesh for all shifts: where the shifts c of several phi_s(e^{v+c}) are commensurate, one product serves them all."""
+"""One mesh for all shifts: where those of several phi_s(e^{v+c}) are commensurate, one product serves them all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from symslr.evaluate.arb_elementary import nearest_float, sign
 
 LARGEST_DENOMINATOR = 12
 SMALLEST_GAIN = 4.0
-"""A step is tied to a shift only where the shift is this many steps long; else the tie would shrink the step for nothing."""
+"""A step is tied to a shift only where the shift is this many steps long: a tie must not shrink the step much."""
 
 
 def common_step(shifts: list[Expr], largest: float) -> Expr | None:

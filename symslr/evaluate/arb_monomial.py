@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sympy import Expr, S
 
@@ -35,3 +35,13 @@ class Monomial:
 def times(left: list[Monomial], right: list[Monomial]) -> list[Monomial]:
     """The product of two sums."""
     return [a * b for a in left for b in right]
+
+
+def merged(terms: list[Monomial]) -> list[Monomial]:
+    """The same sum with one coefficient for each power of u, offset and set of tokens."""
+    sums: dict[object, Monomial] = {}
+    for term in terms:
+        key = (term.power, term.offset, frozenset((token, n) for token, n in term.tokens.items() if n))
+        known = sums.get(key)
+        sums[key] = term if known is None else replace(term, coefficient=known.coefficient + term.coefficient)
+    return list(sums.values())

@@ -5,8 +5,9 @@ No proof rests on this file. A poor plan makes an enclosure wide, never wrong.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
+from functools import partial
 from math import isfinite, log
 from typing import Any
 
@@ -17,7 +18,7 @@ from symslr.evaluate.errors import CannotEvaluate
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-LARGEST_RANGE = 1e6
+LARGEST_RANGE = 2e5
 UNTILTED_EXCESS = 1.3
 TILTS_PER_UNIT = 4
 FEW_COPIES = 4
@@ -41,7 +42,6 @@ class Shape:
             bound = bound - n * (omega**2 + 2 * omega) / (2 * s**2)
             rate = rate + n * omega / s**2
         return bound, rate
-
 
     @staticmethod
     def chernoff_power(s: float, c: float, v: float) -> float:
@@ -83,17 +83,15 @@ def make_plan(shape: Shape, nats: float) -> Plan:
     """A window outside which less than e^-nats of the integral lies, in the sense of the proved tail bounds.
 
     Raises:
-        CannotEvaluate: when the integral diverges at u = 0 or its window is beyond ``LARGEST_RANGE``.
+        CannotEvaluate: when the window is beyond ``LARGEST_RANGE``.
     """
-    if shape.k <= 0:
-        raise CannotEvaluate(f"certified: the Laplace integral diverges at 0, found u^({shape.k} - 1)")
     whole = tuple(n for _, _, n in shape.tokens)
-    peak = _bisect(lambda v: shape.chernoff(np.array([v]), whole)[1][0] > shape.k, 0.0)
+    peak = _bisect(lambda v: bool(shape.chernoff(np.array([v]), whole)[1][0] > shape.k), 0.0)
     low, size = peak - 50, -np.inf
-    for _ in count():
-        high = _bisect(lambda v: bool(_right_tail(shape, v) < max(size, shape.k * low) - nats), peak)
+    while True:
+        high = _bisect(partial(_tail_below, shape, max(size, shape.k * low) - nats), peak)
         if not isfinite(high - low) or high - low > LARGEST_RANGE:
-            raise CannotEvaluate("certified: the window of the Laplace integral is too wide; its parameters are extreme")
+            raise CannotEvaluate("certified: the window of the Laplace integral is too wide: extreme parameters")
         v = np.linspace(low, high, 900)
         phis = [log_phi(s, v + c) for s, c, _ in shape.tokens]
         terms = log_terms(shape, v, phis)
@@ -123,7 +121,7 @@ def _tilted_plan(shape: Shape, ends: tuple[float, float], v: Array, phis: list[A
     return Plan(*ends, tuple(tilts), _token_nats(shape, v, tilted, nats, exact=log_terms(shape, v, phis)))
 
 
-def _bisect(holds: Any, start: float) -> float:
+def _bisect(holds: Callable[[float], bool], start: float) -> float:
     """The smallest v, roughly, from which on ``holds(v)``, which is false far left and true far right."""
     step = 1.0
     left = right = start
@@ -138,12 +136,12 @@ def _bisect(holds: Any, start: float) -> float:
     return right
 
 
-def _right_tail(shape: Shape, v: float) -> float:
-    """Log of the moment bound on all copies at v; infinite where its decay does not beat e^{kv} yet."""
+def _tail_below(shape: Shape, goal: float, v: float) -> bool:
+    """Whether the moment bound on all copies at v is below e^goal, and its decay beats e^{kv}."""
     point = np.array([v])
     bound, _ = shape.chernoff(point, tuple(n for _, _, n in shape.tokens))
     _, rate = shape.chernoff(point, moment_copies(shape))
-    return float(shape.k * v + bound[0] + 1) if rate[0] > shape.k + 0.3 else np.inf
+    return bool(shape.k * v + bound[0] + 1 < goal and rate[0] > shape.k + 0.3)
 
 
 def _accepted_end(shape: Shape, v: Array, phis: list[Array], goal: float) -> float:

@@ -1,4 +1,4 @@
-"""Steps of the trapezoid rules and the strips that justify them, in floats: the bounds themselves are computed in balls."""
+"""Steps of the trapezoid rules and the strips that justify them, in floats; the bounds are computed in balls."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ WITHIN = 1 - 1e-12
 """Keeps a strip strictly inside its limit."""
 
 
-def outer_step(k: float, nats: float) -> tuple[float, float]:
-    """(h, d): about the largest step with 2 cos(d)^-k / (e^{2 pi d/h} - 1) <= e^-nats, and the strip that shows it."""
+def outer_step(k: float, nats: float) -> float:
+    """About the largest step h for which the outer strip bound 2 cos(d)^-k / (e^{2 pi d/h} - 1) is below e^-nats."""
     left, right = 1e-6, 10.0
     while right / left > 1.001:
         h = sqrt(left * right)
         left, right = (h, right) if _outer_nats(k, h) > nats else (left, h)
-    return left, outer_strip(k, left)
+    return left
 
 
 def outer_strip(k: float, h: float) -> float:

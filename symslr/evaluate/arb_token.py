@@ -21,7 +21,7 @@ def token_terms(node: ScalarExpectation, u: Expr) -> list[Monomial]:
     """``node`` as a sum of monomials in ``u``; constants when ``node`` is free of ``u``.
 
     Raises:
-        CannotEvaluate: unless the law is Gaussian in form and the body polynomial * exponential * exp(-u(o + C e^{sx})).
+        CannotEvaluate: unless the law is Gaussian and the body polynomial * exponential * exp(-u (o + C e^{sx})).
     """
     law, variable = node.law, node.variable
     if (law.lower, law.upper) != (-oo, oo):
@@ -91,7 +91,7 @@ def _complete_square(exponent: Expr, x: Expr, u: Expr) -> tuple[Expr, Expr, Expr
     except PolynomialError:
         polynomial = None
     if polynomial is None or polynomial.degree() != 2 or exponent.has(u):
-        raise CannotEvaluate(f"certified: no proof is available for a token weight exp({exponent}); expected a Gaussian")
+        raise CannotEvaluate(f"certified: found the token weight exp({exponent}); expected a Gaussian")
     quadratic, linear, constant = polynomial.all_coeffs()
     if sign(quadratic) >= 0:
         raise CannotEvaluate(f"certified: the expectation diverges, the weight is exp({exponent})")
