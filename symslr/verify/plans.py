@@ -64,7 +64,7 @@ class Quadrature:
         scale: more nodes than planned.
         shifted: grids moved and widened, for the second pass that shows the error of the first.
         tolerance: relative to the integral of the absolute value, at which planning stops refining.
-        deadline: ``time.monotonic()`` at which to give up.
+        deadline: ``time.process_time()`` at which to give up; processor time, so that a busy machine changes no verdict.
         magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
         work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
@@ -78,7 +78,7 @@ class Quadrature:
     scale: float = 1.0
     shifted: bool = False
     tolerance: float = 1e-10
-    deadline: float = field(default_factory=lambda: time.monotonic() + 60)
+    deadline: float = field(default_factory=lambda: time.process_time() + 60)
     magnitude: float = 0.0
     work: float = 0.0
     absolute: Array = 0.0
@@ -186,7 +186,7 @@ class Quadrature:
         absolute: Array = 0
         floats = self.arithmetic.dtype is not object
         for start in range(0, len(weights[-1]), block):
-            if time.monotonic() > self.deadline:
+            if time.process_time() > self.deadline:
                 raise TooCostly(f"out of time at {self.digits} digits")
             part = slice(start, start + block)
             with self._entered():

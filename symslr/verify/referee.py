@@ -47,12 +47,12 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
     Raises:
         CannotReferee: where no definition-level route exists or none is affordable; the message names the reason.
     """
-    began = time.monotonic()
+    began = time.process_time()
     attempts: list[tuple[Any, int]] = [(Balls, digits)] if digits > FLOAT_DIGITS else []
     attempts += [(np.float64, min(digits, FLOAT_DIGITS)), (np.longdouble, min(digits, FLOAT_DIGITS))]
     reason: CannotReferee | None = None
     for kind, aim in attempts:
-        left = seconds - (time.monotonic() - began)
+        left = seconds - (time.process_time() - began)
         if left <= 0:
             break
         try:
@@ -65,14 +65,14 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         except NotFinite as overflow:
             reason = overflow
             continue
-        return _value(value, error, method, time.monotonic() - began)
+        return _value(value, error, method, time.process_time() - began)
     raise reason or CannotReferee(f"out of time after {seconds:.0f} s")
 
 
 def _attempt(
     expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float
 ) -> tuple[mpf, mpf, str]:
-    deadline = time.monotonic() + seconds
+    deadline = time.process_time() + seconds
     floats = Floats(np.longdouble if kind is np.longdouble else np.float64)
     plans: dict[Any, Any] = {}
     places: dict[Any, Any] = {}

@@ -1,0 +1,232 @@
+"""What a check found: a report of derivations, each of steps, each of comparisons. Unknown is never a pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mpmath import mpf, nstr
+
+
+class Verdict(StrEnum):
+    """Of a comparison, a step, a claim, a derivation."""
+
+    TRUE = "true"
+    UNKNOWN = "unknown"
+    FALSE = "false"
+    DIFFERS = "differs"
+    """A claim quoted from a summary of its source differs from what is derived: reported, no error of the derivation."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two routes to two sides at one point.
+
+    Attributes:
+        point: the values, in words.
+        kind: what the point was for.
+        routes: how the left and the right side were evaluated.
+        left, right: the numbers; None where a route gave none.
+        difference: |left - right|.
+        tolerance: what the claimed errors (and a remainder) allow.
+        digits: to which the sides agree.
+        verdict: true within the tolerance, false beyond it, unknown where there is no number or the tolerance says nothing.
+        effective: whether this comparison could have failed: both sides nonzero and different expressions, the tolerance small.
+        independent: whether the two routes share no code.
+        reason: why the verdict is unknown, or where the sides differ.
+        z: the difference in standard errors, for a statistical route.
+        length: L at the point, where there is one.
+    """
+
+    point: str
+    kind: str
+    routes: tuple[str, str]
+    verdict: Verdict
+    left: mpf | None = None
+    right: mpf | None = None
+    difference: mpf | None = None
+    tolerance: mpf | None = None
+    digits: int = 0
+    effective: bool = False
+    independent: bool = True
+    reason: str = ""
+    z: float | None = None
+    length: int | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """Numbers as decimal strings."""
+        return {
+            "point": self.point,
+            "kind": self.kind,
+            "routes": list(self.routes),
+            "verdict": str(self.verdict),
+            "left": _decimal(self.left, max(self.digits + 3, 6)),
+            "right": _decimal(self.right, max(self.digits + 3, 6)),
+            "difference": _decimal(self.difference, 3),
+            "tolerance": _decimal(self.tolerance, 3),
+            "digits": self.digits,
+            "effective": self.effective,
+            "independent": self.independent,
+            "z": None if self.z is None else f"{self.z:.2f}",
+            "reason": self.reason,
+        }
+
+
+def _decimal(number: mpf | None, digits: int) -> str | None:
+    return None if number is None else nstr(number, digits)
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """One step, one claim, or the start of a chain.
+
+    Attributes:
+        what: the rule's name, the claim's source, or "start".
+        verdict: false if any comparison is; true if enough effective ones are; else unknown.
+        comparisons: all that were made.
+        reason: why the verdict is not true.
+        symbolic: for a claim, whether SymPy proves it equal; None where it was not asked or does not say.
+    """
+
+    what: str
+    verdict: Verdict
+    comparisons: tuple[Comparison, ...] = ()
+    reason: str = ""
+    symbolic: bool | None = None
+
+    @property
+    def effective(self) -> tuple[Comparison, ...]:
+        """The comparisons that could have failed."""
+        return tuple(c for c in self.comparisons if c.effective)
+
+    @property
+    def digits(self) -> int | None:
+        """Fewest digits of the effective deterministic comparisons."""
+        return min((c.digits for c in self.effective if c.z is None), default=None)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "what": self.what,
+            "verdict": str(self.verdict),
+            "effective": len(self.effective),
+            "digits": self.digits,
+            "reason": self.reason,
+            "symbolic": self.symbolic,
+            "comparisons": [c.as_json() for c in self.comparisons],
+        }
+
+
+@dataclass(frozen=True)
+class DerivationCheck:
+    """One derivation: its start against Monte Carlo, its steps, its claims."""
+
+    name: str
+    start: StepCheck | None
+    steps: tuple[StepCheck, ...]
+    claims: tuple[StepCheck, ...]
+    seconds: float = 0.0
+
+    @property
+    def parts(self) -> tuple[StepCheck, ...]:
+        """Start, steps and claims."""
+        return (*(() if self.start is None else (self.start,)), *self.steps, *self.claims)
+
+    @property
+    def verdict(self) -> Verdict:
+        """False if any part is, unknown if any is, else true; a quoted claim that differs does not count."""
+        found = {part.verdict for part in self.parts}
+        if Verdict.FALSE in found:
+            return Verdict.FALSE
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not self.parts else Verdict.TRUE
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "verdict": str(self.verdict),
+            "start": None if self.start is None else self.start.as_json(),
+            "steps": [{"step": i, **step.as_json()} for i, step in enumerate(self.steps, 1)],
+            "claims": [claim.as_json() for claim in self.claims],
+            "seconds": round(self.seconds, 2),
+        }
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All derivations of a check."""
+
+    derivations: tuple[DerivationCheck, ...]
+    seconds: float = 0.0
+
+    @property
+    def any_false(self) -> bool:
+        """Whether any step, start or unquoted claim is false."""
+        return any(item.verdict is Verdict.FALSE for item in self.derivations)
+
+    @property
+    def verdict(self) -> Verdict:
+        """False if any derivation is, unknown if any is, else true."""
+        found = {item.verdict for item in self.derivations}
+        if Verdict.FALSE in found:
+            return Verdict.FALSE
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not found else Verdict.TRUE
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every comparison that was made."""
+        return tuple(c for item in self.derivations for part in item.parts for c in part.comparisons)
+
+    def counts(self) -> dict[str, object]:
+        """Steps, claims and starts by verdict; comparisons made and effective."""
+        made = [c for c in self.comparisons if c.left is not None and c.right is not None]
+        return {
+            "derivations": len(self.derivations),
+            "steps": _tally(step for item in self.derivations for step in item.steps),
+            "claims": _tally(claim for item in self.derivations for claim in item.claims),
+            "starts": _tally(item.start for item in self.derivations if item.start is not None),
+            "comparisons": len(made),
+            "effective": sum(c.effective for c in made),
+        }
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "verdict": str(self.verdict),
+            "counts": self.counts(),
+            "seconds": round(self.seconds, 1),
+            "derivations": [item.as_json() for item in self.derivations],
+        }
+
+    def as_text(self) -> str:
+        """A line for each derivation, more where it is not true, and the counts."""
+        lines = []
+        for item in self.derivations:
+            effective = sum(len(part.effective) for part in item.parts)
+            made = sum(len(part.comparisons) for part in item.parts)
+            digits = min((part.digits for part in item.parts if part.digits is not None), default=None)
+            agreed = f", {digits} digits or more" if digits is not None else ""
+            lines.append(
+                f"{item.verdict:8} {item.name}: {len(item.steps)} steps, "
+                f"{effective} of {made} comparisons effective{agreed}"
+            )
+            lines += [f"         {line}" for line in _remarks(item)]
+        counts = self.counts()
+        for what in ("steps", "claims", "starts"):
+            tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]
+            lines.append(f"{what}: {tally or 'none'}")
+        lines.append(f"comparisons: {counts['comparisons']} made, {counts['effective']} of them effective")
+        return "\n".join(lines)
+
+
+def _remarks(item: DerivationCheck) -> Iterable[str]:
+    named: list[tuple[str, StepCheck | None]] = [("start", item.start)]
+    named += [(f"step {i}", step) for i, step in enumerate(item.steps, 1)]
+    named += [("claim", claim) for claim in item.claims]
+    for name, part in named:
+        if part is None or part.verdict is Verdict.TRUE:
+            continue
+        yield f"{name} ({part.what}): {part.verdict}: {part.reason}"
+
+
+def _tally(parts: Iterable[StepCheck]) -> dict[str, int]:
+    return {str(verdict): number for verdict, number in Counter(part.verdict for part in parts).items()}
