@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from flint import arb, ctx
-from mpmath import mp, mpf
+from mpmath import log10, mp, mpf
 from mpmath.libmp import from_man_exp
 from sympy import Add, Basic, Dummy, Expr, Integral, oo
 
@@ -46,7 +46,7 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int) -> Valu
     begin = perf_counter()
     enclosure = _Certified(_substitute(expr, values)).enclosure(digits)
     value, error = _centre(enclosure, digits)
-    correct = digits if value == 0 and error == 0 else _correct_digits(enclosure)
+    correct = digits if error == 0 else _correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
 
 
@@ -128,5 +128,6 @@ def _exact_mpf(point: Any) -> mpf:
     return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
 
 
-def _correct_digits(enclosure: Any) -> int:
-    return max(0, floor((enclosure.rel_accuracy_bits() - 1) / BITS_PER_DIGIT))
+def _correct_digits(value: mpf, error: mpf) -> int:
+    """The largest n with error <= 10^-n |value| / 2."""
+    return max(0, floor(log10(abs(value) / (2 * error)))) if value else 0

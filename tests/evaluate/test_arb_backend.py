@@ -182,7 +182,7 @@ def test_powers_of_x_by_stein() -> None:
     body = lambda t: mpmath.exp(-(t**2) / 2 + t / 2) * t**3 / (1 + mpmath.exp(t)) / mpmath.sqrt(2 * mpmath.pi)  # noqa: E731
     with mpmath.workdps(40):
         reference = mpmath.quad(body, range(-20, 21, 2))
-    # Odd in x but for e^{x/2}/(1 + e^x), which is even: the mean is exactly 0, and the enclosure says so without digits.
+    # x^3 is odd and e^{x/2}/(1 + e^x) even: the mean is 0, and the enclosure says so without digits.
     assert abs(reference) < 1e-35
     assert contains(value, mpf(0))
     shifted = certified(Integral(exp(-u) * mean((x + 1) ** 2 * exp(-u * exp(2 * x))), (u, 0, oo)))
@@ -221,7 +221,7 @@ def test_quotients_of_integrals() -> None:
 
 
 def test_cancellation_is_reported_not_hidden() -> None:
-    """The same risk written with the signal's density and with its tilt: the difference is 0, proved only up to an error."""
+    """The same risk with the signal's density and with its tilt: the difference is 0, proved up to an error."""
     tilted = mean(exp(-nu / 2) * TOKEN * exp(-u * TOKEN))
     signal = mean(exp(-u * exp(sqrt(nu) * (x + sqrt(nu)))))
     difference = certified(Integral((tilted - signal) * mean(exp(-u * TOKEN)), (u, 0, oo)), nu=sqrt(2) - 1)
