@@ -26,6 +26,10 @@ class Arithmetic(ABC):
     eps: Any
     decades: float
     pi: Any
+    exp: Callable[[Any], Any]
+    log: Callable[[Any], Any]
+    expm1: Callable[[Any], Any]
+    log1p: Callable[[Any], Any]
 
     @abstractmethod
     def number(self, value: Any) -> Any:
@@ -38,18 +42,6 @@ class Arithmetic(ABC):
     @abstractmethod
     def full(self, count: int, value: Any) -> Any:
         """An array of one number."""
-
-    @abstractmethod
-    def exp(self, array: Any) -> Any: ...
-
-    @abstractmethod
-    def log(self, array: Any) -> Any: ...
-
-    @abstractmethod
-    def expm1(self, array: Any) -> Any: ...
-
-    @abstractmethod
-    def log1p(self, array: Any) -> Any: ...
 
     @abstractmethod
     def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
@@ -89,9 +81,11 @@ class Multiprecision(Arithmetic):
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self.decades = bits * 0.30103
-        self.exp, self.log, self.expm1, self.log1p = (
-            np.frompyfunc(f, 1, 1) for f in (mpmath.exp, mpmath.log, mpmath.expm1, mpmath.log1p)
-        )
+
+    exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
+    log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
+    expm1 = staticmethod(np.frompyfunc(mpmath.expm1, 1, 1))
+    log1p = staticmethod(np.frompyfunc(mpmath.log1p, 1, 1))
 
     @property
     def eps(self) -> Any:

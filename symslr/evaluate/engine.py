@@ -202,6 +202,6 @@ def minimise(
     seconds = time.perf_counter() - start
 
     def packed(v: Any, e: Any) -> Value:
-        return Value(mpmath.mpf(v), mpmath.mpf(e), Kind.ESTIMATED, digits_of(v, e), method, seconds)
+        return Value(mpmath.mp.make_mpf(mpmath.mpmathify(v)._mpf_), mpmath.mpmathify(e), Kind.ESTIMATED, digits_of(v, e), method, seconds)
 
     return packed(value, error), {symbol: packed(*pair) for symbol, pair in places.items()}

@@ -7,11 +7,15 @@ from typing import Any, final
 
 from sympy import Symbol
 
-from symslr.evaluate.arithmetic import Arithmetic
+from symslr.evaluate.arithmetic import Arithmetic, Float64, Multiprecision
 from symslr.evaluate.laplace_code import LaplaceCode
+from symslr.evaluate.laplace_fixed import FixedLaplace
 from symslr.evaluate.laplace_form import LaplaceForm
 from symslr.evaluate.laplace_rule import FloatLaplace
 from symslr.evaluate.node import Context, Node, Pair
+
+
+FLOAT = Float64()
 
 
 @final
@@ -29,5 +33,7 @@ class LaplaceNode(Node):
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         p = tuple(scope[s][0] for s in self.parameters)
-        code: Any = self._code(context.arithmetic)
+        code = self._code(context.arithmetic)
+        if isinstance(context.arithmetic, Multiprecision):
+            return FixedLaplace(code, self._code(FLOAT), p, context.arithmetic, context.tolerance).run()
         return FloatLaplace(code, p, context.tolerance).run()

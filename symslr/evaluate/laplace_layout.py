@@ -1,0 +1,143 @@
+"""Where a Laplace form lives: windows of the token variable and of v = log u, from logarithms in float64.
+
+Logarithms neither overflow nor underflow, so the same layout serves float64 and a thousand digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluate.arithmetic import Float64
+from symslr.evaluate.errors import CannotEvaluate
+from symslr.evaluate.laplace_code import Constants, LaplaceCode
+from symslr.evaluate.mesh import Piece, joined
+from symslr.evaluate.token_mesh import token_pieces
+
+FLOAT = Float64()
+NODES = {1: 64, 2: 32}
+"""Nodes of the coarse table per outer dimension."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Pieces of every kernel, windows of the outer variables, and how far moments sink below their weights.
+
+    Attributes:
+        pieces: intervals of the token variable, per kernel.
+        windows: (low, high) of every v.
+        sunk: for fixed point: the largest -log of a moment (relative to its largest weight) that matters.
+        size: Bell-shaped width of the outer integrand: the distance over which it falls by exp(-1) near its peak.
+    """
+
+    pieces: list[tuple[Piece, ...]]
+    windows: list[tuple[float, float]]
+    sunk: float
+
+
+def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float, active: list[int]) -> Layout:
+    """Find the layout, keeping everything above exp(-depth) of the largest contribution.
+
+    Raises:
+        CannotEvaluate: where a token integral or the outer integral shows no decay.
+    """
+    pieces = token_pieces(code, constants, p, depth)
+    coarse = _Coarse(code, constants, p, active, pieces)
+    windows = coarse.first_windows()
+    for _ in range(40):
+        nodes = [np.linspace(low, high, NODES[len(windows)]) for low, high in windows]
+        logs, sunk = coarse.logarithm(nodes)
+        top = float(np.max(logs))
+        if not np.isfinite(top):
+            raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
+        found = [_relevant(logs > top - depth, nodes[n], n) for n in range(len(windows))]
+        if all(_settled(old, new) for old, new in zip(windows, found)):
+            worst = float(np.max(sunk - (top - logs), where=logs > top - depth, initial=0.0))
+            return Layout(pieces, found, worst)
+        if any(high - low > 1e6 for low, high in found):
+            break
+        windows = found
+    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+
+
+def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
+    """The window that holds the relevant nodes and one step around them; longer where they reach its end."""
+    line = np.any(above, axis=tuple(m for m in range(above.ndim) if m != axis))
+    index = np.flatnonzero(line)
+    step, span = nodes[1] - nodes[0], nodes[-1] - nodes[0]
+    low = nodes[0] - span / 2 if index[0] == 0 else nodes[index[0]] - step
+    high = nodes[-1] + span / 2 if index[-1] == len(nodes) - 1 else nodes[index[-1]] + step
+    return float(low), float(high)
+
+
+def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
+    slack = 1e-9 * (old[1] - old[0])
+    return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])
+
+
+class _Coarse:
+    """Logarithms of the moments and of the outer integrand on coarse meshes."""
+
+    def __init__(
+        self, code: LaplaceCode, constants: Constants, p: tuple[float, ...], active: list[int], pieces: list[Any]
+    ) -> None:
+        self.code, self.form, self.constants, self.p, self.active = code, code.form, constants, p, active
+        self.kernels = []
+        for k, own in enumerate(pieces):
+            mesh = joined(own, FLOAT, 0)
+            slopes, parts = code.weights(k, mesh.nodes, p)
+            indices = [i for i, m in enumerate(self.form.moments) if m.kernel == self.form.kernels[k]]
+            rows = []
+            for i, (exponent, rest) in zip(indices, parts):
+                height = constants.bells[i][2] if self.form.moments[i].bell is not None else 0.0
+                row = exponent + np.log(np.abs(rest)) + np.log(mesh.weights) + height
+                rows.append(np.where(np.isnan(row), -np.inf, row))
+            self.kernels.append((indices, slopes, rows))
+
+    def first_windows(self) -> list[tuple[float, float]]:
+        """From where u kappa is negligible to where exp(-u kappa) is."""
+        windows = []
+        for n in range(len(self.form.logs)):
+            sizes = np.concatenate(
+                [np.abs(slopes[n])[np.any(np.isfinite(rows), axis=0)] for _, slopes, rows in self.kernels]
+            )
+            sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+            if not len(sizes):
+                raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
+            windows.append((-float(np.log(np.max(sizes))) - 20.0, -float(np.log(np.min(sizes))) + 4.0))
+        return windows
+
+    def logarithm(self, nodes: list[Any]) -> tuple[Any, Any]:
+        """log |outer integrand| on the product mesh, and the largest -log(moment / largest weight)."""
+        shape = tuple(len(v) for v in nodes)
+        u = [np.exp(v).reshape([-1 if m == n else 1 for m in range(len(nodes))]) for n, v in enumerate(nodes)]
+        scales: list[Any] = [None] * len(self.form.moments)
+        logs: list[Any] = [None] * len(self.form.moments)
+        sunk = np.zeros(shape)
+        for indices, slopes, rows in self.kernels:
+            load = sum(w[..., None] * s for w, s in zip(u, slopes))
+            load = np.where(np.isnan(load), np.inf, load)
+            for i, row in zip(indices, rows):
+                table = row - load
+                top = np.max(table, axis=-1, initial=-1e300)
+                total = top + np.log(np.sum(np.exp(table - top[..., None]), axis=-1))
+                scales[i] = total
+                sunk = np.maximum(sunk, float(np.max(row)) - total)
+                logs[i] = self._log_survival(row, load, total) if self.form.moments[i].is_survival else total
+        grid = [v.reshape([-1 if m == n else 1 for m in range(len(nodes))]) for n, v in enumerate(nodes)]
+        ones = [1.0] * len(scales)
+        terms = self.code.terms(grid, ones, logs, scales, self.p)
+        result = np.full(shape, -np.inf)
+        for i in self.active:
+            exponent, rest = terms[i]
+            size = exponent + np.log(np.abs(rest * self.constants.coefficients[i]))
+            result = np.maximum(result, np.where(np.isnan(size), -np.inf, size))
+        return result, sunk
+
+    @staticmethod
+    def _log_survival(row: Any, load: Any, total: Any) -> Any:
+        weights = np.exp(row)
+        missing = np.sum(weights * -np.expm1(-load), axis=-1) / np.sum(weights)
+        return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), np.minimum(total, 0.0))
