@@ -48,6 +48,7 @@ class DataSetOutputs:
     kernel: Expr
     which: int
     _balls: dict[tuple[Row, int], RowOutput] = field(default_factory=dict, repr=False, compare=False)
+    _constants: dict[tuple[int, int], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         with ctx.workprec(64):
@@ -115,7 +116,7 @@ class DataSetOutputs:
             ball = self.row(row, bits)
             rest = arb(2 * plus - (self.parameters.classes - 1))
             total = ball.mark * signs[0] + ball.own * signs[1] + ball.other * rest
-            return total + _enclose(self._constant(signs[2]), self.values)
+            return total + self._constant_ball(signs[2], bits)
 
     def fires(self, row: Row, signs: tuple[int, int, int], plus: int) -> bool:
         """Whether the pre-activation exceeds the threshold, decided exactly.
@@ -138,6 +139,11 @@ class DataSetOutputs:
             "expected a comparison that can be decided: change the margin slightly"
         )
 
+    def _constant_ball(self, last: int, bits: int) -> Any:
+        if (last, bits) not in self._constants:
+            self._constants[last, bits] = _enclose(self._constant(last), self.values)
+        return self._constants[last, bits]
+
     def _constant(self, last: int) -> Expr:
         return (last - 1) * self.parameters.values(self.which).c - self.parameters.margin
 
@@ -149,6 +155,12 @@ class DataSetOutputs:
 
 
 def _enclose(expr: Expr, values: Mapping[Expr, Expr]) -> Any:
-    if expr in values:
-        return _enclose(values[expr], values)
-    return elementary_ball(expr, lambda part: _enclose(part, values))
+    """A ball; what occurs twice, such as the weight of a kernel at a score, is enclosed once."""
+    known: dict[Expr, Any] = {}
+
+    def descend(part: Expr) -> Any:
+        if part not in known:
+            known[part] = descend(values[part]) if part in values else elementary_ball(part, descend)
+        return known[part]
+
+    return descend(expr)

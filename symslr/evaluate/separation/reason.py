@@ -7,6 +7,9 @@ from symslr.evaluate.separation.outputs import DataSetOutputs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL
 from symslr.theory.separation.definition import Column, Row
 
+RARE = 0.02
+"""Below this a neuron of the separating kind, whose probability is near 1/4, does not exist."""
+
 NAMES = {SOFTMAX_KERNEL: "softmax", LINEAR_KERNEL: "linear attention"}
 
 
@@ -21,7 +24,7 @@ def reason(law: NeuronLaw) -> str:
         return f"{name} gives {share:.3f} of the marked row of D1 to itself and {rival} stays below the threshold"
     if unlit >= spoiled:
         fires = float(law.fires(law.kernel, 1))
-        if fires * p.m < 0.5:
+        if fires < RARE:
             return (
                 f"{name} does not concentrate: the marked row of D1 gives itself p = {share:.3f}, and a neuron fires "
                 f"with probability {fires:.2g}"
@@ -45,7 +48,11 @@ def _marked_share(law: NeuronLaw) -> float:
 
 
 def _who(law: NeuronLaw) -> str:
+    """The kind of row of D0 that lies nearest to the threshold, and how much the other signs move it."""
     outputs = DataSetOutputs(law.parameters, law.kernel, 0)
     pushes = {row: float((outputs.row(row).mark + outputs.row(row).own).mid()) for row in outputs.rows}
     row, push = max(pushes.items(), key=lambda item: item[1])
-    return f"; its {row} rows push {push:.3f} against a margin of {float(law.parameters.margin):.3g}"
+    others = law.parameters.classes - 1
+    spread = abs(float(outputs.row(row).other.mid())) * others**0.5
+    margin = float(law.parameters.margin)
+    return f"; its {row} rows push {push:.3f} +- {spread:.3f} ({others} other signs) against a margin of {margin:.3g}"

@@ -35,6 +35,25 @@ def finite_correction() -> Expr:
     return log(critical_power() * n ** (beta * b**2 - 1)) / log(n)
 
 
+def boundary_width(rows: int, blocks: int, reach: float, temperature: float = 1.0) -> float:
+    """The b at which a row without the mark reaches the threshold, b mu = margin, when the other signs cancel.
+
+    Raises:
+        ValueError: where no b below 4/sqrt(beta) does, as with a single class of huge margin.
+    """
+    numbers = {beta: temperature, n: rows, t: blocks}
+    share = lambdify(b, shares(SOFTMAX_KERNEL)[Row.SIBLING, Column.OWN].subs(numbers), "math")
+    low, high = 0.0, 4.0 / temperature**0.5
+    if high * share(high) <= reach:
+        raise ValueError(
+            f"finite-n boundary: found none for b below {high:.3g}; expected margin < {high * share(high):.3g}"
+        )
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * share(middle) < reach else (low, middle)
+    return (low + high) / 2
+
+
 def boundary_mark(rows: int, blocks: int, width: float, reach: float, temperature: float = 1.0) -> float:
     """The a1 that solves the finite-n condition, by bisection on (max(0, margin - b), 4/sqrt(beta)).
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sympy import Expr, exp
+from sympy import Expr, Function, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
@@ -14,7 +14,7 @@ from symslr.algebra.rules.separation_blocks import BlockSum
 from symslr.algebra.rules.separation_columns import ColumnSum
 from symslr.algebra.rules.separation_powers import CommonFactor, DivideThrough, PowersOfLength
 from symslr.algebra.rules.simplify import Algebra
-from symslr.model.separation import QUERIES, SELF, Marks, beta, j3, n, t
+from symslr.model.separation import LINEAR_KERNEL, QUERIES, SELF, SOFTMAX_KERNEL, Marks, beta, j3, n, t
 from symslr.model.symbols import x
 from symslr.theory.separation.definition import Column, Row, share
 
@@ -62,12 +62,12 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
 
 def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rule, ...]:
     """Rules that shorten the formula of a kernel the house knows; another kernel's is left as the sums give it."""
-    if kernel == exp(x):
+    if kernel == SOFTMAX_KERNEL:
         common = queries.c * SELF.c
         if (row, column) == (Row.MARKED, Column.MARK):
             common += queries.a * SELF.a + queries.b * SELF.b
         return PowersOfLength(), DivideThrough(n ** (beta * common))
-    if kernel == x:
+    if kernel == LINEAR_KERNEL:
         return (Algebra("cancel"),)
     return (CommonFactor(),) if kernel.is_Pow and kernel.base == x else ()
 
@@ -84,8 +84,27 @@ class Shares:
         return self.formulas[place]
 
 
-@lru_cache(maxsize=64)
+DEGREE = Symbol("r", positive=True)
+ANY_KERNEL = Function("kappa", positive=True)
+"""Stands for a kernel that the house does not know."""
+
+
+@lru_cache(maxsize=256)
 def shares(kernel: Expr, cross: bool = False) -> Shares:
-    """All nine shares of a kernel."""
+    """All nine shares of a kernel: derived once for exp, x, x**r and for any kernel; the last two are specialised."""
+    if kernel in (SOFTMAX_KERNEL, LINEAR_KERNEL):
+        return _derived(kernel, cross)
+    if kernel.is_Pow and kernel.base == x and not kernel.exp.has(x):
+        general = _derived(x**DEGREE, cross)
+        return Shares(kernel, cross, {place: f.subs(DEGREE, kernel.exp) for place, f in general.formulas.items()})
+    general = _derived(ANY_KERNEL(x), cross)
+    specialised = {
+        place: f.replace(ANY_KERNEL, lambda score: kernel.subs(x, score)) for place, f in general.formulas.items()
+    }
+    return Shares(kernel, cross, specialised)
+
+
+@lru_cache
+def _derived(kernel: Expr, cross: bool) -> Shares:
     derived = {(r, c): share_derivation(r, c, kernel, cross=cross).result for r in Row for c in Column}
     return Shares(kernel, cross, derived)

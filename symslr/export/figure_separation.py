@@ -1,0 +1,225 @@
+"""Figures of the separation: where it holds, which kernels it needs, how the gap scales, what it is sensitive to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sympy import Expr
+
+from symslr.evaluate.separation import neuron_law
+from symslr.evaluate.separation.sweeps import by_degree, gap, moved
+from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.model import separation as symbols
+from symslr.model.separation import Separation, power_kernel, separation, taylor_kernel
+from symslr.theory.separation.boundary import boundary_mark, boundary_width
+from symslr.theory.separation.windows import lower_degree, upper_degree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+BASE = separation(n=1024, d=258, t=4, a0=0.05, a1=1.1, b=0.2, c=0.8, m=52)
+"""Parameters that work: exact success probability 1 - 3.2e-7."""
+
+LAYOUTS = ((32, 2), (1024, 4), (32768, 8))
+"""(n, t) with t = n^0.2."""
+MAP_COLUMNS = ("n", "t", "a1", "b", "success", "boundary_a1", "boundary_b")
+MARKS = tuple(np.round(np.linspace(0.4, 1.4, 26), 3))
+WIDTHS = tuple(np.round(np.linspace(0.05, 0.95, 19), 3))
+DEGREES = (*range(1, 13), *range(14, 48, 4), *range(48, 64, 2), *range(66, 102, 6), *range(104, 116), 119)
+SIZES = (64, 256, 1024, 4096, 16384)
+SWEEPS = {
+    "n": (32, 64, 128, 256, 512, 1024, 4096),
+    "t": (1, 2, 4, 8, 16, 32, 64, 128),
+    "a0": tuple(np.round(np.linspace(0.05, 1.1, 22), 3)),
+    "a1": tuple(np.round(np.linspace(0.5, 1.2, 29), 3)),
+    "c": tuple(np.round(np.linspace(0.02, 1.0, 25), 3)),
+    "m": (1, 2, 4, 8, 16, 32, 64, 128),
+}
+
+
+def figure_separation_map(marks: Sequence[float] = MARKS, widths: Sequence[float] = WIDTHS) -> Figure:
+    """Exact success probability over (a1, b) at three n, with the asymptotic and the finite-n boundary."""
+    caption = (
+        r"Exact probability that softmax separates $D_0$ from $D_1$ and linear attention does not, over the mark"
+        r" $a_1$ and the class mark $b$, for $t=n^{0.2}$, $a_0=0.05$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$."
+        r" Solid: the boundary as $n\to\infty$, $a_1^2=1-b^2$ and $b^2=1-\theta$. Dashed: at finite $n$, where the"
+        r" marked row of $D_1$ (left) or a row without the mark (top) reaches the threshold when the other signs"
+        r" cancel. Dotted: $a_1=0.7$."
+    )
+    alt = "Three heat maps of success probability over a1 and b at n = 32, 1024, 32768; the region grows with n."
+    return Figure("separation-map", caption, lambda: _map(marks, widths), _draw_map, alt)
+
+
+def figure_separation_degrees(scan: Sequence[int] = DEGREES) -> Figure:
+    """Exact success probability against the degree of x^p and of the Taylor polynomial of exp."""
+    caption = (
+        r"Exact success probability of the kernels $x^p$ (solid) and of the Taylor polynomials of $\exp$ of degree $p$"
+        r" (dashed), at $n=256$ and $n=4096$, $t=4$. Powers work in a window of degrees whose ends grow like $\log n$,"
+        r" since high powers attend to the class as well; Taylor polynomials work from a degree of order $\log n$ on."
+        r" Dotted: the ends of the window as derived."
+    )
+    alt = "Success probability against the degree: a window for powers, a step for Taylor polynomials."
+    return Figure("separation-degrees", caption, lambda: _degrees(scan), _draw_degrees, alt)
+
+
+def figure_separation_gap(sizes: Sequence[int] = SIZES) -> Figure:
+    """The gap between D1 and D0 on the marked row against n."""
+    caption = (
+        r"How far the marked row of $D_1$ lies above that of $D_0$, $a_1p+bm_\star$ less $a_0p+bm_\star$, against $n$"
+        r" at $t=4$: of order 1 for softmax, of order $1/n$ for linear attention (dotted: slope $-1$)."
+    )
+    alt = "Log-log plot: the softmax gap stays near 1, the linear gap falls like 1/n."
+    return Figure("separation-gap", caption, lambda: _gaps(sizes), _draw_gap, alt)
+
+
+def figure_separation_sensitivity() -> Figure:
+    """Exact success probability along n, t, a0, a1, c and m."""
+    caption = (
+        r"Exact success probability along one parameter at a time from $n=1024$, $d=258$, $t=4$, $a_0=0.05$, $a_1=1.1$,"
+        r" $b=0.2$, $c=0.8$, $m=52$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
+    )
+    alt = "Six panels: success against n, t, a0, a1, c, m."
+    return Figure("separation-sensitivity", caption, _sensitivity, _draw_sensitivity, alt)
+
+
+FIGURES = (
+    figure_separation_map,
+    figure_separation_degrees,
+    figure_separation_gap,
+    figure_separation_sensitivity,
+)
+
+
+def _success(parameters: Separation) -> float:
+    return float(neuron_law(parameters).fixed_row)
+
+
+def _map(marks: Sequence[float], widths: Sequence[float]) -> Table:
+    columns: dict[str, list[object]] = {name: [] for name in MAP_COLUMNS}
+    for rows, blocks in LAYOUTS:
+        for width in widths:
+            edge, top = _boundary(rows, blocks, float(width)), boundary_width(rows, blocks, 0.1)
+            for mark in marks:
+                numbers = {"n": rows, "d": rows // blocks + 2, "t": blocks, "a0": 0.05, "a1": mark, "b": width}
+                success = _success(separation(**numbers, c=0.8, m=52))
+                for name, value in zip(columns, (rows, blocks, float(mark), float(width), success, edge, top)):
+                    columns[name].append(value)
+    return columns
+
+
+def _boundary(rows: int, blocks: int, width: float) -> float:
+    try:
+        return boundary_mark(rows, blocks, width, 0.1)
+    except ValueError:
+        return float("nan")
+
+
+def _draw_map(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(LAYOUTS), figsize=(TEXT_WIDTH, 2.5), sharey=True)
+    data = {name: np.asarray(column, dtype=float) for name, column in table.items()}
+    for axes, (rows, blocks) in zip(panels, LAYOUTS, strict=True):
+        here = data["n"] == rows
+        marks, widths = np.unique(data["a1"][here]), np.unique(data["b"][here])
+        grid = data["success"][here].reshape(len(widths), len(marks))
+        image = axes.pcolormesh(marks, widths, grid, cmap="viridis", vmin=0, vmax=1, shading="nearest", rasterized=True)
+        _draw_boundaries(axes, widths, data["boundary_a1"][here].reshape(grid.shape)[:, 0], data["boundary_b"][here][0])
+        axes.set(xlabel=r"$a_1$", title=rf"$n={rows}$, $t={blocks}$", xlim=(marks[0], marks[-1]))
+        axes.grid(visible=False)
+    panels[0].set_ylabel(r"$b$")
+    drawing.colorbar(image, ax=panels, label="exact P(separation)")
+    return drawing
+
+
+def _draw_boundaries(axes: Axes, widths: np.ndarray, finite: np.ndarray, finite_top: float) -> None:
+    top = np.sqrt(1 - THETA)
+    inside = np.linspace(widths[0], top, 100)
+    axes.plot(np.sqrt(1 - inside**2), inside, color="white", linewidth=1.4)
+    axes.plot([np.sqrt(1 - top**2), 2], [top, top], color="white", linewidth=1.4)
+    axes.plot(finite, widths, color="white", linewidth=1.0, linestyle="--")
+    axes.axhline(finite_top, color="white", linewidth=1.0, linestyle="--")
+    axes.axvline(0.7, color="white", linewidth=0.8, linestyle=":")
+
+
+THETA = 0.2
+
+
+def _degrees(scan: Sequence[int]) -> Table:
+    columns: dict[str, list[object]] = {"p": list(scan)}
+    for rows in (256, 4096):
+        for name, family in (("power", power_kernel), ("taylor", taylor_kernel)):
+            columns[f"{name}_n{rows}"] = list(by_degree(moved(BASE, "n", rows), family, scan).values())
+        for name, end in (("low", lower_degree()), ("high", upper_degree())):
+            columns[f"{name}_n{rows}"] = [_at(end, moved(BASE, "n", rows))] * len(scan)
+    return columns
+
+
+def _at(formula: Expr, p: Separation) -> float:
+    values = {symbols.a: p.a1, symbols.b: p.b, symbols.c: p.c, symbols.n: p.n, symbols.t: p.t, symbols.margin: p.margin}
+    return float(formula.subs(values))
+
+
+def _draw_degrees(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, axes = plt.subplots(figsize=(TEXT_WIDTH, 2.4))
+    for position, rows in enumerate((256, 4096)):
+        for end in ("low", "high"):
+            axes.axvline(float(table[f"{end}_n{rows}"][0]), color=colour("", position), linestyle=":", linewidth=0.9)  # type: ignore[arg-type]
+        for name, line in (("power", "-"), ("taylor", "--")):
+            label = rf"{'$x^p$' if name == 'power' else 'Taylor of exp'}, $n={rows}$"
+            axes.plot(table["p"], table[f"{name}_n{rows}"], line, color=colour("", position), label=label)
+    axes.set(xscale="log", xlabel=r"degree $p$", ylabel="exact P(separation)")
+    axes.legend(loc="center", ncols=1)
+    return drawing
+
+
+def _gaps(sizes: Sequence[int]) -> Table:
+    found = [gap(moved(BASE, "n", size)) for size in sizes]
+    return {"n": list(sizes), "softmax": [g.softmax for g in found], "linear": [g.linear for g in found]}
+
+
+def _draw_gap(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, axes = plt.subplots(figsize=(TEXT_WIDTH / 2, 2.4))
+    sizes = np.asarray(table["n"], dtype=float)
+    for name in ("softmax", "linear"):
+        axes.plot(sizes, table[name], "o-", color=colour(name), label=name, markersize=3)
+    first = float(np.asarray(table["linear"], dtype=float)[0])
+    axes.plot(sizes, first * sizes[0] / sizes, ":", color="#666666", label=r"$\propto 1/n$")
+    axes.set(xscale="log", yscale="log", xlabel=r"$n$", ylabel=r"gap over $\sqrt{\log n}$")
+    axes.legend()
+    return drawing
+
+
+def _sensitivity() -> Table:
+    columns: dict[str, list[object]] = {"parameter": [], "value": [], "success": []}
+    for name, values in SWEEPS.items():
+        for value in values:
+            columns["parameter"].append(name)
+            columns["value"].append(float(value))
+            columns["success"].append(_success(moved(BASE, name, value)))
+    return columns
+
+
+def _draw_sensitivity(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(2, 3, figsize=(TEXT_WIDTH, 3.4), sharey=True)
+    names = np.asarray(table["parameter"])
+    for axes, name in zip(panels.flat, SWEEPS, strict=True):
+        here = names == name
+        values = np.asarray(table["value"], dtype=float)[here]
+        axes.plot(
+            values, np.asarray(table["success"], dtype=float)[here], "o-", color=colour("softmax"), markersize=2.5
+        )
+        symbol = {"a0": "a_0", "a1": "a_1"}.get(name, name)
+        axes.set(xlabel=rf"${symbol}$", xscale="log" if name in {"n", "t", "m"} else "linear")
+    for axes in panels[:, 0]:
+        axes.set_ylabel("P(separation)")
+    return drawing
