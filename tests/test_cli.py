@@ -1,0 +1,137 @@
+"""The command line as a user meets it: numbers as JSON, one line for bad input, exit status 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mpmath import mpf
+
+from symslr.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
+
+
+def number(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, str]:
+    status, out, err = run(capsys, *arguments, "--json")
+    assert status == 0, err
+    return json.loads(out)
+
+
+def test_bayes_prints_decimal_strings(capsys):
+    found = number(capsys, "bayes", "--task", "spiked", "--length", "3", "--nu", "2", "--digits", "30")
+    assert found["value"].startswith("0.352423268884167107072769293457")  # two routes, THEORY.md section 4
+    assert found["kind"] == "estimated"
+    assert mpf(found["error"]) < mpf(10) ** -30
+
+
+def test_certified_and_estimated_agree(capsys):
+    arguments = ("bayes", "--length", "100", "--nu", "5", "--digits", "25")
+    estimated, certified = number(capsys, *arguments), number(capsys, *arguments, "--certified")
+    assert certified["kind"] == "certified"
+    spread = mpf(estimated["error"]) + mpf(certified["error"])
+    assert abs(mpf(estimated["value"]) - mpf(certified["value"])) <= spread
+
+
+def test_random_length_is_the_mean_of_fixed_lengths(capsys):
+    mixed = number(capsys, "bayes", "--length", "2:1/4,5:3/4", "--nu", "1", "--noise", "1/2")
+    two, five = (number(capsys, "bayes", "--length", n, "--nu", "1", "--noise", "1/2") for n in ("2", "5"))
+    assert mpf(mixed["value"]) == pytest.approx((mpf(two["value"]) + 3 * mpf(five["value"])) / 4, rel=1e-12)
+
+
+def test_linear_risk_is_the_closed_form(capsys):
+    found = number(capsys, "risk", "--length", "3", "--nu", "1", "--attention", "linear")
+    assert mpf(found["value"]) == pytest.approx(mpf(6) / 11, rel=1e-13)
+
+
+def test_softmax_attains_bayes(capsys):
+    for task in ("spiked", "max"):
+        arguments = ("--task", task, "--length", "4", "--nu", "3", "--digits", "12")
+        bayes, risk = number(capsys, "bayes", *arguments), number(capsys, "risk", *arguments)
+        assert mpf(bayes["value"]) == pytest.approx(mpf(risk["value"]), rel=1e-11)
+
+
+def test_linear_at_infinite_signal(capsys):
+    found = number(capsys, "risk", "--task", "max", "--nu", "inf", "--length", "2", "--attention", "linear")
+    assert mpf(found["value"]) == pytest.approx((1 - 1 / 3.141592653589793) / 2, rel=1e-12)
+
+
+def test_model_file(capsys, tmp_path: Path):
+    model = tmp_path / "spike.toml"
+    model.write_text(
+        '[task]\nweight = "exp(s*chi[eps] - s**2/2)"\nlength = 3\nnoise = 0\n'
+        '[attention]\nkernel = "1 + exp(x)"\nnormalise = "sum"\n[values]\ns = 1\n'
+    )
+    own = number(capsys, "bayes", "--task", str(model))
+    known = number(capsys, "bayes", "--length", "3", "--nu", "1")
+    assert mpf(own["value"]) == pytest.approx(mpf(known["value"]), rel=1e-12)
+    scaled = number(capsys, "risk", "--task", str(model), "--scale", "1", "--digits", "8")
+    assert mpf(scaled["value"]) > mpf(own["value"])
+
+
+BAD = [
+    ("bayes", "--task", "foo", "--length", "3", "--nu", "1"),
+    ("bayes", "--length", "3", "--nu", "-1"),
+    ("bayes", "--length", "0", "--nu", "1"),
+    ("bayes", "--length", "-2", "--nu", "1"),
+    ("bayes", "--length", "2.5", "--nu", "1"),
+    ("bayes", "--length", "1:1/3,2:1/3", "--nu", "1"),
+    ("bayes", "--length", "1:1/2,1:1/2", "--nu", "1"),
+    ("bayes", "--length", "3", "--nu", "1", "--digits", "-1"),
+    ("bayes", "--length", "3", "--nu", "1", "--digits", "many"),
+    ("bayes", "--length", "3", "--nu", "nan"),
+    ("bayes", "--length", "3", "--nu", "inf"),
+    ("bayes", "--length", "3", "--nu", "1", "--noise", "-1"),
+    ("bayes", "--length", "3"),
+    ("bayes", "--nu", "1"),
+    ("bayes", "--length", "3", "--nu", "__import__('os').system('true')"),
+    ("bayes", "--task", "missing.toml", "--length", "3"),
+    ("risk", "--length", "3", "--nu", "1", "--attention", "hard"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "x"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "max(x,0)"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "().__class__"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "exp(x)", "--attention", "softmax"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "exp(x)", "--normalise", "maybe"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "exp(x)", "--offset", "-1"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "2"),
+    ("derive", "no-such-derivation"),
+    ("derive", "no/such/folder"),
+    ("check", "no/such/folder"),
+    ("bayes", "--frobnicate"),
+    ("frobnicate",),
+]
+
+
+@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
+def test_bad_input_is_one_line_and_status_two(capsys, arguments):
+    status, out, err = run(capsys, *arguments)
+    assert status == 2
+    assert out == ""
+    assert err.startswith("symslr: ")
+    assert err.count("\n") == 1
+
+
+def test_a_folder_without_derivations(capsys, tmp_path: Path):
+    for command in (
+        ("check", str(tmp_path)),
+        ("derive", str(tmp_path)),
+        ("report", str(tmp_path), "--out", str(tmp_path / "out")),
+    ):
+        status, _, err = run(capsys, *command)
+        assert (status, err.count("\n")) == (2, 1)
+        assert not (tmp_path / "out").exists()
+
+
+def test_derive_shows_every_rule(capsys):
+    status, out, _ = run(capsys, "derive", "nishimori-spiked")
+    assert status == 0
+    assert "[change of measure]" in out
+    status, out, _ = run(capsys, "derive", "nishimori-spiked", "--json")
+    (found,) = json.loads(out)
+    assert found["steps"][-1]["result"] == "E_g[p[epsilon]]"
