@@ -7,7 +7,7 @@ import sys
 import typer
 
 from symslr import __version__
-from symslr.cli import derivations, numbers
+from symslr.cli import derivations, numbers, separation
 
 UsageError, ClickException = typer.BadParameter.__mro__[1:3]
 """Typer's own base classes of bad usage: some releases carry their own copy of click."""
@@ -36,6 +36,7 @@ def _root(
 
 numbers.register(app)
 derivations.register(app)
+separation.register(app)
 
 BAD_INPUT = 2
 INTERRUPTED = 130

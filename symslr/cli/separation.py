@@ -1,0 +1,68 @@
+"""``symslr separation``: the exact law of the data sets that softmax tells apart and linear attention does not."""
+
+from __future__ import annotations
+
+import json
+
+import typer
+from sympy import Expr
+
+from symslr.cli import options
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(separation)
+
+
+def separation(
+    n: int = typer.Option(..., "--n", help="Rows of A; n = (d-2) t."),
+    d: int = typer.Option(..., "--d", help="Columns of A: a mark, d-2 classes, a constant."),
+    t: int = typer.Option(..., "--t", help="Rows of each class."),
+    a0: str = typer.Option(..., "--a0", help="Mark in data set D0."),
+    a1: str = typer.Option(..., "--a1", help="Mark in data set D1."),
+    b: str = typer.Option(..., "--b", help="Weight of the class columns."),
+    c: str = typer.Option(..., "--c", help="Weight of the constant column."),
+    m: int = typer.Option(..., "--m", help="Neurons."),
+    margin: str = typer.Option("1/10", "--margin", help="Threshold tau = (c + margin) sqrt(log n)."),
+    beta: str = typer.Option("1", "--beta", help="Inverse temperature of the scores."),
+    kernel: str = typer.Option("exp", "--kernel", help='exp, linear, or a kernel in x such as "x**5".'),
+    rival: str = typer.Option("linear", "--rival", help="The kernel that should fail, written in the same way."),
+    digits: int = options.DigitsOption,
+    as_json: bool = options.JsonOption,
+) -> None:
+    """P(the kernel's network separates D0 from D1 and the rival's does not), exactly."""
+    from symslr.evaluate.separation import separation_report
+    from symslr.model.separation import separation as construction
+    from symslr.model.text import parse_number
+
+    marks = {"a0": a0, "a1": a1, "b": b, "c": c, "margin": margin, "beta": beta}
+    exact = {name: parse_number(text, what=f"--{name}") for name, text in marks.items()}
+    parameters = construction(n=n, d=d, t=t, m=m, **exact)
+    found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
+    if as_json:
+        typer.echo(json.dumps(found.as_json()))
+        return
+    shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
+    typer.echo(f"Separation by {kernel} against {rival} at {shown}")
+    lines = {
+        "P(separates), one marked row": found.fixed_row,
+        "1 - P": found.fixed_row_failure,
+        "P(separates), every marked row": found.all_rows,
+        "P(the rival separates instead)": found.rival_wins,
+    }
+    for name, value in lines.items():
+        typer.echo(f"  {name}: {value!r}")
+    typer.echo(f"  Hoeffding's bound on P, one marked row: {found.hoeffding.success:.6g}")
+    typer.echo(f"  {found.reason}")
+    if found.limit is not None:
+        typer.echo(f"  as n grows with t = n^theta: {found.limit.reason}")
+
+
+def _kernel(text: str, what: str) -> Expr:
+    from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL
+    from symslr.model.symbols import x
+    from symslr.model.text import parse_expression
+
+    named = {"exp": SOFTMAX_KERNEL, "softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
+    return named[text] if text in named else parse_expression(text, {"x": x}, what=what)
