@@ -53,7 +53,7 @@ def separation(
     }
     for name, value in lines.items():
         typer.echo(f"  {name}: {value!r}")
-    typer.echo(f"  Hoeffding's bound on P, one marked row: {found.hoeffding.success:.6g}")
+    typer.echo(f"  Hoeffding's bound: P >= 1 - {1 - found.hoeffding.success:.3g} for one marked row")
     typer.echo(f"  {found.reason}")
     if found.limit is not None:
         typer.echo(f"  as n grows with t = n^theta: {found.limit.reason}")

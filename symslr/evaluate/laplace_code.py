@@ -148,3 +148,8 @@ class Constants:
     bells: list[tuple[Any, ...]]
     exponentials: list[tuple[Any, ...]]
     ends: list[tuple[Any, ...]]
+
+    def largest_power(self, form: LaplaceForm, active: list[int]) -> float:
+        """The largest power of a survival function in the terms that count."""
+        powers = [self.powers[t][i] for t in active for i, m in enumerate(form.moments) if m.is_survival]
+        return max((abs(float(n)) for n in powers), default=0.0)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, final
+from typing import final
 
+import numpy as np
 from sympy import Symbol
 
 from symslr.evaluate.arithmetic import Arithmetic, Float64, Multiprecision
 from symslr.evaluate.laplace_code import LaplaceCode
 from symslr.evaluate.laplace_fixed import FixedLaplace
+from symslr.evaluate.laplace_float import DenseFloat, FloatOuter
 from symslr.evaluate.laplace_form import LaplaceForm
-from symslr.evaluate.laplace_rule import FloatLaplace
 from symslr.evaluate.node import Context, Node, Pair
+from symslr.evaluate.shared_mesh import SharedMesh
 
 
 FLOAT = Float64()
@@ -36,4 +38,13 @@ class LaplaceNode(Node):
         code = self._code(context.arithmetic)
         if isinstance(context.arithmetic, Multiprecision):
             return FixedLaplace(code, self._code(FLOAT), p, context.arithmetic, context.tolerance).run()
-        return FloatLaplace(code, p, context.tolerance).run()
+        with np.errstate(all="ignore"):
+            return self._float(code, p, context.tolerance)
+
+    @staticmethod
+    def _float(code: LaplaceCode, p: tuple[float, ...], tolerance: float) -> Pair:
+        outer = FloatOuter(code, code.constants(p), p, tolerance)
+        if not outer.active:
+            return 0.0, 0.0
+        shared = SharedMesh(outer).run() if SharedMesh.fits(outer) else None
+        return DenseFloat(outer).run() if shared is None else shared

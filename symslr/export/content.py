@@ -8,17 +8,18 @@ from dataclasses import dataclass
 
 from sympy import Basic, Expr
 
-from symslr.algebra.derivation import Claim, Derivation
+from symslr.algebra.derivation import Derivation, Step
 from symslr.algebra.folded import Activation
 from symslr.algebra.rule import Rule
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line, latex_lines
 from symslr.export.printing import HousePrinter
-from symslr.export.verdicts import DerivationVerdict, Verdict
+from symslr.export.verdicts import DerivationVerdict, Verdict, verdicts
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, l
 from symslr.model.symbols import m as index_m
+from symslr.verify.report import CheckReport
 
 LINE_WIDTH = 36.0
 """Room for a formula in em: the report's text width less the indentation and the frame around a result."""
@@ -45,12 +46,13 @@ class RuleEntry:
 
 @dataclass(frozen=True)
 class StepEntry:
-    """One application of a rule and the formula it made."""
+    """One application of a rule and the formula it made; ``remainder`` bounds what a truncating rule left out."""
 
     number: int
     rule: RuleEntry
     note: str
     lines: tuple[Line, ...]
+    remainder: tuple[Line, ...]
     verdict: Verdict
 
 
@@ -73,6 +75,7 @@ class Section:
     introduction: str
     here: tuple[str, ...]
     start: tuple[Line, ...]
+    start_verdict: Verdict
     steps: tuple[StepEntry, ...]
     result: tuple[Line, ...]
     claims: tuple[ClaimEntry, ...]
@@ -97,14 +100,14 @@ def anchor(text: str) -> str:
 
 def content(
     derivations: Sequence[Derivation],
-    verdicts: Mapping[str, DerivationVerdict] | None = None,
+    checks: CheckReport | None = None,
     references: Mapping[str, Reference] = REFERENCES,
 ) -> Content:
     """What the report says about these derivations.
 
     Args:
         derivations: each with a name of its own.
-        verdicts: what the checks found, by name of the derivation; None where nothing was checked.
+        checks: what ``symslr.verify.check`` found for them; None where nothing was checked.
         references: the records that sources are looked up in.
 
     Raises:
@@ -114,18 +117,11 @@ def content(
     names = [anchor(item.name or item.title) for item in derivations]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(
-                f"derivations: found the name {name!r} twice; expected one name per derivation, so rename one"
-            )
+            raise ValueError(f"derivations: found the name {name!r} twice; expected one name each, so rename one")
     rules = _rules(derivations)
-    found = verdicts or {}
-    sections = tuple(
-        _section(item, name, rules, found.get(item.name, DerivationVerdict.none(item)))
-        for item, name in zip(derivations, names, strict=True)
-    )
-    return Content(
-        sections, tuple(rules.values()), tuple(cited(_sources(derivations), references)), verdicts is not None
-    )
+    found = verdicts(list(derivations), checks)
+    sections = tuple(_section(*each, rules) for each in zip(derivations, names, found, strict=True))
+    return Content(sections, tuple(rules.values()), tuple(cited(_sources(derivations), references)), checks is not None)
 
 
 def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:
@@ -148,32 +144,49 @@ def _rule_entry(number: int, rule: Rule) -> RuleEntry:
     return RuleEntry(number, anchor(rule.name), rule.name, rule.statement, rule.conditions, rule.source)
 
 
-def _section(item: Derivation, name: str, rules: Mapping[str, RuleEntry], verdict: DerivationVerdict) -> Section:
+def _section(item: Derivation, name: str, verdict: DerivationVerdict, rules: Mapping[str, RuleEntry]) -> Section:
     printer = HousePrinter()
+
+    def lines(expr: Expr, relation: str, symbol: str = item.symbol) -> tuple[Line, ...]:
+        lead = f"{symbol} {relation}" if symbol else ""
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
+
+    truncated = any(step.remainder != 0 for step in item.steps)
+    relation = r"\approx" if truncated else "="
     told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
-    lead = f"{item.symbol} =" if item.symbol else ""
-
-    def lines(expr: Expr, before: str) -> tuple[Line, ...]:
-        return tuple(latex_lines(expr, LINE_WIDTH, lead=before, printer=printer))
-
-    steps = tuple(
-        StepEntry(i + 1, rules[step.rule.name], step.note, lines(step.after, "="), verdict.steps[i])
-        for i, step in enumerate(item.steps)
-    )
-    start, result = lines(item.start, "" if told else lead), lines(item.result, lead)
-    claims = tuple(_claim(claim, lines(claim.formula, lead), verdict.claims[i]) for i, claim in enumerate(item.claims))
     title = item.title or item.name or "Untitled derivation"
-    here = tuple(_here(item, printer))
-    return Section(name, title, item.introduction, here, start, steps, result, claims, item.sources, verdict.overall)
+    return Section(
+        name,
+        title,
+        item.introduction,
+        tuple(_here(item, printer)),
+        lines(item.start, "=", "" if told else item.symbol),
+        verdict.start,
+        tuple(
+            StepEntry(i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i])
+            for i, step in enumerate(item.steps)
+        ),
+        lines(item.result, relation),
+        tuple(
+            ClaimEntry(claim.source, claim.quoted, lines(claim.formula, relation), verdict.claims[i])
+            for i, claim in enumerate(item.claims)
+        ),
+        item.sources,
+        verdict.overall,
+    )
+
+
+def _step_lines(step: Step, printer: HousePrinter) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
+    """The formula that the step made, and the bound on what it left out."""
+    if step.remainder == 0:
+        return tuple(latex_lines(step.after, LINE_WIDTH, lead="=", printer=printer)), ()
+    made = latex_lines(step.after, LINE_WIDTH, lead=r"\approx", printer=printer)
+    return tuple(made), tuple(latex_lines(step.remainder, LINE_WIDTH, lead=r"|\text{error}| \leq", printer=printer))
 
 
 def _bare(tex: str) -> str:
     """LaTeX without what does not show, to see whether a symbol is the print of its own definition."""
     return re.sub(r"\\left|\\right|[\s{}]", "", tex)
-
-
-def _claim(claim: Claim, lines: tuple[Line, ...], verdict: Verdict) -> ClaimEntry:
-    return ClaimEntry(claim.source, claim.quoted, lines, verdict)
 
 
 # What the letters stand for in one derivation

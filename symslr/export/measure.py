@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-SCRIPT = 0.73
+SCRIPT = 0.8
 """Size of sub- and superscripts beside the text; a script of a script is no smaller than SMALLEST."""
-SMALLEST = 0.55
+SMALLEST = 0.64
 
 TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\S")
 
@@ -37,6 +37,8 @@ WIDTHS = {
     **dict.fromkeys((r"\sum", r"\prod"), 1.6),
     **dict.fromkeys((r"\displaystyle", r"\textstyle", r"\limits", r"\nolimits"), 0.0),
 }
+SPACED = {**dict.fromkeys("+-=", 0.45), r"\cdot": 0.45, r"\times": 0.45, ",": 0.17, r"\sim": 0.55, r"\to": 0.55}
+"""What of these widths is space around the sign; scripts have none."""
 NAMES = {r"\exp", r"\log", r"\min", r"\max", r"\sin", r"\cos", r"\tanh", r"\det", r"\arg", r"\Pr"}
 LIMITS_BELOW = {r"\sum", r"\prod", r"\min", r"\max"}
 FONTS = {r"\mathbb", r"\mathrm", r"\mathcal", r"\operatorname", r"\text", r"\mathbf", r"\mathit", r"\overline"}
@@ -80,11 +82,14 @@ def _width(group: list | str, size: float = 1.0, *, display: bool = True) -> flo
             own = _width(group[at], size) + (0.17 if item == r"\operatorname" else 0)
             at += 1
         else:
-            own = _width(item, size, display=display) if isinstance(item, list) else _symbol(item) * size
+            own = _width(item, size, display=display) if isinstance(item, list) else _symbol(item, size) * size
+        own -= 0.5 if not display and item in (r"\sum", r"\prod") else 0.0
         scripts, at = _scripts(group, at, size)
         stacked = display and size == 1.0 and isinstance(item, str) and item in LIMITS_BELOW
         total += max(own, scripts) if stacked else own + scripts
-    return total - sum(0.45 * size for one, two in pairwise(["(", *group]) if one in ("(", "[") and two in ("-", "+"))
+    return total - sum(
+        0.45 * (size == 1.0) for one, two in pairwise(["(", *group]) if one in ("(", "[") and two in ("-", "+")
+    )
 
 
 def _scripts(group: list, at: int, size: float) -> tuple[float, int]:
@@ -95,9 +100,9 @@ def _scripts(group: list, at: int, size: float) -> tuple[float, int]:
     return widest, at
 
 
-def _symbol(token: str) -> float:
+def _symbol(token: str, size: float) -> float:
     if token in WIDTHS:
-        return WIDTHS[token]
+        return WIDTHS[token] - (SPACED.get(token, 0.0) if size < 1.0 else 0.0)
     if token in NAMES:
         return 0.5 * (len(token) - 1) + 0.17
     if token.isdigit():

@@ -14,7 +14,7 @@ from symslr.export.definitions import Definitions, Row
 from symslr.export.figures import Figure
 from symslr.export.mathml import mathml
 from symslr.export.text import text_to_html, text_to_plain
-from symslr.export.verdicts import BAD, GOOD, Verdict, Word
+from symslr.export.verdicts import SIGNS, Verdict, Word
 
 FOLD = (
     "for(const d of document.querySelectorAll('details.step'))d.open=this.dataset.open==='1';"
@@ -70,12 +70,22 @@ def display(lines: Sequence[Line]) -> str:
 
 def verdict(item: Verdict, *, tally: bool = True) -> str:
     """A verdict with sign, word and colour."""
-    kind, sign = ("good", "✓") if item.word in GOOD else ("bad", "✗") if item.word in BAD else ("open", "?")
-    if item.word is Word.UNCHECKED:
-        return '<span class="verdict none">not checked</span>'
-    words = {Word.TRUE: "checked", Word.FALSE: "false", Word.UNKNOWN: "not decided"}.get(item.word, str(item.word))
-    numbers = f" · {item.tally}" if tally and item.total else ""
-    return f'<span class="verdict {kind}"><b>{sign} {words}</b>{numbers}</span>'
+    numbers = f" · {item.tally}" if tally and item.tally else ""
+    return f'<span class="verdict {CLASS[item.word]}"><b>{SIGNS[item.word]} {item.word}</b>{numbers}</span>'
+
+
+CLASS = {
+    Word.TRUE: "good",
+    Word.CONFIRMED: "good",
+    Word.FALSE: "bad",
+    Word.DIFFERS: "open",
+    Word.UNKNOWN: "open",
+    Word.UNCHECKED: "none",
+}
+
+
+def _detail(item: Verdict) -> str:
+    return f'<p class="meta">{escape(item.detail)}</p>' if item.detail else ""
 
 
 def source(reference: str) -> str:
@@ -88,14 +98,12 @@ def source(reference: str) -> str:
 
 
 def _summary(content: Content) -> str:
-    steps = [step.verdict for section in content.sections for step in section.steps]
+    steps = [step.verdict.word for section in content.sections for step in section.steps]
     count = f"{len(content.sections)} derivations, {len(steps)} steps"
     if not content.checked:
         return f'<p class="meta">{count}; not checked.</p>'
-    good = sum(item.word in GOOD for item in steps)
-    bad = sum(item.word in BAD for item in steps)
-    undecided = len(steps) - good - bad
-    return f'<p class="meta">{count}: {good} checked, {bad} false, {undecided} not decided.</p>'
+    good, bad = steps.count(Word.TRUE), steps.count(Word.FALSE)
+    return f'<p class="meta">{count}: {good} checked, {bad} false, {len(steps) - good - bad} not decided.</p>'
 
 
 def _contents(content: Content, figures: Sequence[object]) -> str:
@@ -140,7 +148,9 @@ def _section(section: Section) -> str:
     parts += [f"<p>{' '.join(text(sentence) for sentence in section.here)}</p>"] if section.here else []
     named = "; ".join(source(item) for item in section.sources if item)
     parts += [f'<p class="meta">Sources of the definition: {named}.</p>'] if named else []
-    parts += ["<h3>Start</h3>", display(section.start), *(_step(step) for step in section.steps)]
+    known = section.start_verdict.word is not Word.UNCHECKED
+    parts += [f"<h3>Start {verdict(section.start_verdict) if known else ''}</h3>", display(section.start)]
+    parts += [_detail(section.start_verdict), *(_step(step) for step in section.steps)]
     if section.steps:
         parts.append(f'<div class="result"><h3>Result {verdict(section.verdict)}</h3>{display(section.result)}</div>')
     parts += [_claim(claim) for claim in section.claims]
@@ -151,14 +161,15 @@ def _step(step: StepEntry) -> str:
     rule = f'<a href="#rule-{step.rule.anchor}">{text(step.rule.name)}</a>'
     head = f'<span class="step-name">{step.number}. {rule}</span>{verdict(step.verdict)}'
     note = f"<p>{text(step.note)}</p>" if step.note else ""
-    return f'<details class="step" open><summary>{head}</summary>{note}{display(step.lines)}</details>'
+    bound = display(step.remainder) if step.remainder else ""
+    body = f"{note}{display(step.lines)}{bound}{_detail(step.verdict)}"
+    return f'<details class="step" open><summary>{head}</summary>{body}</details>'
 
 
 def _claim(claim: ClaimEntry) -> str:
     quoted = " (as quoted in summaries)" if claim.quoted else ""
-    detail = f"<p>{text(claim.verdict.detail)}</p>" if claim.verdict.detail else ""
     head = f"<strong>Published</strong>: {source(claim.source)}{quoted} {verdict(claim.verdict)}"
-    return f'<div class="claim">{head}{display(claim.lines)}{detail}</div>'
+    return f'<div class="claim">{head}{display(claim.lines)}{_detail(claim.verdict)}</div>'
 
 
 def _figure(item: Figure, svg: str) -> str:
@@ -187,7 +198,9 @@ def _checks(sections: Sequence[Section]) -> str:
     for section in sections:
         title = f'<a href="#{section.name}">{text(section.title)}</a>'
         rows.append(f'<tr class="group"><td colspan="5">{title}</td></tr>')
-        entries = [(f"step {step.number}", text(step.rule.name), step.verdict) for step in section.steps]
+        known = section.start_verdict.word is not Word.UNCHECKED
+        entries = [("start", "simulation", section.start_verdict)] if known else []
+        entries += [(f"step {step.number}", text(step.rule.name), step.verdict) for step in section.steps]
         entries += [("claim", source(claim.source), claim.verdict) for claim in section.claims]
         for where, what, found in entries:
             digits = "" if found.digits is None else str(found.digits)

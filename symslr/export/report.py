@@ -16,10 +16,10 @@ from symslr.export.figures import Figure, write_figure
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.staging import staged
-from symslr.export.verdicts import DerivationVerdict, Verdict
+from symslr.verify.report import CheckReport
 
-Progress = Callable[[str, int, int], None]
-"""(what is being done, parts done, parts in all)."""
+Progress = Callable[[int, int, str], None]
+"""(parts done, parts in all, what is being done now)."""
 
 TITLE = "Attention on Gaussian sequence models: derivations and checks"
 
@@ -37,16 +37,23 @@ class ReportFiles:
     figures: tuple[Path, ...]
     notes: tuple[str, ...]
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Every file, the ones to open first in front."""
+        pdf = (self.pdf,) if self.pdf is not None else ()
+        beside = (self.folder / "macros.tex", self.folder / "references.bib")
+        return (self.html, *pdf, self.tex, self.checks, *beside, *self.fragments, *self.figures)
+
 
 def write_report(
     derivations: Sequence[Derivation],
     out: Path,
     *,
-    verdicts: Mapping[str, DerivationVerdict] | None = None,
+    checks: CheckReport | None = None,
     figures: Sequence[Figure] = (),
     references: Mapping[str, Reference] = REFERENCES,
     title: str = TITLE,
-    progress: Progress = lambda what, done, total: None,
+    progress: Progress = lambda done, total, what: None,
 ) -> ReportFiles:
     """Write ``report.tex``, ``report.pdf``, ``report.html``, ``checks.json``, ``macros.tex``, ``references.bib``,
     ``fragments/`` and ``figures/`` into ``out``; each file appears whole or not at all.
@@ -54,7 +61,7 @@ def write_report(
     Args:
         derivations: one section each, in this order.
         out: the folder; files in it that no report wrote stay.
-        verdicts: what the checks found, by name of the derivation; None writes a report without checks.
+        checks: what ``symslr.verify.check`` found; None writes a report without verdicts.
         figures: computed, drawn and shown in this order.
         references: the records that sources are looked up in.
         title: of the report.
@@ -64,28 +71,28 @@ def write_report(
         ValueError: for a source without record, two derivations of one name, or a formula that cannot be set.
     """
     total = len(figures) + 4
-    progress("printing the formulas", 0, total)
-    said = content(derivations, verdicts, references)
+    progress(0, total, "printing the formulas")
+    said = content(derivations, checks, references)
     opening = definitions()
     with staged(out) as folder:
         _write(folder / "macros.tex", tex.MACROS)
         _write(folder / "references.bib", "\n".join(record.bibtex() for record in said.references))
-        _write(folder / "checks.json", json.dumps(_checks(said), indent=2, ensure_ascii=False) + "\n")
+        _write(folder / "checks.json", json.dumps(_checks(checks), indent=2, ensure_ascii=False) + "\n")
         for section in said.sections:
             _write(folder / "fragments" / f"{section.name}.tex", tex.fragment(section))
         (folder / "figures").mkdir(exist_ok=True)
         drawn = []
         for done, figure in enumerate(figures):
-            progress(f"drawing {figure.name}", 1 + done, total)
+            progress(1 + done, total, f"drawing {figure.name}")
             files = write_figure(figure, folder / "figures")
             drawn.append((figure, files.svg.read_text(encoding="utf-8")))
-        progress("writing LaTeX", 1 + len(figures), total)
+        progress(1 + len(figures), total, "writing LaTeX")
         _write(folder / "report.tex", tex.document(said, opening, figures, title))
-        progress("writing HTML", 2 + len(figures), total)
+        progress(2 + len(figures), total, "writing HTML")
         _write(folder / "report.html", page(said, opening, drawn, title))
-        progress("running TeX", 3 + len(figures), total)
+        progress(3 + len(figures), total, "running TeX")
         outcome = compile_pdf(folder / "report.tex")
-    progress("done", total, total)
+    progress(total, total, "done")
     return _files(out, said, figures, outcome)
 
 
@@ -110,28 +117,14 @@ def _files(out: Path, said: Content, figures: Sequence[Figure], outcome: PdfOutc
     )
 
 
-def _checks(said: Content) -> dict[str, object]:
-    """The table of checks as JSON."""
-    return {
-        "checked": said.checked,
-        "derivations": [
-            {
-                "name": section.name,
-                "title": section.title,
-                "verdict": _json(section.verdict),
-                "steps": [{"step": s.number, "rule": s.rule.name, **_json(s.verdict)} for s in section.steps],
-                "claims": [{"source": c.source, "quoted": c.quoted, **_json(c.verdict)} for c in section.claims],
-            }
-            for section in said.sections
-        ],
-    }
+def _checks(checks: CheckReport | None) -> dict[str, object]:
+    return {"checked": False} if checks is None else {"checked": True, **checks.as_json()}
 
 
-def _json(item: Verdict) -> dict[str, object]:
-    return {
-        "verdict": str(item.word),
-        "effective": item.effective,
-        "comparisons": item.total,
-        "digits": item.digits,
-        "detail": item.detail,
-    }
+def write_latex(derivations: Sequence[Derivation], path: Path, *, title: str = TITLE) -> None:
+    """Write the derivations as one LaTeX document that compiles by itself.
+
+    Raises:
+        ValueError: for a source without record or two derivations of one name.
+    """
+    path.write_text(tex.document(content(derivations), definitions(), (), title, whole=True), encoding="utf-8")

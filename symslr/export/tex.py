@@ -9,7 +9,7 @@ from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions
 from symslr.export.figures import Figure
-from symslr.export.text import text_to_plain, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
 from symslr.export.verdicts import Verdict, Word
 
 INDENT = 1.5
@@ -26,6 +26,7 @@ MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper
 \providecommand{\symslrhead}[2]{\par\medskip\noindent\textbf{#1}\hfill{\small #2}}
 \providecommand{\symslrtrue}[1]{\textcolor{symslrgood}{$\checkmark$~#1}}
 \providecommand{\symslrfalse}[1]{\textcolor{symslrbad}{$\times$~#1}}
+\providecommand{\symslrdiffers}[1]{\textcolor{symslropen}{$\neq$~#1}}
 \providecommand{\symslrunknown}[1]{\textcolor{symslropen}{?~#1}}
 \definecolor{symslrgood}{HTML}{1B6E3A}
 \definecolor{symslrbad}{HTML}{B3261E}
@@ -48,7 +49,6 @@ PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 \setlength{\parskip}{4pt plus 1pt}
 \newcommand{\symslrsection}[3]{\subsection{\texorpdfstring{#1}{#3}}\label{symslr:#2}}
 \newcommand{\symslrrule}[2]{\hyperref[rule:#1]{#2}~{\small(R\ref*{rule:#1})}}
-\input{macros}
 """
 
 
@@ -77,15 +77,21 @@ def verdict(item: Verdict, *, tally: bool = True) -> str:
     """A verdict with its sign and colour; nothing where nothing was checked."""
     if item.word is Word.UNCHECKED:
         return ""
-    words = {Word.TRUE: "checked", Word.FALSE: "false", Word.UNKNOWN: "not decided"}.get(item.word, str(item.word))
-    shown = f"{words}: {item.tally}" if tally and item.total else words
-    return rf"\{_macro(item)}{{{shown}}}"
+    shown = f"{item.word}: {item.tally}" if tally and item.tally else str(item.word)
+    return rf"\{MACRO[item.word]}{{{shown}}}"
 
 
-def _macro(item: Verdict) -> str:
-    if item.word in (Word.TRUE, Word.CONFIRMED):
-        return "symslrtrue"
-    return "symslrfalse" if item.word in (Word.FALSE, Word.DIFFERS) else "symslrunknown"
+MACRO = {
+    Word.TRUE: "symslrtrue",
+    Word.CONFIRMED: "symslrtrue",
+    Word.FALSE: "symslrfalse",
+    Word.DIFFERS: "symslrdiffers",
+    Word.UNKNOWN: "symslrunknown",
+}
+
+
+def _detail(item: Verdict) -> str:
+    return rf"{{\small\raggedright {plain_to_tex(item.detail)}\par}}" if item.detail else ""
 
 
 def fragment(section: Section) -> str:
@@ -96,7 +102,8 @@ def fragment(section: Section) -> str:
     parts += [" ".join(text_to_tex(sentence) for sentence in section.here), ""] if section.here else []
     named = [item for item in section.sources if item]
     parts += [f"Sources of the definition: {'; '.join(source(item) for item in named)}.", ""] if named else []
-    parts += [r"\symslrhead{Start}{}", display(section.start)]
+    parts += [rf"\symslrhead{{Start}}{{{verdict(section.start_verdict)}}}", display(section.start)]
+    parts += [_detail(section.start_verdict)] if section.start_verdict.detail else []
     parts += [_step(step) for step in section.steps]
     if section.steps:
         parts += [rf"\symslrhead{{Result}}{{{verdict(section.verdict)}}}", display(section.result, boxed=True)]
@@ -109,20 +116,24 @@ def _step(step: StepEntry) -> str:
     head = rf"\symslrstep{{{step.number}}}{rule}{{{verdict(step.verdict)}}}"
     # In one paragraph with its heading: a display that begins a paragraph leaves an empty line above.
     note = f"\\\\*\n{text_to_tex(step.note)}" if step.note else ""
-    return f"{head}{note}\n{display(step.lines)}"
+    bound = display(step.remainder) if step.remainder else ""
+    return "\n".join(part for part in (head + note, display(step.lines), bound, _detail(step.verdict)) if part)
 
 
 def _claim(claim: ClaimEntry) -> str:
     quoted = " (as quoted in summaries)" if claim.quoted else ""
     head = rf"\symslrhead{{Published}}{{{verdict(claim.verdict)}}}"
-    detail = f"{text_to_tex(claim.verdict.detail)}\n\n" if claim.verdict.detail else ""
-    return f"{head}\\\\*\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{detail}"
+    return f"{head}\\\\*\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{_detail(claim.verdict)}"
 
 
-def document(content: Content, opening: Definitions, figures: Sequence[Figure], title: str) -> str:
-    """The whole report; it reads ``macros.tex``, ``fragments/`` and ``figures/`` beside it."""
+def document(
+    content: Content, opening: Definitions, figures: Sequence[Figure], title: str, *, whole: bool = False
+) -> str:
+    """The report; it reads ``macros.tex``, ``fragments/`` and ``figures/`` beside it, or is ``whole`` in one file."""
+    sections = [fragment(item) if whole else rf"\input{{fragments/{item.name}}}" for item in content.sections]
     parts = [
         PREAMBLE,
+        MACROS if whole else r"\input{macros}",
         rf"\title{{{text_to_tex(title)}}}",
         r"\author{symslr}",
         r"\date{}",
@@ -132,7 +143,7 @@ def document(content: Content, opening: Definitions, figures: Sequence[Figure], 
         r"\tableofcontents",
         _definitions(opening),
         r"\section{Derivations}",
-        *(rf"\input{{fragments/{section.name}}}" for section in content.sections),
+        *sections,
     ]
     if figures:
         parts += [r"\section{Figures}", *(_figure(item) for item in figures)]
@@ -211,7 +222,10 @@ def _checks(sections: Sequence[Section]) -> str:
         rows.append(
             rf"\multicolumn{{5}}{{@{{}}p{{.95\linewidth}}@{{}}}}{{\hyperref[symslr:{section.name}]{{{title}}}}} \\*"
         )
-        entries = [(f"step {step.number}", step.rule.name, step.verdict) for step in section.steps]
+        start = (
+            [("start", "simulation", section.start_verdict)] if section.start_verdict.word is not Word.UNCHECKED else []
+        )
+        entries = start + [(f"step {step.number}", step.rule.name, step.verdict) for step in section.steps]
         entries += [("claim", claim.source, claim.verdict) for claim in section.claims]
         for where, what, found in entries:
             name = source(what) if where == "claim" else text_to_tex(what)

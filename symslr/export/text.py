@@ -42,6 +42,13 @@ def _plain_to_tex(text: str) -> str:
     return text
 
 
+def plain_to_tex(text: str) -> str:
+    """Plain text, in which nothing is a command, as LaTeX."""
+    for sign, tex in (("\\", "\0"), ("{", r"\{"), ("}", r"\}"), ("$", r"\$"), ("~", r"\textasciitilde{}")):
+        text = text.replace(sign, tex)
+    return _plain_to_tex(text.replace("\0", r"\textbackslash{}"))
+
+
 def text_to_html(text: str, mathematics: Callable[[str], str]) -> str:
     """``text`` as HTML; ``mathematics`` turns a formula into markup."""
     return "".join(mathematics(part) if is_math else _plain_to_html(part) for is_math, part in pieces(text))

@@ -6,20 +6,30 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from symslr.algebra.derivation import Derivation
+from symslr.verify.report import CheckReport, DerivationCheck, StepCheck
+from symslr.verify.report import Verdict as Found
 
 
 class Word(StrEnum):
-    """A verdict in one word. Unknown is no pass."""
+    """A verdict in one word. Unknown is no pass; a claim that differs was quoted from a summary and is no error."""
 
-    TRUE = "true"
-    UNKNOWN = "unknown"
+    TRUE = "checked"
+    UNKNOWN = "not decided"
     FALSE = "false"
     CONFIRMED = "confirmed"
     DIFFERS = "differs"
     UNCHECKED = "not checked"
 
 
-GOOD, BAD = frozenset({Word.TRUE, Word.CONFIRMED}), frozenset({Word.FALSE, Word.DIFFERS})
+SIGNS = {
+    Word.TRUE: "✓",
+    Word.CONFIRMED: "✓",
+    Word.FALSE: "✗",
+    Word.DIFFERS: "≠",
+    Word.UNKNOWN: "?",
+    Word.UNCHECKED: "–",
+}
+"""Colour is never alone."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +38,9 @@ class Verdict:
 
     Attributes:
         word: the verdict.
-        effective, total: comparisons that could tell a true equation from a false one, of all that were tried.
-        digits: the fewest digits to which the effective comparisons agreed; None where there were none.
-        detail: a sentence, such as where the sides differ.
+        effective, total: comparisons that could tell a true equation from a false one, of all that were made.
+        digits: the fewest digits to which the effective deterministic comparisons agreed; None where there were none.
+        detail: plain text, such as where the sides differ.
     """
 
     word: Word
@@ -42,24 +52,52 @@ class Verdict:
     @property
     def tally(self) -> str:
         """The numbers behind the word, such as "12 of 12 comparisons effective, 25 digits"."""
-        if self.word is Word.UNCHECKED:
-            return ""
         digits = f", {self.digits} digit{'s' if self.digits != 1 else ''}" if self.digits is not None else ""
-        return f"{self.effective} of {self.total} comparisons effective{digits}"
+        return f"{self.effective} of {self.total} comparisons effective{digits}" if self.total else ""
 
 
 UNCHECKED = Verdict(Word.UNCHECKED)
+STEP_WORDS = {Found.TRUE: Word.TRUE, Found.FALSE: Word.FALSE, Found.UNKNOWN: Word.UNKNOWN, Found.DIFFERS: Word.DIFFERS}
 
 
 @dataclass(frozen=True)
 class DerivationVerdict:
-    """Verdicts of one derivation: overall, per step, per claim."""
+    """Verdicts of one derivation: overall, of the definition it starts from, per step, per claim."""
 
     overall: Verdict
+    start: Verdict
     steps: tuple[Verdict, ...]
     claims: tuple[Verdict, ...]
 
-    @classmethod
-    def none(cls, derivation: Derivation) -> DerivationVerdict:
-        """Nothing was checked."""
-        return cls(UNCHECKED, (UNCHECKED,) * len(derivation.steps), (UNCHECKED,) * len(derivation.claims))
+
+def verdicts(derivations: list[Derivation], checks: CheckReport | None) -> list[DerivationVerdict]:
+    """One entry per derivation, in the same order; unchecked where ``checks`` does not name it or it has changed since."""
+    found = {item.name: item for item in checks.derivations} if checks is not None else {}
+    return [_of(item, found.get(item.name)) for item in derivations]
+
+
+def _of(item: Derivation, check: DerivationCheck | None) -> DerivationVerdict:
+    same = check is not None and len(check.steps) == len(item.steps) and len(check.claims) == len(item.claims)
+    if check is None or not same:
+        none = (UNCHECKED,)
+        return DerivationVerdict(UNCHECKED, UNCHECKED, none * len(item.steps), none * len(item.claims))
+    made = [comparison for part in check.parts for comparison in part.comparisons]
+    digits = min((part.digits for part in check.parts if part.digits is not None), default=None)
+    overall = Verdict(STEP_WORDS[check.verdict], sum(c.effective for c in made), len(made), digits)
+    start = _part(check.start) if check.start is not None else UNCHECKED
+    return DerivationVerdict(overall, start, tuple(map(_part, check.steps)), tuple(map(_claim, check.claims)))
+
+
+def _part(part: StepCheck) -> Verdict:
+    word = STEP_WORDS[part.verdict]
+    return Verdict(
+        word, len(part.effective), len(part.comparisons), part.digits, "" if word is Word.TRUE else part.reason
+    )
+
+
+def _claim(part: StepCheck) -> Verdict:
+    found = _part(part)
+    if found.word is not Word.TRUE:
+        return found
+    detail = "SymPy proves the two formulas equal." if part.symbolic else ""
+    return Verdict(Word.CONFIRMED, found.effective, found.total, found.digits, detail)

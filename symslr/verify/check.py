@@ -27,8 +27,8 @@ from symslr.verify.report import CheckReport, Comparison, DerivationCheck, StepC
 from symslr.verify.routes import EVALUATOR, REFEREE, OutOfTime, Outcome, Routes, is_elementary, processor_time
 from symslr.verify.zscore import REJECT
 
-SECONDS_PER_VALUE = 6.0
-SECONDS_PER_DERIVATION = 60.0
+SECONDS_PER_VALUE = 4.0
+SECONDS_PER_DERIVATION = 45.0
 """Processor time; what is not done by then is unknown."""
 
 SAMPLES = 200_000

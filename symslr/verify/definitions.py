@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sympy import Expr, Indexed, Integral, S, Sum
-from sympy import Add, Mul, Pow
+from sympy import Add, Expr, Indexed, Integral, Mul, Pow, S, Sum
 
 from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.algebra.folded import Activation, ConditionalMean, Posterior
@@ -17,8 +16,11 @@ from symslr.verify.arithmetic import Array, CannotReferee
 from symslr.verify.hermite import gauss_hermite
 from symslr.verify.interpreter import COSTLY, Interpreter, definition_of
 from symslr.verify.kinks import scalar_breaks, token_breaks
-from symslr.verify.plans import Axis, Fixed
+from symslr.verify.plans import Axis, Fixed, TooCostly
 from symslr.verify.scope import Scope
+
+MOST_TOKENS = 4
+"""Tokens whose tensor grid is affordable."""
 
 COSTLY.extend((Integral, SequenceExpectation, ScalarExpectation, LengthExpectation))
 
@@ -144,6 +146,8 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     axis = Axis(_end(self, law.base.lower, scope), _end(self, law.base.upper, scope), token_breaks(self, node, scope))
     needs_tokens = body.has(chi, Activation, Posterior, ConditionalMean) or law.weight.has(chi)
     axes = [axis] * length if needs_tokens else []
+    if len(axes) > MOST_TOKENS:
+        raise TooCostly(f"a grid over {length} tokens is more than the time allows")
     positions = range(1, length + 1) if length <= 2 else (1,)
 
     def integrand(nodes: list[Array]) -> Array:

@@ -31,11 +31,13 @@ class Point:
         kind: what the point is for: "two tokens", "three tokens", "strong signal", ...
         values: name -> int or Fraction; ``"P_L"`` -> ``LengthLaw``.
         digits: significant digits worth asking for here.
+        patience: share of the usual time for one value; points that seldom succeed get little.
     """
 
     kind: str
     values: Mapping[str, Any]
     digits: int
+    patience: float = 1.0
 
     @property
     def length(self) -> int | None:
@@ -59,17 +61,18 @@ class _Kind:
     name: str
     length: tuple[int, ...]
     wide: bool = False
-    digits: int = FULL_DIGITS
+    digits: int = FLOAT_DIGITS
+    patience: float = 1.0
 
 
 KINDS = (
-    _Kind("two tokens", (2,)),
-    _Kind("three tokens", (3,), digits=FLOAT_DIGITS),
+    _Kind("two tokens", (2,), digits=FULL_DIGITS),
+    _Kind("three tokens", (3,)),
     _Kind("two tokens, other signs", (2,)),
-    _Kind("strong signal", (2, 3), wide=True, digits=FLOAT_DIGITS),
-    _Kind("four tokens", (4,), digits=FLOAT_DIGITS),
-    _Kind("many tokens", (5, 6, 7, 8, 9), digits=FLOAT_DIGITS),
-    _Kind("one token", (1,)),
+    _Kind("strong signal", (2, 3), wide=True),
+    _Kind("many tokens", (5, 6, 7, 8, 9), patience=0.25),
+    _Kind("four tokens", (4,), patience=0.25),
+    _Kind("one token", (1,), patience=0.25),
 )
 
 LENGTH_LAWS = (
@@ -126,7 +129,7 @@ def points(derivation: Derivation) -> list[Point]:
                 values[symbol.name] = LENGTH_LAWS[number % len(LENGTH_LAWS)]
             else:
                 values[symbol.name] = _default(symbol, kind, rng, flipped[symbol])
-        point = Point(kind.name, values, _digits(kind, values))
+        point = Point(kind.name, values, _digits(kind, values), kind.patience)
         if all(point.values != other.values for other in result):
             result.append(point)
         if not symbols:
@@ -138,7 +141,7 @@ def _digits(kind: _Kind, values: Mapping[str, Any]) -> int:
     """Full precision where no grid has more than two token axes."""
     if "L" not in values and "P_L" not in values:
         return FULL_DIGITS
-    return FULL_DIGITS if kind.digits == FULL_DIGITS and Point("", values, 0).length in (1, 2) else FLOAT_DIGITS
+    return kind.digits if Point("", values, 0).length in (1, 2) else FLOAT_DIGITS
 
 
 def _within(symbol: Symbol, allowed: object, rng: random.Random, number: int) -> Any:
@@ -176,7 +179,7 @@ def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int) -> Any:
     if symbol.is_integer:
         return rng.randint(1 if symbol.is_positive else 0, 5)
     if symbol == nu:
-        return _between(rng, 10, 30) if kind.wide else _between(rng, Fraction(1, 5), 6 if kind.digits == FULL_DIGITS else 5)
+        return _between(rng, 10, 30) if kind.wide else _between(rng, Fraction(1, 5), 6 if kind.length == (2,) else 5)
     if symbol.is_positive:
         return _between(rng, Fraction(1, 5), 4 if kind.wide else 2)
     if symbol.is_nonnegative:

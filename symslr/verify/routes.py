@@ -62,7 +62,7 @@ class Routes:
         return self._known[key]
 
     def _compute(self, route: str, expr: Expr, point: Point) -> Outcome:
-        left = min(self.seconds, self.until - time.process_time())
+        left = min(self.seconds * point.patience, self.until - time.process_time())
         if left <= 0.2:
             return Outcome(route, reason="the time for this derivation is used up")
         values = point.for_expression(expr)
