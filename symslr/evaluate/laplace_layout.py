@@ -13,7 +13,7 @@ import numpy as np
 from symslr.evaluate.arithmetic import Float64
 from symslr.evaluate.errors import CannotEvaluate
 from symslr.evaluate.laplace_code import Constants, LaplaceCode
-from symslr.evaluate.mesh import Piece, joined
+from symslr.evaluate.mesh import Line, Piece, joined
 from symslr.evaluate.token_mesh import token_pieces
 
 FLOAT = Float64()
@@ -29,12 +29,13 @@ class Layout:
         pieces: intervals of the token variable, per kernel.
         windows: (low, high) of every v.
         sunk: for fixed point: the largest -log of a moment (relative to its largest weight) that matters.
-        size: Bell-shaped width of the outer integrand: the distance over which it falls by exp(-1) near its peak.
+        tokens: for every moment, the mean token at the peak of the outer integrand.
     """
 
     pieces: list[tuple[Piece, ...]]
     windows: list[tuple[float, float]]
     sunk: float
+    tokens: list[float]
 
 
 def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float, active: list[int]) -> Layout:
@@ -48,14 +49,13 @@ def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth:
     windows = coarse.first_windows()
     for _ in range(40):
         nodes = [np.linspace(low, high, NODES[len(windows)]) for low, high in windows]
-        logs, sunk = coarse.logarithm(nodes)
+        logs = coarse.logarithm(nodes)
         top = float(np.max(logs))
         if not np.isfinite(top):
             raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
         found = [_relevant(logs > top - depth, nodes[n], n) for n in range(len(windows))]
         if all(_settled(old, new) for old, new in zip(windows, found)):
-            worst = float(np.max(sunk - (top - logs), where=logs > top - depth, initial=0.0))
-            return Layout(pieces, found, worst)
+            return coarse.layout(found, logs - top, depth)
         if any(high - low > 1e6 for low, high in found):
             break
         windows = found
@@ -84,7 +84,10 @@ class _Coarse:
         self, code: LaplaceCode, constants: Constants, p: tuple[float, ...], active: list[int], pieces: list[Any]
     ) -> None:
         self.code, self.form, self.constants, self.p, self.active = code, code.form, constants, p, active
+        self.pieces = pieces
         self.kernels = []
+        self.tables: list[Any] = [None] * len(self.form.moments)
+        self.totals: list[Any] = [None] * len(self.form.moments)
         for k, own in enumerate(pieces):
             mesh = joined(own, FLOAT, 0)
             slopes, parts = code.weights(k, mesh.nodes, p)
@@ -94,14 +97,14 @@ class _Coarse:
                 height = constants.bells[i][2] if self.form.moments[i].bell is not None else 0.0
                 row = exponent + np.log(np.abs(rest)) + np.log(mesh.weights) + height
                 rows.append(np.where(np.isnan(row), -np.inf, row))
-            self.kernels.append((indices, slopes, rows))
+            self.kernels.append((indices, slopes, rows, mesh.nodes))
 
     def first_windows(self) -> list[tuple[float, float]]:
         """From where u kappa is negligible to where exp(-u kappa) is."""
         windows = []
         for n in range(len(self.form.logs)):
             sizes = np.concatenate(
-                [np.abs(slopes[n])[np.any(np.isfinite(rows), axis=0)] for _, slopes, rows in self.kernels]
+                [np.abs(slopes[n])[np.any(np.isfinite(rows), axis=0)] for _, slopes, rows, _ in self.kernels]
             )
             sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
             if not len(sizes):
@@ -109,14 +112,13 @@ class _Coarse:
             windows.append((-float(np.log(np.max(sizes))) - 20.0, -float(np.log(np.min(sizes))) + 4.0))
         return windows
 
-    def logarithm(self, nodes: list[Any]) -> tuple[Any, Any]:
-        """log |outer integrand| on the product mesh, and the largest -log(moment / largest weight)."""
+    def logarithm(self, nodes: list[Any]) -> Any:
+        """log |outer integrand| on the product mesh."""
         shape = tuple(len(v) for v in nodes)
         u = [np.exp(v).reshape([-1 if m == n else 1 for m in range(len(nodes))]) for n, v in enumerate(nodes)]
         scales: list[Any] = [None] * len(self.form.moments)
         logs: list[Any] = [None] * len(self.form.moments)
-        sunk = np.zeros(shape)
-        for indices, slopes, rows in self.kernels:
+        for indices, slopes, rows, _ in self.kernels:
             load = sum(w[..., None] * s for w, s in zip(u, slopes))
             load = np.where(np.isnan(load), np.inf, load)
             for i, row in zip(indices, rows):
@@ -124,7 +126,7 @@ class _Coarse:
                 top = np.max(table, axis=-1, initial=-1e300)
                 total = top + np.log(np.sum(np.exp(table - top[..., None]), axis=-1))
                 scales[i] = total
-                sunk = np.maximum(sunk, float(np.max(row)) - total)
+                self.tables[i], self.totals[i] = table - total[..., None], total
                 logs[i] = self._log_survival(row, load, total) if self.form.moments[i].is_survival else total
         grid = [v.reshape([-1 if m == n else 1 for m in range(len(nodes))]) for n, v in enumerate(nodes)]
         ones = [1.0] * len(scales)
@@ -134,7 +136,32 @@ class _Coarse:
             exponent, rest = terms[i]
             size = exponent + np.log(np.abs(rest * self.constants.coefficients[i]))
             result = np.maximum(result, np.where(np.isnan(size), -np.inf, size))
-        return result, sunk
+        return result
+
+    def layout(self, windows: list[tuple[float, float]], logs: Any, depth: float) -> Layout:
+        """What the last table showed: the tokens that matter, their means at the peak, and how far moments sink."""
+        peak = np.unravel_index(int(np.argmax(logs)), logs.shape)
+        tokens = [0.0] * len(self.form.moments)
+        pieces, sunk = [], 0.0
+        for (indices, _, rows, x), own in zip(self.kernels, self.pieces):
+            matters = np.zeros(len(x), dtype=bool)
+            for i, row in zip(indices, rows):
+                share = np.exp(self.tables[i][peak])
+                tokens[i] = float(np.sum(share * x) / np.sum(share))
+                if self.form.moments[i].is_survival and self.constants.largest_power(self.form, self.active) > 0:
+                    matters |= row > np.max(row) - depth
+                matters |= np.any((self.tables[i] + logs[..., None]).reshape(-1, len(x)) > -depth, axis=0)
+            index = np.flatnonzero(matters)
+            if len(own) == 1 and isinstance(own[0], Line):
+                low, high = x[max(index[0] - 1, 0)], x[min(index[-1] + 1, len(x) - 1)]
+                own = (Line(float(low), float(high), own[0].step),)
+            pieces.append(own)
+            kept = np.zeros(len(x), dtype=bool)
+            kept[max(index[0] - 1, 0) : index[-1] + 2] = True
+            for i, row in zip(indices, rows):
+                sinking = float(np.max(row[kept])) - self.totals[i]
+                sunk = max(sunk, float(np.max(sinking + logs, where=logs > -depth, initial=0.0)))
+        return Layout(pieces, windows, sunk, tokens)
 
     @staticmethod
     def _log_survival(row: Any, load: Any, total: Any) -> Any:

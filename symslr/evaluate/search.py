@@ -73,7 +73,7 @@ def least(objective: Objective, intervals: list[tuple[float, float]]) -> tuple[A
 
 
 def _refined_line(rough: Objective, interval: tuple[float, float]) -> list[float]:
-    points = scan_points(*interval, 28)
+    points = scan_points(*interval, 14)
     values = np.array([rough.number([x]) for x in points])
     best: tuple[float, float] | None = None
     for i in _local_minima(values):

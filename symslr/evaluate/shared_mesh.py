@@ -1,0 +1,232 @@
+"""The shared mesh, for one exponential kernel kappa = C e^{s x}: the table depends on v + s x alone.
+
+With one step h for v = log(u C) and h/s for x, a moment is the correlation of one vector exp(-e^t) with weights on x:
+O(n) exponentials for the whole table. Source: symslr's own; see docs/proofs.md for its certified sister.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from symslr.evaluate.arithmetic import Float64
+from symslr.evaluate.convergence import geometric_error
+from symslr.evaluate.laplace_float import LARGE_POWER, TINY, FloatOuter, outer_step
+from symslr.evaluate.laplace_layout import Layout, layout
+
+FLOAT = Float64()
+WIDEST = 0.62
+"""Largest step of x in widths exp(-x^2): its own error is exp(-pi^2/0.62^2) = 7e-12, seen by the nested meshes."""
+SMALLEST_SHARE = 0.2
+"""Where s is so small that the shared step would be this fraction of the usual one, the plain table is cheaper."""
+WIDE = 220.0
+"""Above this span of s x the windows are found in logarithms first, and weights are tilted to the tokens that matter."""
+MOST_NODES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weights of all moments on x = (first + k) step/rate, k < count, and the tilt q of each.
+
+    A moment is exp(scale - q t) times the correlation of exp(q t - e^t) with its row, t = v + log C: a tilt moves the Gaussian
+    of the row to the tokens that matter, so that neither factor underflows.
+    """
+
+    first: int
+    step: float
+    x: Any
+    rows: Any
+    tilts: list[float]
+    scales: list[float]
+
+
+class SharedMesh:
+    """One evaluation on the shared mesh."""
+
+    def __init__(self, outer: FloatOuter) -> None:
+        self.outer, self.code, self.form, self.p = outer, outer.code, outer.form, outer.p
+
+    @staticmethod
+    def fits(outer: FloatOuter) -> bool:
+        """Whether the form is one exponential kernel on the line with Gaussian weights and no kinks."""
+        form = outer.form
+        if len(form.logs) > 1 or len(form.kernels) > 1 or form.kinks[0] or any(m.bell is None for m in form.moments):
+            return False
+        constant, rate = outer.constants.exponentials[0]
+        low, high = outer.constants.ends[0]
+        if not constant > 0 or rate == 0 or np.isfinite(low) or np.isfinite(high):
+            return False
+        if not all(bell[0] < 0 for bell in outer.constants.bells):
+            return False
+        width = min(1.0 / np.sqrt(-bell[0]) for bell in outer.constants.bells)
+        return bool(WIDEST * width * abs(rate) > SMALLEST_SHARE * outer_step(outer.tolerance))
+
+    def run(self) -> tuple[float, float] | None:
+        """The integral and its error; None where the plain table has to take over."""
+        outer = self.outer
+        bells = outer.constants.bells
+        rate = float(outer.constants.exponentials[0][1])
+        width = min(1.0 / float(np.sqrt(-bell[0])) for bell in bells)
+        step = min(outer_step(outer.tolerance), WIDEST * width * abs(rate))
+        reaches = [float(np.sqrt(-outer.depth / bell[0])) for bell in bells]
+        span = max(b[1] + r for b, r in zip(bells, reaches)) - min(b[1] - r for b, r in zip(bells, reaches))
+        found = None
+        if span * abs(rate) > WIDE:
+            found = layout(self.code, outer.constants, self.p, outer.depth, outer.active)
+        result = None
+        for _ in range(6):
+            weights = self._weights(step, rate, reaches, found)
+            if weights is None or len(weights.x) > MOST_NODES:
+                return None
+            window = self._window(weights) if found is None else self._aligned(found, step)
+            if window is None:
+                return None
+            result = self._sum(*window, weights)
+            if result[2] < outer.tolerance:
+                break
+            step /= 1.5
+        return None if result is None else result[:2]
+
+    def _weights(self, step: float, rate: float, reaches: list[float], found: Layout | None) -> Weights | None:
+        """Weights at one step: around their own centres, or tilted to the tokens that a layout found."""
+        bells, moments = self.outer.constants.bells, self.form.moments
+        centres = [float(bell[1]) for bell in bells]
+        if found is not None:
+            centres = [c if m.is_survival else token for c, token, m in zip(centres, found.tokens, moments)]
+        low = min(c - r for c, r in zip(centres, reaches))
+        high = max(c + r for c, r in zip(centres, reaches))
+        ends = sorted((low * rate, high * rate))
+        first = int(np.floor(ends[0] / step)) - 1
+        count = 4 * (int(np.ceil((ends[1] / step - first + 1) / 4))) + 1
+        x = np.arange(first, first + count) * (step / rate)
+        _, parts = self.code.weights(0, x, self.p)
+        rows = np.empty((len(parts), count))
+        tilts, scales = [], []
+        for row, (exponent, rest), (curvature, own, height), centre in zip(rows, parts, bells, centres):
+            tilt = 0.0 if centre == own else (centre - own) * 2.0 * curvature / rate
+            np.multiply(np.exp(exponent if tilt == 0.0 else curvature * (x - centre) ** 2), rest, out=row)
+            tilts.append(tilt)
+            scales.append(float(height) + curvature * (own**2 - centre**2 if tilt else 0.0))
+        rows *= step / abs(rate)
+        return Weights(first, step, x, rows, tilts, scales) if np.isfinite(rows).all() else None
+
+    @property
+    def _shift(self) -> float:
+        """log C, with t = v + log C + s x."""
+        return float(np.log(self.outer.constants.exponentials[0][0]))
+
+    def _aligned(self, found: Layout, step: float) -> tuple[int, int]:
+        """The window of a layout on the shared mesh."""
+        low, high = found.windows[0]
+        start = int(np.floor((low + self._shift) / step))
+        return start, start + 4 * max(2, int(np.ceil((high - low) / step / 4)) + 1)
+
+    def _window(self, weights: Weights) -> tuple[int, int] | None:
+        """The part of the v-mesh that matters, found on every eighth node of v and every fourth of x."""
+        across, count, step = 8, len(weights.x), weights.step
+        start = int(np.floor(-(weights.first + count) - self.outer.depth / step))
+        stop = int(np.ceil(-weights.first + 6.0 / step))
+        thin = weights.rows[:, ::4] * 4.0
+        for _ in range(6):
+            powers = np.exp(np.arange(start + weights.first, stop + weights.first + count) * step)
+            table = sliding_window_view(np.exp(-powers), count)[::across, ::4]
+            means = list((table @ thin.T).T)
+            lost = None
+            if self._needs_missing:
+                lost = sliding_window_view(-np.expm1(-powers), count)[::across, ::4] @ thin[self._survivors[0]]
+            v = np.arange(start, start + across * len(means[0]), across) * step - self._shift
+            values, _ = self.outer.values([v], means, self._logs(means, lost, weights), weights.scales)
+            inside = np.flatnonzero(np.log(np.abs(values)) > -self.outer.depth)
+            if not len(inside):
+                return None
+            if inside[0] > 0 and inside[-1] < len(v) - 1:
+                low, high = start + across * (int(inside[0]) - 1), start + across * (int(inside[-1]) + 1)
+                return low, low + 4 * ((high - low) // 4)
+            reach = (stop - start) // 2
+            start = start - reach if inside[0] == 0 else start
+            stop = stop + reach if inside[-1] == len(v) - 1 else stop
+        return None
+
+    @property
+    def _survivors(self) -> list[int]:
+        return [i for i, m in enumerate(self.form.moments) if m.is_survival]
+
+    @property
+    def _needs_missing(self) -> bool:
+        return self.outer.power > LARGE_POWER and bool(self._survivors)
+
+    def _logs(self, means: list[Any], lost: Any, weights: Weights) -> list[Any]:
+        logs: list[Any] = [0.0] * len(means)
+        for i in self._survivors:
+            factor = np.exp(weights.scales[i])
+            logs[i] = np.log(np.maximum(means[i] * factor, TINY))
+            if lost is not None:
+                missing = lost * factor
+                logs[i] = np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), logs[i])
+        return logs
+
+    def _sum(self, start: int, stop: int, weights: Weights) -> tuple[float, float, float]:
+        """Value, error and mesh error on rows start..stop of the shared mesh."""
+        outer, rows, count, step = self.outer, weights.rows, len(weights.x), weights.step
+        t = np.arange(start + weights.first, stop + weights.first + count) * step
+        powers = np.exp(t)
+        plain = np.exp(-powers)
+        tables = [plain if q == 0.0 else np.exp(q * t - powers) for q in weights.tilts]
+        lost_table = -np.expm1(-powers) if self._needs_missing else None
+        v = np.arange(start, stop + 1) * step - self._shift
+        nested_v, nested_means, nested_lost = [], [], []
+        for stride in (1, 2, 4):
+            nested_v.append(v[::stride])
+            nested_means.append(
+                [np.correlate(table[::stride], row[::stride]) * stride for table, row in zip(tables, rows)]
+            )
+            if lost_table is not None:
+                survivor = rows[self._survivors[0]][::stride]
+                nested_lost.append(np.correlate(lost_table[::stride], survivor) * stride)
+        means = [np.concatenate(same) for same in zip(*nested_means)]
+        lost = np.concatenate(nested_lost) if nested_lost else None
+        logs = self._logs(means, lost, weights)
+        all_v = np.concatenate(nested_v)
+        scales = [c if q == 0.0 else c - q * (all_v + self._shift) for c, q in zip(weights.scales, weights.tilts)]
+        values, top = outer.values([all_v], means, logs, scales)
+        n, n2 = len(v), len(nested_v[1])
+        fine = values[:n]
+        size = float(np.sum(np.abs(fine)))
+        full, half = float(np.sum(fine)), 2.0 * float(np.sum(values[n : n + n2]))
+        mesh_error = float(geometric_error(4.0 * float(np.sum(values[n + n2 :])), half, full, size))
+        edge = 8.0 * float(abs(fine[0]) + abs(fine[-1])) / size
+        peak = int(np.argmax(np.abs(fine)))
+        roundings = self._conditioning(peak, v, means, logs, scales, weights, tables)
+        relative = mesh_error + edge + FLOAT.eps * roundings + self._cut(fine, means, weights, tables, size)
+        factor = step * float(np.exp(top))
+        return full * factor, relative * size * factor, mesh_error
+
+    def _conditioning(
+        self, peak: int, v: Any, means: list[Any], logs: list[Any], scales: list[Any], weights: Weights, tables: list[Any]
+    ) -> float:
+        tokens = []
+        for row, table in zip(weights.rows, tables):
+            mass = row * table[peak : peak + len(weights.x)]
+            total = float(np.sum(np.abs(mass)))
+            tokens.append((float(np.abs(mass) @ weights.x) / max(total, TINY), total / max(abs(float(np.sum(mass))), TINY)))
+
+        def at(column: Any) -> float:
+            return float(column[peak]) if np.ndim(column) else float(column)
+
+        where = [float(v[peak])]
+        return self.outer.conditioning(where, [at(m) for m in means], [at(g) for g in logs], [at(c) for c in scales], tokens)
+
+    def _cut(self, fine: Any, means: list[Any], weights: Weights, tables: list[Any], size: float) -> float:
+        """What the ends of the token mesh leave out, relative, seen at every outer node through the moments."""
+        n, count = len(fine), len(weights.x)
+        outer_weights = np.abs(fine) / size
+        lost = 0.0
+        for i, (row, mean, table) in enumerate(zip(weights.rows, means, tables)):
+            power = max(abs(float(self.outer.constants.powers[t][i])) for t in self.outer.active)
+            if power > 0:
+                ends = abs(row[0]) * table[:n] + abs(row[-1]) * table[count - 1 : count - 1 + n]
+                lost += 4.0 * power * float(outer_weights @ (ends / np.maximum(np.abs(mean[:n]), TINY)))
+        return lost
