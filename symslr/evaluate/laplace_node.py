@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
+import mpmath
 import numpy as np
 from sympy import Symbol
 
 from symslr.evaluate.arithmetic import Arithmetic, Float64, Multiprecision
+from symslr.evaluate.fixed_outer import FixedOuter
 from symslr.evaluate.laplace_code import LaplaceCode
-from symslr.evaluate.laplace_fixed import FixedLaplace
+from symslr.evaluate.laplace_fixed import DenseFixed
 from symslr.evaluate.laplace_float import DenseFloat, FloatOuter
 from symslr.evaluate.laplace_form import LaplaceForm
 from symslr.evaluate.node import Context, Node, Pair
+from symslr.evaluate.shared_fixed import SharedFixed
 from symslr.evaluate.shared_mesh import SharedMesh
 
 
@@ -37,9 +40,16 @@ class LaplaceNode(Node):
         p = tuple(scope[s][0] for s in self.parameters)
         code = self._code(context.arithmetic)
         if isinstance(context.arithmetic, Multiprecision):
-            return FixedLaplace(code, self._code(FLOAT), p, context.arithmetic, context.tolerance).run()
+            return self._fixed(FixedOuter(code, self._code(FLOAT), p, context.arithmetic, context.tolerance))
         with np.errstate(all="ignore"):
             return self._float(code, p, context.tolerance)
+
+    @staticmethod
+    def _fixed(outer: FixedOuter) -> Pair:
+        if not outer.active:
+            return mpmath.mpf(0), mpmath.mpf(0)
+        outer.find_layout()
+        return (SharedFixed(outer) if SharedFixed.fits(outer) else DenseFixed(outer)).run()
 
     @staticmethod
     def _float(code: LaplaceCode, p: tuple[float, ...], tolerance: float) -> Pair:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import mpmath
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from sympy import Symbol
@@ -19,7 +20,10 @@ from symslr.evaluate.errors import CannotEvaluate
 from symslr.evaluate.node import Context, Node, Pair
 
 FLOAT = Float64()
-ROUGH = 1e-5
+ROUGH = 1e-4
+FINE = 1e-12
+FIRST_REACH = 1e-2
+"""First step of the divided differences, relative to the place."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -38,7 +42,7 @@ class Objective:
         zero = self.context.arithmetic.number(0)
         return self.node.evaluate(self.context, {**self.scope, **{s: (v, zero) for s, v in zip(self.variables, place)}})
 
-    def rough(self, tolerance: float = ROUGH) -> Objective:
+    def rough(self, tolerance: float) -> Objective:
         """The same function in float64 at low accuracy."""
         scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
         return replace(self, context=Context(FLOAT, tolerance), scope=scope)
@@ -67,25 +71,52 @@ def least(objective: Objective, intervals: list[tuple[float, float]]) -> tuple[A
     Raises:
         CannotEvaluate: when the function has no value on the scan, or its least value lies at infinity.
     """
-    rough = objective.rough()
-    places = [_refined_line(rough, intervals[0])] if len(intervals) == 1 else [_refined_box(rough, intervals)]
-    return _polished(objective, places[0])
+    with np.errstate(all="ignore"):
+        line = len(intervals) == 1
+        place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
+    if any(x in interval for x, interval in zip(place, intervals)):
+        return _on_the_boundary(objective, place)
+    if objective.context.arithmetic.name != "numpy":
+        places = _polished(objective.rough(FINE), place, FIRST_REACH)[2]
+        return _polished(objective, [float(x) for x, _ in places], 1e-6)
+    return _polished(objective, place, FIRST_REACH)
 
 
-def _refined_line(rough: Objective, interval: tuple[float, float]) -> list[float]:
+def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any, list[Pair]]:
+    """A least value at the end of an interval that the caller gave."""
+    if len(place) > 1:
+        raise CannotEvaluate(f"the least value lies on the boundary, at {place}; widen the bounds or fix that variable")
+    at = [objective.context.arithmetic.number(x) for x in place]
+    value, error = objective.pair(at)
+    return value, error, [(x, x * 0) for x in at]
+
+
+def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float]:
+    rough, fine = objective.rough(ROUGH), objective.rough(FINE)
     points = scan_points(*interval, 14)
     values = np.array([rough.number([x]) for x in points])
+    for _ in range(6):
+        lowest = int(np.argmin(values))
+        edge = lowest in (0, len(points) - 1)
+        if not edge or np.isfinite(interval[0 if lowest == 0 else 1]) or not np.isfinite(values[lowest]):
+            break
+        further = points[lowest] * np.array([2.0, 4.0, 8.0])
+        points = np.concatenate([points, further])
+        values = np.concatenate([values, [rough.number([x]) for x in further]])
+        order = np.argsort(points)
+        points, values = points[order], values[order]
+    else:
+        raise CannotEvaluate(f"the least value lies beyond {points[lowest]:.3g}; give bounds, or take the limit first")
     best: tuple[float, float] | None = None
     for i in _local_minima(values):
         if i in (0, len(points) - 1):
-            if np.isfinite(interval[0 if i == 0 else 1]):
-                candidate = (values[i], points[i])
-                best = candidate if best is None or candidate[0] < best[0] else best
-                continue
-            raise CannotEvaluate(f"the least value lies beyond {points[i]:.3g}; give bounds, or take the limit first")
-        found = minimize_scalar(lambda x: rough.number([x]), bounds=(points[i - 1], points[i + 1]), method="bounded")
-        if best is None or found.fun < best[0]:
-            best = (float(found.fun), float(found.x))
+            candidate = (float(values[i]), float(points[i]))
+        else:
+            bracket = (points[i - 1], points[i + 1])
+            found = minimize_scalar(lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 1e-4})
+            candidate = (float(found.fun), float(found.x))
+        if best is None or candidate[0] < best[0]:
+            best = candidate
     if best is None:
         raise CannotEvaluate("the function to minimise has no finite value on the scan")
     return [best[1]]
@@ -98,7 +129,8 @@ def _local_minima(values: Any) -> list[int]:
     return sorted(lowest, key=lambda i: values[i])[:STARTS]
 
 
-def _refined_box(rough: Objective, intervals: list[tuple[float, float]]) -> list[float]:
+def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
+    rough, fine = objective.rough(ROUGH), objective.rough(FINE)
     axes = [scan_points(*interval, 9) for interval in intervals]
     grid = list(itertools.product(*axes))
     values = np.array([rough.number(place) for place in grid]).reshape([len(axis) for axis in axes])
@@ -111,8 +143,8 @@ def _refined_box(rough: Objective, intervals: list[tuple[float, float]]) -> list
         spread = [max(abs(s) * 0.3, 0.05) for s in start]
         simplex = [start] + [[s + (d if i == j else 0.0) for j, s in enumerate(start)] for i, d in enumerate(spread)]
         found = minimize(
-            rough.number, start, method="Nelder-Mead", bounds=intervals,
-            options={"initial_simplex": simplex, "xatol": 1e-6, "fatol": 1e-12, "maxfev": 600},
+            fine.number, start, method="Nelder-Mead", bounds=intervals,
+            options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-10, "maxfev": 600},
         )
         if best is None or found.fun < best.fun:
             best = found
@@ -128,28 +160,29 @@ def _box_minima(values: Any) -> list[tuple[int, ...]]:
     return sorted(found, key=lambda i: values[i])[:STARTS]
 
 
-def _polished(objective: Objective, start: list[float]) -> tuple[Any, Any, list[Pair]]:
-    """Newton steps on divided differences; each squares the error of the place."""
+def _polished(objective: Objective, start: list[float], reach: float) -> tuple[Any, Any, list[Pair]]:
+    """Newton steps on divided differences; each squares the error of the place.
+
+    With steps h of the differences the place is wrong by about h^2 and, through errors eps of the values, by eps/h: hence the
+    last h = eps^(1/3).
+    """
     number = objective.context.arithmetic.number
     place = np.array([number(x) for x in start])
     scale = [max(abs(x), 0.1) for x in start]
-    digits = -float(np.log10(max(objective.context.tolerance, 1e-16)))
-    reach = 1e-4
-    moved: Any = None
-    while True:
-        step = [number(s * reach) for s in scale]
-        place, shift, curvature = _newton(objective, place, step)
+    smallest = 10.0 ** (float(mpmath.log10(objective.context.tolerance)) / 3)
+    for _ in range(40):
+        place, shift, curvature = _newton(objective, place, [number(s) * number(reach) for s in scale])
         moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
-        done = reach * reach <= 10.0 ** (-digits / 2) and moved <= 30 * reach
-        if done:
+        if moved > 3.0:
             break
-        reach = max(reach * reach, 10.0 ** (-digits / 3)) if moved <= 30 * reach else reach
-        if moved > 1.0:
-            raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
-    value, error = objective.pair(list(place))
-    doubt = [10 * s * (reach**2 + min(moved, reach) ** 2) for s in scale]
-    error = error + sum(abs(curvature[i]) * number(d) ** 2 for i, d in enumerate(doubt))
-    return value, error, [(x, number(d)) for x, d in zip(place, doubt)]
+        if moved <= 3.0 * reach:
+            if reach <= smallest:
+                value, error = objective.pair(list(place))
+                doubt = [number(10 * s) * (number(reach) ** 2 + number(moved) ** 2) for s in scale]
+                error = error + sum(abs(c) * d**2 for c, d in zip(curvature, doubt))
+                return value, error, list(zip(place, doubt))
+            reach = max(reach * reach, smallest)
+    raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
 
 
 def _newton(objective: Objective, place: Any, step: list[Any]) -> tuple[Any, Any, list[Any]]:

@@ -18,8 +18,6 @@ from symslr.evaluate.laplace_float import LARGE_POWER, TINY, FloatOuter, outer_s
 from symslr.evaluate.laplace_layout import Layout, layout
 
 FLOAT = Float64()
-WIDEST = 0.62
-"""Largest step of x in widths exp(-x^2): its own error is exp(-pi^2/0.62^2) = 7e-12, seen by the nested meshes."""
 SMALLEST_SHARE = 0.2
 """Where s is so small that the shared step would be this fraction of the usual one, the plain table is cheaper."""
 WIDE = 220.0
@@ -43,6 +41,12 @@ class Weights:
     scales: list[float]
 
 
+def widest(outer: FloatOuter) -> float:
+    """Largest step of x: a Gaussian of width w has the error exp(-pi^2 w^2/h^2), seen at twice the step."""
+    width = min(1.0 / float(np.sqrt(-bell[0])) for bell in outer.constants.bells)
+    return 2.2 * width / float(np.sqrt(2.0 - np.log(outer.tolerance)))
+
+
 class SharedMesh:
     """One evaluation on the shared mesh."""
 
@@ -61,16 +65,14 @@ class SharedMesh:
             return False
         if not all(bell[0] < 0 for bell in outer.constants.bells):
             return False
-        width = min(1.0 / np.sqrt(-bell[0]) for bell in outer.constants.bells)
-        return bool(WIDEST * width * abs(rate) > SMALLEST_SHARE * outer_step(outer.tolerance))
+        return bool(widest(outer) * abs(rate) > SMALLEST_SHARE * outer_step(outer.tolerance))
 
     def run(self) -> tuple[float, float] | None:
         """The integral and its error; None where the plain table has to take over."""
         outer = self.outer
         bells = outer.constants.bells
         rate = float(outer.constants.exponentials[0][1])
-        width = min(1.0 / float(np.sqrt(-bell[0])) for bell in bells)
-        step = min(outer_step(outer.tolerance), WIDEST * width * abs(rate))
+        step = min(outer_step(outer.tolerance), widest(outer) * abs(rate))
         reaches = [float(np.sqrt(-outer.depth / bell[0])) for bell in bells]
         span = max(b[1] + r for b, r in zip(bells, reaches)) - min(b[1] - r for b, r in zip(bells, reaches))
         found = None
