@@ -24,7 +24,7 @@ Curve = Callable[[Task, Attention | None, int, np.ndarray], np.ndarray]
 """(task, attention or None for Bayes, L, nu) -> risk without noise, an array shaped like nu."""
 
 LENGTHS = (2, 10)
-NU = tuple(float(nu) for nu in np.geomspace(0.1, 100, 61))
+NU = tuple(float(nu) for nu in np.geomspace(0.1, 20, 61))
 
 
 def theory_curve(task: Task, attention: Attention | None, length: int, nu: np.ndarray) -> np.ndarray:
@@ -101,7 +101,7 @@ def _draw(attentions: Sequence[Attention], lengths: Sequence[int], table: Table)
     return drawing
 
 
-FLOOR = 1e-4
+FLOOR = 1e-3
 """The axis ends here: below, the exponentially small Bayes risk of spiked-SLR would fill the panel."""
 
 LABELS = {"bayes": "Bayes"}
@@ -114,6 +114,6 @@ def _listed(names: Sequence[str]) -> str:
 def _name_length(axes: Axes, nu: Sequence[object], risk: np.ndarray, length: int) -> None:
     """L on the curve, in a gap of its own."""
     shown = np.flatnonzero(np.isfinite(risk))
-    at = int(shown[int(0.8 * (len(shown) - 1))])
+    at = int(shown[int(0.92 * (len(shown) - 1))])
     gap = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
     axes.annotate(rf"$L={length}$", (nu[at], risk[at]), ha="center", va="center", fontsize=8.5, bbox=gap)

@@ -71,7 +71,7 @@ class DerivationVerdict:
 
 
 def verdicts(derivations: list[Derivation], checks: CheckReport | None) -> list[DerivationVerdict]:
-    """One entry per derivation, in the same order; unchecked where ``checks`` does not name it or it has changed since."""
+    """One entry per derivation, in the same order; unchecked where ``checks`` lacks it or it has changed since."""
     found = {item.name: item for item in checks.derivations} if checks is not None else {}
     return [_of(item, found.get(item.name)) for item in derivations]
 

@@ -1,0 +1,44 @@
+"""Formulas for the browser."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from xml.etree import ElementTree as ET
+
+import pytest
+
+import symslr.algebra.rules
+from symslr.algebra.rule import Rule
+from symslr.export.mathml import CannotTypeset, mathml
+from symslr.export.text import pieces
+
+for module in pkgutil.walk_packages(symslr.algebra.rules.__path__, "symslr.algebra.rules."):
+    importlib.import_module(module.name)
+
+
+def _rules(kind: type[Rule] = Rule) -> list[type[Rule]]:
+    found = [rule for child in kind.__subclasses__() for rule in (child, *_rules(child))]
+    return [rule for rule in found if rule.__module__.startswith("symslr.") and hasattr(rule, "statement")]
+
+
+@pytest.mark.parametrize("rule", _rules(), ids=lambda rule: rule.__name__)
+def test_every_rule_can_be_shown(rule: type[Rule]) -> None:
+    ET.fromstring(mathml(rule.statement, block=True))
+    for is_math, part in pieces(rule.conditions):
+        if is_math:
+            ET.fromstring(mathml(part))
+
+
+def test_repairs() -> None:
+    assert "<mo>∼</mo>" in mathml(r"x\sim y")
+    assert "<mtext>d</mtext>" in mathml(r"\mathrm{d}u")
+    assert "<mtext>Bayes</mtext>" in mathml(r"E_{\mathrm{Bayes}}")
+    assert "<munderover>" in mathml(r"\sum_{m=1}^{L} x", block=True)
+    assert "<munderover>" not in mathml(r"\sum_{m=1}^{L} x")
+    assert 'mathvariant="normal">Δ' in mathml(r"\Delta")
+
+
+def test_unknown_command_is_named() -> None:
+    with pytest.raises(CannotTypeset, match=r"\\nosuchcommand"):
+        mathml(r"a \nosuchcommand b")

@@ -1,0 +1,37 @@
+"""Running text: what TeX and HTML make of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from symslr.export.text import plain_to_tex, text_to_html, text_to_plain, text_to_tex
+
+
+@pytest.mark.parametrize(
+    ("text", "tex"),
+    [
+        ("5 % & more_x #1", r"5 \% \& more\_x \#1"),
+        (r"already 5 \% done", r"already 5 \% done"),
+        (r"$x_1 & y$ stays", r"$x_1 & y$ stays"),
+        ("σ grows", r"\ensuremath{\sigma} grows"),
+        (r"\emph{kept}", r"\emph{kept}"),
+        ("a lone $ sign", r"a lone \$ sign"),
+        ("t = n^theta", r"t = n\textasciicircum{}theta"),
+    ],
+)
+def test_text_to_tex(text: str, tex: str) -> None:
+    assert text_to_tex(text) == tex
+
+
+def test_plain_text_holds_no_command() -> None:
+    assert plain_to_tex(r"\input{x} $5_0 ~ 10%") == r"\textbackslash{}input\{x\} \$5\_0 \textasciitilde{} 10\%"
+
+
+def test_text_to_html() -> None:
+    said = text_to_html(r"\emph{If} $a<b$ --- 5\,\% & <b>", lambda tex: f"[{tex}]")
+    assert said == "<em>If</em> [a<b] — 5\u202f% &amp; &lt;b&gt;"
+
+
+def test_text_to_plain() -> None:
+    assert text_to_plain(r"Risk $\mathcal{E}$ at $\nu$ and $\nullity$") == r"Risk E at ν and nullity"
+    assert text_to_plain(r"at $\nu$", greek=False) == "at nu"
