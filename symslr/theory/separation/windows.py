@@ -6,10 +6,12 @@ They grow like log n, the first at fixed parameters, the second at fixed t.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from sympy import Dummy, Expr, log, simplify, solve
 
+from symslr.model.exact import exact
 from symslr.model.separation import a, b, c, margin, power_kernel
 from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.shares import DEGREE, shares
@@ -37,6 +39,38 @@ def lower_degree() -> Expr:
     reach = a * _in_ratios(Row.MARKED, Column.MARK, top, ratio) + b * _in_ratios(Row.MARKED, Column.OWN, top, ratio)
     (root,) = solve((reach - margin).subs(ratio, 0), top)
     return log(simplify(root)) / log(1 + (a**2 + b**2) / c**2)
+
+
+def taylor_rate(top: object, rest: object, gain: object = 1) -> float:
+    """The constant r for which the Taylor polynomial of exp of degree r log n just finds the mark as n -> oo.
+
+    At score s log n the polynomial of degree r log n grows like n**g(r, s), g = s where r >= s and r (1 + log(s/r))
+    below: the largest of its terms, (s log n)^k / k!, lies at k = s log n or at its last one. The marked row stands out
+    when g(r, top) - g(r, rest) exceeds ``gain``: n rows of another class weigh n**(1 + g(r, rest)).
+
+    Args:
+        top, rest: scores over log n of the marked row with itself, beta (a^2 + b^2 + c^2), and with another class,
+            beta c^2.
+        gain: 1 for the n rows of other classes.
+
+    Raises:
+        ValueError: when exp itself does not find the mark, top - rest <= gain.
+    """
+    high, low, need = (float(exact(v, name)) for v, name in ((top, "top"), (rest, "rest"), (gain, "gain")))
+    if high - low <= need:
+        raise ValueError(
+            f"scores: found top - rest = {high - low:.6g}; expected more than {need:g}, so that exp separates"
+        )
+
+    def growth(rate: float, score: float) -> float:
+        return score if rate >= score else rate * (1 + math.log(score / rate))
+
+    left, right = 0.0, high
+    for _ in range(60):
+        middle = (left + right) / 2
+        short = growth(middle, high) - growth(middle, low) < need
+        left, right = (middle, right) if short else (left, middle)
+    return (left + right) / 2
 
 
 def _in_ratios(row: Row, column: Column, top: Expr, ratio: Expr) -> Expr:
