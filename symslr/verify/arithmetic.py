@@ -149,7 +149,30 @@ def _binomial(n: Array, k: Array, gamma: Callable[[Array], Array]) -> Array:
 
 
 _WIDE = frozenset(
-    "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh Abs sign floor ceiling Max Min Heaviside".split()
+    [
+        "exp",
+        "log",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "Abs",
+        "sign",
+        "floor",
+        "ceiling",
+        "Max",
+        "Min",
+        "Heaviside",
+    ]
 )
 """Functions that NumPy itself computes in long double."""
 
@@ -206,8 +229,28 @@ def _each(function: Callable[..., Any], arity: int = 1) -> Callable[..., Array]:
 _BALL: dict[str, Callable[..., Array]] = {
     **{
         name: _each(getattr(arb, name))
-        for name in "exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc erfi erfinv".split()
-        + "erfcinv gamma digamma floor".split()
+        for name in [
+            "exp",
+            "log",
+            "sqrt",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "erf",
+            "erfc",
+            "erfi",
+            "erfinv",
+        ]
+        + ["erfcinv", "gamma", "digamma", "floor"]
     },
     "Abs": _each(abs),
     "sign": _each(arb.sgn),

@@ -109,7 +109,9 @@ class Stretch:
     high: float
     count: float
 
-    def nodes(self, piece: Piece, arithmetic: Arithmetic, scale: float, shifted: bool, axes: int) -> tuple[Array, Array]:
+    def nodes(
+        self, piece: Piece, arithmetic: Arithmetic, scale: float, shifted: bool, axes: int
+    ) -> tuple[Array, Array]:
         """Nodes and weights of the trapezoid rule, on an array axis in front of ``axes`` others.
 
         ``scale`` multiplies the number of nodes; ``shifted`` moves the grid and widens it, so that a second sum shows what

@@ -68,7 +68,9 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise CollectError(f"{path}: found no such file or folder; expected a folder of derivations")
-    return sorted(file for file in path.rglob("*.py") if not any(p.startswith(("_", ".")) for p in file.relative_to(path).parts))
+    return sorted(
+        file for file in path.rglob("*.py") if not any(p.startswith(("_", ".")) for p in file.relative_to(path).parts)
+    )
 
 
 def _derivations(file: Path) -> Iterator[Derivation]:

@@ -44,7 +44,9 @@ def compare(left: Expr, right: Expr, point: Point, routes: Routes, remainder: Ex
     made = [_judge(pair, point, bound, needed, independent or elementary, left == right) for pair in pairs]
     if not conflict or all(c.verdict is not Verdict.FALSE for c in made):
         return made
-    straight = [_judge(pair, point, bound, needed, False, left == right) for pair in ((a_left, a_right), (b_left, b_right))]
+    straight = [
+        _judge(pair, point, bound, needed, False, left == right) for pair in ((a_left, a_right), (b_left, b_right))
+    ]
     if all(c.verdict is Verdict.FALSE for c in straight):
         return straight
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any
 
 from sympy import Add, Expr, Indexed, Integral, Mul, Pow, S, Sum
@@ -10,6 +11,7 @@ from sympy import Add, Expr, Indexed, Integral, Mul, Pow, S, Sum
 from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.algebra.folded import Activation, ConditionalMean, Posterior
 from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, m, x, xi, z, zeta
 from symslr.verify.arithmetic import Array, CannotReferee
@@ -21,6 +23,9 @@ from symslr.verify.scope import Scope
 
 MOST_TOKENS = 4
 """Tokens whose tensor grid is affordable."""
+
+MOST_TOKENS_INSIDE = 2
+"""The same inside of another integral."""
 
 COSTLY.extend((Integral, SequenceExpectation, ScalarExpectation, LengthExpectation))
 
@@ -55,13 +60,22 @@ def _scalar(self: Interpreter, node: ScalarExpectation, scope: Scope) -> Array:
         *scalar_breaks(self, [node.body], variable, scope),
         *scalar_breaks(self, [law.density], x, scope),
     }
-    axis = Axis(_end(self, law.lower, scope), _end(self, law.upper, scope), tuple(sorted(breaks)))
+    axis = _density_axis(self, law, tuple(sorted(breaks)), scope)
 
     def integrand(nodes: list[Array]) -> Array:
-        density = self.value(law.density, scope.bind({x: nodes[0]}, 1, len(nodes[0])))
-        return density * self.value(node.body, scope.bind({variable: nodes[0]}, 1, len(nodes[0])))
+        return self.value(node.body, scope.bind({variable: nodes[0]}, 1, len(nodes[0])))
 
     return self.quadrature.integrate(self.context(node, scope), [axis], integrand, scope.depth, scope.size, [])
+
+
+def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:
+    """The support of a law, with its density in the weights."""
+
+    def density(nodes: Array, axes: int) -> Array:
+        # the axis lies further out than those of the scope by the axes between
+        return self.value(law.density, scope.bind({x: nodes}, axes + 1 - scope.depth, len(nodes)))
+
+    return Axis(_end(self, law.lower, scope), _end(self, law.upper, scope), breaks, density)
 
 
 @definition_of(LengthExpectation)
@@ -143,10 +157,10 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if body.has(xi):
         slots.append((xi, degree_in(body, {xi})))
     fixed = [Fixed(*gauss_hermite(self.arithmetic, degree)) for _, degree in slots]
-    axis = Axis(_end(self, law.base.lower, scope), _end(self, law.base.upper, scope), token_breaks(self, node, scope))
+    axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
     needs_tokens = body.has(chi, Activation, Posterior, ConditionalMean) or law.weight.has(chi)
     axes = [axis] * length if needs_tokens else []
-    if len(axes) > MOST_TOKENS:
+    if len(axes) > (MOST_TOKENS if scope.size == 1 else MOST_TOKENS_INSIDE):
         raise TooCostly(f"a grid over {length} tokens is more than the time allows")
     positions = range(1, length + 1) if length <= 2 else (1,)
 
@@ -162,15 +176,11 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         for array in nodes:
             points *= len(array)
         inside = scope.bind(bound, len(nodes), points)
-        density = self.number(1)
         total: Array = self.number(0)
         for position in positions:
             rest = [other for other in range(1, length + 1) if other != position]
             at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
             total = total + self.value(law.weight, at) * self.value(body, at)
-        for token in tokens:
-            density = self.value(law.base.density, scope.bind({x: token}, len(nodes), points))
-            total = total * density
         return total
 
     key = self.context(node, scope)
@@ -185,7 +195,9 @@ def degree_in(node: Expr, symbols: Iterable[Any]) -> int:
         CannotReferee: when it is no polynomial in them.
     """
     symbols = set(symbols)
-    if not node.free_symbols & symbols and not (isinstance(node, ConditionalMean) and node.label.free_symbols & symbols):
+    if not node.free_symbols & symbols and not (
+        isinstance(node, ConditionalMean) and node.label.free_symbols & symbols
+    ):
         return 0
     if node in symbols or (isinstance(node, Indexed) and node.base.label in symbols):
         return 1

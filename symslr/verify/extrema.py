@@ -107,7 +107,9 @@ def _search(self: Interpreter, node: Minimum, scope: Scope, half: bool) -> tuple
         for _ in range(3):
             # the error of the draft may have put the minimum just outside of its bracket
             centre, width = (left + right) / 2, right - left
-            left, right = _zoom(on_axis, np.maximum(centre - width, 0) if half else centre - width, centre + width, scope.depth)
+            left, right = _zoom(
+                on_axis, np.maximum(centre - width, 0) if half else centre - width, centre + width, scope.depth
+            )
     finally:
         quadrature.tolerance, quadrature.planning, quadrature.plans, quadrature.scale, quadrature.shifted = saved
     centre = (left + right) / 2

@@ -69,8 +69,10 @@ def _zeros(self: Interpreter, decider: Expr, variable: Basic, scope: Scope) -> s
         value = scope.integers.get(symbol, scope.lookup(symbol))
         if value is None or isinstance(value, list) or np.ndim(value) > 0:
             return set()
-        numbers[symbol] = self.arithmetic.midpoint(self.arithmetic.exact(value)) if isinstance(value, (int, Fraction)) else (
-            self.arithmetic.midpoint(value)
+        numbers[symbol] = (
+            self.arithmetic.midpoint(self.arithmetic.exact(value))
+            if isinstance(value, (int, Fraction))
+            else (self.arithmetic.midpoint(value))
         )
     plain = type(self)(Floats(), self.quadrature, self.laws)
 

@@ -20,9 +20,7 @@ DIMENSION = 6
 """D of the sampled sequences X in R^{L x D}; the law of the projections is the same at every D."""
 
 
-def simulate_expectation(
-    node: SequenceExpectation, values: Mapping[str, Any], size: int, seed: int
-) -> SampleMean:
+def simulate_expectation(node: SequenceExpectation, values: Mapping[str, Any], size: int, seed: int) -> SampleMean:
     """E_g[body] as a mean over ``size`` sequences X in R^{L x D} drawn from the definition of the law.
 
     Args:

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sympy import Basic, Expr, Integer, Rational, Symbol
+from sympy import Basic, Expr, Integer, Integral, Rational, Symbol
 
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.expectation import Expectation
+from symslr.algebra.folded import Minimum
+from symslr.algebra.quantity import Quantity
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, nu
@@ -47,6 +50,7 @@ class Point:
 
     def for_expression(self, expr: Basic) -> dict[str, Any]:
         """The values that an expression asks for."""
+        expr = expr.replace(lambda node: isinstance(node, Quantity), lambda node: node.definition())
         names = {s.name for s in expr.free_symbols if isinstance(s, Symbol)}
         return {name: value for name, value in self.values.items() if name in names}
 
@@ -119,7 +123,7 @@ def points(derivation: Derivation) -> list[Point]:
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
     signs = {symbol: rng.choice((-1, 1)) for symbol in symbols}
     result: list[Point] = []
-    for number, kind in enumerate(KINDS):
+    for number, kind in enumerate(_kinds(derivation, symbols)):
         flipped = {symbol: sign * (-1) ** number for symbol, sign in signs.items()}
         values: dict[str, Any] = {}
         for symbol in symbols:
@@ -135,6 +139,13 @@ def points(derivation: Derivation) -> list[Point]:
         if not symbols:
             break
     return result
+
+
+def _kinds(derivation: Derivation, symbols: list[Symbol]) -> tuple[_Kind, ...]:
+    """All kinds; fewer where no length varies and every point costs an integral at full precision."""
+    has_length = any(symbol.name in ("L", "P_L") for symbol in symbols)
+    lines = (derivation.start, *(step.after for step in derivation.steps))
+    return KINDS if has_length or not any(line.has(Expectation, Integral, Minimum) for line in lines) else KINDS[:4]
 
 
 def _digits(kind: _Kind, values: Mapping[str, Any]) -> int:

@@ -69,21 +69,20 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
     raise reason or CannotReferee(f"out of time after {seconds:.0f} s")
 
 
-def _attempt(
-    expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float
-) -> tuple[mpf, mpf, str]:
+def _attempt(expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float) -> tuple[mpf, mpf, str]:
     deadline = time.process_time() + seconds
     floats = Floats(np.longdouble if kind is np.longdouble else np.float64)
     plans: dict[Any, Any] = {}
     places: dict[Any, Any] = {}
     with np.errstate(all="ignore"), _precision(64):
-        _evaluate(expr, values, Quadrature(floats, digits, plans, planning=True, deadline=deadline), places)
+        planning = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
+        _evaluate(expr, values, planning, places)
     arithmetic: Arithmetic = Balls(bits_for(digits)) if kind is Balls else floats
     bits = arithmetic.bits if isinstance(arithmetic, Balls) else 64
     results: list[Any] = []
-    magnitude = 0.0
+    magnitude = planning.magnitude
     with np.errstate(all="ignore"), _precision(bits), mp.workprec(bits):
-        for scale, shifted in ((1.0, False), (1.25, True)):
+        for scale, shifted in ((0.8 if kind is Balls else 1.0, False), (1.0 if kind is Balls else 1.1, True)):
             pass_ = Quadrature(arithmetic, digits, plans, scale=scale, shifted=shifted, deadline=deadline)
             result = _evaluate(expr, values, pass_, dict(places))
             results.append(_midpoint(result))

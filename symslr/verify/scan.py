@@ -14,6 +14,9 @@ from symslr.verify.axes import Map, Piece, Stretch, at_edge, scan_points, stacke
 Integrand = Callable[[list[Array]], Array]
 """Nodes of the fixed axes, then of the others -> values; node arrays have axes counted from the last one."""
 
+Weighted = Callable[[Array, Array, int], tuple[Array, Array]]
+"""(nodes, weights, array axes behind) -> nodes, weights times the density of the axis."""
+
 FIRST_COUNT = 24.0
 """Nodes on a stretch before anything is known about the integrand."""
 
@@ -23,6 +26,7 @@ COARSENING = {1: 1.0, 2: 2.0}
 
 def stretches(
     cut: list[list[Piece]],
+    weighted: list[Weighted],
     integrand: Integrand,
     given: list[Array],
     *,
@@ -35,6 +39,7 @@ def stretches(
 
     Args:
         cut: the pieces of each axis.
+        weighted: for each axis, what puts its density into the weights.
         integrand: function of the nodes.
         given: nodes of the fixed axes.
         arithmetic: floats.
@@ -45,7 +50,7 @@ def stretches(
     coarsening = COARSENING.get(len(cut), 4.0)
     points = [[scan_points(piece, coarsening) for piece in axis] for axis in cut]
     for _ in range(4):
-        profiles = _profiles(cut, points, integrand, given, arithmetic, depth, size, digits)
+        profiles = _profiles(cut, weighted, points, integrand, given, arithmetic, depth, size, digits)
         if any(
             piece.map is Map.LINE and at_edge(profile, cutoff)
             for axis, rows in zip(cut, profiles)
@@ -60,9 +65,7 @@ def stretches(
     return [_kept(*triple) for triple in zip(cut, points, found)]
 
 
-def _kept(
-    axis: list[Piece], points: list[list[float]], found: list[tuple[float, float] | None]
-) -> list[Stretch]:
+def _kept(axis: list[Piece], points: list[list[float]], found: list[tuple[float, float] | None]) -> list[Stretch]:
     """The pieces with mass; the middle of the first piece where the integrand vanishes altogether."""
     kept = [Stretch(i, p.map, *r, FIRST_COUNT) for i, (p, r) in enumerate(zip(axis, found)) if r is not None]
     middle = len(points[0]) // 2
@@ -71,6 +74,7 @@ def _kept(
 
 def _profiles(
     cut: list[list[Piece]],
+    weighted: list[Weighted],
     points: list[list[list[float]]],
     integrand: Integrand,
     given: list[Array],
@@ -83,7 +87,7 @@ def _profiles(
     count, fixed = len(cut), len(given)
     first = depth + fixed
     grids = [
-        stacked([piece.nodes(arithmetic, s, first + i) for piece, s in zip(axis, places)])
+        weighted[i](*stacked([piece.nodes(arithmetic, s, first + i) for piece, s in zip(axis, places)]), first + i)
         for i, (axis, places) in enumerate(zip(cut, points))
     ]
     nodes, weights = [x for x, _ in grids], [np.abs(w) for _, w in grids]

@@ -40,7 +40,9 @@ class SampleMean:
         """
         samples = np.asarray(samples, dtype=float)
         if samples.size < 2 or not np.all(np.isfinite(samples)):
-            raise ValueError(f"samples: found {samples.size} of which some may not be finite; expected two or more numbers")
+            raise ValueError(
+                f"samples: found {samples.size} of which some may not be finite; expected two or more numbers"
+            )
         squares = (samples - samples.mean()) ** 2
         total = float(squares.sum())
         error = math.sqrt(total / (samples.size - 1) / samples.size)
