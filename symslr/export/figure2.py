@@ -56,11 +56,6 @@ def figure2(
     return Figure("figure2", caption, compute, partial(_draw, tuple(attentions), tuple(lengths)), alt)
 
 
-def standard_figures() -> list[Figure]:
-    """The figures of the house's own report."""
-    return [figure2()]
-
-
 def _column(task: str, length: int, predictor: str) -> str:
     return f"{task}_L{length}_{predictor}"
 

@@ -87,6 +87,15 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A figure as a report shows it: its SVG, or why there is none."""
+
+    figure: Figure
+    svg: str = ""
+    failure: str = ""
+
+
+@dataclass(frozen=True)
 class FigureFiles:
     """Where a figure was written."""
 
@@ -125,3 +134,12 @@ def write_figure(figure: Figure, folder: Path) -> FigureFiles:
         drawing.savefig(files.pdf, metadata={"CreationDate": None, "Creator": "symslr"})
         plt.close(drawing)
     return files
+
+
+def drawn(figure: Figure, folder: Path) -> Drawn:
+    """``write_figure``, but where numbers cannot be had the figure says so, and the rest of a report still comes."""
+    try:
+        files = write_figure(figure, folder)
+    except ValueError as error:
+        return Drawn(figure, failure=str(error).splitlines()[0] if str(error) else type(error).__name__)
+    return Drawn(figure, files.svg.read_text(encoding="utf-8"))

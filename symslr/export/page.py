@@ -11,7 +11,7 @@ from symslr.export.bibliography import Reference, key_of
 from symslr.export.breaking import INDENT, Line
 from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions, Row
-from symslr.export.figures import Figure
+from symslr.export.figures import Drawn
 from symslr.export.mathml import mathml
 from symslr.export.text import text_to_html, text_to_plain
 from symslr.export.verdicts import SIGNS, Verdict, Word
@@ -24,13 +24,13 @@ FOLD = (
 CLOSE_ON_PHONE = "if(matchMedia('(max-width:40rem)').matches)document.querySelector('nav details').open=false"
 
 
-def page(content: Content, opening: Definitions, figures: Sequence[tuple[Figure, str]], title: str) -> str:
+def page(content: Content, opening: Definitions, figures: Sequence[Drawn], title: str) -> str:
     """The page.
 
     Args:
         content: what the report says.
         opening: the definitions.
-        figures: each with its drawing as SVG.
+        figures: as they were drawn.
         title: of the report.
 
     Raises:
@@ -48,7 +48,7 @@ def page(content: Content, opening: Definitions, figures: Sequence[tuple[Figure,
         *(_section(item) for item in content.sections),
     ]
     if figures:
-        parts += ['<h2 id="figures">Figures</h2>', *(_figure(item, svg) for item, svg in figures)]
+        parts += ['<h2 id="figures">Figures</h2>', *map(_figure, figures)]
     parts += [_rules(content.rules)] if content.rules else []
     parts += [_checks(content.sections)] if content.checked else []
     parts += [_references(content.references)] if content.references else []
@@ -172,8 +172,11 @@ def _claim(claim: ClaimEntry) -> str:
     return f'<div class="claim">{head}{display(claim.lines)}{_detail(claim.verdict)}</div>'
 
 
-def _figure(item: Figure, svg: str) -> str:
-    drawing = re.sub(r"^.*?(?=<svg)", "", svg, flags=re.DOTALL)
+def _figure(shown: Drawn) -> str:
+    item = shown.figure
+    if shown.failure:
+        return f'<p class="meta">{escape(item.name)} could not be drawn: {escape(shown.failure)}</p>'
+    drawing = re.sub(r"^.*?(?=<svg)", "", shown.svg, flags=re.DOTALL)
     # Two drawings on one page must not share the ids of their parts.
     drawing = re.sub(r'(id="|xlink:href="#|href="#|url\(#)', rf"\g<1>{item.name}-", drawing)
     label = escape(item.alt or text_to_plain(item.caption))

@@ -12,7 +12,7 @@ from symslr.export import tex
 from symslr.export.bibliography import REFERENCES, Reference
 from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
-from symslr.export.figures import Figure, write_figure
+from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.staging import staged
@@ -81,19 +81,18 @@ def write_report(
         for section in said.sections:
             _write(folder / "fragments" / f"{section.name}.tex", tex.fragment(section))
         (folder / "figures").mkdir(exist_ok=True)
-        drawn = []
+        shown = []
         for done, figure in enumerate(figures):
             progress(1 + done, total, f"drawing {figure.name}")
-            files = write_figure(figure, folder / "figures")
-            drawn.append((figure, files.svg.read_text(encoding="utf-8")))
+            shown.append(drawn(figure, folder / "figures"))
         progress(1 + len(figures), total, "writing LaTeX")
-        _write(folder / "report.tex", tex.document(said, opening, figures, title))
+        _write(folder / "report.tex", tex.document(said, opening, shown, title))
         progress(2 + len(figures), total, "writing HTML")
-        _write(folder / "report.html", page(said, opening, drawn, title))
+        _write(folder / "report.html", page(said, opening, shown, title))
         progress(3 + len(figures), total, "running TeX")
         outcome = compile_pdf(folder / "report.tex")
     progress(total, total, "done")
-    return _files(out, said, figures, outcome)
+    return _files(out, said, shown, outcome)
 
 
 def _write(path: Path, text: str) -> None:
@@ -101,10 +100,12 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _files(out: Path, said: Content, figures: Sequence[Figure], outcome: PdfOutcome) -> ReportFiles:
+def _files(out: Path, said: Content, figures: Sequence[Drawn], outcome: PdfOutcome) -> ReportFiles:
     notes = [outcome.message] if outcome.message else []
+    notes += [f"figure {item.figure.name}: not drawn: {item.failure}" for item in figures if item.failure]
     notes += list(outcome.warnings)
     notes += [f"report.pdf: a line is {outcome.overfull[0]:.0f} pt too wide"] if outcome.overfull[:1] > (20.0,) else []
+    made = [item.figure.name for item in figures if not item.failure]
     return ReportFiles(
         out,
         out / "report.tex",
@@ -112,7 +113,7 @@ def _files(out: Path, said: Content, figures: Sequence[Figure], outcome: PdfOutc
         out / "checks.json",
         out / "report.pdf" if outcome.path else None,
         tuple(out / "fragments" / f"{section.name}.tex" for section in said.sections),
-        tuple(out / "figures" / f"{item.name}.{end}" for item in figures for end in ("svg", "pdf", "csv")),
+        tuple(out / "figures" / f"{name}.{end}" for name in made for end in ("svg", "pdf", "csv")),
         tuple(notes),
     )
 

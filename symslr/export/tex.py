@@ -8,7 +8,7 @@ from symslr.export.bibliography import Reference, key_of
 from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions
-from symslr.export.figures import Figure
+from symslr.export.figures import Drawn
 from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
 from symslr.export.verdicts import Verdict, Word
 
@@ -127,7 +127,7 @@ def _claim(claim: ClaimEntry) -> str:
 
 
 def document(
-    content: Content, opening: Definitions, figures: Sequence[Figure], title: str, *, whole: bool = False
+    content: Content, opening: Definitions, figures: Sequence[Drawn], title: str, *, whole: bool = False
 ) -> str:
     """The report; it reads ``macros.tex``, ``fragments/`` and ``figures/`` beside it, or is ``whole`` in one file."""
     sections = [fragment(item) if whole else rf"\input{{fragments/{item.name}}}" for item in content.sections]
@@ -146,7 +146,7 @@ def document(
         *sections,
     ]
     if figures:
-        parts += [r"\section{Figures}", *(_figure(item) for item in figures)]
+        parts += [r"\section{Figures}", *map(_figure, figures)]
     parts += [_rules(content.rules)] if content.rules else []
     parts += [_checks(content.sections)] if content.checked else []
     parts += [_references(content.references)] if content.references else []
@@ -190,7 +190,10 @@ attention & kernel $\kappa(x)$ & $N$ in $\sigma_l = \kappa(a\chi_l)/N$ \\
 """
 
 
-def _figure(item: Figure) -> str:
+def _figure(shown: Drawn) -> str:
+    item = shown.figure
+    if shown.failure:
+        return f"{plain_to_tex(item.name)} could not be drawn: {plain_to_tex(shown.failure)}\n"
     return rf"""\begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{figure}}\makeatother
 \includegraphics[width=\linewidth]{{figures/{item.name}}}
 \caption{{{text_to_tex(item.caption)}}}\label{{fig:{item.name}}}

@@ -104,6 +104,17 @@ def test_failing_figure_leaves_no_half_report(toy: Derivation, tmp_path: Path) -
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.usefixtures("without_tex")
+def test_figure_without_numbers_is_said_in_its_place(toy: Derivation, tmp_path: Path) -> None:
+    def refuse() -> Table:
+        raise ValueError("no 5 % of digits")
+
+    files = write_report([toy], tmp_path, figures=[replace(FIGURE, data=refuse), replace(FIGURE, name="second")])
+    assert "figure parabola: not drawn: no 5 % of digits" in files.notes
+    assert all(path.is_file() for path in files.paths)
+    assert "could not be drawn: no 5 % of digits" in files.html.read_text()
+
+
 @pytest.mark.needs("pdflatex")
 def test_tex_takes_the_report(toy: Derivation, toy_checks: CheckReport, tmp_path: Path) -> None:
     files = write_report([toy], tmp_path, checks=toy_checks, figures=[FIGURE])
