@@ -165,6 +165,20 @@ def test_report_is_json_with_decimal_strings_and_a_reason() -> None:
     assert failed.limit.separates is False
 
 
+def test_a_threshold_that_nothing_reaches_at_this_n_is_named() -> None:
+    report = separation_report(made(*WORKS, margin=1.29))
+    assert float(report.fixed_row.value) == 0
+    assert report.reason.startswith("nothing reaches the threshold: with every sign +1")
+
+
+def test_classes_may_ignore_each_other() -> None:
+    """c = 0: linear attention gives other classes no weight at all; equal to all weight matrices."""
+    parameters = made(6, 5, 2, 0.1, 1.2, 0.3, 0, 2)
+    law = neuron_law(parameters)
+    success, total = exhaustive_success(parameters, range(6))
+    assert law.all_rows.fraction() == Fraction(success, total)
+
+
 @pytest.mark.parametrize("kernel", [x - 10, -x, 1 / (x - 100) + x * 0])
 def test_kernels_that_are_not_positive_are_refused(kernel) -> None:
     with pytest.raises(ValueError, match="expected a kernel that is positive at every score"):

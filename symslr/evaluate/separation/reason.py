@@ -24,6 +24,8 @@ def reason(law: NeuronLaw) -> str:
         return f"{name} gives {share:.3f} of the marked row of D1 to itself and {rival} stays below the threshold"
     if unlit >= spoiled:
         fires = float(law.fires(law.kernel, 1))
+        if fires == 0:
+            return f"nothing reaches the threshold: {_most(law)}"
         if fires < RARE:
             return (
                 f"{name} does not concentrate: the marked row of D1 gives itself p = {share:.3f}, and a neuron fires "
@@ -45,6 +47,14 @@ def reason(law: NeuronLaw) -> str:
 def _marked_share(law: NeuronLaw) -> float:
     ball = DataSetOutputs(law.parameters, law.kernel, 1).share(Row.MARKED, Column.MARK)
     return float(ball.mid())
+
+
+def _most(law: NeuronLaw) -> str:
+    outputs = DataSetOutputs(law.parameters, law.kernel, 1)
+    output, others = outputs.row(Row.MARKED), law.parameters.classes - 1
+    most = float((output.mark + abs(output.own) + others * abs(output.other)).mid())
+    margin = float(law.parameters.margin)
+    return f"with every sign +1 the marked row of D1 pushes {most:.3f} against a margin of {margin:.3g}"
 
 
 def _who(law: NeuronLaw) -> str:
