@@ -1,17 +1,27 @@
 """What softmax, linear and power attention make of the block layout, from the sums over rows and columns."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from sympy import Expr, Symbol
+from sympy import Expr
 
 from symslr.algebra.derivation import Derivation
 from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, beta, n, power_kernel, t
 from symslr.theory.separation.definition import Column, Row
-from symslr.theory.separation.shares import share_derivation
+from symslr.theory.separation.shares import DEGREE, share_derivation
 
-degree = Symbol("r", positive=True)
-KERNELS = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL, "power": power_kernel(degree)}
+KERNELS: dict[str, Expr] = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL, "power": power_kernel(DEGREE)}
 SOURCE = "deng2023, section 4, layout reconstructed"
+CLASS_PLACES = (
+    (Row.MARKED, Column.MARK),
+    (Row.MARKED, Column.OWN),
+    (Row.MARKED, Column.OTHER),
+    (Row.SIBLING, Column.MARK),
+    (Row.SIBLING, Column.OWN),
+    (Row.STRANGER, Column.OWN),
+    (Row.STRANGER, Column.OTHER),
+)
+PLACES = {"softmax": CLASS_PLACES, "linear": CLASS_PLACES, "power": (CLASS_PLACES[0], CLASS_PLACES[1], CLASS_PLACES[4])}
 
 a, b, c = SELF.a, SELF.b, SELF.c
 linear_row = a**2 + t * b**2 + n * c**2
@@ -33,20 +43,43 @@ PUBLISHED: dict[tuple[str, Row, Column], Expr] = {
     ("linear", Row.STRANGER, Column.OTHER): c**2 / linear_class,
 }
 
+CONSTRUCTION = (
+    r"The construction. Row $i$ of the data matrix $A\in\mathbb{R}^{n\times d}$, $n=(d-2)t$, is $\sqrt{\log n}$"
+    r" times $(a\,1[i=j_3],\;b\,e_{i \bmod (d-2)},\;c)$: a mark in one row $j_3$, $t$ stacked identity blocks that"
+    r" sort the rows into $n/t=d-2$ classes, a constant. $D_0$ holds the matrices with a small mark $a=a_0$, $D_1$"
+    r" those with a large one, $a=a_1$. Attention forms $u_{ij}=\kappa(\beta\langle A_i,A_j\rangle)$,"
+    r" $\alpha_i=\sum_j u_{ij}$, $f_{ij}=u_{ij}/\alpha_i$ and puts out the rows of $fA$; $\kappa=\exp$ is softmax,"
+    r" $\kappa(x)=x$ linear attention. The source states $n=(d-2)t$, the four layers, the threshold and the random"
+    r" weights; the block layout is a reconstruction consistent with all of them. A row of $fA$ holds four"
+    r" different numbers: $a\,p$ in the first column, $b$ times the attention to its own class, $b$ times that to"
+    r" each other class, and $c$. They are derived here from the sums over rows and columns as they stand."
+)
+LINEAR = (
+    r"Linear attention cannot single out one row in $n$: its share is of order $1/n$ however large the mark is,"
+    r" because every row scores at least $c^2\log n$ and there is no exponential to make that small."
+)
+CROSS = (
+    r"Cross-attention: the queries are the rows of a matrix of their own with marks $a_q$, $b_q$, $c_q$, and $a$,"
+    r" $b$, $c$ are those of keys and values. Every square becomes a product."
+)
+
 
 def derive_shares() -> Iterator[Derivation]:
+    introductions = {
+        ("softmax", Row.MARKED, Column.MARK): CONSTRUCTION,
+        ("linear", Row.MARKED, Column.MARK): LINEAR,
+    }
     for name, kernel in KERNELS.items():
-        for row in Row:
-            for column in Column:
-                chain = share_derivation(
-                    row, column, kernel, name=f"separation-{name}-{row.name}-{column.name}".lower()
-                )
-                formula = PUBLISHED.get((name, row, column))
-                yield chain if formula is None else chain.claim(formula, SOURCE)
+        for row, column in PLACES[name]:
+            label = f"separation-{name}-{row.name}-{column.name}".lower()
+            chain = share_derivation(row, column, kernel, name=label)
+            chain = replace(chain, introduction=introductions.get((name, row, column), ""))
+            formula = PUBLISHED.get((name, row, column))
+            yield chain if formula is None else chain.claim(formula, SOURCE)
 
 
 def derive_cross_attention() -> Iterator[Derivation]:
-    for name, kernel in KERNELS.items():
-        for column in (Column.MARK, Column.OWN):
-            label = f"separation-cross-{name}-marked-{column.name}".lower()
-            yield share_derivation(Row.MARKED, column, kernel, name=label, cross=True)
+    for name in ("softmax", "linear"):
+        label = f"separation-cross-{name}-marked-mark"
+        chain = share_derivation(Row.MARKED, Column.MARK, KERNELS[name], name=label, cross=True)
+        yield replace(chain, introduction=CROSS if name == "softmax" else "")

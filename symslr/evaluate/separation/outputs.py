@@ -60,8 +60,8 @@ class DataSetOutputs:
                 if weight > 0 or (weight.is_zero() and level == OTHER_CLASSES):
                     continue
                 raise ValueError(
-                    f"kernel {self.kernel}: found the weight {weight.str(4)} at the score of {level}; expected a kernel "
-                    "that is positive at every score of the data sets, and no overflow there"
+                    f"kernel {self.kernel}: found the weight {weight.str(4)} at the score of {level}; expected a "
+                    "kernel that is positive at every score of the data sets, without overflow"
                 )
 
     def _scores(self) -> tuple[tuple[str, Expr], ...]:

@@ -18,7 +18,7 @@ from symslr.model import separation as symbols
 from symslr.model.exact import exact
 from symslr.model.separation import SOFTMAX_KERNEL, n, t
 from symslr.theory.separation.definition import Column, Row
-from symslr.theory.separation.shares import NAMES, shares
+from symslr.theory.separation.shares import COLUMNS, NAMES, ROWS, shares
 
 BLOCK_RATE = Symbol("theta", positive=True)
 """Blocks t = n**theta, 0 < theta < 1."""
@@ -45,7 +45,7 @@ def exponent_derivation(row: Row, column: Column, kernel: Expr = SOFTMAX_KERNEL,
     chain = Derivation(
         log(odds(row, column, kernel)) / log(n),
         name=name,
-        title=f"Exponent of the odds against the {column} share of the {row} row, t = n^theta",
+        title=f"Growth of the odds against what {ROWS[row]} gives to {COLUMNS[column]}, kernel {kernel}",
         symbol=rf"\frac{{1}}{{\log n}}\log\frac{{1-{NAMES[row, column]}}}{{{NAMES[row, column]}}}",
         ranges=RANGES,
         sources=("deng2023, section 4",),

@@ -29,6 +29,12 @@ NAMES = {
     (Row.STRANGER, Column.OWN): r"\mu'",
     (Row.STRANGER, Column.OTHER): r"\nu'",
 }
+ROWS = {
+    Row.MARKED: "the marked row",
+    Row.SIBLING: "another row of its class",
+    Row.STRANGER: "a row of another class",
+}
+COLUMNS = {Column.MARK: "the marked row", Column.OWN: "its own class", Column.OTHER: "one other class"}
 SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12], t: [2, 3, 4], j3: [1, 2]}
 """Layouts on which a check can carry out every sum: n/t = 6, 4, 3 classes."""
 
@@ -47,7 +53,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
     queries = QUERIES if cross else SELF
     chain = Derivation(
         share(row, column, kernel, queries),
-        title=f"Attention of the {row} row on {column}, kernel {kernel}" + (", cross-attention" if cross else ""),
+        title=f"{_kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
         name=name,
         symbol=NAMES[row, column],
         ranges=SMALL_LAYOUTS,
@@ -58,6 +64,12 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
         if rule.match(chain.result):
             chain = chain.apply(rule)
     return chain
+
+
+def _kernel_name(kernel: Expr) -> str:
+    return {SOFTMAX_KERNEL: "Softmax", LINEAR_KERNEL: "Linear attention"}.get(
+        kernel, f"Kernel {kernel}".replace("**", "^")
+    )
 
 
 def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rule, ...]:
