@@ -148,32 +148,11 @@ def _binomial(n: Array, k: Array, gamma: Callable[[Array], Array]) -> Array:
     return gamma(n + 1) / gamma(k + 1) / gamma(n - k + 1)
 
 
-_WIDE = frozenset(
-    [
-        "exp",
-        "log",
-        "sqrt",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "Abs",
-        "sign",
-        "floor",
-        "ceiling",
-        "Max",
-        "Min",
-        "Heaviside",
-    ]
+_ELEMENTARY = (
+    *("exp", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 )
+_WIDE = frozenset({*_ELEMENTARY, "Abs", "sign", "floor", "ceiling", "Max", "Min", "Heaviside"})
 """Functions that NumPy itself computes in long double."""
 
 _FLOAT: dict[str, Callable[..., Array]] = {
@@ -229,28 +208,7 @@ def _each(function: Callable[..., Any], arity: int = 1) -> Callable[..., Array]:
 _BALL: dict[str, Callable[..., Array]] = {
     **{
         name: _each(getattr(arb, name))
-        for name in [
-            "exp",
-            "log",
-            "sqrt",
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "asinh",
-            "acosh",
-            "atanh",
-            "erf",
-            "erfc",
-            "erfi",
-            "erfinv",
-        ]
-        + ["erfcinv", "gamma", "digamma", "floor"]
+        for name in (*_ELEMENTARY, "erf", "erfc", "erfi", "erfinv", "erfcinv", "gamma", "digamma", "floor")
     },
     "Abs": _each(abs),
     "sign": _each(arb.sgn),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def pieces(lower: End, upper: End, breaks: Sequence[Fraction] = (), *, heavy: bo
         return [Piece(Map.FINITE, lower, upper)]
     first = Piece(Map.DOWNWARDS, None, breaks[0]) if lower is None else Piece(Map.FINITE, lower, breaks[0])
     last = Piece(Map.UPWARDS, breaks[-1]) if upper is None else Piece(Map.FINITE, breaks[-1], upper)
-    return [first, *(Piece(Map.FINITE, a, b) for a, b in zip(breaks, breaks[1:])), last]
+    return [first, *(Piece(Map.FINITE, a, b) for a, b in pairwise(breaks)), last]
 
 
 def scan_points(piece: Piece, coarsening: float = 1.0) -> list[float]:
@@ -97,6 +98,20 @@ def scan_points(piece: Piece, coarsening: float = 1.0) -> list[float]:
     low, high, step = SCAN[piece.map]
     step *= coarsening
     return [low + i * step for i in range(int((high - low) / step) + 1)]
+
+
+@dataclass(frozen=True)
+class Fineness:
+    """How a grid is laid.
+
+    Attributes:
+        scale: multiplies the number of nodes.
+        shifted: whether the grid is moved and widened, so that a second sum shows what the first one missed.
+    """
+
+    arithmetic: Arithmetic
+    scale: float
+    shifted: bool
 
 
 @dataclass(frozen=True)
@@ -109,22 +124,19 @@ class Stretch:
     high: float
     count: float
 
-    def nodes(
-        self, piece: Piece, arithmetic: Arithmetic, scale: float, shifted: bool, axes: int
-    ) -> tuple[Array, Array]:
+    def nodes(self, piece: Piece, fineness: Fineness, axes: int) -> tuple[Array, Array]:
         """Nodes and weights of the trapezoid rule, on an array axis in front of ``axes`` others.
 
-        ``scale`` multiplies the number of nodes; ``shifted`` moves the grid and widens it, so that a second sum shows what
-        the first one missed. All s are exact in binary: a rounded step would cost the geometric convergence.
+        All s are exact in binary: a rounded step would cost the geometric convergence.
         """
-        step = dyadic((self.high - self.low) / self.count / scale)
+        step = dyadic((self.high - self.low) / self.count / fineness.scale)
         low, high, shift = self.low, self.high, 0.5
-        if shifted:
+        if fineness.shifted:
             more = 2.0 ** math.floor(math.log2((high - low) / 16))
             low, high, shift = low - more, high + more, 0.25
         s = [low + (i + shift) * step for i in range(math.ceil((high - low) / step))]
-        x, jacobian = piece.nodes(arithmetic, s, axes)
-        return x, jacobian * arithmetic.exact(step)
+        x, jacobian = piece.nodes(fineness.arithmetic, s, axes)
+        return x, jacobian * fineness.arithmetic.exact(step)
 
 
 def dyadic(step: float, bits: int = 9) -> float:

@@ -25,7 +25,7 @@ from symslr.verify.monte_carlo import simulate_expectation
 from symslr.verify.points import Point, points
 from symslr.verify.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
 from symslr.verify.routes import EVALUATOR, REFEREE, Outcome, OutOfTime, Routes, is_elementary, processor_time
-from symslr.verify.zscore import REJECT
+from symslr.verify.zscore import HEAVY, REJECT
 
 SECONDS_PER_VALUE = 5.0
 SECONDS_PER_DERIVATION = 40.0
@@ -220,18 +220,14 @@ def _plain(where: list[Point]) -> list[Point]:
 
 
 def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
-    """One expectation: the sample mean against the referee, or against the evaluators where the referee has no number."""
+    """One expectation: the sample mean against the evaluators, or the referee where they have no number."""
     inner = {s.name: 1 for s in node.free_symbols if s.name not in point.values}
     if inner:
         point = replace(point, values={**point.values, **inner})
     unknown = Comparison(str(point), point.kind, ("simulation", ""), Verdict.UNKNOWN, length=point.length)
-    exact: Outcome | None = None
-    for route in (EVALUATOR, REFEREE):
-        exact = routes.value(route, node, point)
-        if exact.known:
-            break
-    assert exact is not None
-    if exact.value is None or exact.error is None:
+    exact = routes.value(EVALUATOR, node, point)
+    exact = exact if exact.known else routes.value(REFEREE, node, point)
+    if not exact.known:
         return replace(unknown, reason=exact.reason)
     try:
         with processor_time(SECONDS_PER_VALUE):
@@ -241,9 +237,12 @@ def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: 
     except (CannotReferee, ValueError) as refusal:
         return replace(unknown, reason=f"simulation: {refusal}")
     z = sample.z(float(exact.value), float(exact.error))
-    wrong = abs(z) > REJECT and sample.concentration <= 0.2
+    wrong = abs(z) > REJECT and sample.concentration <= HEAVY
     if wrong:
-        reason = f"sample mean {sample.mean:.8g} +- {sample.error:.2g} (seed {sample.seed}), {exact.route} {float(exact.value):.8g}: z = {z:.1f}"
+        reason = (
+            f"sample mean {sample.mean:.8g} +- {sample.error:.2g} (seed {sample.seed}), "
+            f"{exact.route} {float(exact.value):.8g}: z = {z:.1f} at {point}"
+        )
     else:
         reason = "" if sample.has_power else f"standard error {sample.error:.2g} of {sample.mean:.3g} says nothing"
     return replace(

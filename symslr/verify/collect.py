@@ -1,4 +1,4 @@
-"""Finds derivations in a folder as pytest finds tests: every ``Derivation`` of a module, every ``derive_*`` function."""
+"""Finds derivations in a folder as pytest finds tests: every ``Derivation`` object, every ``derive_*`` function."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def builtin_folder(kind: str = "derivations") -> Path:
 def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
     """The derivations of files and folders, each with a name of its own, in the order of the files' names.
 
-    A file defines derivations as module-level ``Derivation`` objects, or as functions ``derive_*`` without arguments that
-    return one or several. A derivation without a name takes that of its variable or function. Files whose names start
+    A file defines derivations as module-level ``Derivation`` objects, or as functions ``derive_*`` without arguments
+    that return one or several. A derivation without a name takes that of its variable or function. Files whose names start
     with ``_`` are left alone. Modules are loaded under names of their own and leave no bytecode behind.
 
     Raises:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from mpmath import mp, mpf
 from sympy import Expr, Limit, S
 
@@ -25,8 +27,8 @@ REMAINDER_NEEDED = mpf("0.2")
 def compare(left: Expr, right: Expr, point: Point, routes: Routes, remainder: Expr = S.Zero) -> list[Comparison]:
     """Both sides at one point, crosswise: each side by the route that the other side does not take.
 
-    Where only one route reaches a number on both sides, it is compared with itself: the referee still reads each side by
-    its definition, but the comparison is marked as not independent.
+    Where only one route reaches a number on both sides, it is compared with itself: the referee still reads each side
+    by its definition, but the comparison is marked as not independent.
     """
     a_left, a_right = (routes.value(EVALUATOR, side, point) for side in (left, right))
     b_left, b_right = (routes.value(REFEREE, side, point) for side in (left, right))
@@ -41,13 +43,12 @@ def compare(left: Expr, right: Expr, point: Point, routes: Routes, remainder: Ex
     if not pairs or isinstance(bound, str):
         reason = bound if isinstance(bound, str) else _reason(b_left, b_right, a_left, a_right)
         return [Comparison(str(point), point.kind, ("", ""), Verdict.UNKNOWN, reason=reason, length=point.length)]
-    made = [_judge(pair, point, bound, needed, independent or elementary, left == right) for pair in pairs]
+    case = _Case(point, bound, needed, left == right)
+    made = [_judge(pair, case, independent or elementary) for pair in pairs]
     if not conflict or all(c.verdict is not Verdict.FALSE for c in made):
         return made
-    straight = [
-        _judge(pair, point, bound, needed, False, left == right) for pair in ((a_left, a_right), (b_left, b_right))
-    ]
-    if all(c.verdict is Verdict.FALSE for c in straight):
+    straight = [_judge(p, case, False) for p in ((a_left, a_right), (b_left, b_right)) if p[0].known and p[1].known]
+    if straight and all(c.verdict is Verdict.FALSE for c in straight):
         return straight
     return [
         Comparison(
@@ -61,11 +62,25 @@ def compare(left: Expr, right: Expr, point: Point, routes: Routes, remainder: Ex
     ]
 
 
-def _judge(
-    pair: tuple[Outcome, Outcome], point: Point, bound: mpf, needed: int, independent: bool, same: bool
-) -> Comparison:
+@dataclass(frozen=True)
+class _Case:
+    """What a judgement needs besides the two numbers.
+
+    Attributes:
+        bound: size of the remainder.
+        needed: digits from which on agreement says something.
+        same: whether the two sides are one expression.
+    """
+
+    point: Point
+    bound: mpf
+    needed: int
+    same: bool
+
+
+def _judge(pair: tuple[Outcome, Outcome], case: _Case, independent: bool) -> Comparison:
     left, right = pair
-    assert left.value is not None and right.value is not None and left.error is not None and right.error is not None
+    point, bound, needed = case.point, case.bound, case.needed
     with mp.workdps(60):
         difference = abs(left.value - right.value)
         scale = max(abs(left.value), abs(right.value))
@@ -95,7 +110,7 @@ def _judge(
         difference,
         tolerance,
         digits,
-        effective=verdict is Verdict.FALSE or (verdict is Verdict.TRUE and not same),
+        effective=verdict is Verdict.FALSE or (verdict is Verdict.TRUE and not case.same),
         independent=independent,
         reason=reason,
         length=point.length,
@@ -108,14 +123,14 @@ def _bound(remainder: Expr, point: Point, routes: Routes) -> mpf | str:
         return mpf(0)
     for route in (REFEREE, EVALUATOR):
         found = routes.value(route, remainder, point)
-        if found.value is not None and found.error is not None:
+        if found.known:
             return abs(found.value) + found.error
     return f"no bound on the remainder at {point}"
 
 
 def _conflict(left: Outcome, right: Outcome) -> str:
     """Where the two routes contradict each other about one expression."""
-    if left.value is None or right.value is None or left.error is None or right.error is None:
+    if not (left.known and right.known):
         return ""
     with mp.workdps(60):
         scale = max(abs(left.value), abs(right.value))

@@ -18,7 +18,7 @@ from symslr.verify.arithmetic import Array, CannotReferee
 from symslr.verify.hermite import gauss_hermite
 from symslr.verify.interpreter import COSTLY, Interpreter, definition_of
 from symslr.verify.kinks import scalar_breaks, token_breaks
-from symslr.verify.plans import Axis, Fixed, TooCostly
+from symslr.verify.plans import Axis, Fixed, Problem, TooCostly
 from symslr.verify.scope import Scope
 
 MOST_TOKENS = 4
@@ -45,7 +45,7 @@ def _integral(self: Interpreter, node: Integral, scope: Scope) -> Array:
     def integrand(nodes: list[Array]) -> Array:
         return self.value(body, scope.bind({variable: nodes[0]}, 1, len(nodes[0])))
 
-    return self.quadrature.integrate(self.context(node, scope), [axis], integrand, scope.depth, scope.size, [])
+    return self.quadrature.integrate(self.context(node, scope), Problem([axis], integrand, scope.depth, scope.size))
 
 
 def _end(self: Interpreter, node: Expr, scope: Scope) -> Any:
@@ -65,7 +65,7 @@ def _scalar(self: Interpreter, node: ScalarExpectation, scope: Scope) -> Array:
     def integrand(nodes: list[Array]) -> Array:
         return self.value(node.body, scope.bind({variable: nodes[0]}, 1, len(nodes[0])))
 
-    return self.quadrature.integrate(self.context(node, scope), [axis], integrand, scope.depth, scope.size, [])
+    return self.quadrature.integrate(self.context(node, scope), Problem([axis], integrand, scope.depth, scope.size))
 
 
 def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:
@@ -184,7 +184,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         return total
 
     key = self.context(node, scope)
-    result = self.quadrature.integrate(key, axes, integrand, scope.depth, scope.size, fixed)
+    result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
     return result / self.number(len(positions))
 
 

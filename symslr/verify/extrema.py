@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,8 @@ def _minimum(self: Interpreter, node: Minimum, scope: Scope) -> Array:
         self.places[key] = _search(self, node, scope, half)
     elif key not in self.places:
         raise CannotReferee("a minimum was reached that the float pass never met")
-    return _newton(self, at, *self.places[key], half)
+    place, spread = self.places[key]
+    return _newton(self, at, place, spread, half)
 
 
 def _vertex(self: Interpreter, at: Any, half: bool) -> Array | None:
@@ -200,7 +202,7 @@ def _wynn(self: Interpreter, values: list[Array]) -> Array:
     before, now = [self.number(0)] * (len(values) + 1), values
     best = now[-1]
     while len(now) > 1:
-        gaps = [b - a for a, b in zip(now, now[1:])]
+        gaps = [b - a for a, b in pairwise(now)]
         if any(self.arithmetic.midpoint(abs(g)) <= 1e-28 for g in gaps):
             return best
         before, now = now, [before[i + 1] + 1 / g for i, g in enumerate(gaps)]

@@ -63,17 +63,14 @@ def _deciders(node: Expr) -> list[Expr]:
 
 
 def _zeros(self: Interpreter, decider: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
-    """Sign changes of a decider that depends on ``variable`` and on fixed numbers alone, bisected to double precision."""
+    """Sign changes of a decider that depends on ``variable`` and on fixed numbers alone, to double precision."""
     numbers = {}
     for symbol in decider.free_symbols - {variable}:
         value = scope.integers.get(symbol, scope.lookup(symbol))
         if value is None or isinstance(value, list) or np.ndim(value) > 0:
             return set()
-        numbers[symbol] = (
-            self.arithmetic.midpoint(self.arithmetic.exact(value))
-            if isinstance(value, (int, Fraction))
-            else (self.arithmetic.midpoint(value))
-        )
+        exact = isinstance(value, (int, Fraction))
+        numbers[symbol] = float(value) if exact else self.arithmetic.midpoint(value)
     plain = type(self)(Floats(), self.quadrature, self.laws)
 
     def sign_at(points: np.ndarray) -> np.ndarray:

@@ -12,8 +12,8 @@ from math import prod
 import numpy as np
 
 from symslr.verify.arithmetic import Arithmetic, Array, CannotReferee
-from symslr.verify.axes import End, Map, Stretch, pieces, stacked
-from symslr.verify.scan import Integrand, stretches
+from symslr.verify.axes import End, Fineness, Map, Stretch, pieces, stacked
+from symslr.verify.scan import Integrand, Scan
 
 GROWTH = 1.4
 MOST_NODES = 2500
@@ -40,7 +40,7 @@ class Axis:
     """A variable of integration: its interval, exact places where the integrand has a kink, a density of its own.
 
     Attributes:
-        density: (nodes, number of array axes) -> the part of the integrand that depends on this axis alone; 1 where None.
+        density: (nodes, number of array axes) -> what depends on this axis alone in the integrand.
     """
 
     lower: End = None
@@ -64,6 +64,24 @@ class Fixed:
 Plan = list[list[Stretch]]
 
 
+@dataclass(frozen=True)
+class Problem:
+    """One integral: its axes, its integrand, and the grid that it stands on.
+
+    Attributes:
+        axes: to integrate over.
+        integrand: function of the nodes of the fixed axes, then of the others.
+        depth, size: array axes outside, and points on them.
+        fixed: axes whose nodes are given.
+    """
+
+    axes: list[Axis]
+    integrand: Integrand
+    depth: int
+    size: int
+    fixed: list[Fixed] = field(default_factory=list)
+
+
 @dataclass
 class Quadrature:
     """Integrates over axes; ``plans`` remembers for each node of an expression where and how finely.
@@ -76,7 +94,7 @@ class Quadrature:
         scale: more nodes than planned.
         shifted: grids moved and widened, for the second pass that shows the error of the first.
         tolerance: relative to the integral of the absolute value, at which planning stops refining.
-        deadline: ``time.process_time()`` at which to give up; processor time, so that a busy machine changes no verdict.
+        deadline: ``time.process_time()`` at which to give up: a busy machine changes no verdict.
         magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
         work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
@@ -96,46 +114,35 @@ class Quadrature:
     absolute: Array = 0.0
     inside: int = 0
 
-    def integrate(
-        self, key: Hashable, axes: list[Axis], integrand: Integrand, depth: int, size: int, fixed: list[Fixed]
-    ) -> Array:
-        """The integral over all axes, an array on the ``depth`` axes outside, which hold ``size`` points."""
-        if not axes and not fixed:
-            return integrand([])
+    def integrate(self, key: Hashable, problem: Problem) -> Array:
+        """The integral over all axes, an array on the axes outside."""
+        if not problem.axes and not problem.fixed:
+            return problem.integrand([])
         known = self.plans.get(key)
         if not self.planning:
             if known is None:
                 raise CannotReferee("an integral was reached that the float pass never met")
             more = max(1.0, self.digits / PLANNED_DIGITS) ** GAIN * self.scale
-            return self._sum(axes, known, more, integrand, depth, size, fixed)
+            return self._sum(problem, known, more)
         if known is not None and self.inside:
             # the grids of the integral outside lie where its first one lay, so this plan covers them
             plan = known
         else:
-            plan = self._stretches(axes, integrand, depth, size, fixed)
+            plan = self._stretches(problem)
             if known is not None:
                 plan = [_union(old, new) for old, new in zip(known, plan)]
-        value, self.plans[key] = self._resolved(axes, plan, known is not None, integrand, depth, size, fixed)
+        value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
 
-    def _resolved(
-        self,
-        axes: list[Axis],
-        plan: Plan,
-        seen: bool,
-        integrand: Integrand,
-        depth: int,
-        size: int,
-        fixed: list[Fixed],
-    ) -> tuple[Array, Plan]:
+    def _resolved(self, problem: Problem, plan: Plan, seen: bool) -> tuple[Array, Plan]:
         """The integral on the coarsest grid of a ladder that agrees with the one before."""
         plan = _grown(plan, 1 / GROWTH) if seen else plan
-        before = self._sum(axes, plan, 1.0, integrand, depth, size, fixed)
-        if self.tolerance >= DRAFT or not axes:
+        before = self._sum(problem, plan, 1.0)
+        if self.tolerance >= DRAFT or not problem.axes:
             return before, plan
         while True:
             plan = _grown(plan, GROWTH)
-            now = self._sum(axes, plan, 1.0, integrand, depth, size, fixed)
+            now = self._sum(problem, plan, 1.0)
             scale = np.maximum(np.abs(now), self.absolute)
             # rows too small to have been given a stretch of their own need not converge
             floor = np.max(scale) * self.arithmetic.exact(10) ** -(2 * self.digits + 15)
@@ -145,26 +152,25 @@ class Quadrature:
                 raise CannotReferee(f"a grid of {MOST_NODES} nodes does not resolve an integrand")
             before = now
 
-    def _stretches(self, axes: list[Axis], integrand: Integrand, depth: int, size: int, fixed: list[Fixed]) -> Plan:
-        if not axes:
+    def _stretches(self, problem: Problem) -> Plan:
+        if not problem.axes:
             return []
-        given = _on_axes([f.nodes for f in fixed], depth)
         tolerance, plans = self.tolerance, self.plans
         self.tolerance, self.plans = DRAFT, {}
         try:
             for heavy in (False, True):
-                cut = [pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in axes]
+                scan = Scan(
+                    cut=[pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in problem.axes],
+                    weighted=[a.weighted for a in problem.axes],
+                    integrand=problem.integrand,
+                    given=_on_axes([f.nodes for f in problem.fixed], problem.depth),
+                    arithmetic=self.arithmetic,
+                    depth=problem.depth,
+                    size=problem.size,
+                    digits=self.digits,
+                )
                 with self._entered():
-                    plan = stretches(
-                        cut,
-                        [a.weighted for a in axes],
-                        integrand,
-                        given,
-                        arithmetic=self.arithmetic,
-                        depth=depth,
-                        size=size,
-                        digits=self.digits,
-                    )
+                    plan = scan.stretches()
                 if plan is not None:
                     return plan
         finally:
@@ -179,44 +185,34 @@ class Quadrature:
         finally:
             self.inside -= 1
 
-    def _sum(
-        self,
-        axes: list[Axis],
-        plan: Plan,
-        scale: float,
-        integrand: Integrand,
-        depth: int,
-        size: int,
-        fixed: list[Fixed],
-    ) -> Array:
+    def _sum(self, problem: Problem, plan: Plan, scale: float) -> Array:
         """Trapezoid sums, in blocks of the leading axis."""
-        first = depth + len(fixed)
-        grids = [self._grid(a, s, scale, first + i) for i, (a, s) in enumerate(zip(axes, plan))]
-        nodes = _on_axes([f.nodes for f in fixed], depth) + [x for x, _ in grids]
-        weights = _on_axes([f.weights for f in fixed], depth) + [w for _, w in grids]
-        per_slice = prod(len(w) for w in weights[:-1]) * size
+        depth, fixed = problem.depth, len(problem.fixed)
+        grids = [self._grid(a, s, scale, depth + fixed + i) for i, (a, s) in enumerate(zip(problem.axes, plan))]
+        nodes = _on_axes([f.nodes for f in problem.fixed], depth) + [x for x, _ in grids]
+        weights = _on_axes([f.weights for f in problem.fixed], depth) + [w for _, w in grids]
+        per_slice = prod(len(w) for w in weights[:-1]) * problem.size
         self.work += per_slice * len(weights[-1])
         if self.work > self.arithmetic.work:
             raise TooCostly(f"{self.work:.1g} grid points at {self.digits} digits are more than the time allows")
         block = max(1, self.arithmetic.block // per_slice)
         total: Array = 0
         absolute: Array = 0
-        floats = self.arithmetic.dtype is not object
         for start in range(0, len(weights[-1]), block):
             if time.process_time() > self.deadline:
                 raise TooCostly(f"out of time at {self.digits} digits")
             part = slice(start, start + block)
             with self._entered():
-                values = integrand([*nodes[:-1], nodes[-1][part]])
+                values = problem.integrand([*nodes[:-1], nodes[-1][part]])
             here = [*weights[:-1], weights[-1][part]]
-            total = total + _contract(values, here, depth, len(fixed))
+            total = total + _contract(values, here, depth, fixed)
             if self.planning:
-                absolute = absolute + _contract(np.abs(values), [np.abs(w) for w in here], depth, len(fixed))
-        if floats:
-            if not np.all(np.isfinite(total)):
-                raise NotFinite("an integrand overflows")
+                absolute = absolute + _contract(np.abs(values), [np.abs(w) for w in here], depth, fixed)
+        if self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
+            raise NotFinite("an integrand overflows")
+        if self.planning:
             self.absolute = absolute
-            if depth == 0 and self.planning:
+            if depth == 0:
                 self.magnitude = max(self.magnitude, float(np.max(absolute)))
         return total
 
@@ -225,7 +221,8 @@ class Quadrature:
         cut = pieces(axis.lower, axis.upper, axis.breaks, heavy=heavy)
         if len(cut) <= max(s.index for s in plan):
             raise CannotReferee("the kinks of an integrand move with another variable")
-        nodes, weights = stacked([s.nodes(cut[s.index], self.arithmetic, scale, self.shifted, axes) for s in plan])
+        fineness = Fineness(self.arithmetic, scale, self.shifted)
+        nodes, weights = stacked([s.nodes(cut[s.index], fineness, axes) for s in plan])
         return axis.weighted(nodes, weights, axes)
 
 

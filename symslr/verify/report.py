@@ -17,7 +17,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     FALSE = "false"
     DIFFERS = "differs"
-    """A claim quoted from a summary of its source differs from what is derived: reported, no error of the derivation."""
+    """A claim quoted from a summary of its source differs from what is derived: no error of the derivation."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Comparison:
         difference: |left - right|.
         tolerance: what the claimed errors (and a remainder) allow.
         digits: to which the sides agree.
-        verdict: true within the tolerance, false beyond it, unknown where there is no number or the tolerance says nothing.
-        effective: whether this comparison could have failed: both sides nonzero and different expressions, the tolerance small.
+        verdict: true within the tolerance, false beyond it, unknown without numbers or with too wide a tolerance.
+        effective: whether this could have failed: sides nonzero, different expressions, a small tolerance.
         independent: whether the two routes share no code.
         reason: why the verdict is unknown, or where the sides differ.
         z: the difference in standard errors, for a statistical route.

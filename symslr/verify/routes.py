@@ -33,13 +33,13 @@ class Outcome:
     """What a route gave: a value, or the reason why there is none."""
 
     route: str
-    value: mpf | None = None
-    error: mpf | None = None
+    value: mpf = field(default_factory=lambda: mpf("nan"))
+    error: mpf = field(default_factory=lambda: mpf("nan"))
     reason: str = ""
 
     @property
     def known(self) -> bool:
-        return self.value is not None
+        return bool(isfinite(self.value))
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -24,20 +25,11 @@ COARSENING = {1: 1.0, 2: 2.0}
 """How much wider the scan's steps are on a grid of that many dimensions; 4 beyond."""
 
 
-def stretches(
-    cut: list[list[Piece]],
-    weighted: list[Weighted],
-    integrand: Integrand,
-    given: list[Array],
-    *,
-    arithmetic: Arithmetic,
-    depth: int,
-    size: int,
-    digits: int,
-) -> list[list[Stretch]] | None:
-    """The stretches of every axis; None where a mass on the whole line has heavier tails than the scan reaches.
+@dataclass(frozen=True)
+class Scan:
+    """A look at one integrand.
 
-    Args:
+    Attributes:
         cut: the pieces of each axis.
         weighted: for each axis, what puts its density into the weights.
         integrand: function of the nodes.
@@ -46,23 +38,75 @@ def stretches(
         depth, size: array axes outside, and points on them.
         digits: what lies below 10**-(digits + 5) of the largest value is left out, row by row.
     """
-    cutoff = 10.0 ** -(digits + 5)
-    coarsening = COARSENING.get(len(cut), 4.0)
-    points = [[scan_points(piece, coarsening) for piece in axis] for axis in cut]
-    for _ in range(4):
-        profiles = _profiles(cut, weighted, points, integrand, given, arithmetic, depth, size, digits)
-        if any(
-            piece.map is Map.LINE and at_edge(profile, cutoff)
-            for axis, rows in zip(cut, profiles)
-            for piece, profile in zip(axis, rows)
-        ):
-            return None
-        found = [[stretch_of(f, s, cutoff) for f, s in zip(*pair)] for pair in zip(profiles, points)]
-        closer = [[_closer(*t, cutoff) for t in zip(*triple)] for triple in zip(points, found, profiles)]
-        if closer == points:
-            break
-        points = closer
-    return [_kept(*triple) for triple in zip(cut, points, found)]
+
+    cut: list[list[Piece]]
+    weighted: list[Weighted]
+    integrand: Integrand
+    given: list[Array]
+    arithmetic: Arithmetic
+    depth: int
+    size: int
+    digits: int
+
+    def stretches(self) -> list[list[Stretch]] | None:
+        """The stretches of every axis; None where a mass on the whole line has heavier tails than the scan reaches."""
+        cutoff = 10.0 ** -(self.digits + 5)
+        coarsening = COARSENING.get(len(self.cut), 4.0)
+        points = [[scan_points(piece, coarsening) for piece in axis] for axis in self.cut]
+        for _ in range(4):
+            profiles = self._profiles(points)
+            if any(
+                piece.map is Map.LINE and at_edge(profile, cutoff)
+                for axis, rows in zip(self.cut, profiles)
+                for piece, profile in zip(axis, rows)
+            ):
+                return None
+            found = [[stretch_of(f, s, cutoff) for f, s in zip(*pair)] for pair in zip(profiles, points)]
+            closer = [[_closer(*t, cutoff) for t in zip(*triple)] for triple in zip(points, found, profiles)]
+            if closer == points:
+                break
+            points = closer
+        return [_kept(*triple) for triple in zip(self.cut, points, found)]
+
+    def _profiles(self, points: list[list[list[float]]]) -> list[list[Any]]:
+        """For each piece of each axis: the largest |integrand| over the other axes, relative to its row."""
+        count, fixed = len(self.cut), len(self.given)
+        nodes, weights = self._grids(points)
+        lengths = [len(w) for w in weights]
+        per_slice = prod(lengths[:-1]) * self.size * prod(len(g) for g in self.given)
+        block = max(1, self.arithmetic.block // per_slice)
+        slabs: list[list[Any]] = [[] for _ in self.cut]
+        rows: Any = 0.0
+        for start in range(0, lengths[-1], block):
+            part = slice(start, start + block)
+            values = np.abs(self.integrand([*self.given, *nodes[:-1], nodes[-1][part]]))
+            for weight in [*weights[:-1], weights[-1][part]]:
+                values = values * weight
+            values = np.where(np.isfinite(values), values, 0)
+            values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
+            rows = np.maximum(rows, values.max(axis=tuple(range(count))))
+            for i in range(count):
+                others = tuple(axis for axis in range(count) if axis != count - 1 - i)
+                slabs[i].append(values.max(axis=others) if others else values)
+        negligible = np.max(rows) * self.arithmetic.exact(10) ** -(2 * self.digits + 20)
+        scale = np.where(rows > negligible, rows, np.inf)
+        result = []
+        for i, places in enumerate(points):
+            joined = np.concatenate(slabs[i]) if i == count - 1 else np.maximum.reduce(slabs[i])
+            relative = (joined / scale).reshape(len(joined), -1).max(axis=1).astype(float)
+            result.append(np.split(relative, np.cumsum([len(s) for s in places])[:-1]))
+        return result
+
+    def _grids(self, points: list[list[list[float]]]) -> tuple[list[Array], list[Array]]:
+        """Nodes and absolute weights of every axis."""
+        first = self.depth + len(self.given)
+        nodes, weights = [], []
+        for i, (axis, places) in enumerate(zip(self.cut, points)):
+            parts = [piece.nodes(self.arithmetic, s, first + i) for piece, s in zip(axis, places)]
+            x, w = self.weighted[i](*stacked(parts), first + i)
+            nodes.append(x)
+            weights.append(np.abs(w))
+        return nodes, weights
 
 
 def _kept(axis: list[Piece], points: list[list[float]], found: list[tuple[float, float] | None]) -> list[Stretch]:
@@ -70,51 +114,6 @@ def _kept(axis: list[Piece], points: list[list[float]], found: list[tuple[float,
     kept = [Stretch(i, p.map, *r, FIRST_COUNT) for i, (p, r) in enumerate(zip(axis, found)) if r is not None]
     middle = len(points[0]) // 2
     return kept or [Stretch(0, axis[0].map, points[0][middle], points[0][middle + 1], FIRST_COUNT)]
-
-
-def _profiles(
-    cut: list[list[Piece]],
-    weighted: list[Weighted],
-    points: list[list[list[float]]],
-    integrand: Integrand,
-    given: list[Array],
-    arithmetic: Arithmetic,
-    depth: int,
-    size: int,
-    digits: int,
-) -> list[list[Any]]:
-    """For each piece of each axis: the largest |integrand| over the other axes, relative to the largest of its row."""
-    count, fixed = len(cut), len(given)
-    first = depth + fixed
-    grids = [
-        weighted[i](*stacked([piece.nodes(arithmetic, s, first + i) for piece, s in zip(axis, places)]), first + i)
-        for i, (axis, places) in enumerate(zip(cut, points))
-    ]
-    nodes, weights = [x for x, _ in grids], [np.abs(w) for _, w in grids]
-    lengths = [len(w) for w in weights]
-    per_slice = prod(lengths[:-1]) * size * prod(len(g) for g in given)
-    block = max(1, arithmetic.block // per_slice)
-    slabs: list[list[Any]] = [[] for _ in cut]
-    rows: Any = 0.0
-    for start in range(0, lengths[-1], block):
-        part = slice(start, start + block)
-        values = np.abs(integrand([*given, *nodes[:-1], nodes[-1][part]]))
-        for weight in [*weights[:-1], weights[-1][part]]:
-            values = values * weight
-        values = np.where(np.isfinite(values), values, 0)
-        values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
-        rows = np.maximum(rows, values.max(axis=tuple(range(count))))
-        for i in range(count):
-            others = tuple(axis for axis in range(count) if axis != count - 1 - i)
-            slabs[i].append(values.max(axis=others) if others else values)
-    negligible = np.max(rows) * arithmetic.exact(10) ** -(2 * digits + 20)
-    scale = np.where(rows > negligible, rows, np.inf)
-    result = []
-    for i, places in enumerate(points):
-        joined = np.concatenate(slabs[i]) if i == count - 1 else np.maximum.reduce(slabs[i])
-        relative = (joined / scale).reshape(len(joined), -1).max(axis=1).astype(float)
-        result.append(np.split(relative, np.cumsum([len(s) for s in places])[:-1]))
-    return result
 
 
 def _closer(s: list[float], found: tuple[float, float] | None, profile: Any, cutoff: float) -> list[float]:

@@ -14,7 +14,7 @@ POWER = 1e-2
 """Largest relative standard error at which a sample says anything."""
 
 HEAVY = 0.2
-"""Largest share of the sum of squares that one sample may hold: above it the normal law of the mean is not to be trusted."""
+"""Largest share of the sum of squares that one sample may hold: above it the mean is not to be trusted as normal."""
 
 
 @dataclass(frozen=True)
