@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import count
 
 from sympy import (
     Add,
@@ -15,7 +14,6 @@ from sympy import (
     Pow,
     S,
     Sum,
-    Symbol,
     expand,
     ff,
     fraction,
@@ -166,9 +164,3 @@ def _set_partitions(items: list[Expr]) -> Iterator[list[list[Expr]]]:
         for i in range(len(blocks)):
             yield [*blocks[:i], [first, *blocks[i]], *blocks[i + 1 :]]
         yield [[first], *blocks]
-
-
-def laplace_variables() -> Iterator[Expr]:
-    """Fresh positive integration variables u, t, u_3, ..."""
-    for number in count(1):
-        yield Symbol({1: "u", 2: "t"}.get(number, f"u_{number}"), positive=True)

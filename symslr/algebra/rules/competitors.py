@@ -8,6 +8,7 @@ from sympy import Expr, Integer, erf, log, sqrt
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
 from symslr.algebra.folded import Posterior
+from symslr.algebra.fresh import fresh
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules.ratio_condition import RatioCondition
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
@@ -42,7 +43,8 @@ class SingleCompetitor(Rule):
     def remainder(self, expr: Expr) -> Expr:
         def bound(node: SequenceExpectation) -> Expr:
             law = self._law(node)
-            w, y = law.relevant_factor, x.func("y", real=True)
+            w = law.relevant_factor
+            y = fresh("y", w.free_symbols | law.base.free_symbols, real=True)
             others = ScalarLaw(law.base.density, law.base.lower, law.base.upper)
             share = ScalarExpectation(w.subs(x, y) / (w + w.subs(x, y)), y, others)
             pairs = (law.length - 1) * (law.length - 2)

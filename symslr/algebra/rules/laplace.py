@@ -7,8 +7,8 @@ from typing import final
 from sympy import Expr, Integral, Mul, S, Sum, exp, factor_terms, gamma, oo
 
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
+from symslr.algebra.fresh import laplace_variables
 from symslr.algebra.rule import Rule
-from symslr.algebra.tokens import laplace_variables
 
 
 @final
@@ -37,7 +37,7 @@ class LaplaceRepresentation(Rule):
                 rest *= factor
         if not denominators:
             return node
-        variables = laplace_variables()
+        variables = laplace_variables(node.free_symbols)
         prefactor, exponent, limits = S.One, S.Zero, []
         for base, power in denominators:
             base = factor_terms(base) if not base.is_Add else base

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Integral, Mul, S, Symbol, erf, sqrt
+from sympy import Expr, Integral, Mul, S, erf, sqrt
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.algebra.fresh import fresh
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.independence import token_factors
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import epsilon, x
-
-BELOW = Symbol("y", real=True)
 
 
 @final
@@ -50,4 +49,6 @@ def _below(f: Expr, base: ScalarLaw) -> Expr:
     """int_{lower}^x f(y) p0(y) dy."""
     if f == S.One and base == STANDARD_NORMAL:
         return (1 + erf(x / sqrt(2))) / 2
-    return Integral((f * base.density).subs(x, BELOW), (BELOW, base.lower, x))
+    density = f * base.density
+    y = fresh("y", density.free_symbols, real=True)
+    return Integral(density.subs(x, y), (y, base.lower, x))
