@@ -5,8 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Function, Indexed, Integer, Integral, Max, Mul, Pow, Product, S, Sum, pi, sqrt
+from sympy import (
+    Add,
+    Expr,
+    Function,
+    Indexed,
+    Integer,
+    Integral,
+    Max,
+    Mul,
+    Piecewise,
+    Pow,
+    Product,
+    S,
+    Sum,
+    Symbol,
+    pi,
+    preorder_traversal,
+    sqrt,
+)
 from sympy import exp as exp_
+from sympy.logic.boolalg import Boolean
 
 from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import FOLDED, Minimum
@@ -29,6 +48,21 @@ class Fraction:
     tail: tuple[Expr, ...]
 
 
+def masked(expr: Expr) -> tuple[Expr, dict[Expr, Expr]]:
+    """``expr`` with its outermost large nodes as symbols, and the way back.
+
+    SymPy sorts terms and factors by their numerical values where these are constant, and would integrate for that.
+    """
+    walk = preorder_traversal(expr)
+    found: dict[Expr, Expr] = {}
+    for node in walk:
+        if isinstance(node, LARGE):
+            # A tilde sorts after every letter.
+            found.setdefault(node, Symbol(f"~{len(found):03d}"))
+            walk.skip()
+    return expr.xreplace(found), {symbol: node for node, symbol in found.items()}
+
+
 def is_negative(term: Expr) -> bool:
     """Whether a term is printed with a minus sign in front."""
     return bool(term.as_coeff_Mul()[0].is_negative)
@@ -43,6 +77,13 @@ def terms(expr: Expr, ordered: Sequence[Expr]) -> list[Expr]:
             arranged.remove(positive)
             arranged.insert(0, positive)
     return arranged
+
+
+def indicator(expr: Piecewise) -> tuple[Expr, Boolean] | None:
+    """(value, condition) of a function that is ``value`` where the condition holds and 0 elsewhere; None for others."""
+    if len(expr.args) == 2 and expr.args[1] == (0, True):
+        return expr.args[0]
+    return None
 
 
 def _is_quotient(term: Expr) -> bool:
@@ -89,7 +130,9 @@ def _constant(expr: Expr) -> tuple[Expr, list[Expr]]:
     """The numerical factor of a product (rationals, square roots of positive integers and of pi) and the others."""
     constant: list[Expr] = []
     others: list[Expr] = []
-    for factor in Mul.make_args(expr) if not expr.is_Mul else expr.as_ordered_factors():
+    plain, back = masked(expr)
+    for masked_factor in plain.as_ordered_factors() if plain.is_Mul else (plain,):
+        factor = masked_factor.xreplace(back)
         base, power = factor.as_base_exp()
         radical = power.is_Rational and power.q == 2 and (base == pi or (base.is_Integer and base.is_positive))
         (constant if factor.is_Rational or radical else others).append(factor)

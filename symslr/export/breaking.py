@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Function, Integral, Mul, Pow, S, Sum
+from sympy import Add, Expr, Function, Integral, Mul, Piecewise, Pow, S, Sum
 from sympy import exp as exp_
+from sympy.core.relational import Relational
 
 from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import Minimum
 from symslr.export import arrange
 from symslr.export.measure import width as measured
-from symslr.export.printing import HousePrinter, brackets
+from symslr.export.printing import INDICATOR, HousePrinter, brackets
 
 INDENT = 1.5
 """How far a continuation line is set in, in em per level."""
 SHORT = 0.3
 """The part of a line that is too little to stand alone before a formula that is broken anyway."""
-OPENS = (Add, Expectation, Integral, Minimum, Mul, Pow, Sum)
+OPENS = (Add, Expectation, Integral, Minimum, Mul, Piecewise, Pow, Sum)
 """Nodes that can be broken inside."""
+RELATIONS = {"==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,11 @@ class _Page:
             self._run_on(printer.integral_sign(expr), expr.function, ending)
         elif isinstance(expr, Sum):
             self._run_on(printer.sum_sign(expr), expr.function, after)
+        elif isinstance(expr, Piecewise) and arrange.indicator(expr) is not None:
+            self._indicator(expr, after)
+        elif isinstance(expr, Relational):
+            self.write(expr.lhs, RELATIONS.get(expr.rel_op, expr.rel_op))
+            self.write(expr.rhs, after)
         elif isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == S.Exp1):
             self._within(r"\exp\biggl(", expr.exp, r"\biggr)" + after)
         elif isinstance(expr, Pow):
@@ -178,6 +185,12 @@ class _Page:
             self._within(rf"{sign} \biggl(", body, r"\biggr)" + after)
         else:
             self._within(sign, body, after)
+
+    def _indicator(self, expr: Piecewise, after: str) -> None:
+        value, condition = arrange.indicator(expr) or (expr, True)
+        if value != 1:
+            self.write(value, r"\,")
+        self._within(rf"{INDICATOR}\biggl\{{", condition, r"\biggr\}" + after)
 
     def _power(self, expr: Pow, after: str) -> None:
         power = f"^{{{self.printer.superscript(expr.exp)}}}{after}"

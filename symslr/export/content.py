@@ -181,7 +181,9 @@ def _step_lines(step: Step, printer: HousePrinter) -> tuple[tuple[Line, ...], tu
     if step.remainder == 0:
         return tuple(latex_lines(step.after, LINE_WIDTH, lead="=", printer=printer)), ()
     made = latex_lines(step.after, LINE_WIDTH, lead=r"\approx", printer=printer)
-    return tuple(made), tuple(latex_lines(step.remainder, LINE_WIDTH, lead=r"|\text{error}| \leq", printer=printer))
+    return tuple(made), tuple(
+        latex_lines(step.remainder, LINE_WIDTH, lead=r"\left|\text{error}\right| \leq", printer=printer)
+    )
 
 
 def _bare(tex: str) -> str:
@@ -195,9 +197,8 @@ def _bare(tex: str) -> str:
 def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
     """Sentences that define the weights, activations and token laws that occur, printed from the objects themselves."""
     expressions = [item.start, *(step.after for step in item.steps)]
-    for law in _ordered(expressions, SequenceLaw):
-        if law.weight != 1:
-            yield from _weight(law, printer)
+    weights = [_weight(law, printer) for law in _ordered(expressions, SequenceLaw) if law.weight != 1]
+    yield from dict.fromkeys(weights)
     for kernel, normalised, offset, scale in dict.fromkeys(
         node.args[1:5] for node in _ordered(expressions, Activation)
     ):
@@ -214,9 +215,9 @@ def _ordered(expressions: Sequence[Basic], kind: type[Basic]) -> list:
     return list(found)
 
 
-def _weight(law: SequenceLaw, printer: HousePrinter) -> Iterator[str]:
+def _weight(law: SequenceLaw, printer: HousePrinter) -> str:
     tokens = "" if law.base == STANDARD_NORMAL else rf", $\chi_l \sim {printer.law_name(law.base)}$ before reweighting"
-    yield rf"$\mathbb{{E}}_g$ has the weight $\displaystyle g(\epsilon,\chi) = {printer.doprint(law.weight)}${tokens}."
+    return rf"$\mathbb{{E}}_g$ has the weight $\displaystyle g(\epsilon,\chi) = {printer.doprint(law.weight)}${tokens}."
 
 
 def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, printer: HousePrinter) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Add, Basic, Expr, Function, Indexed, Integral, Mul, Pow, Rational, S, Sum
+from sympy import Add, Basic, Expr, Function, Indexed, Integral, Mul, Number, Piecewise, Pow, Rational, S, Sum
 from sympy import exp as exp_
 from sympy.printing.latex import LatexPrinter
 
@@ -20,6 +20,8 @@ SHORT_EXPONENT = 48
 
 NAMES = {"log": r"\log", "gamma": r"\Gamma"}
 """Functions whose LaTeX name SymPy's printer keeps to itself."""
+INDICATOR = r"\mathbf{1}"
+"""What stands before the braces around a condition: 1 where it holds, 0 where it does not."""
 
 
 def brackets(tex: str, pair: str = "()") -> str:
@@ -62,7 +64,9 @@ class HousePrinter(LatexPrinter):
 
     def ordered_terms(self, expr: Expr) -> list[Expr]:
         """The terms of a sum in the order of print."""
-        return arrange.terms(expr, self._as_ordered_terms(expr))
+        plain, back = arrange.masked(expr)
+        ordered = self._as_ordered_terms(plain) if plain.is_Add else [plain]
+        return arrange.terms(expr, [term.xreplace(back) for term in ordered])
 
     def _house_Add(self, expr: Add) -> str:
         return "".join(self.signed(term, first=i == 0) for i, term in enumerate(self.ordered_terms(expr)))
@@ -120,7 +124,7 @@ class HousePrinter(LatexPrinter):
             return self._function(base, self._print(power))
         printed = self._print(base)
         compound = isinstance(base, (Add, Mul, Pow, Rational, Function, *arrange.RUNS_ON)) and not base.is_Integer
-        if compound or (base.is_number and base.is_negative):
+        if compound or (isinstance(base, Number) and base.is_negative):
             printed = brackets(printed)
         return f"{printed}^{{{self.superscript(power)}}}"
 
@@ -226,6 +230,14 @@ class HousePrinter(LatexPrinter):
         """The differentials, the innermost first."""
         return "".join(rf" \,\mathrm{{d}}{self._print(limit[0])}" for limit in expr.limits)
 
+    def _house_Piecewise(self, expr: Piecewise) -> str:
+        parts = arrange.indicator(expr)
+        if parts is None:
+            return super()._print_Piecewise(expr)
+        value, condition = parts
+        sign = f"{INDICATOR}{brackets(self._print(condition), '{}')}"
+        return sign if value == 1 else self._factors((value,), more=True) + rf" \,{sign}"
+
     def _house_Sum(self, expr: Sum) -> str:
         printed = self._print(expr.function)
         return f"{self.sum_sign(expr)} {brackets(printed) if isinstance(expr.function, Add) else printed}"
@@ -233,7 +245,7 @@ class HousePrinter(LatexPrinter):
     def sum_sign(self, expr: Sum) -> str:
         """The summation signs with their limits."""
         return " ".join(
-            rf"\sum_{{{self._print(index)}={self._print(low)}}}^{{{self._print(high)}}}"
+            rf"\sum_{{{self._print(index)}={self.superscript(low)}}}^{{{self.superscript(high)}}}"
             for index, low, high in reversed(expr.limits)
         )
 

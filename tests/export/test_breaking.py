@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from sympy import Expr, Integral, S, Symbol, exp, log, oo, pi, sqrt
+from sympy import Expr, Integral, Piecewise, S, Symbol, exp, log, oo, pi, sqrt
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation
 from symslr.algebra.folded import Minimum
@@ -38,6 +38,7 @@ LONG = {
     "minimum of a quotient": Minimum(1 - CHIS**2 / ZS, a),
     "power": (LAPLACE + 1) ** 3 * CHIS ** (L - 2),
     "inverse": 1 / (1 + SERIES),
+    "indicator": 2 * Piecewise((nu, SERIES > 1), (0, True)),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Integral, Rational, S, Sum, Symbol, erf, exp, gamma, log, oo, pi, sqrt
+from sympy import Expr, Function, Gt, Integral, Piecewise, Rational, S, Sum, Symbol, erf, exp, gamma, log, oo, pi, sqrt
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation
 from symslr.algebra.folded import Activation, ConditionalMean, Minimum, Posterior
@@ -52,6 +52,7 @@ CASES = [
         ScalarExpectation(exp(x), x, normal(sqrt(nu))) ** (L - 1),
         r"\mathbb{E}_{x\sim \mathcal{N}(\sqrt{\nu},1)}[e^{x}]^{L - 1}",
     ),
+    (Piecewise((nu, Gt(nu, L)), (0, True)), r"\nu \,\mathbf{1}\{\nu > L\}"),
     (ScalarExpectation(x, x, laplace(nu, 2)), r"\mathbb{E}_{x\sim \mathrm{Laplace}(\nu,2)}[x]"),
 ]
 
@@ -73,6 +74,15 @@ def test_law_without_a_name_gets_one_and_keeps_it() -> None:
     printed = printer.doprint(ScalarExpectation(x**2, x, law) + ScalarExpectation(x**4, x, law))
     assert printed.count(r"x\sim p_{1}") == 2
     assert list(printer.laws) == [law]
+
+
+def test_printing_does_not_compute() -> None:
+    class Unprintable(Function):
+        def _eval_evalf(self, prec: int) -> Expr:
+            raise AssertionError("printing asked for a number")
+
+    constant = Integral(Unprintable(x), (x, 0, oo))
+    assert house_latex(1 + nu * constant - constant**2).count(r"\int") == 2
 
 
 def test_normal_law_on_half_a_line_is_not_called_normal() -> None:
