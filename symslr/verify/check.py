@@ -24,7 +24,7 @@ from symslr.verify.compare import compare
 from symslr.verify.monte_carlo import simulate_expectation
 from symslr.verify.points import Point, points
 from symslr.verify.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
-from symslr.verify.routes import EVALUATOR, REFEREE, Outcome, OutOfTime, Routes, is_elementary, processor_time
+from symslr.verify.routes import EVALUATOR, REFEREE, OutOfTime, Routes, is_elementary, processor_time
 from symslr.verify.zscore import HEAVY, REJECT
 
 SECONDS_PER_VALUE = 5.0

@@ -39,8 +39,8 @@ def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
     """The derivations of files and folders, each with a name of its own, in the order of the files' names.
 
     A file defines derivations as module-level ``Derivation`` objects, or as functions ``derive_*`` without arguments
-    that return one or several. A derivation without a name takes that of its variable or function. Files whose names start
-    with ``_`` are left alone. Modules are loaded under names of their own and leave no bytecode behind.
+    that return one or several. A derivation without a name takes that of its variable or function. Files whose names
+    start with ``_`` are left alone. Modules are loaded under names of their own and leave no bytecode behind.
 
     Raises:
         CollectError: for a missing path, a folder without derivations, a file that fails to run (a rule that refuses

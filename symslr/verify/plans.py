@@ -20,9 +20,6 @@ MOST_NODES = 2500
 PLANNED_DIGITS = 12.0
 """Digits to which planning resolves an integral; more digits take proportionally more nodes."""
 
-GAIN = 0.8
-"""Nodes grow with the digits to this power: 1 for an integrand analytic in a strip, 1/2 for a Gaussian."""
-
 DRAFT = 1e-2
 """A tolerance at which planning takes the first grid as it is."""
 
@@ -122,8 +119,8 @@ class Quadrature:
         if not self.planning:
             if known is None:
                 raise CannotReferee("an integral was reached that the float pass never met")
-            more = max(1.0, self.digits / PLANNED_DIGITS) ** GAIN * self.scale
-            return self._sum(problem, known, more)
+            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), self.scale, self.shifted)
+            return self._sum(problem, known, fineness)
         if known is not None and self.inside:
             # the grids of the integral outside lie where its first one lay, so this plan covers them
             plan = known
@@ -137,12 +134,13 @@ class Quadrature:
     def _resolved(self, problem: Problem, plan: Plan, seen: bool) -> tuple[Array, Plan]:
         """The integral on the coarsest grid of a ladder that agrees with the one before."""
         plan = _grown(plan, 1 / GROWTH) if seen else plan
-        before = self._sum(problem, plan, 1.0)
+        plain = Fineness(self.arithmetic, 1.0, 1.0, False)
+        before = self._sum(problem, plan, plain)
         if self.tolerance >= DRAFT or not problem.axes:
             return before, plan
         while True:
             plan = _grown(plan, GROWTH)
-            now = self._sum(problem, plan, 1.0)
+            now = self._sum(problem, plan, plain)
             scale = np.maximum(np.abs(now), self.absolute)
             # rows too small to have been given a stretch of their own need not converge
             floor = np.max(scale) * self.arithmetic.exact(10) ** -(2 * self.digits + 15)
@@ -185,10 +183,10 @@ class Quadrature:
         finally:
             self.inside -= 1
 
-    def _sum(self, problem: Problem, plan: Plan, scale: float) -> Array:
+    def _sum(self, problem: Problem, plan: Plan, fineness: Fineness) -> Array:
         """Trapezoid sums, in blocks of the leading axis."""
         depth, fixed = problem.depth, len(problem.fixed)
-        grids = [self._grid(a, s, scale, depth + fixed + i) for i, (a, s) in enumerate(zip(problem.axes, plan))]
+        grids = [self._grid(a, s, fineness, depth + fixed + i) for i, (a, s) in enumerate(zip(problem.axes, plan))]
         nodes = _on_axes([f.nodes for f in problem.fixed], depth) + [x for x, _ in grids]
         weights = _on_axes([f.weights for f in problem.fixed], depth) + [w for _, w in grids]
         per_slice = prod(len(w) for w in weights[:-1]) * problem.size
@@ -216,12 +214,11 @@ class Quadrature:
                 self.magnitude = max(self.magnitude, float(np.max(absolute)))
         return total
 
-    def _grid(self, axis: Axis, plan: list[Stretch], scale: float, axes: int) -> tuple[Array, Array]:
+    def _grid(self, axis: Axis, plan: list[Stretch], fineness: Fineness, axes: int) -> tuple[Array, Array]:
         heavy = any(s.map is Map.HEAVY for s in plan)
         cut = pieces(axis.lower, axis.upper, axis.breaks, heavy=heavy)
         if len(cut) <= max(s.index for s in plan):
             raise CannotReferee("the kinks of an integrand move with another variable")
-        fineness = Fineness(self.arithmetic, scale, self.shifted)
         nodes, weights = stacked([s.nodes(cut[s.index], fineness, axes) for s in plan])
         return axis.weighted(nodes, weights, axes)
 
