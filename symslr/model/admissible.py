@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-from sympy import Expr, S, Sum, expand, lambdify, oo, powsimp
+from sympy import Dummy, Expr, Rational, S, Sum, expand, lambdify, oo, powsimp
 
+from symslr.model.form import check_parameters, check_weight
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, x
@@ -21,6 +23,9 @@ MEAN_TOLERANCE = 1e-6
 """The product rule below is exact to 1e-10 for smooth weights, to 1e-7 for weights with kinks."""
 
 PARAMETER_VALUES = (0.7, 1.3)
+
+WIDTHS = tuple(10.0**power for power in range(-5, 5))
+"""Distances from a peak at which the quadrature is cut: a narrow or a distant peak is not stepped over."""
 
 
 def check_mean_one(law: SequenceLaw) -> None:
@@ -31,16 +36,23 @@ def check_mean_one(law: SequenceLaw) -> None:
     """
     if law.base != STANDARD_NORMAL:
         check_density(law.base)
-    if law.is_selection:
-        return  # sum_l g(l, chi) = L at every chi, so the mean is 1 by symmetry
+    check_weight(law.weight)
+    if law.selects_largest:
+        return
     parameters = sorted(law.free_symbols - {L}, key=str)
+    selection = law.is_selection  # then sum_l g(l, chi) = L at every chi, so the mean is 1 by symmetry
     for value, length in itertools.product(PARAMETER_VALUES, (2, 3)):
         values = {s: value + index / 8 for index, s in enumerate(parameters)}
-        mean, lowest = _mean_and_minimum(law.subs({L: length}), values)
         at = ", ".join([f"L={length}", *(f"{s}={v:g}" for s, v in values.items())])
+        try:
+            mean, lowest = (
+                (1.0, _lowest(law, values)) if selection else _mean_and_minimum(law.subs({L: length}), values)
+            )
+        except OverflowError:
+            raise ValueError(f"weight {law.weight}: holds a number beyond 1e308; expected smaller ones") from None
         if not np.isfinite(mean):
             raise ValueError(f"weight {law.weight}: found no finite mean under the token law ({at}); expected mean 1")
-        if lowest < -1e-12:
+        if not lowest >= -1e-12:
             raise ValueError(f"weight {law.weight}: found the negative value {lowest:.4g} ({at}); expected g >= 0")
         if abs(mean - 1) > MEAN_TOLERANCE:
             raise ValueError(
@@ -49,27 +61,38 @@ def check_mean_one(law: SequenceLaw) -> None:
 
 
 def check_density(law: ScalarLaw) -> None:
-    """Refuse a token law whose density does not integrate to 1.
+    """Refuse a token law whose density is negative somewhere or does not integrate to 1.
 
     Raises:
         ValueError: with the mass that was found.
     """
+    check_parameters(law.density, "token law", allowed={x})
     for value in PARAMETER_VALUES:
         values = {s: value + index / 8 for index, s in enumerate(sorted(law.free_symbols, key=str))}
-        mass, lowest = _one_token(SequenceLaw(S.One, 2, law), values)
-        if not abs(mass - 1) < MEAN_TOLERANCE or lowest < 0:
+        try:
+            mass, lowest = _one_token(SequenceLaw(S.One, 2, law), values)
+        except OverflowError:
+            raise ValueError(f"token law {law.density}: holds a number beyond 1e308; expected smaller ones") from None
+        if not lowest >= 0:
+            raise ValueError(f"token law {law.density}: found the negative value {lowest:.4g}; expected a density")
+        if not abs(mass - 1) < MEAN_TOLERANCE:
             raise ValueError(f"token law {law.density}: found total mass {mass:.6g}; expected a density with mass 1")
 
 
-def _mean_and_minimum(law: SequenceLaw, values: dict[Expr, float]) -> tuple[float, float]:
+def _compiled(symbols: list[Expr], expr: Expr) -> Callable[..., np.ndarray]:
+    """A numpy function of the symbols in order; letters of its own, since two symbols may share a name."""
+    letters = {symbol: Dummy() for symbol in symbols}
+    return lambdify(list(letters.values()), expr.xreplace(letters), "scipy")
+
+
+def _mean_and_minimum(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[float, float]:
     if law.relevant_factor is not None:
         return _one_token(law, values)
     length = int(law.length)
-    tokens = [f"t{i}" for i in range(1, length + 1)]
     weight = law.weight.xreplace({s: s.doit() for s in law.weight.atoms(Sum)}).subs(epsilon, 1)
-    symbols = {chi[i]: x.func(name) for i, name in zip(range(1, length + 1), tokens, strict=True)}
-    density = lambdify([x, *values], law.base.density, "scipy")
-    function = lambdify([*symbols.values(), *values], weight.subs(symbols), "scipy")
+    tokens = [Dummy() for _ in range(length)]
+    density = _compiled([x, *values], law.base.density)
+    function = _compiled([*tokens, *values], weight.xreplace({chi[i + 1]: t for i, t in enumerate(tokens)}))
     nodes, steps = _nodes(law, values)
     with np.errstate(all="ignore"):
         mass = steps * density(nodes, *values.values())
@@ -82,28 +105,49 @@ def _mean_and_minimum(law: SequenceLaw, values: dict[Expr, float]) -> tuple[floa
         return float(np.sum(np.where(relevant, table * probability, 0))), float(np.min(table[relevant]))
 
 
-def _one_token(law: SequenceLaw, values: dict[Expr, float]) -> tuple[float, float]:
-    """A weight of the relevant token alone: density and weight are merged first, since either may overflow by itself."""
-    merged = lambdify([x, *values], powsimp(expand(law.base.density) * expand(law.relevant_factor)), "scipy")
-    nodes, steps = _nodes(law, values)
+def _lowest(law: SequenceLaw, values: Mapping[Expr, float]) -> float:
+    """The lowest value of the kernel w of a selection g = L w(chi_eps)/sum_l w(chi_l) on the token's support."""
+    nodes, _ = _nodes(law, values)
+    with np.errstate(all="ignore"):
+        table = np.broadcast_to(_compiled([x, *values], law.posterior_kernel)(nodes, *values.values()), nodes.shape)
+    return float(np.nanmin(table))
+
+
+def _one_token(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[float, float]:
+    """A weight of the relevant token alone: density and weight are merged, since either may overflow by itself."""
+    merged = _compiled([x, *values], powsimp(expand(law.base.density) * expand(law.relevant_factor)))
+    nodes, _ = _nodes(law, values)
+    low, high = (float(end.subs(values)) for end in (law.base.lower, law.base.upper))
     with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an integral that does not converge is reported by its value
-        low, high = (float(end.subs(values)) for end in (law.base.lower, law.base.upper))
-        mean = sum(quad(merged, *ends, tuple(values.values()), limit=300)[0] for ends in _pieces(low, high))
-        table = np.broadcast_to(merged(nodes, *values.values()), nodes.shape)
-    return mean, float(np.min(table[np.isfinite(table)]))
+        warnings.simplefilter("ignore")  # an integral that does not converge is reported by its value and error
+        wide = _far_nodes(low, high)
+        table = np.broadcast_to(merged(wide, *values.values()), wide.shape)
+        peak = float(wide[np.argmax(np.where(np.isfinite(table), table, -np.inf))])
+        panels = [quad(merged, *ends, tuple(values.values()), limit=300)[:2] for ends in _pieces(low, high, peak)]
+        lowest = np.broadcast_to(merged(nodes, *values.values()), nodes.shape)
+    mean, error = (sum(column) for column in zip(*panels, strict=True))
+    if error > 1e-3 * max(1.0, abs(mean)):
+        mean = np.inf
+    return mean, float(np.min(lowest[np.isfinite(lowest)], initial=np.inf))
 
 
-def _pieces(low: float, high: float) -> list[tuple[float, float]]:
-    """The support, cut where densities bend and where their mass usually ends."""
-    cuts = [low, *(cut for cut in (-30.0, -6.0, 0.0, 6.0, 30.0) if low < cut < high), high]
-    return list(itertools.pairwise(cuts))
+def _far_nodes(low: float, high: float) -> np.ndarray:
+    """Points of the support up to 1e6 in size, 1 % apart, where a peak is looked for."""
+    points = np.sinh(np.linspace(-14.5, 14.5, 2901))
+    inside = points[(points > low) & (points < high)]
+    return inside if inside.size else np.array([(low + high) / 2])
 
 
-def _nodes(law: SequenceLaw, values: dict[Expr, float]) -> tuple[np.ndarray, np.ndarray]:
+def _pieces(low: float, high: float, peak: float) -> list[tuple[float, float]]:
+    """The support, cut where densities bend, where their mass usually ends, and around the highest point."""
+    cuts = {-30.0, -6.0, 0.0, 6.0, 30.0, *(peak + side * width for side in (-1, 1) for width in WIDTHS)}
+    return list(itertools.pairwise([low, *sorted(cut for cut in cuts if low < cut < high), high]))
+
+
+def _nodes(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and steps on the support: x = sinh t reaches heavy tails, Gauss-Legendre panels meet at the kink x = 0."""
     low, high = (float(end.subs(values)) for end in (law.base.lower, law.base.upper))
-    few = int(law.length) > 2
+    few = int(law.length) > 2 if law.length.is_Integer else True
     points, weights = np.polynomial.legendre.leggauss(8 if few else 12)
     reach = 7.0 if few else 12.0
     edges = np.linspace(-reach, reach, 15 if few else 41)
@@ -119,18 +163,21 @@ def _nodes(law: SequenceLaw, values: dict[Expr, float]) -> tuple[np.ndarray, np.
     return low + half * (1 + np.tanh(t)), step * half / np.cosh(t) ** 2
 
 
-def check_positive_kernel(kernel: Expr, parameters: set[Expr]) -> None:
-    """Refuse a kernel that is negative or zero somewhere on the line, so that its normaliser can vanish.
+def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_vanish: bool) -> None:
+    """Refuse a kernel that is not real on the line; under a normaliser, one that is negative or (no offset) vanishes.
 
     Raises:
         ValueError: naming the point where the kernel fails.
     """
-    values = {s: 1.0 for s in parameters}
-    function = lambdify([x, *values], kernel, "scipy")
+    values = dict.fromkeys(parameters, 1.0)
+    function = _compiled([x, *values], kernel)
 
     def at(point: float) -> float:
         with np.errstate(all="ignore"):
-            return float(np.real(function(np.float64(point), *values.values())))
+            try:
+                return float(np.real(function(np.float64(point), *values.values())))
+            except OverflowError:
+                raise ValueError(f"kernel {kernel}: holds a number beyond 1e308; expected smaller ones") from None
 
     grid = np.linspace(-20, 20, 1601)
     table = np.array([at(point) for point in grid])
@@ -138,15 +185,32 @@ def check_positive_kernel(kernel: Expr, parameters: set[Expr]) -> None:
         raise ValueError(
             f"kernel {kernel}: not a real number at x = {grid[np.isnan(table)][0]:g}; expected one for every x"
         )
+    if not normalised:
+        return
     mend = "add an offset, or use normalise none"
-    if np.any(table < 0):
-        raise ValueError(
-            f"kernel {kernel}: negative at x = {grid[table < 0][0]:g}, so its normaliser can vanish; {mend}"
-        )
+    far = np.concatenate([grid, _far_nodes(-1e4, 1e4)])
+    negative = far[np.concatenate([table, [at(point) for point in far[grid.size :]]]) < 0]
+    if negative.size:
+        mend = "use normalise none" if may_vanish else mend
+        raise ValueError(f"kernel {kernel}: negative at x = {negative[0]:g}, so its normaliser can vanish; {mend}")
+    if may_vanish:
+        return
     for i in np.flatnonzero((table[1:-1] <= table[:-2]) & (table[1:-1] <= table[2:])) + 1:
+        if 0 < table[i - 1] == table[i] == table[i + 1]:
+            continue
         bracket = (grid[i - 1], grid[i + 1])
         best = minimize_scalar(at, bounds=bracket, method="bounded", options={"xatol": 1e-12})
-        lowest = min(table[i], best.fun)
-        if lowest <= 1e-9 * max(table[i - 1], table[i + 1]) or (lowest == 0 and abs(grid[i]) < 8):
-            place = grid[i] if table[i] <= best.fun else best.x
+        place = grid[i] if table[i] <= best.fun else best.x
+        if min(table[i], best.fun) <= 1e-9 * max(table[i - 1], table[i + 1]) and _vanishes(
+            kernel, values, place, bracket
+        ):
             raise ValueError(f"kernel {kernel}: vanishes at x = {place:.4g}, so its normaliser can vanish; {mend}")
+
+
+def _vanishes(kernel: Expr, values: Mapping[Expr, float], place: float, bracket: tuple[float, float]) -> bool:
+    """Whether the kernel at ``place`` is nothing beside its neighbours in 30 digits too, where float64 underflows."""
+    fixed = kernel.subs({s: Rational(v) for s, v in values.items()})
+    lowest, *around = (fixed.subs(x, Rational(float(point))).evalf(30) for point in (place, *bracket))
+    if not all(value.is_comparable for value in (lowest, *around)):
+        return True
+    return bool(lowest <= 1e-9 * min(around))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from sympy import Expr, S
 
-from symslr.model.admissible import check_positive_kernel
+from symslr.model.admissible import check_kernel
 from symslr.model.exact import exact
-from symslr.model.symbols import chi, x
+from symslr.model.form import check_parameters
+from symslr.model.symbols import x
 
 
 @dataclass(frozen=True)
@@ -45,22 +46,23 @@ class Attention:
             raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or None (element-wise)")
         if not self.kernel.has(x):
             raise ValueError(f"kernel {self.kernel}: does not depend on x; expected an expression in x, such as exp(x)")
-        if self.kernel.has(chi):
-            raise ValueError(
-                f"kernel {self.kernel}: mentions chi; a kernel is written in x, the key projection of one token"
-            )
+        check_parameters(self.kernel, "kernel", allowed={x})
+        check_parameters(self.offset, "offset")
         if self.offset.is_negative or self.offset.is_finite is False:
             raise ValueError(f"offset: found {self.offset}; expected a number >= 0")
         if self.normaliser is None and self.offset != 0:
             raise ValueError(f"offset: found {self.offset} without a normaliser; offsets belong to normalise sum")
-        if self.normaliser == "sum":
-            self._check_normaliser()
+        for parameter, interval in self.bounds.items():
+            self._check_bounds(parameter, interval)
+        vanishing = bool(self.offset.is_positive)
+        check_kernel(self.kernel, self.parameters, normalised=self.is_normalised, may_vanish=vanishing)
 
-    def _check_normaliser(self) -> None:
-        if self.offset.is_positive:
-            check_positive_kernel(self.kernel + self.offset, self.parameters)
-        else:
-            check_positive_kernel(self.kernel, self.parameters)
+    def _check_bounds(self, parameter: Expr, interval: tuple[float, float]) -> None:
+        if parameter not in self.parameters:
+            raise ValueError(f"bounds: found {parameter}; expected a free parameter of the kernel {self.kernel}")
+        low, high = (exact(end, f"bounds of {parameter}") for end in interval)
+        if not low < high or not (low.is_finite and high.is_finite):
+            raise ValueError(f"bounds of {parameter}: found {interval}; expected a finite interval (low, high)")
 
     @property
     def parameters(self) -> set[Expr]:

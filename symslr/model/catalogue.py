@@ -9,6 +9,7 @@ from sympy import log as log_
 
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
+from symslr.model.form import check_parameters
 from symslr.model.largest import IsLargest
 from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
@@ -45,6 +46,7 @@ def MaxSLR(nu: Expr = nu, length: object = L, noise: Expr = Delta) -> Task:
 
 def _strength(value: object) -> Expr:
     strength = exact(value, "nu")
+    check_parameters(strength, "nu")
     if strength.is_negative or strength.is_finite is False:
         raise ValueError(f"nu: found {strength}; expected a finite signal strength nu >= 0")
     return strength

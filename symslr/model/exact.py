@@ -6,22 +6,27 @@ import math
 from fractions import Fraction
 from numbers import Integral, Real
 
-from sympy import Basic, Integer, Rational, nan, oo, zoo
+from sympy import Expr, Float, Integer, Rational, nan, oo, zoo
+from sympy.core.numbers import ComplexInfinity, ImaginaryUnit, NaN
 
 
-def exact(value: object, what: str = "value") -> Basic:
+class NotExact(TypeError, ValueError):
+    """Text, a truth value or anything else that is neither a real number nor a SymPy expression."""
+
+
+def exact(value: object, what: str = "value") -> Expr:
     """The exact SymPy object for a number or expression.
 
-    A float stands for the decimal it prints as: ``0.1`` is 1/10, not its binary neighbour.
+    A float, inside an expression too, stands for the decimal it prints as: ``0.1`` is 1/10, not its binary neighbour.
 
     Raises:
-        TypeError: for text and for anything that is not a real number or a SymPy object.
-        ValueError: for nan and complex infinity.
+        NotExact: for text, a truth value, and anything that is not a real number or a SymPy expression.
+        ValueError: for nan, complex infinity and complex numbers, also inside an expression.
     """
-    if isinstance(value, Basic):
-        if value in (nan, zoo):
-            raise ValueError(f"{what}: found {value}; expected a real number")
-        return value
+    if isinstance(value, Expr):
+        return _exact_expression(value, what)
+    if isinstance(value, bool):
+        raise NotExact(f"{what}: found {value}; expected a number, not a truth value")
     if isinstance(value, Integral):
         return Integer(int(value))
     if isinstance(value, Fraction):
@@ -34,4 +39,24 @@ def exact(value: object, what: str = "value") -> Basic:
             return oo if number > 0 else -oo
         return Rational(repr(number))
     expected = "a number or a SymPy expression (text goes through symslr.model.text.parse_expression)"
-    raise TypeError(f"{what}: found {type(value).__name__} {value!r}; expected {expected}")
+    shown = " ".join(repr(value).split())[:60]
+    raise NotExact(f"{what}: found {type(value).__name__} {shown}; expected {expected}")
+
+
+def _exact_expression(value: Expr, what: str) -> Expr:
+    if value.is_Symbol or value.is_Rational:
+        return value
+    odd = value.atoms(Float, ImaginaryUnit, NaN, ComplexInfinity)
+    if not odd:
+        return value
+    if nan in odd or zoo in odd:
+        raise ValueError(f"{what}: found {value}; expected a real number")
+    if any(isinstance(item, ImaginaryUnit) for item in odd):
+        raise ValueError(f"{what}: found the complex {value}; expected a real number or expression")
+    return value.xreplace({item: _decimal(item) for item in odd})
+
+
+def _decimal(number: Float) -> Expr:
+    """The decimal a SymPy float prints as: the shortest one at double precision, all its digits beyond."""
+    double = float(number)
+    return Rational(repr(double)) if Float(double) == number and math.isfinite(double) else Rational(str(number))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sympy import Basic, Expr, Integer, Rational, Tuple
 
-from symslr.model.exact import exact
+from symslr.model.exact import NotExact, exact
 
 
 class LengthLaw(Basic):
@@ -22,12 +22,13 @@ class LengthLaw(Basic):
 
     def __new__(cls, *pairs: tuple[Expr, Expr] | Mapping[Expr, Expr]) -> LengthLaw:
         items = pairs[0].items() if len(pairs) == 1 and isinstance(pairs[0], Mapping) else pairs
-        ordered = sorted((exact(length), exact(p)) for length, p in items)
-        for length, p in ordered:
+        found = [(exact(length, "length"), exact(p, "probability")) for length, p in map(_pair, items)]
+        for length, p in found:
             if not isinstance(length, Integer) or length < 1:
                 raise ValueError(f"length law: found length {length}; expected a positive integer")
             if not isinstance(p, Rational) or p <= 0:
                 raise ValueError(f"length law: found P(L={length}) = {p}; expected a positive rational, such as 1/3")
+        ordered = sorted(found)
         lengths = [length for length, _ in ordered]
         if len(set(lengths)) != len(lengths):
             raise ValueError(f"length law: a length occurs twice in {lengths}; merge the two probabilities")
@@ -43,3 +44,9 @@ class LengthLaw(Basic):
     def mean(self) -> Rational:
         """E[L]."""
         return sum(length * p for length, p in self)
+
+
+def _pair(item: object) -> tuple[object, object]:
+    if not isinstance(item, (tuple, list, Tuple)) or len(item) != 2:
+        raise NotExact(f"length law: found {str(item)[:60]}; expected pairs (length, probability), such as (1, 1/3)")
+    return item[0], item[1]

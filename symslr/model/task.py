@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from sympy import Expr, Integer
 
-from symslr.model.admissible import check_mean_one
-from symslr.model.exact import exact
+from symslr.model.admissible import check_density, check_mean_one
+from symslr.model.exact import NotExact, exact
+from symslr.model.form import check_parameters
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -46,8 +47,11 @@ class Task:
         object.__setattr__(self, "weight", exact(self.weight, "weight"))
         object.__setattr__(self, "noise", exact(self.noise, "noise"))
         object.__setattr__(self, "length", _length(self.length))
+        check_parameters(self.noise, "noise")
         if self.noise.is_negative or self.noise.is_finite is False:
             raise ValueError(f"noise: found {self.noise}; expected a standard deviation Delta >= 0")
+        if not isinstance(self.base, ScalarLaw):
+            raise NotExact(f"base: found {type(self.base).__name__}; expected a ScalarLaw, such as normal()")
         check_mean_one(SequenceLaw(self.weight, L, self.base))
 
     @classmethod
@@ -55,7 +59,18 @@ class Task:
         """The task in which the relevant token's key projection has law p1 and every other token's has law p0.
 
         Its weight is the likelihood ratio g = p1(chi_epsilon) / p0(chi_epsilon).
+
+        Raises:
+            ValueError: when the two laws have different supports, besides what ``Task`` refuses.
         """
+        for law in (relevant, others):
+            if not isinstance(law, ScalarLaw):
+                raise NotExact(f"token law: found {type(law).__name__}; expected a ScalarLaw, such as normal()")
+            check_density(law)
+        if (relevant.lower, relevant.upper) != (others.lower, others.upper):
+            raise ValueError(
+                f"token laws: found supports {relevant.support} and {others.support}; expected the same for both"
+            )
         ratio = (relevant.density / others.density).subs(x, chi[epsilon])
         return cls(ratio, base=others, **keywords)
 
