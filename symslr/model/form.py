@@ -1,0 +1,73 @@
+"""Does a formula from outside have the form of a model? Symbols in their places, sums over all tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from sympy import Basic, Dummy, Expr, Indexed, S, Sum
+from sympy.core.function import AppliedUndef
+
+from symslr.model.largest import IsLargest
+from symslr.model.symbols import BOUND_IN_SEQUENCE, P_L, L, R_v, a, chi, epsilon, m_v, x, xi, z, zeta
+
+MEANINGS: dict[Basic, str] = {
+    x: "the argument of a kernel or of a token density",
+    a: "the scale of the key",
+    m_v: "the overlap of the value vector",
+    R_v: "the part of the value vector outside v*",
+    P_L: "the law of the length",
+    chi.label: "the key projections of the tokens",
+    z.label: "the value projections of the tokens",
+    zeta.label: "the values outside v*",
+    xi: "the label noise",
+    epsilon: "the hidden position",
+}
+"""What a reserved symbol stands for; the other symbols bound in a sequence are token indices."""
+
+RESERVED = BOUND_IN_SEQUENCE | MEANINGS.keys()
+
+
+def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -> None:
+    """Refuse a formula that mentions a reserved symbol outside ``allowed``, or a function without a definition.
+
+    Raises:
+        ValueError: naming the symbol, what it stands for, and how to mend it.
+    """
+    _check_symbols(expr.free_symbols - allowed, f"{what} {expr}")
+    for function in sorted(expr.atoms(AppliedUndef), key=str):
+        raise ValueError(f"{what} {expr}: {function.func} is not defined; expected functions that SymPy can evaluate")
+
+
+def _check_symbols(symbols: Set[Basic], what: str) -> None:
+    for symbol in sorted(symbols & RESERVED, key=str):
+        meaning = MEANINGS.get(symbol, "a token index")
+        raise ValueError(f"{what}: mentions {symbol}, {meaning}; expected a parameter of another name")
+
+
+def check_weight(weight: Expr) -> None:
+    """Refuse a weight that is no function of chi[epsilon] and of sums over all tokens, so that tokens are exchangeable.
+
+    Raises:
+        ValueError: naming what stands in the way.
+    """
+    bare = weight.xreplace(dict.fromkeys(weight.atoms(IsLargest), S.One))
+    outside = bare.xreplace({total: Dummy() for total in bare.atoms(Sum)})
+    parameters = _without_keys(outside, {epsilon}, weight).free_symbols
+    for total in bare.atoms(Sum):
+        if total.function.has(Sum) or len(total.limits) != 1 or tuple(total.limits[0][1:]) != (1, L):
+            raise ValueError(f"weight {weight}: found {total}; expected single sums over all tokens, l = 1, ..., L")
+        token = total.limits[0][0]
+        summand = _without_keys(total.function, {epsilon, token}, weight)
+        if token in summand.free_symbols:
+            raise ValueError(f"weight {weight}: {total} treats tokens by number; expected one that treats them alike")
+        parameters |= summand.free_symbols
+    _check_symbols(parameters, f"weight {weight}")
+    check_parameters(weight, "weight", allowed=RESERVED)
+
+
+def _without_keys(expr: Expr, tokens: Set[Basic], weight: Expr) -> Expr:
+    """``expr`` with the key projections of ``tokens`` replaced by letters; any other indexed quantity is refused."""
+    for item in expr.atoms(Indexed):
+        if item.base != chi or item.indices[0] not in tokens:
+            raise ValueError(f"weight {weight}: mentions {item}; expected chi[epsilon] and sums over chi[l]")
+    return expr.xreplace({item: Dummy() for item in expr.atoms(Indexed)})
