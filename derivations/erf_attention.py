@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from sympy import sqrt
 from sympy import erf as erf_
+from sympy import sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.folded import Activation
@@ -36,8 +36,8 @@ def derive_erf() -> Iterator[Derivation]:
             title="erf attention on spiked-SLR at scale a and shift c",
             name="erf-spiked",
             symbol=r"\min_v\mathcal{E}_{\mathrm{erf}}",
-            introduction="Element-wise activations need one token at a time, so their risk is a closed form wherever one "
-            "Gaussian mean is.",
+            introduction="Element-wise activations need one token at a time, so their risk is a closed form "
+            "wherever one Gaussian mean is.",
             sources=("duranthon2025, Sec. 4",),
         )
         .apply(Unfold())

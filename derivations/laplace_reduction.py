@@ -19,8 +19,8 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplu
 from symslr.model.symbols import L, a, epsilon, l
 
 INTRODUCTION = (
-    "The normaliser couples all tokens. Written as an integral over u of exponentials it factorises over the tokens, so "
-    "the length enters as an exponent and may stay a symbol."
+    "The normaliser couples all tokens. Written as an integral over u of exponentials it factorises over the "
+    "tokens, so the length enters as an exponent and may stay a symbol."
 )
 
 
@@ -64,8 +64,8 @@ def derive_bayes_error() -> Iterator[Derivation]:
                 title=f"Bayes risk without noise as a positive integral, {task.name}-SLR",
                 name=f"laplace-bayes-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
-                introduction="The error itself, not one minus something near one: every term is positive, so small risks keep "
-                "their relative accuracy.",
+                introduction="The error itself, not one minus something near one: every term is positive, so "
+                "small risks keep their relative accuracy.",
             )
             .apply(ChangeOfMeasure())
             .apply(Exchangeability())

@@ -20,7 +20,8 @@ def derive_nishimori() -> Iterator[Derivation]:
                 SequenceExpectation(Sum(Posterior(l, law) ** 2, (l, 1, L)), law),
                 title=f"Nishimori identity for {task.name}-SLR",
                 name=f"nishimori-{task.name}",
-                introduction="The rule that the Bayes risk uses, derived here from the definition of the posterior alone.",
+                introduction="The rule that the Bayes risk uses, derived here from the definition of the "
+                "posterior alone.",
             )
             .apply(ChangeOfMeasure())
             .apply(AverageHiddenIndex())

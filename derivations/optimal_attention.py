@@ -28,8 +28,9 @@ def derive_optimal_attention() -> Iterator[Derivation]:
                 title=f"Bayes-optimal attention for token laws other than a Gaussian shift: {task.name}",
                 name=f"optimal-attention-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
-                introduction="The relevant token's key projection has law p1, the others' p0. The posterior of the position is "
-                "a normalised attention with the likelihood ratio as kernel; softmax is the case of a Gaussian shift.",
+                introduction="The relevant token's key projection has law p1, the others' p0. The posterior of "
+                "the position is a normalised attention with the likelihood ratio as kernel; softmax is the case "
+                "of a Gaussian shift.",
                 ranges={s: (Rational(3, 5), Rational(13, 10))},
                 sources=("duranthon2025, Sec. 4",),
             )

@@ -27,8 +27,9 @@ def derive_softmax_attains_bayes() -> Iterator[Derivation]:
                 title=f"Softmax attention attains the Bayes risk of {task.name}-SLR",
                 name=f"softmax-attains-bayes-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
-                introduction="The weights of two positions have an exponential ratio, so the posterior is a softmax, and the "
-                "Bayes predictor is softmax attention with key c k* and value v*: the last line is its risk.",
+                introduction="The weights of two positions have an exponential ratio, so the posterior is a "
+                "softmax, and the Bayes predictor is softmax attention with key c k* and value v*: the last line "
+                "is its risk.",
                 sources=("duranthon2025, Sec. 4",),
             )
             .apply(Conditioning())

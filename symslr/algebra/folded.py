@@ -110,7 +110,7 @@ def _free_of(weight: Expr) -> Expr:
 
 @final
 class ConditionalMean(Expr):
-    """E[label | X] for a label in z_epsilon and xi, the Bayes predictor of the squared loss; ``args = (label, law)``."""
+    """E[label | X] for a label in z_epsilon and xi, the Bayes predictor of squared loss; ``args = (label, law)``."""
 
     is_commutative = True
     is_real = True

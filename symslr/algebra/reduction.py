@@ -12,8 +12,8 @@ from symslr.algebra.expectation import Expectation, SequenceExpectation, rewrite
 from symslr.algebra.rules.change_of_measure import ChangeOfMeasure
 from symslr.algebra.rules.exchangeability import Exchangeability
 from symslr.algebra.rules.independence import Independence
-from symslr.algebra.rules.largest import ConditionOnMaximum
 from symslr.algebra.rules.laplace import LaplaceRepresentation
+from symslr.algebra.rules.largest import ConditionOnMaximum
 
 
 def reduce(expr: Expr) -> Expr:

@@ -12,8 +12,8 @@ from sympy.printing.latex import LatexPrinter
 class OwensT(Function):
     """Owen's T function T(h, a) = (1/2 pi) int_0^a exp(-h^2 (1 + t^2)/2)/(1 + t^2) dt, for real h and a.
 
-    Even in h, odd in a; T(0, a) = atan(a)/(2 pi). It gives the Gaussian mass of a wedge, and with it the Gaussian mean of
-    erf(x)^2. Source: Owen, Ann. Math. Statist. 27 (1956) 1075.
+    Even in h, odd in a; T(0, a) = atan(a)/(2 pi). It gives the Gaussian mass of a wedge, and with it the Gaussian mean
+    of erf(x)^2. Source: Owen, Ann. Math. Statist. 27 (1956) 1075.
     """
 
     nargs = 2

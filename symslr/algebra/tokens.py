@@ -1,4 +1,4 @@
-"""Sums over tokens as symmetric polynomials: bring to one normal form, split off the relevant token, expand the rest."""
+"""Sums over tokens as symmetric polynomials: one normal form, the relevant token split off, the rest expanded."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _outer_sum(total: Sum, length: Expr) -> Expr:
 
 
 def masked(expr: Expr, keep: Iterable[Expr]) -> tuple[Expr, dict[Expr, Expr]]:
-    """``expr`` with functions, negative and fractional powers of one token replaced by dummies (those with ``keep`` stay).
+    """``expr`` with functions, negative and fractional powers of one token as dummies (those with ``keep`` stay).
 
     Rational algebra on what remains then cannot move an exponential into a denominator or expand a density.
     """

@@ -1,7 +1,6 @@
 """What we claim: quantities built from the model by algebra."""
 
 from symslr.theory.asymptotics import strong_signal as strong_signal
-
 from symslr.theory.bayes import bayes_risk as bayes_risk
 from symslr.theory.population import minimal_risk as minimal_risk
 from symslr.theory.population import optimal_attention as optimal_attention

@@ -28,8 +28,8 @@ from symslr.model.task import Task
 def strong_signal(task: Task, order: int) -> Expr:
     """The Bayes risk without noise for a large parameter of an exponential weight, to ``order`` terms.
 
-    spiked-SLR: (L-1) e^{-nu/4} (sqrt(pi)/(2 sqrt(nu))) sum_{k<order} (-1)^k pi^{2k} |E_{2k}| / (k! (4 nu)^k), an asymptotic
-    series. max-SLR: the leading term E[max of L normals]/nu, whatever the order.
+    spiked-SLR: (L-1) e^{-nu/4} (sqrt(pi)/(2 sqrt(nu))) sum_{k<order} (-1)^k pi^{2k} |E_{2k}| / (k! (4 nu)^k), an
+    asymptotic series. max-SLR: the leading term E[max of L normals]/nu, whatever the order.
 
     Raises:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.

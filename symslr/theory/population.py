@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
@@ -98,7 +99,8 @@ class MinimalRisk(Quantity):
         return result
 
     def conditioned(self) -> Expr:
-        """The Bayes risk where the activation can be the posterior, a closed form where there is one, else the minimum."""
+        """The Bayes risk where the activation can be the posterior, a closed form where there is one, or the "
+        "minimum."""
         activation, law, noise, length = self.args[:4]
         if matched_scale(activation, law) is not None:
             return over_length(BayesRisk(law, noise).conditioned(), length)
@@ -124,10 +126,8 @@ class MinimalRisk(Quantity):
 def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
     """The scale at which the activation equals the posterior, or None: there the attention is Bayes-optimal."""
     candidates = [S.One]
-    try:
+    with suppress(RuleRefused):
         candidates.append(RatioCondition().slope(law))
-    except RuleRefused:
-        pass
     posterior = unfolded(Posterior(epsilon, law), law.length)
     for scale in candidates:
         attention = activation.subs(activation.args[4], scale) if activation.args[4] == a else activation

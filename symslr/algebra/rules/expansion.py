@@ -101,7 +101,7 @@ class GaussianTaylor(Rule):
         self.order = order
 
     def rewrite(self, expr: Expr) -> Expr:
-        return expr.replace(lambda node: isinstance(node, Integral), lambda node: self._partial_sum(node))
+        return expr.replace(lambda node: isinstance(node, Integral), self._partial_sum)
 
     def remainder(self, expr: Expr) -> Expr:
         return expr.replace(lambda node: isinstance(node, Integral), lambda node: Abs(self._term(node, self.order)))
@@ -126,9 +126,9 @@ class SechMoments(Rule):
 
     name = "moments of the hyperbolic secant"
     statement = (
-        r"\int \frac{x^{2k}}{\cosh bx}\mathrm{d}x = \frac2b\left(\frac{\pi}{2}\right)^{2k+1}\frac{|E_{2k}|}{b^{2k}},\qquad"
-        r" \int \frac{x^{2k}}{\cosh^2 bx}\mathrm{d}x = \frac{2\,|2^{2k}-2|\,|B_{2k}|}{b}"
-        r"\left(\frac{\pi}{2b}\right)^{2k}"
+        r"\int \frac{x^{2k}}{\cosh bx}\mathrm{d}x ="
+        r" \frac2b\left(\frac{\pi}{2}\right)^{2k+1}\frac{|E_{2k}|}{b^{2k}},\qquad \int \frac{x^{2k}}{\cosh^2 "
+        r"bx}\mathrm{d}x = \frac{2\,|2^{2k}-2|\,|B_{2k}|}{b}\left(\frac{\pi}{2b}\right)^{2k}"
     )
     conditions = r"$b>0$, $k\ge0$; $E_{2k}$ Euler numbers, $B_{2k}$ Bernoulli numbers"
     source = "dlmf"

@@ -18,7 +18,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import xi, z, zeta
 
 LinearForm = tuple[object, Expr]
-"""A Gaussian linear form: (family, coefficient); coefficient is an index for one variable, a Sum for a sum over tokens."""
+"""A Gaussian linear form (family, coefficient); the coefficient is an index, or a Sum for a sum over tokens."""
 
 
 @final

@@ -22,8 +22,8 @@ class Independence(Rule):
 
     name = "independence of tokens"
     statement = (
-        r"\mathbb{E}_0\Big[f(\chi_\epsilon)\, h(\chi_j)\, e^{-u\sum_l\kappa(\chi_l)}\Big] = \mathbb{E}_x[f e^{-u\kappa}]\,"
-        r"\mathbb{E}_x[h e^{-u\kappa}]\,\mathbb{E}_x[e^{-u\kappa}]^{L-2}"
+        r"\mathbb{E}_0\Big[f(\chi_\epsilon)\, h(\chi_j)\, e^{-u\sum_l\kappa(\chi_l)}\Big] ="
+        r" \mathbb{E}_x[f e^{-u\kappa}]\,\mathbb{E}_x[h e^{-u\kappa}]\,\mathbb{E}_x[e^{-u\kappa}]^{L-2}"
     )
     conditions = r"the unweighted law; the body is a product of functions of single tokens"
 

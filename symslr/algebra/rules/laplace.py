@@ -40,11 +40,10 @@ class LaplaceRepresentation(Rule):
         variables = laplace_variables(node.free_symbols)
         prefactor, exponent, limits = S.One, S.Zero, []
         for base, power in denominators:
-            base = factor_terms(base) if not base.is_Add else base
             if not power.is_positive:
                 raise self.refuse(f"the power {-power} of {base} is not a negative number")
             u = next(variables)
             prefactor *= u ** (power - 1) / gamma(power)
-            exponent += u * base
+            exponent += u * (base if base.is_Add else factor_terms(base))
             limits.append((u, 0, oo))
         return Integral(prefactor * SequenceExpectation(rest * exp(-exponent), node.law), *limits)

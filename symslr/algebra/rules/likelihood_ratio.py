@@ -20,8 +20,8 @@ class LikelihoodRatio(Rule):
         r" p_l = \frac{\kappa(\chi_l)}{\sum_m\kappa(\chi_m)},\qquad \kappa = \frac{p_1}{p_0}"
     )
     conditions = (
-        r"the weight is a function of the relevant token times a function symmetric in all tokens; for token laws $p_1$ "
-        r"(relevant) and $p_0$ (others) it is $p_1(\chi_\epsilon)/p_0(\chi_\epsilon)$"
+        r"the weight is a function of the relevant token times a function symmetric in all tokens; for token laws "
+        r"$p_1$ (relevant) and $p_0$ (others) it is $p_1(\chi_\epsilon)/p_0(\chi_\epsilon)$"
     )
 
     def rewrite(self, expr: Expr) -> Expr:

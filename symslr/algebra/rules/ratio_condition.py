@@ -46,6 +46,7 @@ class RatioCondition(Rule):
         slope = simplify(expand_log(log(kernel), force=True).diff(x))
         if slope.has(x):
             raise self.refuse(
-                f"log g(l)/g(m) has slope {slope} in chi_l, which is not constant: found kernel {kernel}, expected {exp(x)} up to scale"
+                f"log g(l)/g(m) has slope {slope} in chi_l, which is not constant: found kernel {kernel}, "
+                f"expected {exp(x)} up to scale"
             )
         return slope
