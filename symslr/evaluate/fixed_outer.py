@@ -38,12 +38,21 @@ class FixedOuter:
         """First step of v, as in float64."""
         return 0.72 * float(np.pi) ** 2 / (2.0 + self.decay)
 
+    @property
+    def guard(self) -> int:
+        """Bits that a large power takes from the logarithm of a moment."""
+        return 10 + int(np.log2(2 + self.power))
+
     def find_layout(self) -> None:
         """Windows from logarithms in float64, and the bits that keep every moment that matters."""
         floats = tuple(float(v) for v in self.p)
         with np.errstate(all="ignore"):
             self.layout = layout(self._rough, self._rough.constants(floats), floats, self.depth, self.active)
-        self.bits = self.arithmetic.bits + int(self.layout.sunk / np.log(2) + np.log2(2 + self.power)) + 24
+        self.set_bits(self.layout.sunk)
+
+    def set_bits(self, sunk: float) -> None:
+        """Bits of the fixed point, for moments that sink by exp(-sunk) below their weights."""
+        self.bits = self.arithmetic.bits + int(sunk / np.log(2)) + self.guard + 14
 
     @property
     def first_level(self) -> int:
@@ -59,7 +68,7 @@ class FixedOuter:
     def values(self, grid: list[Any], means: list[Any], scales: list[Any] | None = None) -> Any:
         """Values on the outer mesh."""
         logs = [
-            self.arithmetic.log(mean) if moment.is_survival else mpmath.mpf(0)
+            self._log(mean) if moment.is_survival else mpmath.mpf(0)
             for moment, mean in zip(self.form.moments, means)
         ]
         terms = self.code.terms(grid, means, logs, scales or self.heights, self.p)
@@ -69,20 +78,31 @@ class FixedOuter:
             total = total + self.arithmetic.exp(exponent) * rest * self.constants.coefficients[i]
         return total + means[0] * 0
 
+    def _log(self, survival: Any) -> Any:
+        """log M; where M has sunk into the rounding of the table, the logarithm of that rounding."""
+        floor = mpmath.ldexp(1, -self.bits)
+        return self.arithmetic.log(np.where(survival > floor, survival, floor))
+
     @property
     def heights(self) -> list[Any]:
         """Logarithmic scale of each moment."""
         moments = zip(self.form.moments, self.constants.bells)
         return [bell[2] if m.bell is not None else mpmath.mpf(0) for m, bell in moments]
 
-    def rounding(self, grid: list[Any], means: list[Any], values: Any, tokens: int) -> Any:
-        """Relative rounding error of the integral: exponents at the peak, and the sums over tokens."""
+    def rounding(
+        self, grid: list[Any], means: list[Any], values: Any, tokens: int, scales: list[Any] | None = None
+    ) -> Any:
+        """Relative rounding error of the integral: exponents at the peak, and the sums over tokens.
+
+        Large powers cost nothing here: ``guard`` bits are carried for them.
+        """
         peak = np.unravel_index(int(np.argmax(np.abs(values))), values.shape)
         point = [np.broadcast_to(g, values.shape)[peak] for g in grid]
         at = [mean[peak] for mean in means]
-        logs = [mpmath.log(m) if moment.is_survival else mpmath.mpf(0) for m, moment in zip(at, self.form.moments)]
-        sizes = self.code.sizes(point, at, logs, self.heights, self.p)
-        units = 16 + tokens + 4 * max(float(sizes[i]) for i in self.active) + 8 * self.depth * (1 + self.power)
+        logs = [mpmath.log(abs(m)) if moment.is_survival else mpmath.mpf(0) for m, moment in zip(at, self.form.moments)]
+        heights = [np.broadcast_to(scale, values.shape)[peak] for scale in scales or self.heights]
+        sizes = self.code.sizes(point, at, logs, heights, self.p)
+        units = 16 + tokens + 4 * max(float(sizes[i]) for i in self.active) + 8 * self.depth
         return self.arithmetic.eps * units
 
 

@@ -56,14 +56,14 @@ class LaplaceCode:
         return self.arithmetic.compile(arguments, [t.size for t in self.form.terms])
 
     @cached_property
-    def _token_sizes(self) -> list[Any]:
-        return [
-            self.arithmetic.compile((self.form.x, *self.parameters), [magnitude(m.exponent)]) for m in self.form.moments
-        ]
+    def _token_exponents(self) -> list[Any]:
+        arguments = (self.form.x, *self.parameters)
+        return [self.arithmetic.compile(arguments, [m.exponent, magnitude(m.exponent)]) for m in self.form.moments]
 
-    def token_size(self, moment: int, x: float, p: tuple[Any, ...]) -> float:
-        """Sum of |addends| of a moment's exponent at a node."""
-        return float(self._token_sizes[moment](x, *p)[0])
+    def token_exponent(self, moment: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
+        """A moment's whole exponent at a node and the sum of |addends| in it."""
+        exponent, size = self._token_exponents[moment](x, *p)
+        return exponent, size
 
     @property
     def _moment_symbols(self) -> list[Symbol]:

@@ -71,7 +71,7 @@ class FloatOuter:
             if self.form.moments[i].is_survival:
                 power *= abs(logs[i])
             if power > 0:
-                total += power * (4.0 + self.code.token_size(i, mean_token, self.p)) * cancelled
+                total += power * (4.0 + float(self.code.token_exponent(i, mean_token, self.p)[1])) * cancelled
         return total
 
 

@@ -79,6 +79,11 @@ class LaplaceForm:
     terms: tuple[Term, ...]
 
     @cached_property
+    def is_smoothed(self) -> bool:
+        """Whether u enters through the moments and powers alone: Gaussian weights then make every moment entire in log u."""
+        return not any(part.has(*(exp_(v) for v in self.logs)) for t in self.terms for part in (t.exponent, t.rest))
+
+    @cached_property
     def kinks(self) -> tuple[tuple[Expr, ...], ...]:
         """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth."""
         found = []

@@ -30,12 +30,17 @@ class Layout:
         windows: (low, high) of every v.
         sunk: for fixed point: the largest -log of a moment (relative to its largest weight) that matters.
         tokens: for every moment, the mean token at the peak of the outer integrand.
+        tilts: for every moment under one exponential kernel, the whole power of u kappa that, taken out of the weight, brings
+            its Gaussian nearest to those tokens.
+        sunk_tilted: as ``sunk``, with these powers moved from the weights to the table.
     """
 
     pieces: list[tuple[Piece, ...]]
     windows: list[tuple[float, float]]
     sunk: float
     tokens: list[float]
+    tilts: list[int]
+    sunk_tilted: float
 
 
 def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float, active: list[int]) -> Layout:
@@ -55,7 +60,7 @@ def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth:
             raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
         found = [_relevant(logs > top - depth, nodes[n], n) for n in range(len(windows))]
         if all(_settled(old, new) for old, new in zip(windows, found)):
-            return coarse.layout(found, logs - top, depth)
+            return coarse.layout(found, nodes, logs - top, depth)
         if any(high - low > 1e6 for low, high in found):
             break
         windows = found
@@ -77,6 +82,9 @@ def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
     return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])
 
 
+STEEPEST = 1.3
+
+
 class _Coarse:
     """Logarithms of the moments and of the outer integrand on coarse meshes."""
 
@@ -89,8 +97,7 @@ class _Coarse:
         self.tables: list[Any] = [None] * len(self.form.moments)
         self.totals: list[Any] = [None] * len(self.form.moments)
         for k, own in enumerate(pieces):
-            mesh = joined(own, FLOAT, 0)
-            slopes, parts = code.weights(k, mesh.nodes, p)
+            mesh, slopes, parts = self._resolving(k, own)
             indices = [i for i, m in enumerate(self.form.moments) if m.kernel == self.form.kernels[k]]
             rows = []
             for i, (exponent, rest) in zip(indices, parts):
@@ -98,6 +105,22 @@ class _Coarse:
                 row = exponent + np.log(np.abs(rest)) + np.log(mesh.weights) + height
                 rows.append(np.where(np.isnan(row), -np.inf, row))
             self.kernels.append((indices, slopes, rows, mesh.nodes))
+
+    def _resolving(self, k: int, pieces: tuple[Piece, ...]) -> tuple[Any, Any, Any]:
+        """The coarsest mesh on which log kappa moves by less than about one between nodes.
+
+        Where it moves by more, a steep tilt is cut off between two nodes and its moment is wrong by orders of magnitude.
+        """
+        level = 0
+        while True:
+            mesh = joined(pieces, FLOAT, level)
+            slopes, parts = self.code.weights(k, mesh.nodes, self.p)
+            moves = np.abs(np.diff(np.log(np.abs(np.array(slopes))), axis=-1))
+            steepest = float(np.max(moves, where=np.isfinite(moves), initial=0.0))
+            limit = STEEPEST if all(isinstance(piece, Line) for piece in pieces) else 16 * STEEPEST
+            if steepest <= limit or level >= 7:
+                return mesh, slopes, parts
+            level = min(7, level + int(np.ceil(np.log2(steepest / limit))))
 
     def first_windows(self) -> list[tuple[float, float]]:
         """From where u kappa is negligible to where exp(-u kappa) is."""
@@ -138,11 +161,12 @@ class _Coarse:
             result = np.maximum(result, np.where(np.isnan(size), -np.inf, size))
         return result
 
-    def layout(self, windows: list[tuple[float, float]], logs: Any, depth: float) -> Layout:
+    def layout(self, windows: list[tuple[float, float]], nodes: list[Any], logs: Any, depth: float) -> Layout:
         """What the last table showed: the tokens that matter, their means at the peak, and how far moments sink."""
         peak = np.unravel_index(int(np.argmax(logs)), logs.shape)
         tokens = [0.0] * len(self.form.moments)
-        pieces, sunk = [], 0.0
+        tilts = [0] * len(self.form.moments)
+        pieces, sunk, sunk_tilted = [], 0.0, 0.0
         for (indices, _, rows, x), own in zip(self.kernels, self.pieces):
             matters = np.zeros(len(x), dtype=bool)
             for i, row in zip(indices, rows):
@@ -161,7 +185,21 @@ class _Coarse:
             for i, row in zip(indices, rows):
                 sinking = float(np.max(row[kept])) - self.totals[i]
                 sunk = max(sunk, float(np.max(sinking + logs, where=logs > -depth, initial=0.0)))
-        return Layout(pieces, windows, sunk, tokens)
+                if len(nodes) == 1:
+                    tilts[i], moved = self._tilted(i, row, x, kept, tokens[i], nodes[0])
+                    sunk_tilted = max(sunk_tilted, float(np.max(moved + logs, where=logs > -depth, initial=0.0)))
+        return Layout(pieces, windows, sunk, tokens, tilts, sunk_tilted)
+
+    def _tilted(self, i: int, row: Any, x: Any, kept: Any, token: float, v: Any) -> tuple[int, Any]:
+        """The power q for a moment, and -log of the moment relative to its largest weight and table entry then."""
+        moment = self.form.moments[i]
+        curvature, own, _ = (float(value) for value in self.constants.bells[i])
+        constant, rate = (float(value) for value in self.constants.exponentials[self.form.kernels.index(moment.kernel)])
+        if moment.bell is None or moment.is_survival or rate == 0 or not constant > 0:
+            return 0, float(np.max(row[kept])) - self.totals[i]
+        q = round(2.0 * curvature * (token - own) / rate)
+        largest = float(np.max((row - q * rate * x)[kept])) + (q * float(np.log(q)) - q if q > 0 else 0.0)
+        return q, largest - self.totals[i] - q * (v + float(np.log(constant)))
 
     @staticmethod
     def _log_survival(row: Any, load: Any, total: Any) -> Any:

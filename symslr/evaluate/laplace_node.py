@@ -49,7 +49,8 @@ class LaplaceNode(Node):
         if not outer.active:
             return mpmath.mpf(0), mpmath.mpf(0)
         outer.find_layout()
-        return (SharedFixed(outer) if SharedFixed.fits(outer) else DenseFixed(outer)).run()
+        with mpmath.workprec(outer.arithmetic.bits + outer.guard):
+            return (SharedFixed(outer) if SharedFixed.fits(outer) else DenseFixed(outer)).run()
 
     @staticmethod
     def _float(code: LaplaceCode, p: tuple[float, ...], tolerance: float) -> Pair:

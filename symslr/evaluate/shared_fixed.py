@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from operator import mul
 from typing import Any
 
 import mpmath
@@ -14,6 +16,19 @@ from symslr.evaluate.fixed_outer import FixedOuter, integers
 from symslr.evaluate.mesh import Line
 
 MOST_NODES = 400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Integer weights and tables, each with its unit, on the mesh with this step; rows start at ``start``."""
+
+    start: int
+    length: int
+    step: Any
+    shift: Any
+    weights: list[tuple[list[int], Any]]
+    heights: list[Any]
+    tables: list[tuple[list[int], Any]]
 
 
 class SharedFixed:
@@ -46,16 +61,25 @@ class SharedFixed:
         Raises:
             CannotEvaluate: where the mesh does not converge.
         """
-        rate = self.outer.constants.exponentials[0][1]
-        step = min(self.outer.step, self._widest(self.outer) * abs(float(rate)))
-        for _ in range(8):
-            value, error, mesh_error = self._at(step, rate)
-            if mesh_error < self.outer.tolerance:
+        outer = self.outer
+        rate = outer.constants.exponentials[0][1]
+        outer.set_bits(outer.layout.sunk_tilted)
+        widest = self._widest(outer) * abs(float(rate))
+        step = min(outer.step, widest)
+        stride = max(1, int(0.6 * widest / step)) if self.form.is_smoothed else 1
+        placed = None
+        for _ in range(14):
+            placed = placed or self._placed(step, rate)
+            value, error, outer_error, inner_error = self._sum(placed, stride)
+            if max(outer_error, inner_error) < outer.tolerance:
                 return value, error
-            step /= 1.4
+            if inner_error >= outer.tolerance or stride == 1:
+                step, placed = step / 1.4, None
+            stride = max(1, stride // 2 if outer_error >= outer.tolerance else stride)
         raise CannotEvaluate("mpmath: the shared mesh does not converge geometrically")
 
-    def _at(self, rough_step: float, rate: Any) -> tuple[Any, Any, Any]:
+    def _placed(self, rough_step: float, rate: Any) -> Placed:
+        """Weights of every moment on one mesh, and the tables that go with them."""
         outer, arithmetic, bits = self.outer, self.outer.arithmetic, self.outer.bits
         (piece,) = outer.layout.pieces[0]
         assert isinstance(piece, Line)
@@ -66,55 +90,84 @@ class SharedFixed:
         count = 4 * int(np.ceil((ends[1] / rough_step - first) / 4)) + 1
         low, high = outer.layout.windows[0]
         start = int(np.floor((low + float(shift)) / rough_step))
-        rows = 4 * int(np.ceil((high - low) / rough_step / 4)) + 5
-        if rows + count > MOST_NODES:
+        length = int(np.ceil((high - low) / rough_step)) + 1
+        span = length + 4 * max(2, int(0.6 * self._widest(outer) * abs(float(rate)) / rough_step) + 1) * 2 + count
+        if span > MOST_NODES:
             raise CannotEvaluate("mpmath: the shared mesh would be too large; ask for fewer digits")
         x = step / rate * arithmetic.integers(first, first + count)
         _, parts = self.code.weights(0, x, self.p)
-        spacing = step / abs(rate)
-        weights = [integers(arithmetic.exp(exponent) * rest * spacing, bits) for exponent, rest in parts]
-        table = self._table(start + first, rows + count - 1, step, bits)
-        v = step * arithmetic.integers(start, start + rows) - shift
+        weights, heights = [], []
+        tilts = outer.layout.tilts
+        for i, ((exponent, rest), (curvature, own, height)) in enumerate(zip(parts, outer.constants.bells)):
+            if tilts[i]:
+                centre = own + tilts[i] * rate / (2 * curvature)
+                exponent = curvature * (x - centre) ** 2
+                height = self.code.token_exponent(i, centre, self.p)[0] - tilts[i] * rate * centre
+            weights.append(integers(arithmetic.exp(exponent) * rest * (step / abs(rate)), bits))
+            heights.append(height)
+        tables = self._tables(start + first, span, step, bits, tilts)
+        return Placed(start, length, step, shift, weights, heights, tables)
+
+    def _sum(self, placed: Placed, stride: int) -> tuple[Any, Any, Any, Any]:
+        """Value, error, and the errors of the outer and of the token mesh, on every few rows of the shared mesh."""
+        outer = self.outer
+        rows = 4 * max(2, -(-placed.length // (4 * stride))) + 1
+        t = placed.step * (placed.start + stride * outer.arithmetic.integers(0, rows))
+        v = t - placed.shift
+        scales = [height - tilt * t for height, tilt in zip(placed.heights, outer.layout.tilts)]
         found = []
-        for stride in (1, 2, 4):
-            means = [self._correlated(table[::stride], row[::stride], unit * stride, bits) for row, unit in weights]
-            found.append((means, outer.values([v[::stride]], means)))
+        for coarser in (1, 2, 4):
+            means = [
+                self._correlated(table, row, unit * own * coarser, rows, stride, coarser)
+                for (table, own), (row, unit) in zip(placed.tables, placed.weights)
+            ]
+            found.append((means, outer.values([v], means, scales)))
         means, values = found[0]
         mass = np.sum(abs(values))
-        full, half, quarter = (np.sum(own) * stride for (_, own), stride in zip(found, (1, 2, 4)))
-        mesh_error = geometric_error(quarter, half, full, mass)
+        full, half, quarter = (np.sum(values[::n]) * n for n in (1, 2, 4))
+        outer_error = geometric_error(quarter, half, full, mass)
+        near, far = (np.sum(abs(found[n][1] - found[n - 1][1])) / mass for n in (1, 2))
+        inner_error = geometric_error(far + near, near, mpmath.mpf(0), mpmath.mpf(1))
         edges = 8 * (abs(values[0]) + abs(values[-1])) / mass
-        rounding = outer.rounding([v], means, values, count)
-        relative = mesh_error + edges + rounding + self._cut(values, mass, means, weights, table)
-        return full * step, relative * mass * step, mesh_error
+        rounding = outer.rounding([v], means, values, len(placed.weights[0][0]), scales)
+        relative = outer_error + inner_error + edges + rounding + self._cut(values, mass, means, placed, stride)
+        factor = placed.step * stride
+        return full * factor, relative * mass * factor, outer_error, inner_error
 
     @staticmethod
-    def _table(start: int, count: int, step: Any, bits: int) -> list[int]:
-        """exp(-e^t) at t = (start + i) step, in units of 2^-bits."""
+    def _tables(start: int, count: int, step: Any, bits: int, tilts: list[int]) -> list[tuple[list[int], Any]]:
+        """exp(q t - e^t) at t = (start + i) step for every q, as integers and their unit."""
         with mpmath.workprec(bits + 20):
             ratio, power = mpmath.exp(step), mpmath.exp(step * start)
-            table = []
+            powers, table = [], []
             for _ in range(count):
-                table.append(int(mpmath.ldexp(mpmath.exp(-power), bits)))
+                powers.append(power)
+                table.append(mpmath.exp(-power))
                 power *= ratio
-        return table
+            tables = {q: integers([e * u**q for e, u in zip(table, powers)], bits) for q in set(tilts)}
+        return [tables[q] for q in tilts]
 
     @staticmethod
-    def _correlated(table: list[int], row: list[int], unit: Any, bits: int) -> Any:
-        """sum_k row_k table_(i+k) for every i, by one product of polynomials."""
-        product = fmpz_poly(table) * fmpz_poly(row[::-1])
-        scale = unit * mpmath.ldexp(1, -bits)
-        count = len(row)
-        return np.array([mpmath.mpf(int(product[i])) * scale for i in range(count - 1, len(table))], dtype=object)
+    def _correlated(table: list[int], row: list[int], unit: Any, rows: int, stride: int, coarser: int) -> Any:
+        """sum_k row_k table_(i+k) over k = 0, coarser, 2 coarser, ... for i = 0, stride, ..., (rows - 1) stride."""
+        count, thin = len(row), row[::coarser]
+        starts = range(0, rows * stride, stride)
+        if stride > 2:
+            sums = [sum(map(mul, thin, table[i : i + count : coarser])) for i in starts]
+        else:
+            reverse = fmpz_poly(thin[::-1])
+            products = [fmpz_poly(table[n::coarser]) * reverse for n in range(coarser)]
+            sums = [int(products[i % coarser][i // coarser + len(thin) - 1]) for i in starts]
+        return np.array([mpmath.mpf(n) * unit for n in sums], dtype=object)
 
-    def _cut(self, values: Any, mass: Any, means: list[Any], weights: list[Any], table: list[int]) -> Any:
+    def _cut(self, values: Any, mass: Any, means: list[Any], placed: Placed, stride: int) -> Any:
         """What the ends of the token mesh leave out, relative, seen at every outer node through the moments."""
         lost = mpmath.mpf(0)
-        for i, ((row, unit), mean) in enumerate(zip(weights, means)):
+        for i, ((row, unit), (table, own), mean) in enumerate(zip(placed.weights, placed.tables, means)):
             power = max(abs(float(self.outer.constants.powers[t][i])) for t in self.outer.active)
-            scale = unit * mpmath.ldexp(1, -self.outer.bits) * 4 * power
+            scale = unit * own * 4 * power
             for n, (value, moment) in enumerate(zip(values, mean)):
-                ends = abs(row[0]) * table[n] + abs(row[-1]) * table[n + len(row) - 1]
+                ends = abs(row[0]) * table[n * stride] + abs(row[-1]) * table[n * stride + len(row) - 1]
                 if ends and moment:
                     lost += abs(value) / mass * ends * scale / abs(moment)
         return lost

@@ -78,19 +78,32 @@ class SharedMesh:
         found = None
         if span * abs(rate) > WIDE:
             found = layout(self.code, outer.constants, self.p, outer.depth, outer.active)
-        result = None
-        for _ in range(6):
-            weights = self._weights(step, rate, reaches, found)
-            if weights is None or len(weights.x) > MOST_NODES:
-                return None
-            window = self._window(weights) if found is None else self._aligned(found, step)
-            if window is None:
-                return None
-            result = self._sum(*window, weights)
-            if result[2] < outer.tolerance:
+        stride = self._stride(step, rate)
+        weights = None
+        for _ in range(14):
+            if weights is None:
+                weights = self._weights(step, rate, reaches, found)
+                if weights is None or len(weights.x) > MOST_NODES:
+                    return None
+                window = self._window(weights) if found is None else self._aligned(found, step)
+                if window is None:
+                    return None
+            value, error, outer_error, inner_error = self._sum(*window, stride, weights)
+            if max(outer_error, inner_error) < outer.tolerance:
                 break
-            step /= 1.5
-        return None if result is None else result[:2]
+            if inner_error >= outer.tolerance or stride == 1:
+                step, weights = step / 1.5, None
+            stride = max(1, stride // 2 if outer_error >= outer.tolerance else stride)
+        return value, error
+
+    def _stride(self, step: float, rate: float) -> int:
+        """Steps of the shared mesh between the outer nodes.
+
+        A Gaussian over tokens makes the moments smooth in v on the scale s of its width, however sharp e^{-e^t} is.
+        """
+        if not self.form.is_smoothed:
+            return 1
+        return max(1, int(0.6 * widest(self.outer) * abs(rate) / step))
 
     def _weights(self, step: float, rate: float, reaches: list[float], found: Layout | None) -> Weights | None:
         """Weights at one step: around their own centres, or tilted to the tokens that a layout found."""
@@ -107,11 +120,13 @@ class SharedMesh:
         _, parts = self.code.weights(0, x, self.p)
         rows = np.empty((len(parts), count))
         tilts, scales = [], []
-        for row, (exponent, rest), (curvature, own, height), centre in zip(rows, parts, bells, centres):
+        for i, (row, (exponent, rest), (curvature, own, height), centre) in enumerate(zip(rows, parts, bells, centres)):
             tilt = 0.0 if centre == own else (centre - own) * 2.0 * curvature / rate
             np.multiply(np.exp(exponent if tilt == 0.0 else curvature * (x - centre) ** 2), rest, out=row)
             tilts.append(tilt)
-            scales.append(float(height) + curvature * (own**2 - centre**2 if tilt else 0.0))
+            if tilt != 0.0:
+                height = self.code.token_exponent(i, centre, self.p)[0] - tilt * rate * centre
+            scales.append(float(height))
         rows *= step / abs(rate)
         return Weights(first, step, x, rows, tilts, scales) if np.isfinite(rows).all() else None
 
@@ -170,48 +185,62 @@ class SharedMesh:
                 logs[i] = np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), logs[i])
         return logs
 
-    def _sum(self, start: int, stop: int, weights: Weights) -> tuple[float, float, float]:
-        """Value, error and mesh error on rows start..stop of the shared mesh."""
+    def _sum(self, start: int, stop: int, stride: int, weights: Weights) -> tuple[float, float, float, float]:
+        """Value, error and the errors of the outer and of the token mesh, on rows start, start + stride, ... of the mesh."""
         outer, rows, count, step = self.outer, weights.rows, len(weights.x), weights.step
-        t = np.arange(start + weights.first, stop + weights.first + count) * step
+        steps = 4 * max(2, -(-(stop - start) // (4 * stride)))
+        t = np.arange(start + weights.first, start + steps * stride + weights.first + count) * step
         powers = np.exp(t)
-        plain = np.exp(-powers)
-        tables = [plain if q == 0.0 else np.exp(q * t - powers) for q in weights.tilts]
-        lost_table = -np.expm1(-powers) if self._needs_missing else None
-        v = np.arange(start, stop + 1) * step - self._shift
-        nested_v, nested_means, nested_lost = [], [], []
-        for stride in (1, 2, 4):
-            nested_v.append(v[::stride])
-            nested_means.append(
-                [np.correlate(table[::stride], row[::stride]) * stride for table, row in zip(tables, rows)]
-            )
-            if lost_table is not None:
-                survivor = rows[self._survivors[0]][::stride]
-                nested_lost.append(np.correlate(lost_table[::stride], survivor) * stride)
-        means = [np.concatenate(same) for same in zip(*nested_means)]
-        lost = np.concatenate(nested_lost) if nested_lost else None
+        plain = sliding_window_view(np.exp(-powers), count)[::stride]
+        levels = self._nested(rows)
+        means: list[Any] = [None] * len(rows)
+        together = [i for i, q in enumerate(weights.tilts) if q == 0.0]
+        if together:
+            products = plain @ levels[:, together].reshape(-1, count).T
+            for n, i in enumerate(together):
+                means[i] = products[:, n :: len(together)].T.ravel()
+        tables = [plain] * len(rows)
+        for i, q in enumerate(weights.tilts):
+            if q != 0.0:
+                tables[i] = sliding_window_view(np.exp(q * t - powers), count)[::stride]
+                means[i] = (tables[i] @ levels[:, i].T).T.ravel()
+        lost = None
+        if self._needs_missing:
+            missing = sliding_window_view(-np.expm1(-powers), count)[::stride]
+            lost = (missing @ levels[:, self._survivors[0]].T).T.ravel()
+        v = (start + stride * np.arange(steps + 1)) * step - self._shift
+        thrice = np.concatenate([v, v, v])
         logs = self._logs(means, lost, weights)
-        all_v = np.concatenate(nested_v)
-        scales = [c if q == 0.0 else c - q * (all_v + self._shift) for c, q in zip(weights.scales, weights.tilts)]
-        values, top = outer.values([all_v], means, logs, scales)
-        n, n2 = len(v), len(nested_v[1])
-        fine = values[:n]
+        scales = [c if q == 0.0 else c - q * (thrice + self._shift) for c, q in zip(weights.scales, weights.tilts)]
+        values, top = outer.values([thrice], means, logs, scales)
+        fine, middle, coarse = values.reshape(3, -1)
         size = float(np.sum(np.abs(fine)))
-        full, half = float(np.sum(fine)), 2.0 * float(np.sum(values[n : n + n2]))
-        mesh_error = float(geometric_error(4.0 * float(np.sum(values[n + n2 :])), half, full, size))
+        full, half, quarter = (float(np.sum(fine[::n])) * n for n in (1, 2, 4))
+        outer_error = float(geometric_error(quarter, half, full, size))
+        near, far = float(np.sum(np.abs(middle - fine))), float(np.sum(np.abs(coarse - middle)))
+        inner_error = float(geometric_error(far + near, near, 0.0, size))
         edge = 8.0 * float(abs(fine[0]) + abs(fine[-1])) / size
         peak = int(np.argmax(np.abs(fine)))
         roundings = self._conditioning(peak, v, means, logs, scales, weights, tables)
-        relative = mesh_error + edge + FLOAT.eps * roundings + self._cut(fine, means, weights, tables, size)
-        factor = step * float(np.exp(top))
-        return full * factor, relative * size * factor, mesh_error
+        relative = outer_error + inner_error + edge + FLOAT.eps * roundings + self._cut(fine, means, weights, tables, size)
+        factor = step * stride * float(np.exp(top))
+        return full * factor, relative * size * factor, outer_error, inner_error
+
+    @staticmethod
+    def _nested(rows: Any) -> Any:
+        """Weights on the mesh and on those with two and four times the step, zero elsewhere: (3, moments, nodes)."""
+        levels = np.zeros((3, *rows.shape))
+        levels[0] = rows
+        levels[1][:, ::2] = 2.0 * rows[:, ::2]
+        levels[2][:, ::4] = 4.0 * rows[:, ::4]
+        return levels
 
     def _conditioning(
         self, peak: int, v: Any, means: list[Any], logs: list[Any], scales: list[Any], weights: Weights, tables: list[Any]
     ) -> float:
         tokens = []
         for row, table in zip(weights.rows, tables):
-            mass = row * table[peak : peak + len(weights.x)]
+            mass = row * table[peak]
             total = float(np.sum(np.abs(mass)))
             tokens.append((float(np.abs(mass) @ weights.x) / max(total, TINY), total / max(abs(float(np.sum(mass))), TINY)))
 
@@ -223,12 +252,12 @@ class SharedMesh:
 
     def _cut(self, fine: Any, means: list[Any], weights: Weights, tables: list[Any], size: float) -> float:
         """What the ends of the token mesh leave out, relative, seen at every outer node through the moments."""
-        n, count = len(fine), len(weights.x)
+        n = len(fine)
         outer_weights = np.abs(fine) / size
         lost = 0.0
         for i, (row, mean, table) in enumerate(zip(weights.rows, means, tables)):
             power = max(abs(float(self.outer.constants.powers[t][i])) for t in self.outer.active)
             if power > 0:
-                ends = abs(row[0]) * table[:n] + abs(row[-1]) * table[count - 1 : count - 1 + n]
+                ends = abs(row[0]) * table[:, 0] + abs(row[-1]) * table[:, -1]
                 lost += 4.0 * power * float(outer_weights @ (ends / np.maximum(np.abs(mean[:n]), TINY)))
         return lost
