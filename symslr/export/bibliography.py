@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEY = re.compile(r"[a-z]+[0-9]{4}[a-z]?")
+ARXIV = re.compile(r"arXiv[: ](\d{4}\.\d{4,5})")
 
 
 class UnknownReference(ValueError):
@@ -42,12 +43,14 @@ class Reference:
         """Where the source is found online; empty where it has neither DOI nor arXiv number."""
         if self.doi:
             return f"https://doi.org/{self.doi}"
-        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else ""
+        return f"https://arxiv.org/abs/{self.arxiv}" if self.arxiv else dict(self.fields).get("url", "")
 
     @property
     def names(self) -> str:
         """The authors in reading order."""
         people = [" ".join(reversed(name.split(", ", 1))) for name in self.authors.split(" and ")]
+        if people[-1] == "others":
+            return f"{', '.join(people[:-1])} et al."
         return people[0] if len(people) == 1 else f"{', '.join(people[:-1])} and {people[-1]}"
 
     def bibtex(self) -> str:
@@ -169,6 +172,14 @@ REFERENCES: Mapping[str, Reference] = {
             doi="10.1109/TC.2017.2690633",
         ),
         Reference(
+            "dlmf",
+            "misc",
+            "Olver, Frank W. J. and Olde Daalhuis, Adri B. and Lozier, Daniel W. and others",
+            "NIST Digital Library of Mathematical Functions",
+            2024,
+            (("url", "https://dlmf.nist.gov"),),
+        ),
+        Reference(
             "mezard1987",
             "book",
             "Mézard, Marc and Parisi, Giorgio and Virasoro, Miguel Angel",
@@ -182,9 +193,19 @@ REFERENCES: Mapping[str, Reference] = {
 
 
 def key_of(source: str) -> str | None:
-    """The bibliography key with which a source begins, as in "duranthon2025, Prop. 4.1"; None for a name."""
+    """The bibliography key with which a source begins, as in "duranthon2025, Prop. 4.1"; None for a name.
+
+    The arXiv number of a record does as well: "arXiv 2310.11685, section 6" is deng2023.
+    """
     head = source.split(",", 1)[0].strip()
-    return head if KEY.fullmatch(head) else None
+    if number := ARXIV.fullmatch(head):
+        return next((item.key for item in REFERENCES.values() if item.arxiv == number[1]), None)
+    return head if KEY.fullmatch(head) or head in REFERENCES else None
+
+
+def place_in(source: str) -> str:
+    """Where in the source: what follows its key."""
+    return source.partition(",")[2].strip()
 
 
 def cited(sources: Iterable[str], records: Mapping[str, Reference] = REFERENCES) -> list[Reference]:

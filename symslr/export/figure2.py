@@ -107,8 +107,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _name_length(axes: Axes, nu: Sequence[object], risk: np.ndarray, length: int) -> None:
-    """L on the curve, in a gap of its own."""
-    shown = np.flatnonzero(np.isfinite(risk))
-    at = int(shown[int(0.92 * (len(shown) - 1))])
-    gap = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"}
-    axes.annotate(rf"$L={length}$", (nu[at], risk[at]), ha="center", va="center", fontsize=8.5, bbox=gap)
+    """L above the right end of the curve."""
+    last = int(np.flatnonzero(np.isfinite(risk))[-1])
+    end, above = (nu[last], risk[last]), (0, 8)
+    axes.annotate(rf"$L={length}$", end, above, textcoords="offset points", ha="right", fontsize=8.5)

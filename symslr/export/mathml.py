@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from xml.etree import ElementTree as ET
 
 UPRIGHT = re.compile(r"\\mathrm\{([^{}\\]*)\}")
@@ -34,6 +35,10 @@ def mathml(tex: str, *, block: bool = False) -> str:
         raise CannotTypeset(f"formula {tex!r}: the converter to MathML failed with {type(error).__name__}") from error
     for node in root.iter():
         _repair(node, block)
+    for row in root.iter("mrow"):
+        for name, argument in pairwise(row):
+            if _is_function(name) and _text(next(iter(argument.iter("mo")), argument)) not in ("(", "[", "{"):
+                name.set("rspace", "0.167em")
     markup = ET.tostring(root, encoding="unicode")
     if left := re.search(r"\\[A-Za-z]+", markup):
         raise CannotTypeset(f"formula {tex!r}: found {left[0]}, which has no MathML; expected commands of amsmath")
@@ -43,6 +48,11 @@ def mathml(tex: str, *, block: bool = False) -> str:
 def _text(node: ET.Element) -> str:
     text = node.text or ""
     return re.sub(r"&#x([0-9A-Fa-f]+);", lambda found: chr(int(found[1], 16)), text).strip()
+
+
+def _is_function(node: ET.Element) -> bool:
+    text = _text(node)
+    return node.tag in ("mi", "mo") and len(text) > 1 and text.isalpha() and text.isascii()
 
 
 def _repair(node: ET.Element, block: bool) -> None:
@@ -56,7 +66,10 @@ def _repair(node: ET.Element, block: bool) -> None:
         node.set("mathvariant", "normal")
     elif node.tag == "mi" and text == "#":
         node.tag = "mo"
-    elif text == "/" or (node.tag in ("mi", "mo") and len(text) > 1 and text.isalpha() and text.isascii()):
+    elif node.tag == "mo" and text == "|" and node.get("fence") is None:
+        node.set("lspace", "0em")
+        node.set("rspace", "0em")
+    elif text == "/" or _is_function(node):
         # A slash stands close, the name of a function has a thin space before it and none after.
         node.tag = "mo"
         node.set("lspace", "0.05em" if text == "/" else "0.167em")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
-from symslr.export.bibliography import Reference, key_of
+from symslr.export.bibliography import Reference, key_of, place_in
 from symslr.export.breaking import INDENT, Line
 from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions, Row
@@ -93,8 +93,8 @@ def source(reference: str) -> str:
     key = key_of(reference)
     if key is None:
         return text(reference)
-    place = reference[len(key) :]
-    return f'<a href="#ref-{key}">{escape(key)}</a>{text(place)}'
+    place = place_in(reference)
+    return f'<a href="#ref-{key}">{escape(key)}</a>{", " if place else ""}{text(place)}'
 
 
 def _summary(content: Content) -> str:

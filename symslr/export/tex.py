@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symslr.export.bibliography import Reference, key_of
+from symslr.export.bibliography import Reference, key_of, place_in
 from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions
@@ -69,7 +69,7 @@ def source(text: str) -> str:
     key = key_of(text)
     if key is None:
         return text_to_tex(text)
-    place = text[len(key) :].lstrip(", ").strip()
+    place = place_in(text)
     return rf"\cite[{text_to_tex(place)}]{{{key}}}" if place else rf"\cite{{{key}}}"
 
 
@@ -195,7 +195,7 @@ def _figure(shown: Drawn) -> str:
     if shown.failure:
         return f"{plain_to_tex(item.name)} could not be drawn: {plain_to_tex(shown.failure)}\n"
     return rf"""\begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{figure}}\makeatother
-\includegraphics[width=\linewidth]{{figures/{item.name}}}
+\centering\includegraphics{{figures/{item.name}}}
 \caption{{{text_to_tex(item.caption)}}}\label{{fig:{item.name}}}
 \end{{minipage}}\end{{center}}"""
 

@@ -14,6 +14,10 @@ from symslr.export.bibliography import REFERENCES, UnknownReference, cited, key_
     [
         ("duranthon2025, Prop. 4.1", "duranthon2025"),
         ("stein1981", "stein1981"),
+        ("arXiv 2310.11685, section 6", "deng2023"),
+        ("arXiv:2509.21936", "duranthon2025"),
+        ("arXiv 1234.56789", None),
+        ("dlmf", "dlmf"),
         ("symslr, by Stein's lemma", None),
         ("", None),
         ("textbook algebra", None),

@@ -52,7 +52,7 @@ CASES = [
         ScalarExpectation(exp(x), x, normal(sqrt(nu))) ** (L - 1),
         r"\mathbb{E}_{x\sim \mathcal{N}(\sqrt{\nu},1)}[e^{x}]^{L - 1}",
     ),
-    (Piecewise((nu, Gt(nu, L)), (0, True)), r"\nu \,\mathbf{1}\{\nu > L\}"),
+    (Piecewise((nu, Gt(nu, L)), (0, True)), r"\nu \,\mathbf{1}\{L < \nu\}"),
     (ScalarExpectation(x, x, laplace(nu, 2)), r"\mathbb{E}_{x\sim \mathrm{Laplace}(\nu,2)}[x]"),
 ]
 
