@@ -136,13 +136,13 @@ def test_exact_ties_of_rational_and_irrational_outputs() -> None:
 
 
 def test_thousands_of_rows_in_well_under_a_second() -> None:
-    """0.02 s on the machine of the test's author once the kernels are derived; 1 s allowed."""
+    """0.3 s of processor time measured for both laws once the kernels are derived; 1 s allowed."""
     assert float(neuron_law(made(*WORKS)).fixed_row) > 0.99
-    start = time.perf_counter()
+    start = time.process_time()
     law = neuron_law(made(8192, 2050, 4, 0.05, 1.1, 0.2, 0.8, 100))
     assert float(law.fixed_row) > 0.99
     assert float(law.all_rows) > 0.99
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_linear_attention_wins_somewhere() -> None:
