@@ -6,7 +6,7 @@ Three laws, one node each: a sequence with one relevant token, one scalar, a ran
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import final
+from typing import Any, final
 
 from sympy import Basic, Expr, S
 from sympy.printing.latex import LatexPrinter
@@ -146,7 +146,7 @@ class LengthExpectation(Expectation):
         return rf"\mathbb{{E}}_{{L}}\left[{printer._print(self.body)}\right]"
 
 
-def rewrite_expectations(expr: Expr, rewrite: Callable[[Expectation], Expr], kind: type = Expectation) -> Expr:
+def rewrite_expectations(expr: Expr, rewrite: Callable[[Any], Expr], kind: type = Expectation) -> Expr:
     """``expr`` with every expectation of ``kind`` rewritten, innermost first."""
     if not expr.args or not expr.has(Expectation):
         return expr

@@ -19,7 +19,8 @@ OPAQUE = (Sum, Integral, Expectation, ConditionalMean, Minimum, Quantity, *FOLDE
 
 def separate(term: Expr, symbols: Set[Basic]) -> tuple[Expr, Expr]:
     """(factors free of ``symbols``, the others): folded nodes depend on chi though no chi stands in them."""
-    fixed, moving = [], []
+    fixed: list[Expr] = []
+    moving: list[Expr] = []
     for factor in Mul.make_args(term):
         (moving if factor.free_symbols & symbols else fixed).append(factor)
     return Mul(*fixed), Mul(*moving)
@@ -49,7 +50,7 @@ def _outermost_sums(expr: Expr) -> set[Sum]:
     return {total for arg in expr.args for total in _outermost_sums(arg)}
 
 
-def on_letters(rewrite: Callable[[Expr], Expr], expr: Expr, opaque: tuple[type, ...]) -> Expr:
+def on_letters(rewrite: Callable[[Expr], Expr], expr: Expr, opaque: tuple[type[Expr], ...]) -> Expr:
     """``rewrite`` applied to ``expr`` with its opaque nodes replaced by letters, so that it cannot walk into them."""
     letters: dict[Expr, Expr] = {}
 

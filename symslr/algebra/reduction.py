@@ -1,7 +1,7 @@
 """Every expectation over sequences as integrals of one-token expectations: any length at the cost of a double integral.
 
 The evaluators call this on what they are given; a derivation applies the same rules one by one.
-Source: symslr's own derivation (derivations/laplace_*.py), checked there step by step.
+Source: symslr's own derivation (derivations/30_laplace_reduction.py), checked there step by step.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def _reduce_one(node: SequenceExpectation) -> Expr:
 
 def merged_integrals(expr: Expr) -> Expr:
     """A sum of Laplace integrals over the same variables as one integral of a sum, so that tables are shared."""
-    rest, by_limits = [], {}
+    rest: list[Expr] = []
+    by_limits: dict[tuple, list[Expr]] = {}
     for term in Add.make_args(expr):
         coefficient, integral = _as_integral(term)
         if integral is None:

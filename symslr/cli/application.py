@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
 
 from symslr import __version__
 from symslr.cli import derivations, numbers, separation
 
-UsageError, ClickException = typer.BadParameter.__mro__[1:3]
+_BASES: Any = typer.BadParameter.__mro__
+UsageError, ClickException = _BASES[1:3]
 """Typer's own base classes of bad usage: some releases carry their own copy of click."""
 
 app = typer.Typer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 import typer
@@ -105,7 +106,8 @@ def check(
     found = collect(_folders(folders))
     with _progress() as bar:
         task = bar.add_task("checking", total=len(found))
-        result = check_derivations(found, progress=lambda done, name: bar.update(task, completed=done, description=name))
+        show = partial(bar.update, task)
+        result = check_derivations(found, progress=lambda done, name: show(completed=done, description=name))
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
     if result.any_false:
         raise typer.Exit(FALSE)
@@ -136,10 +138,13 @@ def report(
             progress=lambda done, total, name: bar.update(writing, completed=done, total=total, description=name),
         )
     if as_json:
-        typer.echo(json.dumps({"files": [str(path) for path in files.paths], "checks": result.as_json()}))
+        typer.echo(json.dumps({"files": [str(path) for path in files.paths], "notes": list(files.notes), "checks": result.as_json()}))
     else:
         typer.echo(result.as_text())
         for path in files.paths:
-            typer.echo(f"wrote {path}")
+            if path.parent == out:
+                typer.echo(f"wrote {path}")
+        for note in files.notes:
+            typer.echo(note)
     if result.any_false:
         raise typer.Exit(FALSE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import typer
 from sympy import Expr, oo
@@ -33,7 +34,7 @@ class Problem:
     values: dict[Expr, Expr]
     attention: Attention | None
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> dict[str, Any]:
         """The task's name, its length, and the values of its parameters as text."""
         length = self.task.length
         shown = ",".join(f"{n}:{p}" for n, p in length) if isinstance(length, LengthLaw) else str(length)

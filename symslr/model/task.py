@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sympy import Expr, Integer
 
@@ -55,7 +56,7 @@ class Task:
         check_mean_one(SequenceLaw(self.weight, L, self.base))
 
     @classmethod
-    def from_token_laws(cls, relevant: ScalarLaw, others: ScalarLaw = STANDARD_NORMAL, **keywords: object) -> Task:
+    def from_token_laws(cls, relevant: ScalarLaw, others: ScalarLaw = STANDARD_NORMAL, **keywords: Any) -> Task:
         """The task in which the relevant token's key projection has law p1 and every other token's has law p0.
 
         Its weight is the likelihood ratio g = p1(chi_epsilon) / p0(chi_epsilon).

@@ -11,7 +11,7 @@ from symslr.algebra.folded import Posterior
 from symslr.algebra.fresh import fresh
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules.ratio_condition import RatioCondition
-from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
 
@@ -34,7 +34,7 @@ class SingleCompetitor(Rule):
 
     def rewrite(self, expr: Expr) -> Expr:
         def pair(node: SequenceExpectation) -> Expr:
-            law = self._law(node)
+            law, _ = self._law(node)
             two = SequenceLaw(law.weight, Integer(2), law.base)
             return (law.length - 1) * SequenceExpectation(1 - Posterior(epsilon, two), two)
 
@@ -42,20 +42,19 @@ class SingleCompetitor(Rule):
 
     def remainder(self, expr: Expr) -> Expr:
         def bound(node: SequenceExpectation) -> Expr:
-            law = self._law(node)
-            w = law.relevant_factor
+            law, w = self._law(node)
             y = fresh("y", w.free_symbols | law.base.free_symbols, real=True)
-            others = ScalarLaw(law.base.density, law.base.lower, law.base.upper)
-            share = ScalarExpectation(w.subs(x, y) / (w + w.subs(x, y)), y, others)
+            share = ScalarExpectation(w.subs(x, y) / (w + w.subs(x, y)), y, law.base)
             pairs = (law.length - 1) * (law.length - 2)
             return pairs * ScalarExpectation(w * share**2, x, law.base)
 
         return rewrite_expectations(expr, bound, SequenceExpectation)
 
-    def _law(self, node: SequenceExpectation) -> SequenceLaw:
-        if node.body != 1 - Posterior(epsilon, node.law) or node.law.relevant_factor is None:
+    def _law(self, node: SequenceExpectation) -> tuple[SequenceLaw, Expr]:
+        weight = node.law.relevant_factor
+        if node.body != 1 - Posterior(epsilon, node.law) or weight is None:
             raise self.refuse(f"{node} is no Bayes error under a weight of the relevant token alone")
-        return node.law
+        return node.law, weight
 
 
 @final

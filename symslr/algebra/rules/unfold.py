@@ -19,8 +19,8 @@ class Unfold(Rule):
     name = "definition"
     statement = r"\sigma_l = \frac{\kappa(a\chi_l)}{N},\qquad p_l = \frac{g(l,\chi)}{\sum_m g(m,\chi)}"
 
-    def __init__(self, *kinds: type) -> None:
-        self.kinds = kinds or (*FOLDED, Quantity)
+    def __init__(self, *kinds: type[Expr]) -> None:
+        self.kinds: tuple[type[Expr], ...] = kinds or (*FOLDED, Quantity)
 
     def rewrite(self, expr: Expr) -> Expr:
         return merge_exponentials(self._unfolded(expr))
