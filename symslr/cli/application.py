@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from symslr import __version__
-from symslr.cli import derivations, numbers, separation
+from symslr.cli import derivations, numbers, separation, validate
 
 _BASES: Any = typer.BadParameter.__mro__
 UsageError, ClickException = _BASES[1:3]
@@ -39,6 +39,7 @@ def _root(
 numbers.register(app)
 derivations.register(app)
 separation.register(app)
+validate.register(app)
 
 BAD_INPUT = 2
 INTERRUPTED = 130

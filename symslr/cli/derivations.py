@@ -138,7 +138,11 @@ def report(
             progress=lambda done, total, name: bar.update(writing, completed=done, total=total, description=name),
         )
     if as_json:
-        typer.echo(json.dumps({"files": [str(path) for path in files.paths], "notes": list(files.notes), "checks": result.as_json()}))
+        typer.echo(
+            json.dumps(
+                {"files": [str(path) for path in files.paths], "notes": list(files.notes), "checks": result.as_json()}
+            )
+        )
     else:
         typer.echo(result.as_text())
         for path in files.paths:

@@ -56,7 +56,7 @@ def least(risk: Derivation, name: str, title: str) -> Derivation:
 
 
 def derive_spiked() -> Iterator[Derivation]:
-    risk = risk_at_scale(SpikedSLR(), L, "linear-spiked", "Linear attention on spiked-SLR at scale a")
+    risk = risk_at_scale(SpikedSLR(), L, "linear-spiked", "Linear attention on spiked-SLR at scale $a$")
     yield risk
     best = least(risk, "linear-spiked-least", "Least risk of linear attention on spiked-SLR")
     yield best.claim(Delta**2 + L * (L - 1) / (L**2 + nu * (L - 1)), "duranthon2025, App. on linear attention")
@@ -78,7 +78,7 @@ def derive_spiked() -> Iterator[Derivation]:
 
 def derive_max() -> Iterator[Derivation]:
     task = MaxSLR()
-    risk = risk_at_scale(task, L, "linear-max", "Linear attention on max-SLR at scale a")
+    risk = risk_at_scale(task, L, "linear-max", "Linear attention on max-SLR at scale $a$")
     yield risk
     mean_key = SequenceExpectation(chi[epsilon], task.law)
     yield least(risk, "linear-max-least", "Least risk of linear attention on max-SLR").claim(
@@ -90,7 +90,7 @@ def derive_max() -> Iterator[Derivation]:
             title="Mean key projection of the relevant token in max-SLR",
             name="linear-max-overlap",
             symbol=r"\mu",
-            introduction="Stein's lemma ties the mean to the Bayes risk without noise: mu = nu E_Bayes.",
+            introduction="Stein's lemma ties the mean to the Bayes risk without noise: $\\mu=\\nu\\,\\mathcal{E}_{\\mathrm{Bayes}}$.",
         )
         .apply(ChangeOfMeasure())
         .apply(Stein())
@@ -102,7 +102,7 @@ def derive_max() -> Iterator[Derivation]:
 def derive_random_length() -> Iterator[Derivation]:
     for task in (SpikedSLR(), MaxSLR()):
         where = f"{task.name}-SLR, random length"
-        risk = risk_at_scale(task, P_L, f"linear-{task.name}-random", f"Linear attention at scale a, {where}")
+        risk = risk_at_scale(task, P_L, f"linear-{task.name}-random", f"Linear attention at scale $a$, {where}")
         yield risk
         mean = LengthExpectation(L, P_L)
         overlap = LengthExpectation(SequenceExpectation(chi[epsilon], task.law), P_L)

@@ -28,11 +28,11 @@ def derive_softmax_attains_bayes() -> Iterator[Derivation]:
                 name=f"softmax-attains-bayes-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
                 introduction="The weights of two positions have an exponential ratio, so the posterior is a "
-                "softmax, and the Bayes predictor is softmax attention with key c k* and value v*: the last line "
+                r"softmax, and the Bayes predictor is softmax attention with key $c_\nu k^\star$ and value $v^\star$: the last line "
                 "is its risk.",
                 sources=("duranthon2025, Sec. 4",),
             )
             .apply(Conditioning())
-            .apply(RatioCondition(), "The scale c is read off the ratio.")
+            .apply(RatioCondition(), r"The scale $c_\nu$ is read off the ratio.")
             .claim(softmax_loss(task, published_scale), "duranthon2025, Prop. 4.2")
         )

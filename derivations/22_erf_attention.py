@@ -33,7 +33,7 @@ def derive_erf() -> Iterator[Derivation]:
     yield (
         Derivation(
             PopulationRisk(Activation.of(epsilon, erf, a), SpikedSLR().law, Delta, L),
-            title="erf attention on spiked-SLR at scale a and shift c",
+            title="erf attention on spiked-SLR at scale $a$ and shift $c$",
             name="erf-spiked",
             symbol=r"\min_v\mathcal{E}_{\mathrm{erf}}",
             introduction="Element-wise activations need one token at a time, so their risk is a closed form "

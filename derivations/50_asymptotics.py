@@ -54,7 +54,7 @@ def derive_spiked() -> Iterator[Derivation]:
             title="Bayes risk of spiked-SLR at strong signal, two tokens: the Euler-number series",
             name="asymptotics-spiked",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0,\,L=2}",
-            introduction="Exact down to an integral against 1/cosh; then the Gaussian factor is expanded.",
+            introduction=r"Exact down to an integral against $1/\cosh$; then the Gaussian factor is expanded.",
             ranges=STRONG,
         )
         .apply(WriteTokensOut())
@@ -75,7 +75,7 @@ def derive_max() -> Iterator[Derivation]:
             title="Bayes risk of max-SLR at strong signal, two tokens",
             name="asymptotics-max-two",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0,\,L=2}",
-            introduction="The error comes from near ties, whose density is flat at zero: powers of 1/nu instead "
+            introduction=r"The error comes from near ties, whose density is flat at zero: powers of $1/\nu$ instead "
             "of an exponential.",
             ranges={nu: (Rational(15), Rational(30))},
         )
@@ -91,7 +91,7 @@ def derive_max() -> Iterator[Derivation]:
         title="Mean key of the selected token at strong signal, any length",
         name="asymptotics-max-overlap",
         symbol=r"\mu = \nu\,\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
-        introduction="With mu = nu E_Bayes (Stein) the Bayes risk decays like the mean of the largest of L "
-        "normals over nu.",
+        introduction=r"With $\mu=\nu\,\mathcal{E}_{\mathrm{Bayes}}$ (Stein) the Bayes risk decays like the mean of the largest of $L$ "
+        "normals over $\\nu$.",
         ranges={nu: (Rational(15), Rational(30)), L: [2, 3]},
     ).apply(SoftmaxTowardsMax())

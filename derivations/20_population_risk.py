@@ -26,8 +26,8 @@ def derive_population_risk() -> Iterator[Derivation]:
                 title=f"Population risk on the manifold, {where}",
                 name=f"population-risk-{attention.name}-{task.name}",
                 symbol=r"\mathcal{E}_\sigma",
-                introduction="Key a k*, value m_v v* plus a part of squared norm R_v orthogonal to v*; "
-                "q_vv = m_v^2 + R_v.",
+                introduction=r"Key $a k^\star$, value $m_v v^\star$ plus a part of squared norm $R_v$ orthogonal to $v^\star$; "
+                r"$q_{vv} = m_v^2 + R_v$.",
                 sources=("duranthon2025, Sec. 4",),
             )
             .apply(Linearity())
@@ -41,9 +41,9 @@ def derive_population_risk() -> Iterator[Derivation]:
                 title=f"Best value vector, {where}",
                 name=f"best-value-{attention.name}-{task.name}",
                 symbol=r"\min_v \mathcal{E}_\sigma",
-                introduction="The part orthogonal to v* only costs; the overlap follows from stationarity.",
+                introduction=r"The part orthogonal to $v^\star$ only costs; the overlap follows from stationarity.",
             )
-            .apply(Minimise(), "The risk grows with R_v, so the minimum is at R_v = 0.")
+            .apply(Minimise(), "The risk grows with $R_v$, so the minimum is at $R_v = 0$.")
             .apply(Minimise())
             .claim(Delta**2 + 1 - hit**2 / norm, "duranthon2025, Sec. 4")
         )

@@ -19,7 +19,7 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplu
 from symslr.model.symbols import L, a, epsilon, l
 
 INTRODUCTION = (
-    "The normaliser couples all tokens. Written as an integral over u of exponentials it factorises over the "
+    "The normaliser couples all tokens. Written as an integral over $u$ of exponentials it factorises over the "
     "tokens, so the length enters as an exponent and may stay a symbol."
 )
 

@@ -28,7 +28,7 @@ def derive_optimal_attention() -> Iterator[Derivation]:
                 title=f"Bayes-optimal attention for token laws other than a Gaussian shift: {task.name}",
                 name=f"optimal-attention-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
-                introduction="The relevant token's key projection has law p1, the others' p0. The posterior of "
+                introduction="The relevant token's key projection has law $p_1$, the others' $p_0$. The posterior of "
                 "the position is a normalised attention with the likelihood ratio as kernel; softmax is the case "
                 "of a Gaussian shift.",
                 ranges={s: (Rational(3, 5), Rational(13, 10))},

@@ -1,0 +1,52 @@
+"""``symslr validate``: claims and figures against simulation, brute force and trained predictors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from symslr.cli import options
+from symslr.verify.validate import Validation
+
+DISAGREES = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(validate)
+
+
+def validate(
+    folders: list[Path] = typer.Argument(None, help="Folders or files of validations; symslr's own by default."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """Compare claims with simulation, brute force and trained predictors; exit status 1 where any disagrees."""
+    from symslr.verify.collect import builtin_folder
+    from symslr.verify.validate import validate as run
+    from symslr.verify.validate import validation_files
+
+    files = validation_files(folders or [builtin_folder("validation")])
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("validating", total=len(files))
+        results = run(files, lambda done, total, name: bar.update(task, completed=done, description=name))
+    if as_json:
+        typer.echo(json.dumps([item.as_json() for item in results]))
+    else:
+        for item in results:
+            typer.echo(_text(item))
+    if not all(item.agrees for item in results):
+        raise typer.Exit(DISAGREES)
+
+
+def _text(item: Validation) -> str:
+    if item.skipped:
+        return f"{item.name}: skipped, {item.skipped}"
+    lines = [f"{item.name}:"]
+    for row in item.comparisons:
+        verdict = "agrees" if row.agrees else "DIFFERS"
+        lines.append(f"  {verdict:8} {row.name}: theory {row.expected:.6g}, found {row.found:.6g}  [{row.note}]")
+    return "\n".join(lines)
