@@ -113,6 +113,7 @@ def _judge(pair: tuple[Outcome, Outcome], case: _Case, independent: bool) -> Com
         effective=verdict is Verdict.FALSE or (verdict is Verdict.TRUE and not case.same),
         independent=independent,
         reason=reason,
+        remainder=bound if bound > 0 else None,
         length=point.length,
     )
 

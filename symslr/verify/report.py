@@ -37,6 +37,7 @@ class Comparison:
         independent: whether the two routes share no code.
         reason: why the verdict is unknown, or where the sides differ.
         z: the difference in standard errors, for a statistical route.
+        remainder: the bound on what the step truncates, part of the tolerance; None for an exact step.
         length: L at the point, where there is one.
     """
 
@@ -53,6 +54,7 @@ class Comparison:
     independent: bool = True
     reason: str = ""
     z: float | None = None
+    remainder: mpf | None = None
     length: int | None = None
 
     def as_json(self) -> dict[str, object]:
@@ -69,6 +71,7 @@ class Comparison:
             "digits": self.digits,
             "effective": self.effective,
             "independent": self.independent,
+            "remainder": _decimal(self.remainder, 3),
             "z": None if self.z is None else f"{self.z:.2f}",
             "reason": self.reason,
         }
@@ -103,8 +106,9 @@ class StepCheck:
 
     @property
     def digits(self) -> int | None:
-        """Fewest digits of the effective deterministic comparisons."""
-        return min((c.digits for c in self.effective if c.z is None), default=None)
+        """Fewest digits to which the effective deterministic comparisons of an exact step agree."""
+        exact = (c for c in self.effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE)
+        return min((c.digits for c in exact), default=None)
 
     def as_json(self) -> dict[str, object]:
         return {

@@ -1,5 +1,7 @@
 """The check passes what is right, catches what is wrong, and never lets the unknown pass."""
 
+from pathlib import Path
+
 import pytest
 from sympy import (
     Expr,
@@ -24,7 +26,7 @@ from symslr.algebra.folded import Activation, ConditionalMean, Minimum, Posterio
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import P_L, Delta, L, a, chi, epsilon, j, k, l, nu, x, xi, z
-from symslr.verify import CheckReport, Verdict, check
+from symslr.verify import CheckReport, Verdict, check, collect
 from symslr.verify.check import check_derivation
 from symslr.verify.report import DerivationCheck
 from tests.verify.toys import Say
@@ -206,3 +208,31 @@ def test_the_same_verdict_every_time() -> None:
     first, second = (checked(*GOOD["expand"]).as_json() for _ in range(2))
     first.pop("seconds"), second.pop("seconds")
     assert first == second
+
+
+SLIPPED = """
+from typing import final
+from sympy import expand
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import Rule
+from symslr.model.symbols import L, nu
+
+@final
+class Miscount(Rule):
+    name = "miscount"
+    statement = "pairs"
+
+    def rewrite(self, expr):
+        return expand(expr) + {slip}
+
+pairs = Derivation((L - 1) * (L - 2) * nu).apply(Miscount())
+"""
+
+
+@pytest.mark.parametrize(("slip", "verdict"), [("0", Verdict.TRUE), ("(L - 1) * (L - 2) / 10**8", Verdict.FALSE)])
+def test_a_folder_whose_rules_live_in_its_own_files(tmp_path: Path, slip: str, verdict: Verdict) -> None:
+    (tmp_path / "pairs.py").write_text(SLIPPED.format(slip=slip))
+    (tmp_path / "again.py").write_text(SLIPPED.format(slip="0").replace("pairs =", "again ="))
+    report = check(collect(tmp_path), jobs=2)
+    assert {item.name: item.verdict for item in report.derivations} == {"again": Verdict.TRUE, "pairs": verdict}
+    assert report.any_false is (verdict is Verdict.FALSE)
