@@ -24,7 +24,8 @@ def derive_bayes_risk() -> Iterator[Derivation]:
                 title=f"Bayes risk of {task.name}-SLR",
                 name=f"bayes-risk-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
-                introduction=r"The Bayes predictor of the squared loss is $\mathbb{E}[y\mid X]$. Given $X$ the hidden position is "
+                introduction=r"The Bayes predictor of the squared loss is $\mathbb{E}[y\mid X]$. Given $X$ "
+                "the hidden position is "
                 "the only thing left to average over, and its posterior follows from Bayes' rule.",
                 sources=("duranthon2025, Sec. 2",),
             )

@@ -28,7 +28,8 @@ def derive_softmax_attains_bayes() -> Iterator[Derivation]:
                 name=f"softmax-attains-bayes-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
                 introduction="The weights of two positions have an exponential ratio, so the posterior is a "
-                r"softmax, and the Bayes predictor is softmax attention with key $c_\nu k^\star$ and value $v^\star$: the last line "
+                r"softmax, and the Bayes predictor is softmax attention with key $c_\nu k^\star$ and value $v^\star$: "
+                "the last line "
                 "is its risk.",
                 sources=("duranthon2025, Sec. 4",),
             )

@@ -26,7 +26,8 @@ def derive_population_risk() -> Iterator[Derivation]:
                 title=f"Population risk on the manifold, {where}",
                 name=f"population-risk-{attention.name}-{task.name}",
                 symbol=r"\mathcal{E}_\sigma",
-                introduction=r"Key $a k^\star$, value $m_v v^\star$ plus a part of squared norm $R_v$ orthogonal to $v^\star$; "
+                introduction=r"Key $a k^\star$, value $m_v v^\star$ plus a part of squared norm $R_v$ "
+                r"orthogonal to $v^\star$; "
                 r"$q_{vv} = m_v^2 + R_v$.",
                 sources=("duranthon2025, Sec. 4",),
             )

@@ -90,7 +90,8 @@ def derive_max() -> Iterator[Derivation]:
             title="Mean key projection of the relevant token in max-SLR",
             name="linear-max-overlap",
             symbol=r"\mu",
-            introduction="Stein's lemma ties the mean to the Bayes risk without noise: $\\mu=\\nu\\,\\mathcal{E}_{\\mathrm{Bayes}}$.",
+            introduction="Stein's lemma ties the mean to the Bayes risk without noise: "
+            "$\\mu=\\nu\\,\\mathcal{E}_{\\mathrm{Bayes}}$.",
         )
         .apply(ChangeOfMeasure())
         .apply(Stein())

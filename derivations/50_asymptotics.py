@@ -91,7 +91,8 @@ def derive_max() -> Iterator[Derivation]:
         title="Mean key of the selected token at strong signal, any length",
         name="asymptotics-max-overlap",
         symbol=r"\mu = \nu\,\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
-        introduction=r"With $\mu=\nu\,\mathcal{E}_{\mathrm{Bayes}}$ (Stein) the Bayes risk decays like the mean of the largest of $L$ "
+        introduction=r"With $\mu=\nu\,\mathcal{E}_{\mathrm{Bayes}}$ (Stein) the Bayes risk decays like the "
+        "mean of the largest of $L$ "
         "normals over $\\nu$.",
         ranges={nu: (Rational(15), Rational(30)), L: [2, 3]},
     ).apply(SoftmaxTowardsMax())

@@ -139,9 +139,7 @@ def report(
         )
     if as_json:
         typer.echo(
-            json.dumps(
-                {"files": [str(path) for path in files.paths], "notes": list(files.notes), "checks": result.as_json()}
-            )
+            json.dumps({"files": list(map(str, files.paths)), "notes": list(files.notes), "checks": result.as_json()})
         )
     else:
         typer.echo(result.as_text())
