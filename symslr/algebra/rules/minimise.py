@@ -1,29 +1,15 @@
-"""Minimisation by stationarity: where the derivative has one admissible zero, or no zero but a boundary."""
+"""Minimisation by stationarity: the lowest of the stationary points and the ends of the range, poles ruled out."""
 
 from __future__ import annotations
 
 from typing import final
 
-from sympy import (
-    Add,
-    Dummy,
-    Expr,
-    Sum,
-    Symbol,
-    cancel,
-    count_ops,
-    expand,
-    factor,
-    limit,
-    numer,
-    oo,
-    solve,
-    together,
-)
+from sympy import Add, Dummy, Expr, Sum, Symbol, cancel, count_ops, expand, factor, fraction, limit, oo, together
 
 from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import Minimum
 from symslr.algebra.rule import Rule
+from symslr.algebra.zeros import Sign, Zero, ZerosUnknown, real_zeros
 from symslr.model.symbols import L
 
 
@@ -32,7 +18,8 @@ class Minimise(Rule):
     """Evaluate ``Minimum(body, variable)`` at the best of the stationary points and the ends of the range.
 
     Which of the candidates is lowest is decided by the sign of the differences under the symbols' assumptions; where
-    that is undecided the rule refuses.
+    that is undecided, where a stationary point may leave the range, or where the body may fall without bound at a pole,
+    the rule refuses. A minimum at an infinite end is an infimum: it is approached.
     """
 
     name = "minimisation"
@@ -51,20 +38,32 @@ class Minimise(Rule):
         """
         t = node.variable
         random = {e: Dummy(positive=_positive(e), real=True) for e in node.body.atoms(Expectation) if not e.has(t)}
-        whole = node.body.xreplace(random)
-        body = together(whole)
         back = {d: e for e, d in random.items()}
-        if not body.is_rational_function(t):
+        whole = node.body.xreplace(random)
+        if not whole.is_rational_function(t):
             raise self.refuse(f"{node.body} is not rational in {t}")
-        slope = numer(together(body.diff(t)))
-        inner = [s for s in solve(slope, t) if not s.has(t) and _admissible(s, t)]
-        candidates = [(s, cancel(together(body.subs(t, s)))) for s in inner]
-        candidates += [(end, limit(body, t, end)) for end in _ends(t)]
-        candidates = [(s, value) for s, value in candidates if value not in (oo,)]
-        for place, value in candidates:
-            if all(_nonnegative(other - value, random) for _, other in candidates):
+        if not whole.has(t):
+            return _ends(t)[0], node.body
+        body = cancel(together(whole))
+        sign = _sign(random)
+        try:
+            slope = fraction(cancel(together(body.diff(t))))[0]
+            stationary = [s for s in real_zeros(slope, t, sign) if _inside(s.place, t)]
+            poles = [p for p in real_zeros(fraction(body)[1], t, sign) if _inside(p.place, t)]
+        except ZerosUnknown as reason:
+            raise self.refuse(str(reason)) from reason
+        for pole in poles:
+            if not _rises(body, pole, t, sign):
+                raise self.refuse(f"{node.body} may fall without bound near {t} = {pole.place.xreplace(back)}")
+        found = [(s.place, cancel(together(body.subs(t, s.place))), _certain(s, t)) for s in stationary]
+        found += [(end, limit(body, t, end), True) for end in _ends(t)]
+        if any(value == -oo for _, value, _ in found):
+            raise self.refuse(f"{node.body} falls without bound")
+        found = [candidate for candidate in found if candidate[1] != oo]
+        for place, value, certain in found:
+            if certain and all(other == value or sign(other - value) in (0, 1) for _, other, _ in found):
                 return place.xreplace(back), _shortest(value, whole, t).xreplace(back)
-        raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v in candidates]} is lowest")
+        raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v, _ in found]} is lowest")
 
 
 def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
@@ -74,10 +73,19 @@ def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
     return added + min((expand(rest), factor(rest)), key=count_ops)
 
 
-def _nonnegative(difference: Expr, random: dict[Expr, Expr]) -> bool:
-    """Whether a difference is provably >= 0, using that lengths and mean lengths are at least 1."""
+def _sign(random: dict[Expr, Expr]) -> Sign:
+    """Provable signs, using that lengths and mean lengths are at least 1."""
     excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.body == L))}
-    return bool(factor(together(difference.xreplace(excess))).is_nonnegative)
+
+    def sign(expr: Expr) -> int | None:
+        known = factor(together(expr.xreplace(excess)))
+        if known.is_positive:
+            return 1
+        if known.is_nonnegative:
+            return 0
+        return -1 if known.is_negative else None
+
+    return sign
 
 
 def _positive(expr: Expr) -> bool | None:
@@ -90,10 +98,20 @@ def _positive(expr: Expr) -> bool | None:
     return True if expr.is_positive or (power.is_even and base.is_real) else None
 
 
-def _admissible(root: Expr, t: Symbol) -> bool:
-    if root.is_real is False:
-        return False
-    return not (t.is_nonnegative and root.is_negative)
+def _inside(place: Expr, t: Symbol) -> bool:
+    """Whether a place may lie in the open range of ``t``; an end of the range is a candidate of its own."""
+    return not (t.is_nonnegative and place.is_nonpositive)
+
+
+def _certain(zero: Zero, t: Symbol) -> bool:
+    return zero.real and bool(not t.is_nonnegative or zero.place.is_nonnegative)
+
+
+def _rises(body: Expr, pole: Zero, t: Symbol, sign: Sign) -> bool:
+    """Whether the body provably tends to +oo on both sides of a pole."""
+    numerator, denominator = fraction(body)
+    regular = cancel(denominator / (t - pole.place) ** pole.multiplicity)
+    return pole.multiplicity % 2 == 0 and sign(factor((numerator * regular).subs(t, pole.place))) == 1
 
 
 def _ends(t: Symbol) -> list[Expr]:
