@@ -11,7 +11,8 @@ from sympy import Expr, S, Symbol
 
 from symslr.evaluate.arithmetic import Arithmetic
 from symslr.evaluate.breakpoints import solved
-from symslr.evaluate.exponent import magnitude
+from symslr.evaluate.errors import CannotEvaluate
+from symslr.evaluate.exponent import magnitude, split
 from symslr.evaluate.laplace_form import LaplaceForm
 
 
@@ -28,7 +29,8 @@ class LaplaceCode:
         form = self.form
         functions = []
         for kernel in form.kernels:
-            exprs: list[Expr] = list(kernel.slopes)
+            parts = [split(slope) for slope in kernel.slopes]
+            exprs: list[Expr] = [expr for part in parts for expr in (part.exponent, part.rest)]
             for moment in form.moments:
                 if moment.kernel == kernel:
                     centred = moment.exponent
@@ -39,10 +41,19 @@ class LaplaceCode:
         return functions
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
-        """Slopes kappa, w, ... and (exponent, rest) of each moment of a kernel at the nodes; bells without their height."""
+        """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; bells without their height.
+
+        Raises:
+            CannotEvaluate: where a kernel is negative.
+        """
         values = [np.broadcast_to(v, np.shape(x)) for v in self._weights[kernel](x, *p)]
-        slopes = len(self.form.logs)
-        return values[:slopes], list(zip(values[slopes::2], values[slopes + 1 :: 2]))
+        pairs = list(zip(values[::2], values[1::2]))
+        slopes = []
+        for exponent, rest in pairs[: len(self.form.logs)]:
+            if np.any(rest < 0):
+                raise CannotEvaluate(f"a kernel is negative at {x[rest < 0][0]}: 1/S has no Laplace representation there")
+            slopes.append(exponent + self.arithmetic.log(rest))
+        return slopes, pairs[len(self.form.logs) :]
 
     @cached_property
     def _terms(self) -> Any:

@@ -102,7 +102,7 @@ class DenseFixed:
                 row, unit = integers(arithmetic.exp(exponent) * rest * mesh.weights, self.outer.bits)
                 rows.append(row)
                 units.append(unit)
-            placed.append(FixedKernel(mesh.nodes, mesh.nested, slopes, rows, units))
+            placed.append(FixedKernel(mesh.nodes, mesh.nested, [arithmetic.exp(g) for g in slopes], rows, units))
         return placed
 
     def tables(self, v: list[Octaves], kernel: FixedKernel) -> list[list[list[int]]]:

@@ -77,7 +77,7 @@ class FloatOuter:
 
 @dataclass(slots=True)
 class PlacedKernel:
-    """Nodes, slopes and scaled weights (one row per moment; then the same on the two coarser meshes) of one kernel."""
+    """Nodes, log slopes and scaled weights (one row per moment; then the same on the two coarser meshes) of one kernel."""
 
     mesh: Mesh
     slopes: list[Any]
@@ -120,13 +120,18 @@ class DenseFloat:
                 height = 0.0 if bell else float(np.max(exponent, where=np.isfinite(exponent), initial=-np.inf))
                 np.multiply(np.exp(exponent - height), rest * mesh.weights, out=row)
                 scales.append(float(self.constants.bells[i][2]) if bell else height)
-            rows[~np.isfinite(rows)] = 0.0
+            lost = ~np.isfinite(rows)
+            if lost.any():
+                exponents = np.array([exponent for exponent, _ in parts])
+                if np.any(exponents[lost] > np.max(exponents, where=np.isfinite(exponents), initial=-np.inf) - 600.0):
+                    raise CannotEvaluate("a token weight overflows in float64")
+                rows[lost] = 0.0
             placed.append(PlacedKernel(mesh, slopes, rows, scales))
         return placed
 
     def tables(self, v: list[Any], kernel: PlacedKernel) -> list[Any]:
         """exp(-u kappa) for every Laplace variable."""
-        return [np.exp(-(np.exp(w)[:, None] * s)) for w, s in zip(v, kernel.slopes)]
+        return [np.exp(-np.exp(w[:, None] + s)) for w, s in zip(v, kernel.slopes)]
 
     def moments(self, v: list[Any], placed: list[PlacedKernel], rows_of: list[Any], tables: list[list[Any]]) -> Any:
         """(means, logs) of every moment at the product of the outer nodes."""
@@ -150,7 +155,7 @@ class DenseFloat:
         logs = np.log(np.maximum(mean, TINY))
         if self.outer.power <= LARGE_POWER:
             return logs
-        lost = [-np.expm1(-(np.exp(w)[:, None] * s)) for w, s in zip(v, slopes)]
+        lost = [-np.expm1(-np.exp(w[:, None] + s)) for w, s in zip(v, slopes)]
         missing = lost[0] @ row
         if len(v) == 2:
             missing = missing[:, None] + (factors[0] * row) @ lost[1].T
@@ -234,7 +239,7 @@ class DenseFloat:
         point = [float(w[i]) for w, i in zip(v, peak)]
         tokens: list[tuple[float, float]] = [(0.0, 1.0)] * len(means)
         for kernel, indices in zip(placed, self.moments_of):
-            load = np.exp(-sum(np.exp(w) * s for w, s in zip(point, kernel.slopes)))
+            load = np.exp(-sum(np.exp(w + s) for w, s in zip(point, kernel.slopes)))
             for n, i in enumerate(indices):
                 mass = kernel.rows[n] * load
                 total, signed = float(np.sum(np.abs(mass))), abs(float(np.sum(mass)))

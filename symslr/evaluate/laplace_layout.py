@@ -83,6 +83,7 @@ def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
 
 
 STEEPEST = 1.3
+FINEST = 3
 
 
 class _Coarse:
@@ -93,11 +94,14 @@ class _Coarse:
     ) -> None:
         self.code, self.form, self.constants, self.p, self.active = code, code.form, constants, p, active
         self.pieces = pieces
-        self.kernels = []
+        self.kernels: list[Any] = []
+        self.steep: list[bool] = []
+        self.at: list[Any] = [None] * len(self.form.moments)
         self.tables: list[Any] = [None] * len(self.form.moments)
         self.totals: list[Any] = [None] * len(self.form.moments)
         for k, own in enumerate(pieces):
-            mesh, slopes, parts = self._resolving(k, own)
+            mesh, slopes, parts, steep = self._resolving(k, own)
+            self.steep.append(steep)
             indices = [i for i, m in enumerate(self.form.moments) if m.kernel == self.form.kernels[k]]
             rows = []
             for i, (exponent, rest) in zip(indices, parts):
@@ -106,54 +110,74 @@ class _Coarse:
                 rows.append(np.where(np.isnan(row), -np.inf, row))
             self.kernels.append((indices, slopes, rows, mesh.nodes))
 
-    def _resolving(self, k: int, pieces: tuple[Piece, ...]) -> tuple[Any, Any, Any]:
-        """The coarsest mesh on which log kappa moves by less than about one between nodes.
+    def _resolving(self, k: int, pieces: tuple[Piece, ...]) -> tuple[Any, Any, Any, bool]:
+        """A mesh on which log kappa moves by about one between nodes, and whether it still moves by more.
 
-        Where it moves by more, a steep tilt is cut off between two nodes and its moment is wrong by orders of magnitude.
+        Where it does, a steep tilt is cut off between two nodes and sums over nodes would be wrong by orders of magnitude.
         """
-        level = 0
+        level, limit = 0, STEEPEST if all(isinstance(piece, Line) for piece in pieces) else 16 * STEEPEST
         while True:
             mesh = joined(pieces, FLOAT, level)
             slopes, parts = self.code.weights(k, mesh.nodes, self.p)
-            moves = np.abs(np.diff(np.log(np.abs(np.array(slopes))), axis=-1))
+            moves = np.abs(np.diff(np.array(slopes), axis=-1))
             steepest = float(np.max(moves, where=np.isfinite(moves), initial=0.0))
-            limit = STEEPEST if all(isinstance(piece, Line) for piece in pieces) else 16 * STEEPEST
-            if steepest <= limit or level >= 7:
-                return mesh, slopes, parts
-            level = min(7, level + int(np.ceil(np.log2(steepest / limit))))
+            if steepest <= limit or level >= FINEST:
+                return mesh, slopes, parts, steepest > limit
+            level = min(FINEST, level + int(np.ceil(np.log2(steepest / limit))))
+
+    def _sharpened(self, k: int, n: int, top: Any, v: list[Any]) -> tuple[Any, Any]:
+        """(log of a moment, its token) from the maximum over x of log weight - u kappa, refined between the nodes."""
+        x = self.kernels[k][3]
+        low, high = x[np.maximum(top - 1, 0)], x[np.minimum(top + 1, len(x) - 1)]
+        fractions = np.linspace(0.0, 1.0, 17)
+        i = self.kernels[k][0][n]
+        height = self.constants.bells[i][2] if self.form.moments[i].bell is not None else 0.0
+        for _ in range(3):
+            fine = low[..., None] + (high - low)[..., None] * fractions
+            slopes, parts = self.code.weights(k, fine, self.p)
+            load = sum(np.exp(w[..., None] + s) for w, s in zip(v, slopes))
+            values = parts[n][0] + np.log(np.abs(parts[n][1])) + height - load
+            values = np.where(np.isnan(values), -np.inf, values)
+            best = np.argmax(values, axis=-1)[..., None]
+            token = np.take_along_axis(fine, best, -1)[..., 0]
+            peak = np.take_along_axis(values, best, -1)[..., 0]
+            spacing = (high - low) / 16.0
+            low, high = token - spacing, token + spacing
+        return peak + np.log(spacing), token
 
     def first_windows(self) -> list[tuple[float, float]]:
         """From where u kappa is negligible to where exp(-u kappa) is."""
         windows = []
         for n in range(len(self.form.logs)):
             sizes = np.concatenate(
-                [np.abs(slopes[n])[np.any(np.isfinite(rows), axis=0)] for _, slopes, rows, _ in self.kernels]
+                [slopes[n][np.any(np.isfinite(rows), axis=0)] for _, slopes, rows, _ in self.kernels]
             )
-            sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+            sizes = sizes[np.isfinite(sizes)]
             if not len(sizes):
                 raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
-            windows.append((-float(np.log(np.max(sizes))) - 20.0, -float(np.log(np.min(sizes))) + 4.0))
+            windows.append((-float(np.max(sizes)) - 20.0, -float(np.min(sizes)) + 4.0))
         return windows
 
     def logarithm(self, nodes: list[Any]) -> Any:
         """log |outer integrand| on the product mesh."""
         shape = tuple(len(v) for v in nodes)
-        u = [np.exp(v).reshape([-1 if m == n else 1 for m in range(len(nodes))]) for n, v in enumerate(nodes)]
+        v = [w.reshape([-1 if m == n else 1 for m in range(len(nodes))]) for n, w in enumerate(nodes)]
         scales: list[Any] = [None] * len(self.form.moments)
         logs: list[Any] = [None] * len(self.form.moments)
-        for indices, slopes, rows, _ in self.kernels:
-            load = sum(w[..., None] * s for w, s in zip(u, slopes))
+        for k, (indices, slopes, rows, _) in enumerate(self.kernels):
+            load = sum(np.exp(w[..., None] + s) for w, s in zip(v, slopes))
             load = np.where(np.isnan(load), np.inf, load)
-            for i, row in zip(indices, rows):
+            for n, (i, row) in enumerate(zip(indices, rows)):
                 table = row - load
                 top = np.max(table, axis=-1, initial=-1e300)
                 total = top + np.log(np.sum(np.exp(table - top[..., None]), axis=-1))
+                if self.steep[k] and not self.form.moments[i].is_survival:
+                    total, self.at[i] = self._sharpened(k, n, np.argmax(table, axis=-1), v)
                 scales[i] = total
                 self.tables[i], self.totals[i] = table - total[..., None], total
                 logs[i] = self._log_survival(row, load, total) if self.form.moments[i].is_survival else total
-        grid = [v.reshape([-1 if m == n else 1 for m in range(len(nodes))]) for n, v in enumerate(nodes)]
         ones = [1.0] * len(scales)
-        terms = self.code.terms(grid, ones, logs, scales, self.p)
+        terms = self.code.terms(v, ones, logs, scales, self.p)
         result = np.full(shape, -np.inf)
         for i in self.active:
             exponent, rest = terms[i]
@@ -171,10 +195,13 @@ class _Coarse:
             matters = np.zeros(len(x), dtype=bool)
             for i, row in zip(indices, rows):
                 share = np.exp(self.tables[i][peak])
-                tokens[i] = float(np.sum(share * x) / np.sum(share))
+                tokens[i] = float(np.sum(share * x) / np.sum(share)) if self.at[i] is None else float(self.at[i][peak])
                 if self.form.moments[i].is_survival and self.constants.largest_power(self.form, self.active) > 0:
                     matters |= row > np.max(row) - depth
                 matters |= np.any((self.tables[i] + logs[..., None]).reshape(-1, len(x)) > -depth, axis=0)
+                if self.at[i] is not None:
+                    near = np.searchsorted(x, self.at[i][logs > -depth])
+                    matters[np.clip(near, 0, len(x) - 1)] = matters[np.clip(near - 1, 0, len(x) - 1)] = True
             index = np.flatnonzero(matters)
             if len(own) == 1 and isinstance(own[0], Line):
                 low, high = x[max(index[0] - 1, 0)], x[min(index[-1] + 1, len(x) - 1)]

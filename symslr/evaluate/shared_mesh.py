@@ -22,7 +22,7 @@ SMALLEST_SHARE = 0.2
 """Where s is so small that the shared step would be this fraction of the usual one, the plain table is cheaper."""
 WIDE = 220.0
 """Above this span of s x the windows are found in logarithms first, and weights are tilted to the tokens that matter."""
-MOST_NODES = 20_000
+MOST_NODES = 120_000
 
 
 @dataclass(frozen=True, slots=True)
