@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from symslr.algebra.derivation import Derivation
 from symslr.cli import options
+from symslr.verify.validate import Validation
 
 FALSE = 1
 
@@ -118,35 +119,53 @@ def report(
     out: Path = typer.Option(..., "--out", help="Folder to write the report into."),
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks."""
+    """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks.
+
+    Without folders it also runs symslr's own validations. Exit status 1 on a false step or a validation that differs.
+    """
     from symslr.export import standard_figures, write_report
     from symslr.verify import check as check_derivations
-    from symslr.verify.collect import collect
+    from symslr.verify.collect import builtin_folder, collect
+    from symslr.verify.validate import validation_files
 
     found = collect(_folders(folders))
+    files_to_validate = [] if folders else validation_files([builtin_folder("validation")])
     with _progress() as bar:
         checking = bar.add_task("checking", total=len(found))
         result = check_derivations(
             found, progress=lambda done, name: bar.update(checking, completed=done, description=name)
         )
+        validations = _validations(files_to_validate, bar)
         writing = bar.add_task("writing", total=None)
         files = write_report(
             found,
             out,
             checks=result,
+            validations=validations,
             figures=[] if folders else standard_figures(),
             progress=lambda done, total, name: bar.update(writing, completed=done, total=total, description=name),
         )
     if as_json:
-        typer.echo(
-            json.dumps({"files": list(map(str, files.paths)), "notes": list(files.notes), "checks": result.as_json()})
-        )
+        written = {"files": list(map(str, files.paths)), "notes": list(files.notes)}
+        validated = [item.as_json() for item in validations]
+        typer.echo(json.dumps({**written, "checks": result.as_json(), "validations": validated}))
     else:
         typer.echo(result.as_text())
+        for item in validations:
+            typer.echo(f"validation {item.name}: {item.summary}")
         for path in files.paths:
             if path.parent == out:
                 typer.echo(f"wrote {path}")
         for note in files.notes:
             typer.echo(note)
-    if result.any_false:
+    if result.any_false or not all(item.agrees for item in validations):
         raise typer.Exit(FALSE)
+
+
+def _validations(files: list[Path], bar: Progress) -> list[Validation]:
+    from symslr.verify.validate import validate
+
+    if not files:
+        return []
+    task = bar.add_task("validating", total=len(files))
+    return validate(files, lambda done, total, name: bar.update(task, completed=done, description=name))

@@ -20,6 +20,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, l
 from symslr.model.symbols import m as index_m
 from symslr.verify.report import CheckReport
+from symslr.verify.validate import Validation
 
 LINE_WIDTH = 36.0
 """Room for a formula in em: the report's text width less the indentation and the frame around a result."""
@@ -91,6 +92,7 @@ class Content:
     rules: tuple[RuleEntry, ...]
     references: tuple[Reference, ...]
     checked: bool
+    validations: tuple[Validation, ...]
 
 
 def anchor(text: str) -> str:
@@ -102,6 +104,7 @@ def content(
     derivations: Sequence[Derivation],
     checks: CheckReport | None = None,
     references: Mapping[str, Reference] = REFERENCES,
+    validations: Sequence[Validation] = (),
 ) -> Content:
     """What the report says about these derivations.
 
@@ -109,6 +112,7 @@ def content(
         derivations: each with a name of its own.
         checks: what ``symslr.verify.check`` found for them; None where nothing was checked.
         references: the records that sources are looked up in.
+        validations: what ``symslr.verify.validate`` found.
 
     Raises:
         UnknownReference: when a rule, a derivation or a claim names a source without record.
@@ -121,7 +125,8 @@ def content(
     rules = _rules(derivations)
     found = verdicts(list(derivations), checks)
     sections = tuple(_section(*each, rules) for each in zip(derivations, names, found, strict=True))
-    return Content(sections, tuple(rules.values()), tuple(cited(_sources(derivations), references)), checks is not None)
+    listed = tuple(cited(_sources(derivations), references))
+    return Content(sections, tuple(rules.values()), listed, checks is not None, tuple(validations))
 
 
 def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from symslr.export.definitions import Definitions, Row
 from symslr.export.figures import Drawn
 from symslr.export.mathml import mathml
 from symslr.export.text import text_to_html, text_to_plain
+from symslr.export.validated import validations_to_html
 from symslr.export.verdicts import SIGNS, Verdict, Word
 
 FOLD = (
@@ -51,6 +52,7 @@ def page(content: Content, opening: Definitions, figures: Sequence[Drawn], title
         parts += ['<h2 id="figures">Figures</h2>', *map(_figure, figures)]
     parts += [_rules(content.rules)] if content.rules else []
     parts += [_checks(content.sections)] if content.checked else []
+    parts += [validations_to_html(content.validations)] if content.validations else []
     parts += [_references(content.references)] if content.references else []
     return "\n".join([*parts, "</main>\n</body>\n</html>\n"])
 
@@ -115,6 +117,7 @@ def _contents(content: Content, figures: Sequence[object]) -> str:
         "Figures": figures,
         "Rules used": content.rules,
         "Checks": content.checked,
+        "Validation": content.validations,
         "References": content.references,
     }
     ends = [heading for heading, there in later.items() if there]

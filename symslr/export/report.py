@@ -17,6 +17,7 @@ from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.staging import staged
 from symslr.verify.report import CheckReport
+from symslr.verify.validate import Validation
 
 Progress = Callable[[int, int, str], None]
 """(parts done, parts in all, what is being done now)."""
@@ -50,6 +51,7 @@ def write_report(
     out: Path,
     *,
     checks: CheckReport | None = None,
+    validations: Sequence[Validation] = (),
     figures: Sequence[Figure] = (),
     references: Mapping[str, Reference] = REFERENCES,
     title: str = TITLE,
@@ -62,6 +64,7 @@ def write_report(
         derivations: one section each, in this order.
         out: the folder; files in it that no report wrote stay.
         checks: what ``symslr.verify.check`` found; None writes a report without verdicts.
+        validations: what ``symslr.verify.validate`` found; none leaves their section out.
         figures: computed, drawn and shown in this order.
         references: the records that sources are looked up in.
         title: of the report.
@@ -72,12 +75,12 @@ def write_report(
     """
     total = len(figures) + 4
     progress(0, total, "printing the formulas")
-    said = content(derivations, checks, references)
+    said = content(derivations, checks, references, validations)
     opening = definitions()
     with staged(out) as folder:
         _write(folder / "macros.tex", tex.MACROS)
         _write(folder / "references.bib", "\n".join(record.bibtex() for record in said.references))
-        _write(folder / "checks.json", json.dumps(_checks(checks), indent=2, ensure_ascii=False) + "\n")
+        _write(folder / "checks.json", json.dumps(_checks(checks, validations), indent=2, ensure_ascii=False) + "\n")
         for section in said.sections:
             _write(folder / "fragments" / f"{section.name}.tex", tex.fragment(section))
         (folder / "figures").mkdir(exist_ok=True)
@@ -118,8 +121,9 @@ def _files(out: Path, said: Content, figures: Sequence[Drawn], outcome: PdfOutco
     )
 
 
-def _checks(checks: CheckReport | None) -> dict[str, object]:
-    return {"checked": False} if checks is None else {"checked": True, **checks.as_json()}
+def _checks(checks: CheckReport | None, validations: Sequence[Validation]) -> dict[str, object]:
+    found: dict[str, object] = {"checked": False} if checks is None else {"checked": True, **checks.as_json()}
+    return {**found, "validations": [item.as_json() for item in validations]}
 
 
 def write_latex(derivations: Sequence[Derivation], path: Path, *, title: str = TITLE) -> None:

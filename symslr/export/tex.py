@@ -10,6 +10,7 @@ from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Secti
 from symslr.export.definitions import Definitions
 from symslr.export.figures import Drawn
 from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
+from symslr.export.validated import validations_to_tex
 from symslr.export.verdicts import Verdict, Word
 
 INDENT = 1.5
@@ -149,6 +150,7 @@ def document(
         parts += [r"\section{Figures}", *map(_figure, figures)]
     parts += [_rules(content.rules)] if content.rules else []
     parts += [_checks(content.sections)] if content.checked else []
+    parts += [validations_to_tex(content.validations)] if content.validations else []
     parts += [_references(content.references)] if content.references else []
     return "\n".join([*parts, r"\end{document}", ""])
 

@@ -14,20 +14,40 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Validation:
-    """One file of ``validation/`` and the comparisons it made; ``skipped`` says why it made none."""
+    """One file of ``validation/`` and the comparisons it made.
+
+    Attributes:
+        name: of the file, without ending.
+        comparisons: at least one unless it was skipped.
+        skipped: why no comparison was made; empty where some were.
+        title: the first line of the file's docstring; empty where it has none.
+    """
 
     name: str
     comparisons: tuple[NamedComparison, ...]
     skipped: str = ""
+    title: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The title without its full stop, or the name."""
+        return self.title.removesuffix(".") or self.name
 
     @property
     def agrees(self) -> bool:
         return all(item.agrees for item in self.comparisons)
 
+    @property
+    def summary(self) -> str:
+        """One line, such as "12 of 12 agree" or "skipped, needs torch: ..."."""
+        if self.skipped:
+            return f"skipped, {self.skipped}"
+        return f"{sum(item.agrees for item in self.comparisons)} of {len(self.comparisons)} agree"
+
     def as_json(self) -> dict[str, object]:
         """The comparisons with their verdicts."""
         rows = [{**asdict(item), "agrees": item.agrees} for item in self.comparisons]
-        return {"name": self.name, "skipped": self.skipped, "comparisons": rows}
+        return {"name": self.name, "title": self.title, "skipped": self.skipped, "comparisons": rows}
 
 
 def validation_files(paths: Iterable[Path]) -> list[Path]:
@@ -49,7 +69,7 @@ def validate(files: Sequence[Path], progress: Progress = lambda done, total, nam
     """Run ``validate()`` of every file, in order; a file whose optional package is missing is skipped with the reason.
 
     Raises:
-        CollectError: when a file fails to load or has no ``validate``.
+        CollectError: when a file fails to load, has no ``validate`` or compares nothing.
     """
     results = []
     for done, file in enumerate(files):
@@ -60,10 +80,16 @@ def validate(files: Sequence[Path], progress: Progress = lambda done, total, nam
 
 
 def _run(file: Path) -> Validation:
-    function = getattr(load_module(file), "validate", None)
+    module = load_module(file)
+    function = getattr(module, "validate", None)
     if not callable(function):
         raise CollectError(f"{file}: found no function validate(); expected one that returns named comparisons")
+    title = (module.__doc__ or "").strip().partition("\n")[0]
     try:
-        return Validation(file.stem, tuple(function()))
+        made = tuple(function() or ())
     except ModuleNotFoundError as missing:
-        return Validation(file.stem, (), f"needs {missing.name}: pip install 'symslr[train]'")
+        return Validation(file.stem, (), f"needs {missing.name}: pip install 'symslr[train]'", title)
+    if not made:
+        # Nothing compared would read as everything agrees.
+        raise CollectError(f"{file}: validate() returned no comparisons; expected at least one NamedComparison")
+    return Validation(file.stem, made, title=title)

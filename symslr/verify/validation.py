@@ -31,7 +31,7 @@ class NamedComparison:
 
     @property
     def agrees(self) -> bool:
-        return abs(self.found - self.expected) <= self.tolerance
+        return bool(abs(self.found - self.expected) <= self.tolerance)
 
 
 def by_z_score(name: str, expected: float, found: float, standard_error: float, note: str = "") -> NamedComparison:

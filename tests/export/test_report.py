@@ -73,7 +73,7 @@ def test_page_needs_nothing_else_and_says_the_verdicts(
 @pytest.mark.usefixtures("without_tex")
 def test_without_checks_nothing_is_called_checked(toy: Derivation, tmp_path: Path) -> None:
     files = write_report([toy], tmp_path)
-    assert json.loads(files.checks.read_text()) == {"checked": False}
+    assert json.loads(files.checks.read_text()) == {"checked": False, "validations": []}
     assert "✓" not in files.html.read_text()
     assert r"\symslrtrue{" not in (tmp_path / "fragments" / "toy.tex").read_text()
 

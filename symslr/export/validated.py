@@ -1,0 +1,104 @@
+"""Validations in TeX and HTML: each number of the theory beside the one that was found without it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from symslr.export.text import plain_to_tex
+from symslr.verify.validate import Validation
+from symslr.verify.validation import NamedComparison
+
+OPENING = (
+    "Each number of the theory stands beside one that was found without it: by simulation, by brute force or by"
+    " training networks. A simulation agrees within 4 standard errors, and a count where the exact binomial test finds"
+    " it as likely as that; every other comparison has a tolerance of its own. checks.json lists all tolerances."
+)
+"""What the section says about itself; plain text."""
+
+HEAD = ("what is compared", "theory", "found", "verdict", "note")
+
+
+def validations_to_tex(items: Sequence[Validation]) -> str:
+    """A section with one heading and one table, as wide as the text, per file."""
+    return "\n\n".join([r"\section{Validation}", plain_to_tex(OPENING), *map(_to_tex, items)])
+
+
+def validations_to_html(items: Sequence[Validation]) -> str:
+    """The same as HTML; each table scrolls by itself where the screen is narrower."""
+    return "\n".join([f'<h2 id="validation">Validation</h2><p>{escape(OPENING)}</p>', *map(_to_html, items)])
+
+
+def _to_tex(item: Validation) -> str:
+    heading = rf"\subsection*{{\raggedright {plain_to_tex(item.heading)}}}"
+    summary = rf"\texttt{{{plain_to_tex(item.name)}}}: {plain_to_tex(item.summary)}."
+    if not item.comparisons:
+        return f"{heading}\n{summary}"
+    # In braces, as a name may begin with [, which the \\ before it would take for a length.
+    rows = "\n".join(
+        rf"{{{plain_to_tex(row.name)}}} & {_number_to_tex(row.expected)} & {_number_to_tex(row.found)} & "
+        rf"{_verdict_to_tex(row)} & {plain_to_tex(row.note)} \\"
+        for row in item.comparisons
+    )
+    column = r">{{\raggedright\arraybackslash}}p{{{}\linewidth}}".format
+    return rf"""{heading}
+{summary}
+
+{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
+\begin{{longtable}}{{@{{}}{column(".22")}rrl{column(".38")}@{{}}}}
+\toprule
+{" & ".join(HEAD)} \\
+\midrule
+\endhead
+\bottomrule
+\endfoot
+{rows}
+\end{{longtable}}}}"""
+
+
+def _to_html(item: Validation) -> str:
+    heading = f"<h3>{escape(item.heading)}</h3>"
+    summary = f'<p class="meta"><code>{escape(item.name)}</code>: {escape(item.summary)}.</p>'
+    if not item.comparisons:
+        return heading + summary
+    kinds = ("", ' class="number"', ' class="number"', "", "")
+    top = "".join(f'<th scope="col"{kind}>{name}</th>' for name, kind in zip(HEAD, kinds, strict=True))
+    rows = []
+    for row in item.comparisons:
+        numbers = (_number_to_html(row.expected), _number_to_html(row.found))
+        cells = (escape(row.name), *numbers, _verdict_to_html(row), escape(row.note))
+        rows.append("".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(cells, kinds, strict=True)))
+    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
+    table = f'<table class="validation"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    return f'{heading}{summary}<div class="scroll" tabindex="0">{table}</div>'
+
+
+def _verdict_to_tex(row: NamedComparison) -> str:
+    return r"\symslrtrue{agrees}" if row.agrees else r"\symslrfalse{differs}"
+
+
+def _verdict_to_html(row: NamedComparison) -> str:
+    kind, said = ("good", "✓ agrees") if row.agrees else ("bad", "✗ differs")
+    return f'<span class="verdict {kind}"><b>{said}</b></span>'
+
+
+def _number_to_tex(number: float) -> str:
+    if not math.isfinite(number):
+        return str(number)
+    mantissa, exponent = _scientific(number)
+    return rf"${mantissa} \times 10^{{{exponent}}}$" if exponent else f"${mantissa}$"
+
+
+def _number_to_html(number: float) -> str:
+    mantissa, exponent = _scientific(number)
+    mantissa = mantissa.replace("-", "−")
+    return f"{mantissa}×10<sup>{exponent.replace('-', '−')}</sup>" if exponent else mantissa
+
+
+def _scientific(number: float) -> tuple[str, str]:
+    """Six digits; three, and the power of ten, where the number is far from 1."""
+    if "e" not in f"{number:.6g}":
+        return f"{number:.6g}", ""
+    mantissa, exponent = f"{number:.2e}".split("e")
+    return mantissa, str(int(exponent))

@@ -1,0 +1,90 @@
+"""The section on validations: verdicts in words, reasons for what was skipped, tables within the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from symslr.algebra.derivation import Derivation
+from symslr.export import pdf
+from symslr.export.pdf import compile_pdf
+from symslr.export.report import write_report
+from symslr.verify.validate import Validation
+from symslr.verify.validation import NamedComparison
+
+LONG = "200000 samples of a_1 & 5 % of x^2 {by} simulation, seed 250921936; " * 3
+VALIDATIONS = (
+    Validation(
+        "toy_risk",
+        (
+            NamedComparison("[x^2] risk of a_1 & <b>, softmax at scale 1.2", 0.4635341, np.float64(0.4631), 1e-2, LONG),
+            NamedComparison("probability", 4.92372e-206, 0.0, 1e-9, "never seen"),
+            NamedComparison("mean", -1.5, 2.0, 0.1, "far off"),
+        ),
+        title="Toy risks & 5 % more: x_1 >= 0.7.",
+    ),
+    Validation("toy_training", (), "needs torch: pip install 'symslr[train]'"),
+)
+
+
+def test_page_and_table_of_checks_say_the_verdicts(
+    toy: Derivation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    files = write_report([toy], tmp_path, validations=VALIDATIONS)
+    markup = files.html.read_text()
+    assert markup.count("✓ agrees") == 2
+    assert markup.count("✗ differs") == 1
+    assert "Toy risks &amp; 5 % more: x_1 &gt;= 0.7</h3>" in markup
+    assert "toy_risk</code>: 2 of 3 agree" in markup
+    assert "toy_training</code>: skipped, needs torch" in markup
+    assert "4.92×10<sup>−206</sup>" in markup
+    assert 'href="#validation"' in markup
+    assert files.tex.read_text().count(r"\symslrtrue{agrees}") == 2
+    risk, training = json.loads(files.checks.read_text())["validations"]
+    assert [row["agrees"] for row in risk["comparisons"]] == [True, True, False]
+    assert risk["comparisons"][0]["tolerance"] == 1e-2
+    assert training["skipped"].startswith("needs torch")
+
+
+def test_without_validations_there_is_no_section(
+    toy: Derivation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    files = write_report([toy], tmp_path)
+    assert 'id="validation"' not in files.html.read_text()
+    assert r"\section{Validation}" not in files.tex.read_text()
+
+
+@pytest.mark.needs("pdflatex")
+def test_tables_fit_the_text_width(toy: Derivation, tmp_path: Path) -> None:
+    files = write_report([toy], tmp_path, validations=VALIDATIONS)
+    assert files.notes == ()
+    assert max(compile_pdf(files.tex).overfull, default=0.0) < 1.0
+
+
+@pytest.mark.needs("chromium")
+def test_table_scrolls_by_itself_on_a_phone(toy: Derivation, tool: Callable[[str], str], tmp_path: Path) -> None:
+    files = write_report([toy], tmp_path, validations=VALIDATIONS)
+    probe = (
+        "<script>const t=document.querySelector('.validation').parentNode;"
+        "document.title=[document.documentElement.scrollWidth,innerWidth,t.scrollWidth,t.clientWidth].join(' ')"
+        "</script></body>"
+    )
+    (tmp_path / "probe.html").write_text(files.html.read_text().replace("</body>", probe))
+    command = [tool("chromium"), "--headless", "--no-sandbox", "--disable-gpu"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=500,900", "--dump-dom"]
+    done = subprocess.run(
+        [*command, (tmp_path / "probe.html").as_uri()], capture_output=True, text=True, check=False, timeout=120
+    )
+    found = re.search(r"<title>(\d+) (\d+) (\d+) (\d+)</title>", done.stdout)
+    assert found, done.stderr[-500:]
+    page, window, table, room = map(int, found.groups())
+    assert page <= window
+    assert table > room
