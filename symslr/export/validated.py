@@ -13,7 +13,8 @@ from symslr.verify.validation import NamedComparison
 OPENING = (
     "Each number of the theory stands beside one that was found without it: by simulation, by brute force or by"
     " training networks. A simulation agrees within 4 standard errors, and a count where the exact binomial test finds"
-    " it as likely as that; every other comparison has a tolerance of its own. checks.json lists all tolerances."
+    " it as likely as that (the note has the tail). Every other comparison has a tolerance of its own, which stands in"
+    " checks.json."
 )
 """What the section says about itself; plain text."""
 
