@@ -22,12 +22,14 @@ from sympy import (
 from sympy.core.function import Application
 
 from symslr.algebra.folded import FOLDED
+from symslr.algebra.polynomial import separate
+from symslr.algebra.rule import RuleRefused
 from symslr.model.split_factor import split_factor
-from symslr.model.symbols import OTHERS, chi, epsilon, m, x
+from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, m, x
 
 
-class NotSymmetric(ValueError):
-    """A sum over tokens whose summand is not a function of that token alone."""
+class NotSymmetric(RuleRefused):
+    """A sum that is not one over all tokens of a function of that token alone."""
 
 
 def summand(total: Sum) -> Expr:
@@ -51,10 +53,15 @@ def token_sum(h: Expr, length: Expr) -> Expr:
 
 
 def unfolded(expr: Expr, length: Expr) -> Expr:
-    """``expr`` with activations and posteriors written out and every sum over tokens in normal form."""
+    """``expr`` with activations and posteriors written out and every sum over tokens in normal form.
+
+    Raises:
+        NotSymmetric: for a sum over some of the tokens, or one whose summand depends on other tokens too.
+    """
     expr = expr.replace(lambda node: isinstance(node, FOLDED), lambda node: node.doit())
-    if not expr.atoms(Sum):
-        return expr
+    for total in expr.atoms(Sum):
+        if len(total.limits) != 1 or tuple(total.limits[0][1:]) != (1, length):
+            raise NotSymmetric(f"{total} does not run over the tokens 1, ..., {length}")
     inner = {s: token_sum(summand(s), length) for s in expr.atoms(Sum) if not s.function.has(Sum)}
     expr = expr.xreplace(inner)
     outer = {s: _outer_sum(s, length) for s in expr.atoms(Sum) if s.function.has(Sum)}
@@ -63,7 +70,7 @@ def unfolded(expr: Expr, length: Expr) -> Expr:
 
 def _outer_sum(total: Sum, length: Expr) -> Expr:
     """A sum whose summand holds sums: those are symmetric, so they leave the outer sum."""
-    inner = {s: Dummy() for s in total.function.atoms(Sum)}
+    inner = {s: Dummy() for s in sorted(total.function.atoms(Sum), key=str)}
     masked = together(total.function.xreplace(inner))
     result = S.Zero
     numerator, denominator = fraction(masked)
@@ -93,10 +100,8 @@ def masked(expr: Expr, keep: Iterable[Expr]) -> tuple[Expr, dict[Expr, Expr]]:
         opaque = isinstance(node, (Application, Function)) or (
             isinstance(node, Pow) and not (node.exp.is_Integer and node.exp.is_positive)
         )
-        if opaque and not node.has(*kept) if kept else opaque:
-            if not node.has(chi):
-                return node
-            return found.setdefault(node, Dummy())
+        if opaque and not node.has(*kept):
+            return found.setdefault(node, Dummy()) if node.has(chi) else node
         return node.func(*(hide(arg) for arg in node.args))
 
     return hide(expr), {dummy: node for node, dummy in found.items()}
@@ -112,7 +117,7 @@ def marked_terms(expr: Expr, length: Expr) -> Iterator[tuple[Expr, Expr]]:
     Raises:
         NotSymmetric: when a numerator needs more distinct tokens than ``OTHERS`` names, or is not polynomial in sums.
     """
-    totals = {s: Dummy() for s in expr.atoms(Sum)}
+    totals = {s: Dummy() for s in sorted(expr.atoms(Sum), key=str)}
     body, hidden = masked(expr.xreplace(totals), totals.values())
     numerator, denominator = fraction(together(body))
     restore = {**hidden, **{d: s for s, d in totals.items()}}
@@ -125,12 +130,14 @@ def marked_terms(expr: Expr, length: Expr) -> Iterator[tuple[Expr, Expr]]:
         symmetric, factors = _other_factors(term, origin)
         if symmetric.has(*origin) if origin else False:
             raise NotSymmetric(f"{expr} is not a polynomial in sums over tokens")
+        if factors and symmetric.xreplace(restore).has(*OTHERS):
+            raise NotSymmetric(f"{expr} names other tokens beside a sum over all of them")
         for blocks in _set_partitions(factors):
             if len(blocks) > len(OTHERS):
                 raise NotSymmetric(f"{expr} needs {len(blocks)} distinct other tokens; expected at most {len(OTHERS)}")
             coefficient = ff(length - 1, len(blocks)) if blocks else S.One
             product = Mul(*(_at(Mul(*block), token) for block, token in zip(blocks, OTHERS, strict=False)))
-            fixed, random = (symmetric.xreplace(restore) * product).as_independent(chi, as_Add=False)
+            fixed, random = separate(symmetric.xreplace(restore) * product, BOUND_IN_SEQUENCE)
             yield _falling(coefficient, length) * fixed, random / denominator.xreplace(restore)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sympy import Abs, Expr, Mul, Poly, S, Symbol, cancel, factor, real_roots, sqrt
 
 Sign = Callable[[Expr], int | None]
-"""1 for a provably positive expression, 0 for a provably nonnegative one, -1 for a negative one, None where undecided."""
+"""1 where provably positive, 0 where provably nonnegative, -1 where provably negative, None where undecided."""
 
 
 class ZerosUnknown(ValueError):

@@ -13,6 +13,7 @@ from symslr.evaluate.breakpoints import breakpoint_equations, solved
 from symslr.evaluate.convergence import geometric_error
 from symslr.evaluate.errors import CannotEvaluate
 from symslr.evaluate.exponent import bell, magnitude, split
+from symslr.evaluate.logarithm import signed_log
 from symslr.evaluate.mesh import joined
 from symslr.evaluate.node import Context, Node, Pair
 from symslr.evaluate.scan import Window, scan
@@ -43,6 +44,7 @@ class IntegralNode(Node):
         if square is not None:
             exponent = square.curvature * (variable - square.centre) ** 2
         self.exprs = [exponent, parts.rest, magnitude(parts.exponent)]
+        self._log_rest = signed_log(parts.rest, (variable, *children, *parameters))
         self.kinks = [(eq, solved(eq, variable)) for eq in breakpoint_equations(integrand, variable)]
         self._codes: dict[str, Any] = {}
 
@@ -92,8 +94,8 @@ class IntegralNode(Node):
             columns, errors = self._children_at(context, mesh.nodes, scope)
             exponent, rest, size = table(mesh.nodes, *columns, *p)
             values = arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes
-            if arithmetic.name == "numpy":
-                values = np.where(np.isfinite(values), values, 0.0)
+            if arithmetic.name == "numpy" and not np.isfinite(values).all():
+                values = self._finite(values, mesh, exponent, columns, p)
             mass = np.sum(abs(values))
             if not mass > 0:
                 return 0 * mass, 0 * mass
@@ -109,6 +111,15 @@ class IntegralNode(Node):
             full = -full
         return full * factor, mass * factor * (error + rounding + inherited)
 
+    def _finite(self, values: Any, mesh: Any, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
+        """Values that overflow in parts, from their logarithms; what is no number even so is 0 where it is negligible."""
+        sign, log = self._log_rest(mesh.nodes, *columns, *p)
+        better = sign * np.exp(exponent + log) * mesh.weights + 0 * mesh.nodes
+        values = np.where(np.isfinite(values), values, better)
+        if np.isinf(values).any():
+            raise CannotEvaluate("an integrand overflows in float64")
+        return np.where(np.isnan(values), 0.0, values)
+
     def _pieces(self, context: Context, scope: Mapping[Symbol, Pair], low: float, high: float) -> Any:
         """The pieces, placed in float64; None where the integrand vanishes."""
         rough = Context(FLOAT, 1e-4)
@@ -118,8 +129,8 @@ class IntegralNode(Node):
 
         def log_weight(x: Any) -> Any:
             columns, _ = self._children_at(rough, np.atleast_1d(x), scope) if self.children else ([], None)
-            exponent, rest, _ = table(x, *columns, *p)
-            return exponent + np.log(np.abs(rest)) + 0 * x
+            exponent = table(x, *columns, *p)[0]
+            return exponent + self._log_rest(x, *columns, *p)[1] + 0 * x
 
         depth = DEPTH if context.arithmetic.name == "numpy" else context.arithmetic.decades * 2.303 + 8
         window = scan(log_weight, low, high, depth)

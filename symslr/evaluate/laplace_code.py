@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 from sympy import Expr, S, Symbol
+from sympy import exp as exp_
 
 from symslr.evaluate.arithmetic import Arithmetic
 from symslr.evaluate.breakpoints import solved
 from symslr.evaluate.errors import CannotEvaluate
-from symslr.evaluate.exponent import magnitude, split
+from symslr.evaluate.exponent import Split, magnitude, split
 from symslr.evaluate.laplace_form import LaplaceForm
+from symslr.evaluate.logarithm import SignedLog, signed_log
 
 
 @dataclass(frozen=True)
@@ -26,19 +28,26 @@ class LaplaceCode:
 
     @cached_property
     def _weights(self) -> list[Any]:
-        form = self.form
+        """Per kernel: the compiled plain parts, and for each part None or its logarithm as a function of its own."""
         functions = []
-        for kernel in form.kernels:
+        for kernel in self.form.kernels:
             parts = [split(slope) for slope in kernel.slopes]
-            exprs: list[Expr] = [expr for part in parts for expr in (part.exponent, part.rest)]
-            for moment in form.moments:
+            for moment in self.form.moments:
                 if moment.kernel == kernel:
                     centred = moment.exponent
                     if moment.bell is not None:
-                        centred = moment.bell.curvature * (form.x - moment.bell.centre) ** 2
-                    exprs += [centred, moment.rest]
-            functions.append(self.arithmetic.compile((form.x, *self.parameters), exprs))
+                        centred = moment.bell.curvature * (self.form.x - moment.bell.centre) ** 2
+                    parts.append(Split(centred, moment.rest))
+            logs = [self._logarithm(part.rest) for part in parts]
+            plain = [e for p, g in zip(parts, logs) for e in (p.exponent, p.rest if g is None else S.One)]
+            functions.append((self.arithmetic.compile((self.form.x, *self.parameters), plain), logs))
         return functions
+
+    def _logarithm(self, rest: Expr) -> SignedLog | None:
+        """A sum of exponentials may overflow in float64 where its product with a density is tame."""
+        if self.arithmetic.name != "numpy" or not rest.has(exp_):
+            return None
+        return signed_log(rest, (self.form.x, *self.parameters))
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
         """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; bells without their height.
@@ -46,8 +55,14 @@ class LaplaceCode:
         Raises:
             CannotEvaluate: where a kernel is negative.
         """
-        values = [np.broadcast_to(v, np.shape(x)) for v in self._weights[kernel](x, *p)]
-        pairs = list(zip(values[::2], values[1::2]))
+        function, logs = self._weights[kernel]
+        values = function(x, *p)
+        pairs = []
+        for exponent, rest, logarithm in zip(values[::2], values[1::2], logs):
+            if logarithm is not None:
+                rest, extra = logarithm(x, *p)
+                exponent = exponent + extra
+            pairs.append((np.broadcast_to(exponent, np.shape(x)), np.broadcast_to(rest, np.shape(x))))
         slopes = []
         for exponent, rest in pairs[: len(self.form.logs)]:
             if np.any(rest < 0):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sympy import exp as exp_
 
 from symslr.evaluate.arithmetic import Float64
 from symslr.evaluate.errors import CannotEvaluate
@@ -49,8 +50,17 @@ def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth:
     Raises:
         CannotEvaluate: where a token integral or the outer integral shows no decay.
     """
-    pieces = token_pieces(code, constants, p, depth)
-    coarse = _Coarse(code, constants, p, active, pieces)
+    lowest = (-2.0 * depth - 20.0,) * len(code.form.logs)
+    for _ in range(4):
+        coarse = _Coarse(code, constants, p, active, token_pieces(code, constants, p, depth, lowest))
+        found = _outer_windows(coarse, depth)
+        if all(low > least for (low, _), least in zip(found.windows, lowest)) or coarse.is_complete:
+            return found
+        lowest = tuple(min(least, low - depth) for (low, _), least in zip(found.windows, lowest))
+    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+
+
+def _outer_windows(coarse: _Coarse, depth: float) -> Layout:
     windows = coarse.first_windows()
     for _ in range(40):
         nodes = [np.linspace(low, high, NODES[len(windows)]) for low, high in windows]
@@ -109,6 +119,11 @@ class _Coarse:
                 row = exponent + np.log(np.abs(rest)) + np.log(mesh.weights) + height
                 rows.append(np.where(np.isnan(row), -np.inf, row))
             self.kernels.append((indices, slopes, rows, mesh.nodes))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no window depends on the smallest u: all weights are Gaussian."""
+        return all(m.bell is not None and not m.rest.has(exp_) for m in self.form.moments)
 
     def _resolving(self, k: int, pieces: tuple[Piece, ...]) -> tuple[Any, Any, Any, bool]:
         """A mesh on which log kappa moves by about one between nodes, and whether it still moves by more.

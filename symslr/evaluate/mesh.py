@@ -12,6 +12,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from symslr.evaluate.arithmetic import Arithmetic
+from symslr.evaluate.errors import CannotEvaluate
+
+
+MOST_STEPS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ def _strides(count: int) -> tuple[Any, ...]:
 
 def _steps(span: float, step: float) -> int:
     """Number of steps over a span: a multiple of four, so that the ends belong to every nested mesh."""
+    if not span / step < MOST_STEPS:
+        raise CannotEvaluate(f"a mesh would need {span / step:.2g} nodes: the integrand has no window of its own size")
     return 4 * max(2, int(np.ceil(span / step / 4)))
 
 

@@ -68,7 +68,7 @@ def _grid(low: float, high: float) -> Any:
 
 
 def _finite(values: Any) -> Any:
-    return np.where(np.isnan(values), -np.inf, values)
+    return np.where(np.isnan(values) | (values == np.inf), -np.inf, values)
 
 
 def _merged(grid: Any, values: Any, extra: Any, new: Any) -> tuple[Any, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sympy import exp as exp_
 
 from symslr.evaluate.arithmetic import Float64
 from symslr.evaluate.errors import CannotEvaluate
@@ -15,25 +16,31 @@ from symslr.evaluate.scan import Window, scan
 FLOAT = Float64()
 
 
-def token_pieces(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float) -> list[tuple[Piece, ...]]:
-    """Pieces for every kernel of a Laplace form."""
+def token_pieces(
+    code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float, lowest: tuple[float, ...]
+) -> list[tuple[Piece, ...]]:
+    """Pieces for every kernel of a Laplace form.
+
+    ``lowest`` are the smallest log u, log t of interest: a weight such as kappa^2 p(x) need not be integrable without the
+    factor exp(-u kappa), and its window ends where the smallest u cuts it off.
+    """
     pieces = []
     for k, kernel in enumerate(code.form.kernels):
         low, high = (float(end) for end in constants.ends[k])
+        on_line = np.isinf(low) and np.isinf(high)
         windows = []
-        row = -1
-        for i, moment in enumerate(code.form.moments):
-            if moment.kernel != kernel:
-                continue
-            row += 1
+        own = [i for i, moment in enumerate(code.form.moments) if moment.kernel == kernel]
+        for row, i in enumerate(own):
+            moment = code.form.moments[i]
             curvature, centre, _ = (float(value) for value in constants.bells[i])
-            if moment.bell is not None and np.isinf(low) and np.isinf(high):
+            if moment.bell is not None and on_line and not moment.rest.has(exp_):
                 windows.append(bell_window(curvature, centre, depth))
                 continue
 
             def log_weight(x: Any, k: int = k, row: int = row) -> Any:
-                exponent, rest = code.weights(k, x, p)[1][row]
-                return exponent + np.log(np.abs(rest))
+                slopes, parts = code.weights(k, x, p)
+                exponent, rest = parts[row]
+                return exponent + np.log(np.abs(rest)) - sum(np.exp(v + s) for v, s in zip(lowest, slopes))
 
             window = scan(log_weight, low, high, depth)
             if window is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 from scipy.integrate import quad
@@ -172,15 +173,18 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
     values = dict.fromkeys(parameters, 1.0)
     function = _compiled([x, *values], kernel)
 
-    def at(point: float) -> float:
+    def at(points: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):
             try:
-                return float(np.real(function(np.float64(point), *values.values())))
+                return np.broadcast_to(np.real(function(points, *values.values())), np.shape(points)).astype(float)
             except OverflowError:
                 raise ValueError(f"kernel {kernel}: holds a number beyond 1e308; expected smaller ones") from None
 
+    def value_at(point: float) -> float:
+        return float(at(np.float64(point)))
+
     grid = np.linspace(-20, 20, 1601)
-    table = np.array([at(point) for point in grid])
+    table = at(grid)
     if np.any(np.isnan(table)):
         raise ValueError(
             f"kernel {kernel}: not a real number at x = {grid[np.isnan(table)][0]:g}; expected one for every x"
@@ -189,7 +193,7 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
         return
     mend = "add an offset, or use normalise none"
     far = np.concatenate([grid, _far_nodes(-1e4, 1e4)])
-    negative = far[np.concatenate([table, [at(point) for point in far[grid.size :]]]) < 0]
+    negative = far[at(far) < 0]
     if negative.size:
         mend = "use normalise none" if may_vanish else mend
         raise ValueError(f"kernel {kernel}: negative at x = {negative[0]:g}, so its normaliser can vanish; {mend}")
@@ -199,12 +203,23 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
         if 0 < table[i - 1] == table[i] == table[i + 1]:
             continue
         bracket = (grid[i - 1], grid[i + 1])
-        best = minimize_scalar(at, bounds=bracket, method="bounded", options={"xatol": 1e-12})
+        best = minimize_scalar(value_at, bounds=bracket, method="bounded", options={"xatol": 1e-12})
         place = grid[i] if table[i] <= best.fun else best.x
         if min(table[i], best.fun) <= 1e-9 * max(table[i - 1], table[i + 1]) and _vanishes(
             kernel, values, place, bracket
         ):
             raise ValueError(f"kernel {kernel}: vanishes at x = {place:.4g}, so its normaliser can vanish; {mend}")
+
+
+@cache
+def check_nonnegative(kernel: Expr) -> None:
+    """Refuse a function of ``x`` that is negative somewhere on the line, whatever it is called.
+
+    Raises:
+        ValueError: naming the point where it is negative.
+    """
+    if not kernel.is_nonnegative:
+        check_kernel(kernel, kernel.free_symbols - {x}, normalised=True, may_vanish=True)
 
 
 def _vanishes(kernel: Expr, values: Mapping[Expr, float], place: float, bracket: tuple[float, float]) -> bool:

@@ -29,7 +29,7 @@ class Arithmetic(ABC):
 
     dtype: Any
     block: int
-    """Largest number of elements of one array that is worth keeping in memory."""
+    """Elements of one array beyond which it is cut into blocks: what a processor's cache holds, or the memory."""
     work: float
     """Largest number of grid points that one evaluation may use in all."""
 
@@ -87,7 +87,7 @@ class Arithmetic(ABC):
 class Floats(Arithmetic):
     """float64, or long double where a float64 overflows."""
 
-    block = 2_000_000
+    block = 100_000
     work = 4e8
 
     def __init__(self, dtype: Any = np.float64) -> None:

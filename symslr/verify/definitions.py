@@ -15,7 +15,7 @@ from symslr.model.scalar_law import ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, m, x, xi, z, zeta
 from symslr.verify.arithmetic import Array, CannotReferee
-from symslr.verify.hermite import gauss_hermite
+from symslr.verify.hermite import few_points, gauss_hermite
 from symslr.verify.interpreter import COSTLY, Interpreter, definition_of
 from symslr.verify.kinks import scalar_breaks, token_breaks
 from symslr.verify.plans import Axis, Fixed, Problem, TooCostly
@@ -153,10 +153,8 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
     families = [family for family in (z, zeta) if body.has(family)]
-    slots = [(family.label, degree_in(body, {family.label})) for family in families for _ in range(length)]
-    if body.has(xi):
-        slots.append((xi, degree_in(body, {xi})))
-    fixed = [Fixed(*gauss_hermite(self.arithmetic, degree)) for _, degree in slots]
+    labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
+    fixed = _polynomial_rules(self, body, labels)
     axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
     needs_tokens = body.has(chi, Activation, Posterior, ConditionalMean) or law.weight.has(chi)
     axes = [axis] * length if needs_tokens else []
@@ -165,13 +163,14 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     positions = range(1, length + 1) if length <= 2 else (1,)
 
     def integrand(nodes: list[Array]) -> Array:
-        values, tokens = nodes[: len(slots)], nodes[len(slots) :]
+        numbers, tokens = nodes[: len(fixed)], nodes[len(fixed) :]
+        columns = [rule.nodes[number, i] for rule, number in zip(fixed, numbers) for i in range(rule.nodes.shape[1])]
         bound: dict[Any, Any] = {chi.label: tokens}
-        for (label, _), array in zip(slots, values):
+        for label, column in zip(labels, columns):
             if label == xi:
-                bound[xi] = array
+                bound[xi] = column
             else:
-                bound.setdefault(label, []).append(array)
+                bound.setdefault(label, []).append(column)
         points = 1
         for array in nodes:
             points *= len(array)
@@ -186,6 +185,19 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     key = self.context(node, scope)
     result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
     return result / self.number(len(positions))
+
+
+def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[Fixed]:
+    """Rules that integrate the body exactly over values and noise: one of few points, or Gauss-Hermite in each."""
+    if not labels:
+        return []
+    if degree_in(body, set(labels)) <= 3:
+        return [Fixed(*few_points(self.arithmetic, len(labels)))]
+    rules = []
+    for label in labels:
+        nodes, weights = gauss_hermite(self.arithmetic, degree_in(body, {label}))
+        rules.append(Fixed(nodes.reshape(-1, 1), weights))
+    return rules
 
 
 def degree_in(node: Expr, symbols: Iterable[Any]) -> int:

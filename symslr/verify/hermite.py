@@ -1,4 +1,4 @@
-"""Gauss-Hermite nodes for N(0, 1), exact for polynomials of a given degree, in either arithmetic."""
+"""Exact integration of polynomials against standard normals, in either arithmetic."""
 
 from __future__ import annotations
 
@@ -23,6 +23,18 @@ def gauss_hermite(arithmetic: Arithmetic, degree: int) -> tuple[Array, Array]:
             nodes = np.frompyfunc(lambda v: v.mid(), 1, 1)(nodes)
     below = _he(n - 1, nodes)
     return nodes, arithmetic.exact(factorial(n - 1)) / (n * below * below)
+
+
+def few_points(arithmetic: Arithmetic, dimension: int) -> tuple[Array, Array]:
+    """2 d points +- sqrt(d) e_i and equal weights, which integrate polynomials of total degree 3 against N(0, I_d).
+
+    Shapes (2 d, d) and (2 d,). Source: Stroud, Approximate Calculation of Multiple Integrals (1971), E_n^{r^2} 3-1.
+    """
+    radius = arithmetic.call("sqrt", arithmetic.exact(dimension))
+    points = arithmetic.array([0.0] * (2 * dimension * dimension)).reshape(2 * dimension, dimension)
+    for i in range(dimension):
+        points[2 * i, i], points[2 * i + 1, i] = radius, -radius
+    return points, arithmetic.array([1.0] * (2 * dimension)) / (2 * dimension)
 
 
 def _he(n: int, x: Array) -> Array:

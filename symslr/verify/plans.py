@@ -52,10 +52,20 @@ class Axis:
 
 @dataclass(frozen=True)
 class Fixed:
-    """An axis whose nodes and weights are given (Gauss-Hermite)."""
+    """An axis of a given rule for polynomials; the integrand is told the number of a node, 0, 1, ...
+
+    Attributes:
+        nodes: values of several variables, shape (nodes, variables).
+        weights: shape (nodes,).
+    """
 
     nodes: Array
     weights: Array
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """0, 1, ..., one for each node."""
+        return np.arange(len(self.weights))
 
 
 Plan = list[list[Stretch]]
@@ -161,7 +171,7 @@ class Quadrature:
                     cut=[pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in problem.axes],
                     weighted=[a.weighted for a in problem.axes],
                     integrand=problem.integrand,
-                    given=_on_axes([f.nodes for f in problem.fixed], problem.depth),
+                    given=_on_axes([f.numbers for f in problem.fixed], problem.depth),
                     arithmetic=self.arithmetic,
                     depth=problem.depth,
                     size=problem.size,
@@ -187,7 +197,7 @@ class Quadrature:
         """Trapezoid sums, in blocks of the leading axis."""
         depth, fixed = problem.depth, len(problem.fixed)
         grids = [self._grid(a, s, fineness, depth + fixed + i) for i, (a, s) in enumerate(zip(problem.axes, plan))]
-        nodes = _on_axes([f.nodes for f in problem.fixed], depth) + [x for x, _ in grids]
+        nodes = _on_axes([f.numbers for f in problem.fixed], depth) + [x for x, _ in grids]
         weights = _on_axes([f.weights for f in problem.fixed], depth) + [w for _, w in grids]
         per_slice = prod(len(w) for w in weights[:-1]) * problem.size
         self.work += per_slice * len(weights[-1])

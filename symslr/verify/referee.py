@@ -35,8 +35,8 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
     """``expr`` at ``values`` by definition: expectations on explicit grids against their densities, sums written out.
 
     A first pass in floats finds where every integrand has its mass and how many nodes resolve it. Two passes with
-    different grids at the full precision follow; their difference is the claimed error, and the grids of the second are
-    finer, wider and shifted. Where ``digits`` would take too long, floats have to do.
+    different grids at the full precision follow (one, where floats are all that is asked for); the difference is the
+    claimed error, and the grids of the last are finer, wider and shifted. Where ``digits`` would take too long, floats have to do.
 
     Args:
         expr: an expression of the algebra.
@@ -76,17 +76,16 @@ def _attempt(expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seco
     places: dict[Any, Any] = {}
     with np.errstate(all="ignore"), _precision(64):
         planning = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
-        _evaluate(expr, values, planning, places)
+        planned = _evaluate(expr, values, planning, places)
     arithmetic: Arithmetic = Balls(bits_for(digits)) if kind is Balls else floats
     bits = arithmetic.bits if isinstance(arithmetic, Balls) else 64
-    results: list[Any] = []
     magnitude = planning.magnitude
     with np.errstate(all="ignore"), _precision(bits), mp.workprec(bits):
-        for scale, shifted in ((0.8 if kind is Balls else 1.0, False), (1.0 if kind is Balls else 1.1, True)):
+        results = [] if kind is Balls else [_midpoint(planned)]
+        for scale, shifted in ((0.8, False), (1.0, True)) if kind is Balls else ((1.1, True),):
             pass_ = Quadrature(arithmetic, digits, plans, scale=scale, shifted=shifted, deadline=deadline)
-            result = _evaluate(expr, values, pass_, dict(places))
-            results.append(_midpoint(result))
-            magnitude = max(magnitude, pass_.magnitude, abs(float(results[-1][0])))
+            results.append(_midpoint(_evaluate(expr, values, pass_, dict(places))))
+        magnitude = max(magnitude, *(abs(float(value)) for value, _ in results))
         rounding = ROUNDING * magnitude if kind is not Balls else 0
         (first, _), (value, radius) = results
         error = abs(value - first) + radius + rounding

@@ -15,7 +15,9 @@ from symslr.algebra.expectation import (
 from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import unfolded
+from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
 
 
@@ -62,16 +64,31 @@ class CameronMartin(Rule):
         law = node.law
         if law.weight == S.One:
             return node
-        if law.base != STANDARD_NORMAL or law.relevant_factor is None:
-            raise self.refuse(f"the weight {law.weight} is not a function of one standard normal token")
-        slope = expand_log(log(law.relevant_factor), force=True).diff(x)
-        if slope.has(x):
-            raise self.refuse(f"log of the weight {law.weight} is not linear in chi_epsilon")
+        slope = gaussian_shift(law, self)
+        if node.body.has(IsLargest):
+            raise self.refuse("the choice of the largest token does not shift with chi_epsilon alone")
         body = unfolded(node.body, law.length)
         own = chi[epsilon]
         split = {s: s - _term(s, own) + _term(s, own + slope) for s in body.atoms(Sum)}
         shifted = body.subs(own, own + slope).xreplace(split)
         return SequenceExpectation(expand(shifted) if not split else shifted, law.unweighted())
+
+
+def gaussian_shift(law: SequenceLaw, rule: Rule) -> Expr:
+    """s where the weight is exp(s chi_epsilon - s^2/2) over standard normal tokens.
+
+    Raises:
+        RuleRefused: in the name of ``rule``, for any other weight.
+    """
+    if law.base != STANDARD_NORMAL or law.relevant_factor is None:
+        raise rule.refuse(f"the weight {law.weight} is not a function of one standard normal token")
+    exponent = expand_log(log(law.relevant_factor), force=True)
+    slope = exponent.diff(x)
+    if slope.has(x):
+        raise rule.refuse(f"log of the weight {law.weight} is not linear in chi_epsilon")
+    if expand(exponent - slope * x + slope**2 / 2) != 0:
+        raise rule.refuse(f"the weight {law.weight} is not normalised; expected exp(s chi_epsilon - s^2/2)")
+    return slope
 
 
 def _term(total: Sum, value: Expr) -> Expr:

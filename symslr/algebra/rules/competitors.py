@@ -88,6 +88,9 @@ class SoftmaxTowardsMax(Rule):
         if node.body != chi[epsilon] or not law.is_selection or law.base != STANDARD_NORMAL:
             raise self.refuse(f"{node} is not the mean key of a token selected among standard normal ones")
         try:
-            return RatioCondition().slope(law)
+            slope = RatioCondition().slope(law)
         except RuleRefused as reason:
             raise self.refuse(str(reason)) from reason
+        if not slope.is_positive:
+            raise self.refuse(f"the scale {slope} of the softmax is not known to be positive")
+        return slope

@@ -15,7 +15,7 @@ from symslr.algebra.expectation import (
 from symslr.algebra.polynomial import expand_polynomial
 from symslr.algebra.rule import Rule
 from symslr.model.scalar_law import STANDARD_NORMAL
-from symslr.model.symbols import xi, z, zeta
+from symslr.model.symbols import OTHERS, epsilon, xi, z, zeta
 
 LinearForm = tuple[object, Expr]
 """A Gaussian linear form (family, coefficient); the coefficient is an index, or a Sum for a sum over tokens."""
@@ -59,10 +59,10 @@ class GaussianMoments(Rule):
         forms: list[LinearForm] = []
         rest = S.One
         for factor in Mul.make_args(term):
-            base, power = factor.as_base_exp()
-            if not base.has(z, zeta, xi):
+            if not factor.has(z, zeta, xi):
                 rest *= factor
                 continue
+            base, power = factor.args if factor.is_Pow else (factor, S.One)
             if not (power.is_Integer and power > 0):
                 raise self.refuse(f"{factor} is not a polynomial in z, zeta and xi")
             forms.extend([self._linear_form(base)] * int(power))
@@ -72,6 +72,8 @@ class GaussianMoments(Rule):
         if base == xi:
             return (xi, S.One)
         if isinstance(base, Indexed) and base.base in (z, zeta):
+            if base.indices[0] not in (epsilon, *OTHERS):
+                raise self.refuse(f"{base} may be the value of the relevant token or not")
             return (base.base, base.indices[0])
         if isinstance(base, Sum):
             index = base.variables[0]

@@ -9,7 +9,8 @@ from sympy import Expr, S, Sum
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
 from symslr.algebra.polynomial import separate
 from symslr.algebra.rule import Rule
-from symslr.model.symbols import chi, epsilon, l
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import OTHERS, chi, epsilon, l
 
 
 @final
@@ -26,9 +27,11 @@ class AverageHiddenIndex(Rule):
     def _average(self, node: SequenceExpectation) -> Expr:
         if node.law.weight != S.One:
             raise self.refuse("epsilon is uniform under the unweighted law alone; apply the change of measure first")
-        if not node.body.has(epsilon):
+        if epsilon not in node.body.free_symbols:
             return node
-        own, shared = separate(node.body, {epsilon})[::-1]
+        if node.body.free_symbols & set(OTHERS):
+            raise self.refuse(f"{node.body} names tokens by their being others than epsilon")
+        own, shared = separate(SequenceLaw.renamed(node.body), {epsilon})[::-1]
         average = Sum(own.subs(epsilon, l), (l, 1, node.law.length))
         fixed, random = separate(shared * average / node.law.length, node.bound)
         return fixed * node.with_body(random)
@@ -50,7 +53,7 @@ class PickToken(Rule):
             return node
         for total in sorted(node.body.atoms(Sum), key=str):
             rest = node.body / total
-            if rest.has(total) or _marks_a_token(rest):
+            if rest.has(total) or _marks_a_token(rest) or epsilon in total.free_symbols:
                 continue
             picked = total.function.subs(total.variables[0], epsilon)
             fixed, random = separate(rest * picked, node.bound)

@@ -10,10 +10,11 @@ from sympy import Add, Expr, Indexed, Mul, S, Sum, exp, expand
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
 from symslr.algebra.exponentials import merge_exponentials
+from symslr.algebra.folded import FOLDED, ConditionalMean
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, summand
 from symslr.model.largest import IsLargest
-from symslr.model.symbols import chi, epsilon, x
+from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, x
 
 
 @final
@@ -71,6 +72,8 @@ def token_factors(node: SequenceExpectation, rule: Rule) -> TokenFactors:
     Raises:
         RuleRefused: in the name of ``rule``, when the body is not a product of functions of single tokens.
     """
+    if node.body.has(*FOLDED, ConditionalMean):
+        raise rule.refuse(f"{node.body} holds names of functions of the tokens; write them out first")
     own: dict[Expr, Expr] = defaultdict(lambda: S.One)
     fixed, shared = S.One, S.Zero
     for factor in _factors(node.body):
@@ -81,20 +84,27 @@ def token_factors(node: SequenceExpectation, rule: Rule) -> TokenFactors:
             raise rule.refuse(f"{factor} is not a function of one token")
         elif tokens:
             (token,) = tokens
+            if token not in (epsilon, *OTHERS):
+                raise rule.refuse(f"chi[{token}] may be the relevant token or another")
             own[token] *= factor.subs(chi[token], x)
         else:
             fixed *= factor
     if any(item.base != chi for item in node.body.atoms(Indexed)):
         raise rule.refuse("values z are still inside; apply Gaussian moments first")
+    if node.depends(fixed):
+        raise rule.refuse(f"{fixed} is random, but no function of one token; write names out first")
     return TokenFactors(fixed, {t: merge_exponentials(f) for t, f in own.items()}, exp(shared))
 
 
 def _shared_exponent(exponent: Expr, rule: Rule) -> Expr:
     result = S.Zero
     for term in Add.make_args(expand(exponent)):
-        (total,) = term.atoms(Sum)
+        total, *more = term.atoms(Sum)
+        coefficient = term / total
+        if more or coefficient.free_symbols & BOUND_IN_SEQUENCE or coefficient.has(Sum):
+            raise rule.refuse(f"exp({term}) is not a product over tokens")
         try:
-            result += term / total * summand(total)
+            result += coefficient * summand(total)
         except NotSymmetric as reason:
             raise rule.refuse(str(reason)) from reason
     return result

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Integral, Mul, S, Sum, exp, factor_terms, gamma, oo
+from sympy import Dummy, Expr, Integral, Mul, S, Sum, exp, factor_terms, gamma, oo
 
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
 from symslr.algebra.fresh import laplace_variables
 from symslr.algebra.rule import Rule
+from symslr.algebra.tokens import summand
+from symslr.model.admissible import check_nonnegative
 
 
 @final
@@ -42,8 +44,22 @@ class LaplaceRepresentation(Rule):
         for base, power in denominators:
             if not power.is_positive:
                 raise self.refuse(f"the power {-power} of {base} is not a negative number")
+            self._check_positive(base)
             u = next(variables)
             prefactor *= u ** (power - 1) / gamma(power)
             exponent += u * (base if base.is_Add else factor_terms(base))
             limits.append((u, 0, oo))
         return Integral(prefactor * SequenceExpectation(rest * exp(-exponent), node.law), *limits)
+
+    def _check_positive(self, base: Expr) -> None:
+        """Sums are positive where their summand is nonnegative; a parameter of unknown sign, an offset, may be."""
+        letters = {total: Dummy(positive=True) for total in base.atoms(Sum)}
+        for total in letters:
+            try:
+                check_nonnegative(summand(total))
+            except ValueError as reason:
+                raise self.refuse(f"{total} is not known to be positive: {reason}") from reason
+        masked = base.xreplace(letters)
+        unsigned = {s: Dummy(positive=True) for s in masked.free_symbols if s.is_Symbol and s.is_positive is None}
+        if not masked.xreplace(unsigned).is_positive:
+            raise self.refuse(f"{base} is not known to be positive")

@@ -37,7 +37,8 @@ class Minimise(Rule):
             RuleRefused: when the body is not rational in the variable or no candidate is provably lowest.
         """
         t = node.variable
-        random = {e: Dummy(positive=_positive(e), real=True) for e in node.body.atoms(Expectation) if not e.has(t)}
+        means = sorted((e for e in node.body.atoms(Expectation) if not e.has(t)), key=str)  # the form must not vary
+        random = {e: Dummy(positive=_positive(e), real=True) for e in means}
         back = {d: e for e, d in random.items()}
         whole = node.body.xreplace(random)
         if not whole.is_rational_function(t):

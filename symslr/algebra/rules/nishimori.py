@@ -9,7 +9,10 @@ from sympy import Add, Expr, Mul, S, Sum
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
 from symslr.algebra.folded import Posterior
 from symslr.algebra.rule import Rule
-from symslr.model.symbols import epsilon
+from symslr.model.symbols import OTHERS, epsilon
+
+MARKED = {epsilon, *OTHERS}
+"""The hidden position and the tokens named by their being others than it."""
 
 
 @final
@@ -34,8 +37,10 @@ class Nishimori(Rule):
             return term
         total = sums[0]
         rest = term / total
-        if rest.has(epsilon):
+        if rest.free_symbols & MARKED:
             raise self.refuse(f"{rest} depends on the hidden position, so {total} is not averaged alone")
+        if total.function.free_symbols & MARKED:
+            raise self.refuse(f"{total} averages a function of the hidden position itself")
         index = total.variables[0]
         for factor in Mul.make_args(total.function):
             base, power = factor.as_base_exp()

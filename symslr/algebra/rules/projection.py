@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Indexed, S, Sum, expand, expand_log, log, simplify
+from sympy import Add, Expr, Indexed, S, Sum, expand, simplify
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
 from symslr.algebra.rule import Rule
+from symslr.algebra.rules.cameron_martin import gaussian_shift
 from symslr.algebra.tokens import unfolded
 from symslr.model.scalar_law import STANDARD_NORMAL, normal
-from symslr.model.symbols import OTHERS, chi, epsilon, x
+from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, x
 
 
 @final
@@ -58,19 +59,18 @@ class GaussianProjection(Rule):
 
     def _project(self, node: SequenceExpectation) -> Expr:
         law, own = node.law, chi[epsilon]
-        if law.base != STANDARD_NORMAL or law.weight.has(Sum):
-            raise self.refuse(f"the tokens are not independent Gaussians under the weight {law.weight}")
-        mean = S.Zero
-        if law.weight != S.One:
-            mean = expand_log(log(law.relevant_factor), force=True).diff(x)
-            if mean.has(x):
-                raise self.refuse(f"the weight {law.weight} is no Gaussian shift of the relevant token")
+        if law.weight == S.One and law.base != STANDARD_NORMAL:
+            raise self.refuse(f"the tokens are not Gaussian but have density {law.base.density}")
+        mean = S.Zero if law.weight == S.One else gaussian_shift(law, self)
         coefficients = {token: self.combination.coeff(token) for token in self.combination.atoms(Indexed)}
+        linear = Add(*(coefficient * token for token, coefficient in coefficients.items()))
+        if expand(self.combination - linear) != 0 or not coefficients.keys() <= {chi[i] for i in (epsilon, *OTHERS)}:
+            raise self.refuse(f"{self.combination} is not a linear combination of chi_epsilon, chi_j and chi_k")
         if coefficients.get(own, S.Zero) == 0:
             raise self.refuse(f"{self.combination} does not contain the relevant token")
         rest = self.combination - coefficients[own] * own
         body = simplify(node.body.subs(own, (x - rest) / coefficients[own]))
-        if body.has(chi):
+        if body.free_symbols & BOUND_IN_SEQUENCE:
             raise self.refuse(f"{node.body} is not a function of {self.combination} alone")
         variance = Add(*(coefficient**2 for coefficient in coefficients.values()))
         return ScalarExpectation(body, x, normal(coefficients[own] * mean, variance))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Mul, expand_mul
+from sympy import Expr, Heaviside, Max, Min, Mul, Piecewise, expand_mul
 
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
 from symslr.algebra.exponentials import merge_exponentials
@@ -13,8 +13,12 @@ from symslr.algebra.polynomial import expand_polynomial
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.linearity import Linearity
 from symslr.algebra.tokens import unfolded
+from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import epsilon
+
+VANISHING = (IsLargest, Heaviside, Piecewise, Max, Min)
+"""Functions that may be zero on a set of positive probability."""
 
 
 @final
@@ -29,6 +33,8 @@ class Reweight(Rule):
         self.law = law
 
     def rewrite(self, expr: Expr) -> Expr:
+        if self.law.weight.has(*VANISHING):
+            raise self.refuse(f"the weight {self.law.weight} can vanish, so it does not divide")
         inside = expr.replace(_is_scaled_expectation, _with_factors_inside)
         return Linearity().rewrite(rewrite_expectations(inside, self._reweight, SequenceExpectation))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, Mul, S, Sum
+from sympy import Add, Derivative, DiracDelta, Dummy, Expr, Mul, S, Subs, Sum
 
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import unfolded
+from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import chi, epsilon
 
@@ -38,8 +39,12 @@ class Stein(Rule):
             raise self.refuse("the tokens are not standard normal")
         if law.weight != S.One:
             raise self.refuse("the tokens are reweighted; apply the change of measure first")
-        h = body / own
-        return SequenceExpectation(token_derivative(h), law)
+        if body.has(IsLargest):
+            raise self.refuse("the choice of the largest token jumps; it has no derivative")
+        slope = token_derivative(body / own)
+        if slope.has(DiracDelta, Derivative, Subs):
+            raise self.refuse(f"{body / own} is not differentiable in chi_epsilon")
+        return SequenceExpectation(slope, law)
 
 
 def token_derivative(h: Expr) -> Expr:

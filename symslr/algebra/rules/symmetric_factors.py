@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import final
 
 from sympy import Expr, factor
+from sympy.core.function import Application
 
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
+from symslr.algebra.polynomial import OPAQUE, on_letters
 from symslr.algebra.rule import Rule
-from symslr.algebra.tokens import NotSymmetric, masked, unfolded
+from symslr.algebra.tokens import NotSymmetric, unfolded
 
 
 @final
@@ -26,5 +28,4 @@ class SymmetricFactors(Rule):
             body = unfolded(node.body, node.law.length)
         except NotSymmetric as reason:
             raise self.refuse(str(reason)) from reason
-        hidden, shown = masked(body, ())
-        return node.with_body(factor(hidden).xreplace(shown))
+        return node.with_body(on_letters(factor, body, (Application, *OPAQUE)))
