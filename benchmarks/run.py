@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.integrate import nquad
 
-from symslr import MaxSLR, SpikedSLR, bayes_risk, linear, minimal_risk
-from symslr.evaluate import evaluate
+from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, linear, minimal_risk
+
 from symslr.model.task import Task
 
 ROUNDS = 7

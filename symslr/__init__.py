@@ -18,9 +18,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from symslr.algebra import rules as rules
     from symslr.algebra.derivation import Derivation as Derivation
-    from symslr.evaluate import Value as Value
-    from symslr.evaluate import evaluate as evaluate
-    from symslr.evaluate import minimise as minimise
+    from symslr.evaluation import Value as Value
+    from symslr.evaluation import evaluate as evaluate
+    from symslr.evaluation import minimise as minimise
     from symslr.model.attention import Attention as Attention
     from symslr.model.catalogue import MaxSLR as MaxSLR
     from symslr.model.catalogue import SpikedSLR as SpikedSLR
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "rules": "symslr.algebra.rules",
     "Derivation": "symslr.algebra.derivation",
-    "Value": "symslr.evaluate",
-    "evaluate": "symslr.evaluate",
-    "minimise": "symslr.evaluate",
+    "Value": "symslr.evaluation",
+    "evaluate": "symslr.evaluation",
+    "minimise": "symslr.evaluation",
     "Attention": "symslr.model.attention",
     "Task": "symslr.model.task",
     **dict.fromkeys(

@@ -5,7 +5,7 @@ from sympy import Rational, Sum
 
 from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.folded import Activation
-from symslr.evaluate import evaluate
+from symslr.evaluation import evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal

@@ -2,7 +2,7 @@
 
 from sympy import Expr
 
-from symslr.evaluate.separation.law import neuron_law
+from symslr.evaluation.separation.law import neuron_law
 from symslr.model.separation import (
     LINEAR_KERNEL,
     SOFTMAX_KERNEL,

@@ -5,8 +5,8 @@ import math
 import mpmath
 from sympy import Expr, Rational, sqrt
 
-from symslr.evaluate.separation.law import neuron_law
-from symslr.evaluate.separation.sweeps import by_degree, moved, smallest_taylor_degree, working_window
+from symslr.evaluation.separation.law import neuron_law
+from symslr.evaluation.separation.sweeps import by_degree, moved, smallest_taylor_degree, working_window
 from symslr.model.separation import (
     LINEAR_KERNEL,
     SOFTMAX_KERNEL,

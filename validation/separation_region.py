@@ -1,6 +1,6 @@
 """The admissible region: exact probabilities tend to the verdict of the limit; a1 >= 0.7 is not enough at beta = 1."""
 
-from symslr.evaluate.separation.law import neuron_law
+from symslr.evaluation.separation.law import neuron_law
 from symslr.model.separation import separation
 from symslr.theory.separation.boundary import boundary_mark
 from symslr.theory.separation.region import limit_verdict

@@ -8,7 +8,7 @@ by hand, lets the construction's own random network separate.
 import numpy as np
 from sympy import Expr
 
-from symslr.evaluate.separation.law import neuron_law
+from symslr.evaluation.separation.law import neuron_law
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, separation
 from symslr.simulate.separation import attention, data_matrix, network, threshold
 from symslr.simulate.separation_training import HEADS, INTERACTIONS, Recipe, train_seeds

@@ -1,7 +1,7 @@
 """Parameters that separate and parameters that do not: exact probability against the real networks, with the reason."""
 
-from symslr.evaluate.separation.law import neuron_law
-from symslr.evaluate.separation.reason import reason
+from symslr.evaluation.separation.law import neuron_law
+from symslr.evaluation.separation.reason import reason
 from symslr.model.separation import Separation, separation
 from symslr.simulate.separation import separation_frequency
 from symslr.verify.validation import NamedComparison, by_frequency

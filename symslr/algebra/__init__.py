@@ -1,1 +1,1 @@
-"""algebra."""
+"""How we reason: expectation nodes, one named rule per idea, derivations as chains of applied rules."""

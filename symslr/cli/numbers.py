@@ -9,7 +9,7 @@ from sympy import Expr
 
 from symslr.cli import options
 from symslr.cli.options import Problem
-from symslr.evaluate.value import Value
+from symslr.evaluation.value import Value
 
 WIDEST = 120
 
@@ -30,7 +30,7 @@ def bayes(
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
-    from symslr.evaluate import evaluate
+    from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
 
     problem = options.problem(task, length, nu, noise)
@@ -53,7 +53,7 @@ def risk(
     as_json: bool = options.JsonOption,
 ) -> None:
     """The population risk of an attention at its best value vector, and at its best key unless --scale is given."""
-    from symslr.evaluate import evaluate
+    from symslr.evaluation import evaluate
     from symslr.model.text import parse_number
     from symslr.theory import minimal_risk, population_risk
 

@@ -32,7 +32,7 @@ def separation(
     as_json: bool = options.JsonOption,
 ) -> None:
     """P(the kernel's network separates D0 from D1 and the rival's does not), exactly."""
-    from symslr.evaluate.separation import separation_report
+    from symslr.evaluation.separation import separation_report
     from symslr.model.separation import separation as construction
     from symslr.model.text import parse_number
 

@@ -29,7 +29,7 @@ NU = tuple(float(nu) for nu in np.geomspace(0.1, 20, 61))
 
 def theory_curve(task: Task, attention: Attention | None, length: int, nu: np.ndarray) -> np.ndarray:
     """The curve from ``symslr.theory``, evaluated at Delta = 0."""
-    from symslr.evaluate import evaluate
+    from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk, minimal_risk
 
     risk = bayes_risk(task) if attention is None else minimal_risk(task, attention)

@@ -31,7 +31,7 @@ def figure_asymptotics() -> Figure:
 
 
 def _table() -> Table:
-    from symslr.evaluate import evaluate
+    from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk, strong_signal
 
     def relative(task: object, length: int, order: int) -> list[float]:

@@ -32,7 +32,7 @@ def figure_large() -> Figure:
 
 
 def _table() -> Table:
-    from symslr.evaluate import evaluate
+    from symslr.evaluation import evaluate
     from symslr.theory import minimal_risk
 
     columns: dict[str, list[float]] = {"kappa": KAPPA.tolist()}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Expr
 
-from symslr.evaluate.separation import neuron_law
-from symslr.evaluate.separation.sweeps import by_degree, gap, moved
+from symslr.evaluation.separation import neuron_law
+from symslr.evaluation.separation.sweeps import by_degree, gap, moved
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model import separation as symbols
 from symslr.model.separation import Separation, power_kernel, separation, taylor_kernel

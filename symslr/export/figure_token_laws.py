@@ -48,7 +48,7 @@ def figure_token_laws() -> Figure:
 
 
 def _table() -> Table:
-    from symslr.evaluate import evaluate
+    from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk, minimal_risk
 
     rows: dict[str, list[object]] = {name: [] for name in ("panel", "parameter", "bayes", "softmax", "linear")}

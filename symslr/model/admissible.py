@@ -173,7 +173,7 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
     values = dict.fromkeys(parameters, 1.0)
     function = _compiled([x, *values], kernel)
 
-    def at(points: np.ndarray) -> np.ndarray:
+    def at(points: np.ndarray | np.float64) -> np.ndarray:
         with np.errstate(all="ignore"):
             try:
                 return np.broadcast_to(np.real(function(points, *values.values())), np.shape(points)).astype(float)

@@ -1,4 +1,4 @@
-"""The referee: the value of an expression by its definition, by routes that share no code with ``symslr.evaluate``."""
+"""The referee: the value of an expression by its definition, by routes that share no code with ``symslr.evaluation``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from flint import ctx
 from mpmath import mp, mpf
 from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 
-from symslr.evaluate.value import Kind, Value
+from symslr.evaluation.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.verify import definitions, extrema
 from symslr.verify.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for

@@ -16,7 +16,7 @@ from sympy import Expr, Integral
 
 from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import Minimum
-from symslr.evaluate import Value, evaluate
+from symslr.evaluation import Value, evaluate
 from symslr.verify.points import FLOAT_DIGITS, Point
 from symslr.verify.referee import referee
 

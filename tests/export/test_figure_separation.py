@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from symslr.evaluate.separation import neuron_law
+from symslr.evaluation.separation import neuron_law
 from symslr.export.figure_separation import (
     FIGURES,
     figure_separation_degrees,

@@ -1,0 +1,133 @@
+"""The certified backend: proved enclosures in ball arithmetic. Every inequality is in docs/proofs.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, floor, log2
+from time import perf_counter
+from typing import Any
+
+from flint import arb, ctx
+from mpmath import log10, mp, mpf
+from mpmath.libmp import from_man_exp
+from sympy import Add, Basic, Dummy, Expr, Integral, oo
+
+from symslr.algebra.expectation import Expectation, LengthExpectation, ScalarExpectation
+from symslr.evaluation.arb_elementary import elementary_ball
+from symslr.evaluation.arb_laplace import laplace_integral
+from symslr.evaluation.arb_laplace_form import laplace_terms
+from symslr.evaluation.arb_monomial import Monomial, merged
+from symslr.evaluation.arb_token import token_terms
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.value import Kind, Value
+
+BITS_PER_DIGIT = log2(10)
+LARGEST_GROWTH = 4
+"""Cancellation is fought with up to this many times the digits asked for."""
+METHOD = "Arb: trapezoid rule in log u and Gaussian lattice sums with proved bounds"
+
+
+def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int) -> Value:
+    """A proved enclosure of ``expr``: |true - value| <= error.
+
+    Covers sums, products, quotients and elementary functions of parameters, Gaussian expectations of polynomial *
+    exponential, and Laplace integrals over (u, 0, oo) of products of powers of u, exp(-u o) and one-token expectations
+    of polynomial * exponential * exp(-u(o + C e^{sx})) with C > 0 under Gaussian laws, to any integer power.
+
+    Args:
+        expr: conditioned and reduced.
+        values: exact SymPy numbers (and a ``LengthLaw`` for an open law of the length), one per free symbol.
+        digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach at
+            four times the precision, the enclosure is still true and ``digits`` of the result is smaller.
+
+    Raises:
+        CannotEvaluate: where no proof is available.
+    """
+    begin = perf_counter()
+    enclosure = _Certified(_substitute(expr, values)).enclosure(digits)
+    value, error = _centre(enclosure, digits)
+    correct = digits if error == 0 else _correct_digits(value, error)
+    return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
+
+
+def _substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
+    laws = {symbol: value for symbol, value in values.items() if not isinstance(value, Expr)}
+    numbers = {symbol: value for symbol, value in values.items() if isinstance(value, Expr)}
+    open_sums = expr.xreplace(laws).replace(LengthExpectation, lambda body, law: LengthExpectation(body, law).doit())
+    if open_sums.has(LengthExpectation):
+        raise CannotEvaluate("certified: the law of the length is open; give P_L in values")
+    result = open_sums.xreplace(numbers)
+    infinite = [value for value in numbers.values() if not value.is_finite]
+    if infinite:
+        raise CannotEvaluate(f"certified: found the value {infinite[0]}; expected finite numbers")
+    return result
+
+
+class _Certified:
+    """An expression without free symbols; normal forms of its integrals are made once and serve every precision."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+        self.forms: dict[Expr, list[Monomial]] = {}
+        self.bits = 0
+
+    def enclosure(self, digits: int) -> Any:
+        """Raise the precision until the relative radius is below 10^-digits."""
+        wanted = ceil(digits * BITS_PER_DIGIT) + 2
+        self.bits = wanted + 4
+        while True:
+            with ctx.workprec(self.bits + 30):
+                enclosure = self.descend(self.expr)
+            if not enclosure.is_finite():
+                raise CannotEvaluate("certified: found a division by an enclosure of zero or a value outside a domain")
+            missing = 0 if enclosure.is_zero() else wanted - enclosure.rel_accuracy_bits()
+            if missing <= 0 or self.bits >= LARGEST_GROWTH * wanted:
+                return enclosure
+            self.bits = min(self.bits + missing + 10, 2 * self.bits)
+
+    def descend(self, expr: Expr) -> Any:
+        if isinstance(expr, Integral):
+            return self._laplace(expr)
+        if isinstance(expr, ScalarExpectation):
+            return self.descend(Add(*(term.coefficient for term in self._form(expr, None))))
+        if isinstance(expr, Expectation):
+            raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
+        return elementary_ball(expr, self.descend)
+
+    def _laplace(self, expr: Expr) -> Any:
+        total = arb(0)
+        for term in self._form(expr, expr.limits):
+            coefficient = self.descend(term.coefficient)
+            if not coefficient.is_zero():
+                total += coefficient * laplace_integral(term, self.bits)
+        return total
+
+    def _form(self, expr: Expr, limits: Any) -> list[Monomial]:
+        if expr not in self.forms:
+            self.forms[expr] = _laplace_form(expr, limits) if limits else token_terms(expr, Dummy("u"))
+        return self.forms[expr]
+
+
+def _laplace_form(expr: Expr, limits: Any) -> list[Monomial]:
+    if len(limits) != 1 or len(limits[0]) != 3 or limits[0][1:] != (0, oo):
+        raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
+    return merged(laplace_terms(expr.function, limits[0][0]))
+
+
+def _centre(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
+    """A number of about ``digits`` + 5 digits and an upper bound of its distance to every point of the enclosure."""
+    with ctx.workprec(ceil((digits + 5) * BITS_PER_DIGIT)):
+        centre = (+enclosure).mid()
+    with ctx.workprec(64):
+        error = (arb(enclosure) - centre).abs_upper()
+    return _exact_mpf(centre), _exact_mpf(error)
+
+
+def _exact_mpf(point: Any) -> mpf:
+    mantissa, exponent = point.man_exp()
+    return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
+
+
+def _correct_digits(value: mpf, error: mpf) -> int:
+    """The largest n with error <= 10^-n |value| / 2."""
+    return max(0, floor(log10(abs(value) / (2 * error)))) if value else 0

@@ -1,0 +1,108 @@
+"""SymPy expressions as functions of arrays, in float64 (NumPy, SciPy) or at any precision (mpmath on object arrays).
+
+Two habits keep the digits: log(1 + exp(y)) is evaluated without overflow, and exact numbers stay exact until the last
+moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+from scipy.special import owens_t
+from sympy import Add, Expr, Function, Symbol, lambdify
+from sympy import exp as exp_
+from sympy import log as log_
+from sympy.printing.pycode import MpmathPrinter
+
+from symslr.evaluation.errors import CannotEvaluate
+
+
+class log1pexp(Function):  # noqa: N801 - printed by name
+    """log(1 + exp(y)), finite for every y."""
+
+    nargs = 1
+
+
+def stable(expr: Expr) -> Expr:
+    """``expr`` with log(1 + exp(y)) written as one function."""
+
+    def is_softplus(node: Expr) -> bool:
+        if not (isinstance(node, log_) and isinstance(node.args[0], Add) and len(node.args[0].args) == 2):
+            return False
+        one, power = node.args[0].args
+        return bool(one == 1 and isinstance(power, exp_))
+
+    return expr.replace(is_softplus, lambda node: log1pexp(node.args[0].args[1].args[0]))
+
+
+def _float_log1pexp(y: Any) -> Any:
+    return np.logaddexp(0.0, y)
+
+
+def _mp_log1pexp(y: Any) -> Any:
+    return y + mpmath.log1p(mpmath.exp(-y)) if y > 0 else mpmath.log1p(mpmath.exp(y))
+
+
+def _mp_owens_t(h: Any, a: Any) -> Any:
+    """Owen's T by quadrature of its definition, cut where the Gaussian factor has died."""
+    sign = -1 if a < 0 else 1
+    reach = abs(a)
+    if h != 0:
+        reach = min(reach, mpmath.sqrt(2 * (mpmath.mp.prec + 8) * mpmath.ln2) / abs(h))
+    ends = [reach * k / 4 for k in range(5)] if reach <= 4 else [0, *(mpmath.mpf(2) ** k for k in _doublings(reach)), reach]
+    value, error = mpmath.quad(lambda t: mpmath.exp(-h * h * t * t / 2) / (1 + t * t), ends, error=True)
+    if error > mpmath.ldexp(abs(value), 4 - mpmath.mp.prec) and error > mpmath.eps * 64:
+        raise CannotEvaluate(f"Owen's T at ({mpmath.nstr(h, 5)}, {mpmath.nstr(a, 5)}): the quadrature did not converge")
+    return sign * value * mpmath.exp(-h * h / 2) / (2 * mpmath.pi)
+
+
+def _doublings(reach: Any) -> range:
+    return range(-1, int(mpmath.ceil(mpmath.log(reach, 2))))
+
+
+_FLOAT_NAMES = {"log1pexp": _float_log1pexp, "OwensT": owens_t}
+
+
+def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+    """Float64 functions of arrays, all sharing their common subexpressions."""
+    return lambdify(
+        list(symbols), [stable(e) for e in exprs], modules=[_FLOAT_NAMES, "scipy", "numpy"], cse=True
+    )
+
+
+class _Printer(MpmathPrinter):
+    """Names without a module, so that they are found in the table below."""
+
+    def __init__(self) -> None:
+        super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+
+
+_MP_NAMES = (
+    "mpf exp log sqrt erf erfc gamma loggamma sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh fabs pi e sign "
+    "gammainc digamma polygamma beta zeta besselj bessely besseli besselk expint ei ci si hyp1f1 hyp2f1 erfi lambertw "
+    "floor ceil inf nan"
+).split()
+
+
+def _mp_namespace() -> dict[str, Any]:
+    names = {name: getattr(mpmath, name) for name in _MP_NAMES if hasattr(mpmath, name)}
+    return names | {
+        "log1pexp": _mp_log1pexp,
+        "OwensT": _mp_owens_t,
+        "Heaviside": lambda y, half=0.5: mpmath.mpf(half) if y == 0 else mpmath.mpf(y > 0),
+        "Max": max,
+        "Min": min,
+        "max": max,
+        "min": min,
+        "abs": abs,
+    }
+
+
+def compile_multiprecision(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+    """Functions of mpmath numbers; arrays go through ``numpy.frompyfunc`` by the caller."""
+    return lambdify(
+        list(symbols), [stable(e) for e in exprs], modules=[_mp_namespace()], printer=_Printer(), cse=True
+    )

@@ -1,0 +1,207 @@
+"""``evaluate``: an expression and values in, a ``Value`` out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import numpy as np
+from sympy import Expr, Symbol
+
+from symslr.algebra.quantity import conditioned
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs
+from symslr.evaluation.minimum_node import MinimumNode
+from symslr.evaluation.multiprecision import evaluate_multiprecision, minimum_multiprecision
+from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.plan import canonical, plan
+from symslr.evaluation.value import Kind, Value
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import BOUND_IN_SEQUENCE
+
+BACKENDS = ("numpy", "mpmath", "arb")
+FLOAT_DIGITS = 13
+"""Up to so many digits the float64 plan is tried first."""
+FLOAT = Float64()
+
+
+def evaluate(
+    expr: Expr, values: Mapping[Any, object] | None = None, digits: int | None = None, backend: str | None = None
+) -> Value:
+    """The value of an expression at given parameters, with an error that is true.
+
+    Args:
+        expr: any expression of the toolkit: elementary functions of expectations, quantities, integrals, sums, minima.
+        values: a number for every free symbol, by name or symbol: integers, fractions, decimal floats, SymPy numbers;
+            lists or arrays (broadcast) in float64; ``"P_L"`` takes a ``LengthLaw``.
+        digits: significant digits, 15 by default (what float64 reaches for arrays).
+        backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified); by default numpy for arrays
+            and up to 13 digits, else mpmath.
+
+    Raises:
+        CannotEvaluate: when the digits are out of reach, with the reason.
+        ValueError: for missing, unknown or inadmissible values, digits or backends.
+    """
+    start = time.perf_counter()
+    if backend is not None and backend not in BACKENDS:
+        raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
+    wanted = 15 if digits is None else checked_digits(digits)
+    expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
+    inputs = checked_inputs(*_symbols(expr), values or {})
+    if inputs.arrays:
+        if backend not in (None, "numpy"):
+            raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")
+        value = _arrays(expr, inputs, 0 if digits is None else wanted)
+    elif backend == "arb":
+        value = _certified(expr, inputs, wanted)
+    elif backend == "numpy" or (backend is None and wanted <= FLOAT_DIGITS):
+        value = _scalars(expr, inputs, wanted, strict=backend is not None and digits is not None, fall_through=backend is None)
+    else:
+        value = evaluate_multiprecision(plan(expr), inputs.scalars, wanted)
+    return replace(value, seconds=time.perf_counter() - start)
+
+
+@lru_cache(maxsize=512)
+def _symbols(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
+    """Symbols that need a value, and those that may have one though the reduced formula has lost them."""
+    needed = frozenset(s for s in canonical(expr).free_symbols if isinstance(s, Symbol))
+    known = conditioned(expr).free_symbols - BOUND_IN_SEQUENCE
+    return needed, needed | frozenset(s for s in known if isinstance(s, Symbol))
+
+
+def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
+    from symslr.evaluation.arb_backend import evaluate_arb
+
+    return evaluate_arb(canonical(expr), inputs.scalars, digits)
+
+
+def float_scope(scalars: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
+    """Parameters as (float, rounding error); length laws as they are."""
+    scope: dict[Symbol, Any] = {}
+    for symbol, value in scalars.items():
+        if isinstance(value, LengthLaw):
+            scope[symbol] = value
+        else:
+            number = float(value)
+            scope[symbol] = (number, 0.0 if number == int(number) else abs(number) * FLOAT.eps)
+    return scope
+
+
+def float_pair(node: Node, scope: Mapping[Symbol, Pair], tolerance: float) -> tuple[float, float]:
+    """(value, error) in float64.
+
+    Raises:
+        CannotEvaluate: when the result is not a finite number.
+    """
+    try:
+        value, error = (float(part) for part in node.evaluate(Context(FLOAT, tolerance), scope))
+    except (OverflowError, ZeroDivisionError, FloatingPointError) as fault:
+        raise CannotEvaluate(f"float64 overflows: {fault}") from fault
+    if not (np.isfinite(value) and np.isfinite(error)):
+        raise CannotEvaluate(f"float64 gave {value} +- {error}; expected a finite number")
+    return value, error
+
+
+def digits_of(value: Any, error: Any) -> int:
+    """Significant digits that an error leaves."""
+    if error == 0:
+        return 17
+    if value == 0:
+        return 0
+    return max(0, int(mpmath.floor(-mpmath.log10(abs(error / value)))))
+
+
+def _tolerance(digits: int) -> float:
+    return max(10.0 ** -(digits + 1), 2e-15)
+
+
+def _scalars(expr: Expr, inputs: Inputs, digits: int, *, strict: bool, fall_through: bool) -> Value:
+    try:
+        value, error = float_pair(plan(expr), float_scope(inputs.scalars), _tolerance(min(digits, FLOAT_DIGITS)))
+        reached = digits_of(value, error)
+        if reached >= digits or not (strict or fall_through):
+            return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, reached, "numpy: nested trapezoid rules in float64")
+        reason = f"float64 reaches {reached} of {digits} digits here; use backend 'mpmath'"
+    except CannotEvaluate as refusal:
+        if not fall_through:
+            raise
+        reason = str(refusal)
+    if fall_through:
+        return evaluate_multiprecision(plan(expr), inputs.scalars, digits)
+    raise CannotEvaluate(reason)
+
+
+def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
+    """The plan at every point of the broadcast arrays; one point costs well under a millisecond where kernels are exponentials."""
+    node = plan(expr)
+    fixed = float_scope(inputs.scalars)
+    symbols = list(inputs.arrays)
+    try:
+        grids = np.broadcast_arrays(*inputs.arrays.values())
+    except ValueError:
+        shapes = ", ".join(f"{s}: {np.shape(a)}" for s, a in inputs.arrays.items())
+        raise ValueError(f"arrays do not broadcast together ({shapes}); give them one shape") from None
+    shape = grids[0].shape
+    values, errors = np.empty(shape), np.empty(shape)
+    tolerance = _tolerance(min(digits, FLOAT_DIGITS) if digits else 12)
+    for index in np.ndindex(shape):
+        point = {s: (float(g[index]), abs(float(g[index])) * FLOAT.eps) for s, g in zip(symbols, grids)}
+        values[index], errors[index] = float_pair(node, {**fixed, **point}, tolerance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(errors == 0, 1e-17, errors / np.abs(values))
+    reached = max(0, int(np.floor(-np.log10(np.max(relative))))) if np.all(np.isfinite(relative)) else 0
+    if digits and reached < digits:
+        raise CannotEvaluate(f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits")
+    return Value(values, errors, Kind.ESTIMATED, reached, "numpy: nested trapezoid rules in float64")
+
+
+def minimise(
+    expr: Expr,
+    variables: Sequence[Symbol],
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[Symbol, Value]]:
+    """The least value of ``expr`` over real ``variables`` and where it lies; several local minima are compared.
+
+    Args:
+        expr: as for ``evaluate``.
+        variables: the symbols that are free to move.
+        values: numbers for all the other symbols.
+        digits: significant digits of the least value; the place has about half as many.
+        bounds: for a variable, the interval in which it is searched; both signs up to 50 otherwise.
+
+    Raises:
+        CannotEvaluate: when there is no interior minimum, or the digits are out of reach.
+        ValueError: as ``evaluate``.
+    """
+    start = time.perf_counter()
+    wanted = FLOAT_DIGITS - 1 if digits is None else checked_digits(digits)
+    moving = tuple(variables)
+    if not moving or any(not isinstance(s, Symbol) for s in moving):
+        raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
+    needed, known = _symbols(expr)
+    inputs = checked_inputs(needed - set(moving), known - set(moving), values or {})
+    if inputs.arrays:
+        raise ValueError("minimise takes single numbers; call it once per point")
+    node = MinimumNode(plan(expr), moving)
+    limits = dict(bounds or {})
+    places: dict[Symbol, Pair]
+    if wanted <= FLOAT_DIGITS:
+        value, error, places = node.minimum(Context(FLOAT, _tolerance(wanted)), float_scope(inputs.scalars), limits)
+        method = "numpy: scan and refinement in float64"
+    else:
+        value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)
+        method = "mpmath: scan in float64, Newton steps at full precision"
+    seconds = time.perf_counter() - start
+
+    def packed(v: Any, e: Any) -> Value:
+        return Value(mpmath.mp.make_mpf(mpmath.mpmathify(v)._mpf_), mpmath.mpmathify(e), Kind.ESTIMATED, digits_of(v, e), method, seconds)
+
+    return packed(value, error), {symbol: packed(*pair) for symbol, pair in places.items()}

@@ -1,0 +1,181 @@
+"""A Laplace form compiled: its weights, its outer terms and its shapes as functions of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import Expr, S, Symbol
+from sympy import exp as exp_
+
+from symslr.evaluation.arithmetic import Arithmetic
+from symslr.evaluation.breakpoints import solved
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.exponent import Split, magnitude, split
+from symslr.evaluation.laplace_form import LaplaceForm
+from symslr.evaluation.logarithm import SignedLog, signed_log
+
+
+@dataclass(frozen=True)
+class LaplaceCode:
+    """Functions of nodes and of the parameters ``p`` (a tuple in the order of ``parameters``)."""
+
+    form: LaplaceForm
+    parameters: tuple[Symbol, ...]
+    arithmetic: Arithmetic
+
+    @cached_property
+    def _weights(self) -> list[Any]:
+        """Per kernel: the compiled plain parts, and for each part None or its logarithm as a function of its own."""
+        functions = []
+        for kernel in self.form.kernels:
+            parts = [split(slope) for slope in kernel.slopes]
+            for moment in self.form.moments:
+                if moment.kernel == kernel:
+                    centred = moment.exponent
+                    if moment.bell is not None:
+                        centred = moment.bell.curvature * (self.form.x - moment.bell.centre) ** 2
+                    parts.append(Split(centred, moment.rest))
+            logs = [self._logarithm(part.rest) for part in parts]
+            plain = [e for p, g in zip(parts, logs) for e in (p.exponent, p.rest if g is None else S.One)]
+            functions.append((self.arithmetic.compile((self.form.x, *self.parameters), plain), logs))
+        return functions
+
+    def _logarithm(self, rest: Expr) -> SignedLog | None:
+        """A sum of exponentials may overflow in float64 where its product with a density is tame."""
+        if self.arithmetic.name != "numpy" or not rest.has(exp_):
+            return None
+        return signed_log(rest, (self.form.x, *self.parameters))
+
+    def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
+        """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; bells without their height.
+
+        Raises:
+            CannotEvaluate: where a kernel is negative.
+        """
+        function, logs = self._weights[kernel]
+        values = function(x, *p)
+        pairs = []
+        for exponent, rest, logarithm in zip(values[::2], values[1::2], logs):
+            if logarithm is not None:
+                rest, extra = logarithm(x, *p)
+                exponent = exponent + extra
+            pairs.append((np.broadcast_to(exponent, np.shape(x)), np.broadcast_to(rest, np.shape(x))))
+        slopes = []
+        for exponent, rest in pairs[: len(self.form.logs)]:
+            if np.any(rest < 0):
+                raise CannotEvaluate(f"a kernel is negative at {x[rest < 0][0]}: 1/S has no Laplace representation there")
+            slopes.append(exponent + self.arithmetic.log(rest))
+        return slopes, pairs[len(self.form.logs) :]
+
+    @cached_property
+    def _terms(self) -> Any:
+        form = self.form
+        arguments = [*form.logs, *self._moment_symbols, *self.parameters]
+        return self.arithmetic.compile(arguments, [e for t in form.terms for e in (t.exponent, t.rest)])
+
+    @cached_property
+    def _sizes(self) -> Any:
+        arguments = [*self.form.logs, *self._moment_symbols, *self.parameters]
+        return self.arithmetic.compile(arguments, [t.size for t in self.form.terms])
+
+    @cached_property
+    def _token_exponents(self) -> list[Any]:
+        arguments = (self.form.x, *self.parameters)
+        return [self.arithmetic.compile(arguments, [m.exponent, magnitude(m.exponent)]) for m in self.form.moments]
+
+    def token_exponent(self, moment: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
+        """A moment's whole exponent at a node and the sum of |addends| in it."""
+        exponent, size = self._token_exponents[moment](x, *p)
+        return exponent, size
+
+    @property
+    def _moment_symbols(self) -> list[Symbol]:
+        moments = self.form.moments
+        return [*(m.mean for m in moments), *(m.log for m in moments), *(m.scale for m in moments)]
+
+    def terms(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+        """(exponent, rest) of each outer term."""
+        values = self._terms(*v, *means, *logs, *scales, *p)
+        return list(zip(values[::2], values[1::2]))
+
+    def sizes(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[Any]:
+        """Sum of |addends| of the exponent of each outer term."""
+        return list(self._sizes(*v, *means, *logs, *scales, *p))
+
+    @cached_property
+    def _powers(self) -> tuple[tuple[Expr, ...], ...]:
+        """Power of each moment in each outer term."""
+        table = []
+        for term in self.form.terms:
+            row = []
+            for m in self.form.moments:
+                if m.is_survival:
+                    row.append(term.exponent.coeff(m.log, 1))
+                else:
+                    row.append(term.exponent.coeff(m.scale, 1))
+            table.append(tuple(row))
+        return tuple(table)
+
+    @cached_property
+    def _constants(self) -> Any:
+        form = self.form
+        exprs: list[Expr] = [t.coefficient for t in form.terms]
+        exprs += [power for row in self._powers for power in row]
+        for m in form.moments:
+            exprs += [S.Zero] * 3 if m.bell is None else [m.bell.curvature, m.bell.centre, m.bell.height]
+        for kernel in form.kernels:
+            one = kernel.exponential(form.x)
+            exprs += [S.Zero, S.Zero] if one is None else [one.constant, one.rate]
+            exprs += [kernel.lower, kernel.upper]
+        return self.arithmetic.compile(self.parameters, exprs)
+
+    def constants(self, p: tuple[Any, ...]) -> Constants:
+        """What depends on the parameters alone."""
+        form = self.form
+        values = self._constants(*p)
+        terms, moments, kernels = len(form.terms), len(form.moments), len(form.kernels)
+        head, values = values[:terms], values[terms:]
+        powers, values = values[: terms * moments], values[terms * moments :]
+        bells, values = values[: 3 * moments], values[3 * moments :]
+        return Constants(
+            head,
+            [powers[i * moments : (i + 1) * moments] for i in range(terms)],
+            [tuple(bells[3 * i : 3 * i + 3]) for i in range(moments)],
+            [tuple(values[4 * i : 4 * i + 2]) for i in range(kernels)],
+            [tuple(values[4 * i + 2 : 4 * i + 4]) for i in range(kernels)],
+        )
+
+    @cached_property
+    def _kinks(self) -> list[list[tuple[Expr, Any, Any]]]:
+        table = []
+        for equations in self.form.kinks:
+            row = []
+            for equation in equations:
+                zero = solved(equation, self.form.x)
+                exact = None if zero is None else self.arithmetic.compile(self.parameters, [zero])
+                row.append((equation, exact, self.arithmetic.compile((self.form.x, *self.parameters), [equation])))
+            table.append(row)
+        return table
+
+    def kinks(self, kernel: int) -> list[tuple[Expr, Any, Any]]:
+        """(equation, its zero as a function of p where it is linear, the equation as a function of x and p)."""
+        return self._kinks[kernel]
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Coefficients and powers per term, (curvature, centre, height) per moment, (constant, rate) and ends per kernel."""
+
+    coefficients: list[Any]
+    powers: list[list[Any]]
+    bells: list[tuple[Any, ...]]
+    exponentials: list[tuple[Any, ...]]
+    ends: list[tuple[Any, ...]]
+
+    def largest_power(self, form: LaplaceForm, active: list[int]) -> float:
+        """The largest power of a survival function in the terms that count."""
+        powers = [self.powers[t][i] for t in active for i, m in enumerate(form.moments) if m.is_survival]
+        return max((abs(float(n)) for n in powers), default=0.0)

@@ -1,0 +1,161 @@
+"""The Laplace form of an integral, read off its structure.
+
+    Integral over u (and t) in (0, oo) of sum of coefficient(p) u^k e^{-u o} prod_j M_j(u, t)^{n_j},
+    M_j = E[f_j(x) e^{-u kappa(x) - t w(x)}]
+
+where f and kappa are free of u and t. Then every M_j is a matrix product of weights on nodes x with one table per kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorder_traversal
+from sympy import exp as exp_
+
+from symslr.algebra.expectation import ScalarExpectation
+from symslr.evaluation.breakpoints import breakpoint_equations
+from symslr.evaluation.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
+from symslr.model.symbols import x as law_variable
+
+SPECIAL = (ScalarExpectation, Integral)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What multiplies the Laplace variables, and where x lives: one table exp(-u kappa_1 - t kappa_2) per kernel."""
+
+    slopes: tuple[Expr, ...]
+    lower: Expr
+    upper: Expr
+
+    def exponential(self, x: Symbol) -> Exponential | None:
+        """The kernel of a single Laplace variable as one exponential of x."""
+        return exponential(self.slopes[0], x) if len(self.slopes) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """M = E[f e^{-u kappa - t w}] = exp(scale) mean, with weight density f = exp(exponent) rest.
+
+    Attributes:
+        mean: symbol of the scaled moment in the integrand; ``log`` of its logarithm where f = 1; ``scale`` as above.
+        is_survival: f = 1, so that 1 - M = E[1 - e^{-u kappa}] keeps its digits where M is near 1.
+    """
+
+    mean: Symbol
+    log: Symbol
+    scale: Symbol
+    kernel: Kernel
+    exponent: Expr
+    rest: Expr
+    bell: Bell | None
+    is_survival: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """coefficient exp(exponent) rest, in v = log u, moments and parameters."""
+
+    coefficient: Expr
+    exponent: Expr
+    rest: Expr
+
+    @property
+    def size(self) -> Expr:
+        """Sum of |addends| of the exponent: its rounding error in units of the roundoff."""
+        return magnitude(self.exponent)
+
+
+@dataclass(frozen=True)
+class LaplaceForm:
+    """See the module's docstring. ``logs`` are v = log u (and log t); ``x`` the token's variable."""
+
+    logs: tuple[Symbol, ...]
+    x: Symbol
+    kernels: tuple[Kernel, ...]
+    moments: tuple[Moment, ...]
+    terms: tuple[Term, ...]
+
+    @cached_property
+    def is_smoothed(self) -> bool:
+        """Whether u enters through the moments and powers alone: Gaussian weights then make every moment entire in log u."""
+        return not any(part.has(*(exp_(v) for v in self.logs)) for t in self.terms for part in (t.exponent, t.rest))
+
+    @cached_property
+    def kinks(self) -> tuple[tuple[Expr, ...], ...]:
+        """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth."""
+        found = []
+        for kernel in self.kernels:
+            parts = [*kernel.slopes, *(m.exponent * m.rest for m in self.moments if m.kernel == kernel)]
+            found.append(breakpoint_equations(Add(*(p for p in parts), evaluate=False), self.x))
+        return tuple(found)
+
+
+def laplace_form(integral: Integral) -> LaplaceForm | None:
+    """The form of an integral, or None when its structure is another one."""
+    variables = tuple(limit[0] for limit in integral.limits)
+    if any(len(limit) != 3 or limit[1] != 0 or limit[2] != oo for limit in integral.limits) or len(variables) > 2:
+        return None
+    x = Dummy("x", real=True)
+    nodes = outermost(integral.function, variables)
+    moments = {node: _moment(node, variables, x) for node in nodes}
+    if not nodes or any(moment is None for moment in moments.values()):
+        return None
+    logs = tuple(Dummy(f"log_{u}", real=True) for u in variables)
+    scaled = {node: m.mean if m.is_survival else exp_(m.scale) * m.mean for node, m in moments.items()}
+    body = integral.function.xreplace(scaled)
+    found = tuple(moments.values())
+    terms = tuple(_term(term, variables, logs, found) for term in Add.make_args(body))
+    kernels = tuple(dict.fromkeys(m.kernel for m in found))
+    return LaplaceForm(logs, x, kernels, found, terms)
+
+
+def outermost(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
+    """Outermost expectations and integrals that depend on one of the variables."""
+    if isinstance(expr, SPECIAL):
+        return [expr] if expr.free_symbols & set(variables) else []
+    found: dict[Expr, None] = {}
+    for arg in expr.args:
+        if isinstance(arg, Basic):
+            found.update(dict.fromkeys(outermost(arg, variables)))
+    return list(found)
+
+
+def _moment(node: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Moment | None:
+    if not isinstance(node, ScalarExpectation):
+        return None
+    law, body = node.law, node.body.xreplace({node.variable: x})
+    ends = (law.lower, law.upper)
+    if any(isinstance(item, SPECIAL) for item in preorder_traversal(body)):
+        return None
+    if any(part.free_symbols & set(variables) for part in (law.density, *ends)):
+        return None
+    parts, own = split(law.density.xreplace({law_variable: x}) * body), split(body)
+    slopes = tuple(slope(parts.exponent, u) for u in variables)
+    if None in slopes or parts.rest.has(*variables):
+        return None
+    zero = dict.fromkeys(variables, S.Zero)
+    exponent = parts.exponent.xreplace(zero)
+    is_survival = own.rest == 1 and own.exponent.xreplace(zero) == 0
+    return Moment(
+        Dummy("M", real=True, positive=is_survival or None),
+        Dummy("logM", real=True),
+        Dummy("scale", real=True),
+        Kernel(slopes, *ends),
+        exponent,
+        parts.rest,
+        bell(exponent, x),
+        is_survival,
+    )
+
+
+def _term(term: Expr, variables: tuple[Symbol, ...], logs: tuple[Symbol, ...], moments: tuple[Moment, ...]) -> Term:
+    known = dict(zip(variables, logs)) | {m.mean: m.log for m in moments if m.is_survival}
+    parts = split(term * Mul(*variables), known)
+    back = {u: exp_(v) for u, v in zip(variables, logs)} | {m.mean: exp_(m.log) for m in moments if m.is_survival}
+    exponent, rest = parts.exponent.xreplace(back), parts.rest.xreplace(back)
+    moving = (*logs, *(s for m in moments for s in (m.mean, m.log, m.scale)))
+    coefficient, rest = rest.as_independent(*moving, as_Add=False)
+    return Term(coefficient, exponent, rest)

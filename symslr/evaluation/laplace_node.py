@@ -1,0 +1,61 @@
+"""Laplace forms as a node of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import final
+
+import mpmath
+import numpy as np
+from sympy import Symbol
+
+from symslr.evaluation.arithmetic import Arithmetic, Float64, Multiprecision
+from symslr.evaluation.fixed_outer import FixedOuter
+from symslr.evaluation.laplace_code import LaplaceCode
+from symslr.evaluation.laplace_fixed import DenseFixed
+from symslr.evaluation.laplace_float import DenseFloat, FloatOuter
+from symslr.evaluation.laplace_form import LaplaceForm
+from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.shared_fixed import SharedFixed
+from symslr.evaluation.shared_mesh import SharedMesh
+
+
+FLOAT = Float64()
+
+
+@final
+class LaplaceNode(Node):
+    """An integral over one or two Laplace variables."""
+
+    def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...]) -> None:
+        self.form, self.parameters = form, parameters
+        self._codes: dict[str, LaplaceCode] = {}
+
+    def _code(self, arithmetic: Arithmetic) -> LaplaceCode:
+        if arithmetic.name not in self._codes:
+            self._codes[arithmetic.name] = LaplaceCode(self.form, self.parameters, arithmetic)
+        return self._codes[arithmetic.name]
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        p = tuple(scope[s][0] for s in self.parameters)
+        code = self._code(context.arithmetic)
+        if isinstance(context.arithmetic, Multiprecision):
+            return self._fixed(FixedOuter(code, self._code(FLOAT), p, context.arithmetic, context.tolerance))
+        with np.errstate(all="ignore"):
+            return self._float(code, p, context.tolerance)
+
+    @staticmethod
+    def _fixed(outer: FixedOuter) -> Pair:
+        if not outer.active:
+            return mpmath.mpf(0), mpmath.mpf(0)
+        outer.find_layout()
+        with mpmath.workprec(outer.arithmetic.bits + outer.guard):
+            return (SharedFixed(outer) if SharedFixed.fits(outer) else DenseFixed(outer)).run()
+
+    @staticmethod
+    def _float(code: LaplaceCode, p: tuple[float, ...], tolerance: float) -> Pair:
+        outer = FloatOuter(code, code.constants(p), p, tolerance)
+        if not outer.active:
+            return 0.0, 0.0
+        shared = SharedMesh(outer).run() if SharedMesh.fits(outer) else None
+        return DenseFloat(outer).run() if shared is None else shared

@@ -1,0 +1,35 @@
+"""A plan is a small tree of numeric nodes, built once per formula and carried out in any arithmetic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sympy import Symbol
+
+from symslr.evaluation.arithmetic import Arithmetic
+
+Pair = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a node needs besides its parameters.
+
+    Attributes:
+        arithmetic: the numbers to calculate in.
+        tolerance: relative error at which a quadrature stops refining.
+    """
+
+    arithmetic: Arithmetic
+    tolerance: float
+
+
+class Node(ABC):
+    """Abstract: a number that depends on parameters."""
+
+    @abstractmethod
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        """(value, error) at parameters given as (value, error)."""

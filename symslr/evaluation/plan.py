@@ -1,0 +1,222 @@
+"""From an expression to its plan: which node does what is read off the structure, never off a formula's name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, final
+
+from sympy import Dummy, Expr, Integral, S, Sum, Symbol, oo
+
+from symslr.algebra.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.algebra.folded import FOLDED, Minimum
+from symslr.algebra.quantity import conditioned
+from symslr.algebra.reduction import reduce
+from symslr.algebra.rule import RuleRefused
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.integral_node import IntegralNode
+from symslr.evaluation.laplace_form import laplace_form
+from symslr.evaluation.laplace_node import LaplaceNode
+from symslr.evaluation.minimum_node import MinimumNode
+from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.running import compiled_formula
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import L
+from symslr.model.symbols import x as law_variable
+
+SPECIAL = (Expectation, Integral, Sum, Minimum)
+
+
+def canonical(expr: Expr) -> Expr:
+    """Quantities conditioned, names unfolded, sequence expectations reduced.
+
+    Raises:
+        CannotEvaluate: where a sequence expectation has no reduction.
+    """
+    expr = conditioned(expr)
+    if expr.has(*FOLDED):
+        expr = expr.replace(lambda node: isinstance(node, FOLDED), lambda node: node.doit())
+    if expr.has(SequenceExpectation):
+        try:
+            expr = reduce(expr)
+        except (RuleRefused, ValueError) as refusal:
+            raise CannotEvaluate(f"no reduction to one-token integrals: {refusal}") from refusal
+    return expr
+
+
+@lru_cache(maxsize=512)
+def plan(expr: Expr) -> Node:
+    """The plan of an expression, kept for the next call.
+
+    Raises:
+        CannotEvaluate: when a node is of a kind that no quadrature here takes.
+    """
+    return build(canonical(expr))
+
+
+def build(expr: Expr) -> Node:
+    """The node of a canonical expression."""
+    if isinstance(expr, Integral):
+        return _integral(expr)
+    if isinstance(expr, ScalarExpectation):
+        law = expr.law
+        body = expr.body * law.density.xreplace({law_variable: expr.variable})
+        return _line(body, expr.variable, law.lower, law.upper)
+    if isinstance(expr, LengthExpectation):
+        return LengthNode(build(expr.body), expr.law)
+    if isinstance(expr, Sum):
+        return SumNode(build(expr.function), expr.limits[0]) if len(expr.limits) == 1 else _nested_sum(expr)
+    if isinstance(expr, Minimum):
+        return _minimum(expr)
+    if isinstance(expr, SPECIAL):
+        raise CannotEvaluate(f"found {type(expr).__name__}; expected a reduced expression")
+    return _formula(expr)
+
+
+def _minimum(expr: Expr) -> Node:
+    """Nested minima are one minimum over several variables."""
+    variables = []
+    while isinstance(expr, Minimum):
+        variables.append(expr.variable)
+        expr = expr.body
+    return MinimumNode(build(expr), tuple(variables))
+
+
+def _formula(expr: Expr) -> Node:
+    children = {node: Dummy(f"I{i}") for i, node in enumerate(special_nodes(expr))}
+    nodes = {symbol: build(node) for node, symbol in children.items()}
+    return FormulaNode(expr.xreplace(children), nodes)
+
+
+def special_nodes(expr: Any) -> list[Expr]:
+    """Outermost nodes that need a quadrature, a sum or a minimum."""
+    if isinstance(expr, SPECIAL):
+        return [expr]
+    found: dict[Expr, None] = {}
+    for arg in expr.args:
+        found.update(dict.fromkeys(special_nodes(arg)))
+    return list(found)
+
+
+def _hoisted(expr: Expr, variables: tuple[Symbol, ...]) -> tuple[Expr, dict[Symbol, Node]]:
+    """``expr`` with inner nodes that do not depend on the variables replaced by parameters of their own."""
+    constants = {n: Dummy(f"C{i}") for i, n in enumerate(special_nodes(expr)) if not n.free_symbols & set(variables)}
+    return expr.xreplace(constants), {symbol: build(node) for node, symbol in constants.items()}
+
+
+def _integral(expr: Integral) -> Node:
+    variables = tuple(limit[0] for limit in expr.limits)
+    if any(len(limit) != 3 for limit in expr.limits):
+        raise CannotEvaluate(f"{expr}: an integral without limits has no value")
+    body, constants = _hoisted(expr.function, variables)
+    form = laplace_form(Integral(body, *expr.limits))
+    if form is not None:
+        free = body.free_symbols - set(variables)
+        node: Node = LaplaceNode(form, _ordered(free))
+        return HoistedNode(node, constants) if constants else node
+    if len(expr.limits) > 1:
+        inner = Integral(expr.function, expr.limits[0])
+        return _integral(Integral(inner, *expr.limits[1:]))
+    variable, low, high = expr.limits[0]
+    return _line(expr.function, variable, low, high)
+
+
+def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
+    body, constants = _hoisted(body, (variable,))
+    inner = {node: Dummy(f"F{i}", real=True) for i, node in enumerate(special_nodes(body))}
+    children = {symbol: build(node) for node, symbol in inner.items()}
+    body = body.xreplace(inner)
+    parameters = (body.free_symbols | low.free_symbols | high.free_symbols) - {variable} - set(children)
+    node: Node = IntegralNode(body, variable, (low, high), _ordered(parameters), children)
+    return HoistedNode(node, constants) if constants else node
+
+
+def _ordered(symbols: set[Any]) -> tuple[Symbol, ...]:
+    return tuple(sorted((s for s in symbols if s.is_Symbol), key=lambda s: (s.name, s.dummy_index if isinstance(s, Dummy) else 0)))
+
+
+def _nested_sum(expr: Sum) -> Node:
+    return build(Sum(Sum(expr.function, expr.limits[0]), *expr.limits[1:]))
+
+
+@final
+class FormulaNode(Node):
+    """An elementary formula of parameters and of finished nodes."""
+
+    def __init__(self, expr: Expr, children: Mapping[Symbol, Node]) -> None:
+        self.formula, self.children = compiled_formula(expr), dict(children)
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        finished: dict[Symbol, Pair] = {}
+
+        def child(symbol: Symbol, node: Node) -> Any:
+            def get() -> Pair:
+                if symbol not in finished:
+                    finished[symbol] = node.evaluate(context, scope)
+                return finished[symbol]
+
+            return get
+
+        getters = {symbol: (lambda pair=pair: pair) for symbol, pair in scope.items()}
+        getters |= {symbol: child(symbol, node) for symbol, node in self.children.items()}
+        return self.formula(context.arithmetic, getters)
+
+
+@final
+class HoistedNode(Node):
+    """A node with parameters that are finished integrals; their errors pass through by a finite difference."""
+
+    def __init__(self, node: Node, constants: Mapping[Symbol, Node]) -> None:
+        self.node, self.constants = node, dict(constants)
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        known = {symbol: node.evaluate(context, scope) for symbol, node in self.constants.items()}
+        value, error = self.node.evaluate(context, {**scope, **known})
+        for symbol, (constant, uncertainty) in known.items():
+            if uncertainty > 0:
+                step = max(uncertainty, abs(constant) * 1e-6)
+                moved = {**scope, **known, symbol: (constant + step, uncertainty)}
+                shifted, _ = self.node.evaluate(context, moved)
+                error = error + 2 * abs(shifted - value) * (uncertainty / step)
+        return value, error
+
+
+@final
+class LengthNode(Node):
+    """sum_l P(l) body(l)."""
+
+    def __init__(self, body: Node, law: Any) -> None:
+        self.body, self.law = body, law
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        law = self.law if isinstance(self.law, LengthLaw) else scope[self.law]
+        number = context.arithmetic.number
+        value, error = number(0), number(0)
+        for length, probability in law:
+            weight = number(probability)
+            v, e = self.body.evaluate(context, {**scope, L: (number(length), number(0))})
+            value, error = value + weight * v, error + weight * (e + 2 * context.arithmetic.eps * abs(v))
+        return value, error
+
+
+@final
+class SumNode(Node):
+    """A finite sum over integers."""
+
+    def __init__(self, body: Node, limit: Any) -> None:
+        self.body, (self.index, low, high) = body, limit
+        if not (low.is_number or low.free_symbols) or high in (oo, -oo) or low in (oo, -oo):
+            raise CannotEvaluate(f"sum over {self.index} from {low} to {high}: expected finite limits")
+        self.limits = (compiled_formula(low), compiled_formula(high))
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        number = context.arithmetic.number
+        getters = {symbol: (lambda pair=pair: pair) for symbol, pair in scope.items()}
+        low, high = (int(limit(context.arithmetic, getters)[0]) for limit in self.limits)
+        if high - low > 1_000_000:
+            raise CannotEvaluate(f"a sum of {high - low} terms; expected at most a million")
+        value, error = number(0), number(0)
+        for index in range(low, high + 1):
+            v, e = self.body.evaluate(context, {**scope, self.index: (number(index), number(0))})
+            value, error = value + v, error + e + context.arithmetic.eps * abs(value + v)
+        return value, error

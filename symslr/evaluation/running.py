@@ -1,0 +1,106 @@
+"""Formulas of a few numbers with a running error: every operation returns (value, error), rounding included.
+
+Used where finished integrals are put together. Errors add to first order; where a factor is exactly zero the others are
+not evaluated, so that (L - 1) E[...] is 0 at L = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol
+
+from symslr.evaluation.arithmetic import Arithmetic
+from symslr.evaluation.errors import CannotEvaluate
+
+Pair = tuple[Any, Any]
+Scope = Mapping[Symbol, Callable[[], Pair]]
+Formula = Callable[[Arithmetic, Scope], Pair]
+
+
+def compiled_formula(expr: Expr) -> Formula:
+    """``expr`` as a function of an arithmetic and of a scope that yields (value, error) for every symbol."""
+    if expr.is_Symbol:
+        return lambda arithmetic, scope: scope[expr]()
+    if not expr.free_symbols:
+        return _constant(expr)
+    if isinstance(expr, Add):
+        return _sum([compiled_formula(arg) for arg in expr.args])
+    if isinstance(expr, Mul):
+        cheap_first = sorted(expr.args, key=lambda arg: any(isinstance(s, Dummy) for s in arg.free_symbols))
+        return _product([compiled_formula(arg) for arg in cheap_first])
+    if isinstance(expr, Pow) and expr.exp.is_Integer:
+        return _integer_power(compiled_formula(expr.base), int(expr.exp))
+    return _function(expr.func, [compiled_formula(arg) for arg in expr.args])
+
+
+def _constant(expr: Expr) -> Formula:
+    kept: dict[Any, Any] = {}
+    exact = expr.is_Integer
+
+    def constant(arithmetic: Arithmetic, scope: Scope) -> Pair:
+        key = arithmetic.eps
+        if key not in kept:
+            kept[key] = arithmetic.number(expr)
+        value = kept[key]
+        return value, 0 * value if exact else abs(value) * key
+
+    return constant
+
+
+def _sum(parts: list[Formula]) -> Formula:
+    def total(arithmetic: Arithmetic, scope: Scope) -> Pair:
+        pairs = [part(arithmetic, scope) for part in parts]
+        value = sum(v for v, _ in pairs)
+        return value, sum(e for _, e in pairs) + arithmetic.eps * sum(abs(v) for v, _ in pairs)
+
+    return total
+
+
+def _product(parts: list[Formula]) -> Formula:
+    def product(arithmetic: Arithmetic, scope: Scope) -> Pair:
+        value, error = 1, 0
+        for part in parts:
+            v, e = part(arithmetic, scope)
+            if v == 0 and e == 0:
+                return v, e
+            error = abs(value) * e + abs(v) * error + error * e
+            value = value * v
+        return value, error + len(parts) * arithmetic.eps * abs(value)
+
+    return product
+
+
+def _integer_power(base: Formula, exponent: int) -> Formula:
+    def power(arithmetic: Arithmetic, scope: Scope) -> Pair:
+        v, e = base(arithmetic, scope)
+        if exponent < 0 and abs(v) <= e:
+            raise CannotEvaluate("a denominator cannot be told from zero")
+        value = v**exponent
+        nearest = abs(v) - e if exponent < 0 else abs(v) + e
+        return value, abs(exponent) * nearest ** (exponent - 1) * e + 2 * arithmetic.eps * abs(value)
+
+    return power
+
+
+def _function(head: Any, parts: list[Formula]) -> Formula:
+    dummies = [Dummy(f"y{i}", real=True) for i in range(len(parts))]
+    applied = head(*dummies)
+
+    kept: dict[str, Any] = {}
+
+    def call(arithmetic: Arithmetic, scope: Scope) -> Pair:
+        pairs = [part(arithmetic, scope) for part in parts]
+        key = arithmetic.name
+        function = kept.get(key)
+        if function is None:
+            function = kept[key] = arithmetic.compile(dummies, [applied, *(applied.diff(d) for d in dummies)])
+        value, *slopes = function(*(v for v, _ in pairs))
+        error = 8 * arithmetic.eps * abs(value)
+        for slope, (_, e) in zip(slopes, pairs):
+            if e != 0:
+                error = error + abs(slope) * e
+        return value, error
+
+    return call

@@ -1,0 +1,224 @@
+"""Minima found in float64 by a scan over signs and scales, then refined; several local minima are compared.
+
+A value at its minimum is insensitive to the place: an error d of the place costs f'' d^2/2.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import mpmath
+import numpy as np
+from scipy.optimize import minimize, minimize_scalar
+from sympy import Symbol
+
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.node import Context, Node, Pair
+
+FLOAT = Float64()
+ROUGH = 1e-4
+FINE = 1e-12
+FIRST_REACH = 1e-2
+"""First step of the divided differences, relative to the place."""
+STARTS = 3
+"""Local minima of the scan that are refined."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A node as a function of some of its parameters."""
+
+    node: Node
+    variables: tuple[Symbol, ...]
+    context: Context
+    scope: Mapping[Symbol, Pair]
+
+    def pair(self, place: Any) -> Pair:
+        """(value, error) at a place."""
+        zero = self.context.arithmetic.number(0)
+        return self.node.evaluate(self.context, {**self.scope, **{s: (v, zero) for s, v in zip(self.variables, place)}})
+
+    def rough(self, tolerance: float) -> Objective:
+        """The same function in float64 at low accuracy."""
+        scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
+        return replace(self, context=Context(FLOAT, tolerance), scope=scope)
+
+    def number(self, place: Any) -> float:
+        """The float64 value, infinite where there is none."""
+        try:
+            value = float(self.pair([float(v) for v in place])[0])
+        except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
+            return np.inf
+        return value if np.isfinite(value) else np.inf
+
+
+def scan_points(low: float, high: float, count: int) -> Any:
+    """Both signs on a logarithmic scale where the line is unbounded, equal steps where it is not."""
+    if np.isfinite(low) and np.isfinite(high):
+        return np.linspace(low, high, 2 * count + 1)
+    positive = np.geomspace(0.02, 50.0, count)
+    points = np.concatenate([-positive[::-1], [0.0], positive])
+    return points[(points >= low) & (points <= high)]
+
+
+def least(objective: Objective, intervals: list[tuple[float, float]]) -> tuple[Any, Any, list[Pair]]:
+    """(value, error, [(place, error)]) of the least value over a box.
+
+    Raises:
+        CannotEvaluate: when the function has no value on the scan, or its least value lies at infinity.
+    """
+    with np.errstate(all="ignore"):
+        line = len(intervals) == 1
+        place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
+    if any(x in interval for x, interval in zip(place, intervals)):
+        return _on_the_boundary(objective, place)
+    if objective.context.arithmetic.name != "numpy":
+        places = _polished(objective.rough(FINE), place, FIRST_REACH)[2]
+        return _polished(objective, [float(x) for x, _ in places], 1e-6)
+    return _polished(objective, place, FIRST_REACH)
+
+
+def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any, list[Pair]]:
+    """A least value at the end of an interval that the caller gave."""
+    if len(place) > 1:
+        raise CannotEvaluate(f"the least value lies on the boundary, at {place}; widen the bounds or fix that variable")
+    at = [objective.context.arithmetic.number(x) for x in place]
+    value, error = objective.pair(at)
+    return value, error, [(x, x * 0) for x in at]
+
+
+def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float]:
+    rough, fine = objective.rough(ROUGH), objective.rough(FINE)
+    points = scan_points(*interval, 14)
+    values = np.array([rough.number([x]) for x in points])
+    for _ in range(6):
+        lowest = int(np.argmin(values))
+        edge = lowest in (0, len(points) - 1)
+        if not edge or np.isfinite(interval[0 if lowest == 0 else 1]) or not np.isfinite(values[lowest]):
+            break
+        further = points[lowest] * np.array([2.0, 4.0, 8.0])
+        points = np.concatenate([points, further])
+        values = np.concatenate([values, [rough.number([x]) for x in further]])
+        order = np.argsort(points)
+        points, values = points[order], values[order]
+    else:
+        raise CannotEvaluate(f"the least value lies beyond {points[lowest]:.3g}; give bounds, or take the limit first")
+    best: tuple[float, float] | None = None
+    for i in _local_minima(values):
+        if i in (0, len(points) - 1):
+            candidate = (float(values[i]), float(points[i]))
+        else:
+            bracket = (points[i - 1], points[i + 1])
+            found = minimize_scalar(lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 1e-4})
+            candidate = (float(found.fun), float(found.x))
+        if best is None or candidate[0] < best[0]:
+            best = candidate
+    if best is None:
+        raise CannotEvaluate("the function to minimise has no finite value on the scan")
+    return [best[1]]
+
+
+def _local_minima(values: Any) -> list[int]:
+    """Indices of the lowest few local minima."""
+    padded = np.concatenate([[np.inf], values, [np.inf]])
+    lowest = np.flatnonzero((padded[1:-1] <= padded[:-2]) & (padded[1:-1] <= padded[2:]) & np.isfinite(values))
+    return sorted(lowest, key=lambda i: values[i])[:STARTS]
+
+
+def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
+    rough, fine = objective.rough(ROUGH), objective.rough(FINE)
+    axes = [scan_points(*interval, 9) for interval in intervals]
+    grid = list(itertools.product(*axes))
+    values = np.array([rough.number(place) for place in grid]).reshape([len(axis) for axis in axes])
+    starts = _box_minima(values)
+    if not starts:
+        raise CannotEvaluate("the function to minimise has no finite value on the scan")
+    best: Any = None
+    for index in starts:
+        start = [axis[i] for axis, i in zip(axes, index)]
+        spread = [max(abs(s) * 0.3, 0.05) for s in start]
+        simplex = [start] + [[s + (d if i == j else 0.0) for j, s in enumerate(start)] for i, d in enumerate(spread)]
+        found = minimize(
+            fine.number, start, method="Nelder-Mead", bounds=intervals,
+            options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-10, "maxfev": 600},
+        )
+        if best is None or found.fun < best.fun:
+            best = found
+    return [float(x) for x in best.x]
+
+
+def _box_minima(values: Any) -> list[tuple[int, ...]]:
+    found = []
+    for index in np.ndindex(values.shape):
+        block = values[tuple(slice(max(i - 1, 0), i + 2) for i in index)]
+        if np.isfinite(values[index]) and values[index] <= np.min(block):
+            found.append(index)
+    return sorted(found, key=lambda i: values[i])[:STARTS]
+
+
+def _polished(objective: Objective, start: list[float], reach: float) -> tuple[Any, Any, list[Pair]]:
+    """Newton steps on divided differences; each squares the error of the place.
+
+    With steps h of the differences the place is wrong by about h^2 and, through errors eps of the values, by eps/h: hence the
+    last h = eps^(1/3).
+    """
+    number = objective.context.arithmetic.number
+    place = np.array([number(x) for x in start])
+    scale = [max(abs(x), 0.1) for x in start]
+    smallest = 10.0 ** (float(mpmath.log10(objective.context.tolerance)) / 3)
+    for _ in range(40):
+        place, shift, curvature = _newton(objective, place, [number(s) * number(reach) for s in scale])
+        moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
+        if moved > 3.0:
+            break
+        if moved <= 3.0 * reach:
+            if reach <= smallest:
+                value, error = objective.pair(list(place))
+                doubt = [number(10 * s) * (number(reach) ** 2 + number(moved) ** 2) for s in scale]
+                error = error + sum(abs(c) * d**2 for c, d in zip(curvature, doubt))
+                return value, error, list(zip(place, doubt))
+            reach = max(reach * reach, smallest)
+    raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
+
+
+def _newton(objective: Objective, place: Any, step: list[Any]) -> tuple[Any, Any, list[Any]]:
+    """The vertex of the quadratic through neighbouring points, the step to it and the diagonal of its Hessian."""
+    count = len(place)
+
+    def at(*moves: tuple[int, int]) -> Any:
+        point = list(place)
+        for axis, sign in moves:
+            point[axis] = point[axis] + sign * step[axis]
+        return objective.pair(point)[0]
+
+    centre = at()
+    gradient, hessian = [], [[centre * 0] * count for _ in range(count)]
+    for i in range(count):
+        up, down = at((i, 1)), at((i, -1))
+        gradient.append((up - down) / (2 * step[i]))
+        hessian[i][i] = (up - 2 * centre + down) / step[i] ** 2
+        for j in range(i):
+            mixed = at((i, 1), (j, 1)) - at((i, 1), (j, -1)) - at((i, -1), (j, 1)) + at((i, -1), (j, -1))
+            hessian[i][j] = hessian[j][i] = mixed / (4 * step[i] * step[j])
+    shift = _solved(hessian, gradient)
+    return np.array([x - d for x, d in zip(place, shift)]), shift, [hessian[i][i] for i in range(count)]
+
+
+def _solved(matrix: list[list[Any]], right: list[Any]) -> list[Any]:
+    """Gaussian elimination for a positive definite matrix of any kind of number."""
+    rows = [[*row, r] for row, r in zip(matrix, right)]
+    for i in range(len(rows)):
+        if not rows[i][i] > 0:
+            raise CannotEvaluate("the minimum could not be refined: the second derivative is not positive there")
+        for j in range(i + 1, len(rows)):
+            factor = rows[j][i] / rows[i][i]
+            rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i])]
+    solution: list[Any] = [None] * len(rows)
+    for i in reversed(range(len(rows))):
+        known = sum((rows[i][j] * solution[j] for j in range(i + 1, len(rows))), rows[i][-1] * 0)
+        solution[i] = (rows[i][-1] - known) / rows[i][i]
+    return solution

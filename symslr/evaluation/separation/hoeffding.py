@@ -1,0 +1,96 @@
+"""The bound of the paper's kind, beside the exact probability: Hoeffding over the other signs, a union over neurons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import exp, log
+
+from sympy import Expr, lambdify
+
+from symslr.evaluation.separation.outputs import DataSetOutputs
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b
+from symslr.theory.separation.definition import Row
+from symslr.theory.separation.firing import other_share
+from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, others
+
+SIGNS = (1, -1)
+TRIPLES = tuple((first, group, last) for first in SIGNS for group in SIGNS for last in SIGNS)
+"""Signs (w_1, w of the row's class, w_d)."""
+
+
+@dataclass(frozen=True)
+class HoeffdingBound:
+    """P(separation) >= 1 - m bad - (1 - useful)^m, rounded in double precision.
+
+    Attributes:
+        bad: upper bound on the probability that a neuron fires where it must not.
+        useful: lower bound on the probability that a neuron fires on D1.
+        success: the resulting lower bound, 0 where it says nothing.
+    """
+
+    bad: float
+    useful: float
+    success: float
+
+
+def hoeffding_bound(
+    parameters: Separation, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
+) -> HoeffdingBound:
+    """Hoeffding on every sum over the other signs, with a union bound over data sets, rows and neurons.
+
+    Each kind of row fires with probability at most the mean of exp(-y^2 / (2 N b^2 nu^2)) over (w_1, w_g, w_d), y
+    the distance to the threshold. A stranger row fires on its class's own sign; classes of one sign share one event.
+    """
+    silent = [DataSetOutputs(parameters, of, which) for of, which in ((kernel, 0), (rival, 0), (rival, 1))]
+    bad = min(1.0, sum(_row_bound(outputs, row) for outputs in silent for row in outputs.rows))
+    useful = _fires_at_least(DataSetOutputs(parameters, kernel, 1))
+    success = max(0.0, 1 - parameters.m * bad - (1 - useful) ** parameters.m)
+    return HoeffdingBound(bad, useful, success)
+
+
+def classes_that_suffice(parameters: Separation, delta: float) -> float:
+    """D >= (2 b^2 / margin^2) log(m / delta): the bound when attention spreads evenly (nu = 1/D, N = D)."""
+    value = parameters.values(0).b / parameters.margin
+    return 2 * float(value) ** 2 * log(parameters.m / delta)
+
+
+def _tail(push: float, other: float, size: int) -> float:
+    """Bound on P(other * sum of size signs > push)."""
+    if push <= 0:
+        return 1.0
+    if size == 0 or other == 0:
+        return 0.0
+    return exp(_EXPONENT(push, abs(other), size))
+
+
+def _row_bound(outputs: DataSetOutputs, row: Row) -> float:
+    other, size = _other(outputs, row)
+    if row is not Row.STRANGER:
+        return sum(_tail(_push(outputs, row, triple), other, size) for triple in TRIPLES) / len(TRIPLES)
+    total = 0.0
+    for first, last in product(SIGNS, repeat=2):
+        # every class of one sign sees the sum of all n/t signs less its own
+        tails = (_tail(_push(outputs, row, (first, sign, last)) + sign * other, other, size + 1) for sign in SIGNS)
+        total += min(1.0, sum(tails, 0.0))
+    return total / 4
+
+
+def _fires_at_least(outputs: DataSetOutputs) -> float:
+    """A neuron fires on the marked row at least when the other signs do not pull it below the threshold."""
+    pulls = (-_push(outputs, Row.MARKED, triple) for triple in TRIPLES)
+    return sum(max(0.0, 1 - _tail(pull, *_other(outputs, Row.MARKED))) for pull in pulls) / len(TRIPLES)
+
+
+def _push(outputs: DataSetOutputs, row: Row, signs: tuple[int, int, int]) -> float:
+    """What the other signs have to add for the row to reach the threshold."""
+    p, output = outputs.parameters, outputs.row(row)
+    centre = float(output.mark.mid()) * signs[0] + float(output.own.mid()) * signs[1]
+    return float(p.margin) - centre - (signs[2] - 1) * float(p.values(outputs.which).c)
+
+
+def _other(outputs: DataSetOutputs, row: Row) -> tuple[float, int]:
+    return float(outputs.row(row).other.mid()), outputs.parameters.classes - 1
+
+
+_EXPONENT = lambdify((excess, other_share, others), hoeffding_exponent().subs(b, 1), "math")

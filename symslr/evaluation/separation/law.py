@@ -1,0 +1,201 @@
+"""The law of one neuron: for which signs it fires on which data set, and the exact probabilities that follow.
+
+A neuron's pre-activation on a row depends on w_1, w_d, the sign of the row's class and the number s of plus signs among
+the n/t - 1 other classes. On a data set with its mark in class g it fires if it fires on the marked row, on a row of
+class g (t >= 2), or on a row of another class, of which only the two signs matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from sympy import Expr
+
+from symslr.evaluation.separation.counts import binomial, binomial_mass, falling_partial_sums, interval, runs
+from symslr.evaluation.separation.outputs import DataSetOutputs
+from symslr.evaluation.separation.probability import Probability
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
+from symslr.theory.separation.definition import Row
+
+SIGNS = (1, -1)
+Ends = tuple[int, int]
+"""(w_1, w_d)."""
+
+
+@dataclass(frozen=True)
+class FiringSets:
+    """On one data set: sets (bit masks) of s, plus signs among the classes other than the marked one.
+
+    Attributes:
+        outputs: the rows of attention.
+    """
+
+    outputs: DataSetOutputs
+
+    @cached_property
+    def others(self) -> int:
+        """n/t - 1."""
+        return self.outputs.parameters.classes - 1
+
+    def on_row(self, row: Row, signs: tuple[int, int, int]) -> int:
+        """The s, relative to the row's own class, at which the neuron fires on it: an interval, the sum is linear."""
+        first, last = self._fires(row, signs, 0), self._fires(row, signs, self.others)
+        if first and last:
+            return interval(0, self.others)
+        if not first and not last:
+            return 0
+        turn = self._turn(row, signs, first)
+        return interval(0, turn) if first else interval(turn + 1, self.others)
+
+    def _turn(self, row: Row, signs: tuple[int, int, int], first: bool) -> int:
+        """The largest s on the side of s = 0; the guess from the midpoints is then moved until it is right."""
+        ends = (self.outputs.margin_over_threshold(row, signs, s, 64) for s in (0, self.others))
+        low, high = (float(ball.mid()) for ball in ends)
+        turn = min(max(int(self.others * low / (low - high)), 0), self.others - 1)
+        while self._fires(row, signs, turn) != first:
+            turn -= 1
+        while self._fires(row, signs, turn + 1) == first:
+            turn += 1
+        return turn
+
+    def _fires(self, row: Row, signs: tuple[int, int, int], plus: int) -> bool:
+        return self.outputs.fires(row, signs, plus)
+
+    def on_data_set(self, ends: Ends, marked: int) -> int:
+        """The s at which the neuron fires somewhere on the data set; ``marked`` is the sign of the marked class."""
+        first, last = ends
+        members = 0
+        for row in self.outputs.rows:
+            if row is not Row.STRANGER:
+                members |= self.on_row(row, (first, marked, last))
+                continue
+            plus, minus = (self.on_row(row, (first, sign, last)) for sign in SIGNS)
+            shift = 1 if marked == 1 else 0
+            # a stranger whose class has sign +1 sees shift + s - 1 other plus signs, one with -1 sees shift + s
+            members |= (plus << 1 >> shift) & interval(1, self.others)
+            members |= (minus >> shift) & interval(0, self.others - 1)
+        return members
+
+
+@dataclass(frozen=True)
+class NeuronLaw:
+    """Exact law of one random neuron, and of m of them.
+
+    Attributes:
+        parameters: the construction.
+        kernel: the attention that has to separate D0 from D1.
+        rival: the attention that must not fire.
+    """
+
+    parameters: Separation
+    kernel: Expr = SOFTMAX_KERNEL
+    rival: Expr = LINEAR_KERNEL
+
+    def sets(self, kernel: Expr, which: int) -> dict[tuple[Ends, int], int]:
+        """(w_1, w_d), sign of the marked class -> set of s at which a neuron fires on D0 or D1."""
+        table = self._tables
+        if (kernel, which) not in table:
+            firing = FiringSets(DataSetOutputs(self.parameters, kernel, which))
+            table[kernel, which] = {
+                ((first, last), marked): firing.on_data_set((first, last), marked)
+                for first in SIGNS
+                for last in SIGNS
+                for marked in SIGNS
+            }
+        return table[kernel, which]
+
+    @cached_property
+    def _tables(self) -> dict[tuple[Expr, int], dict[tuple[Ends, int], int]]:
+        return {}
+
+    @cached_property
+    def bad(self) -> dict[tuple[Ends, int], int]:
+        """Where a neuron fires for the kernel on D0, or for the rival on either."""
+        parts = (self.sets(self.kernel, 0), self.sets(self.rival, 0), self.sets(self.rival, 1))
+        return {key: parts[0][key] | parts[1][key] | parts[2][key] for key in parts[0]}
+
+    @cached_property
+    def useful(self) -> dict[tuple[Ends, int], int]:
+        """Where a neuron fires for the kernel on D1 and is not bad."""
+        return {key: members & ~self.bad[key] for key, members in self.sets(self.kernel, 1).items()}
+
+    def single(self, sets: dict[tuple[Ends, int], int]) -> Probability:
+        """Probability that the signs of one neuron lie in the sets."""
+        count = sum(binomial_mass(self.parameters.classes - 1, members) for members in sets.values())
+        return Probability(((1, count),), self.parameters.d, 1)
+
+    def fires(self, kernel: Expr, which: int) -> Probability:
+        """P(one neuron fires on the data set)."""
+        return self.single(self.sets(kernel, which))
+
+    @cached_property
+    def fixed_row(self) -> Probability:
+        """(1 - P_bad)^m - (1 - P_bad - P_useful)^m: separation when the marked row is fixed."""
+        bad, useful = (self.single(sets).terms[0][1] for sets in (self.bad, self.useful))
+        good = (1 << self.parameters.d) - bad
+        return Probability(((1, good), (-1, good - useful)), self.parameters.d, self.parameters.m)
+
+    @cached_property
+    def all_rows(self) -> Probability:
+        """Separation by one network for every marked row at once, by inclusion and exclusion over uncovered classes.
+
+        sum_r (-1)^r C(D, r) P(a neuron is bad for no class and fires on none of r given classes)^m, D = n/t: what a
+        neuron does depends on the marked row through the sign of its class only.
+        """
+        size = self.parameters.classes
+        terms = []
+        for r, count in enumerate(self._idle_counts()):
+            terms.append(((-1) ** r * binomial(size, r), count))
+        return Probability(tuple(terms), self.parameters.d, self.parameters.m)
+
+    def _idle_counts(self) -> list[int]:
+        size = self.parameters.classes
+        counts = [0] * (size + 1)
+        for first in SIGNS:
+            for last in SIGNS:
+                for r, count in enumerate(self._idle_counts_at((first, last))):
+                    counts[r] += count
+        return counts
+
+    def _idle_counts_at(self, ends: Ends) -> Iterator[int]:
+        """Sign vectors with these ends that are bad for no class and fire on none of r given classes, r = 0..D.
+
+        T counts the plus signs of all D classes: a marked class of sign +1 sees s = T - 1, one of sign -1 sees s = T.
+        """
+        size = self.parameters.classes
+        with_plus, with_minus = interval(1, size), interval(0, size - 1)
+
+        def by_total(sets: dict[tuple[Ends, int], int]) -> tuple[int, int]:
+            return (sets[ends, 1] << 1) & with_plus, sets[ends, -1] & with_minus
+
+        bad_plus, bad_minus = by_total(self.bad)
+        plus, minus = by_total(self.useful)
+        good = interval(0, size) & ~(bad_plus | bad_minus)
+        # with no minus sign left, "every minus class is covered" says nothing, and the reverse
+        nothing = binomial_mass(size, good & ~plus & ~minus)
+        only_plus = _sums_over_runs(size, good & plus & ~minus)
+        only_minus = _sums_over_runs(size, _mirrored(good & minus & ~plus, size))
+        both = binomial_mass(size, good & plus & minus)
+        for r, (p, q) in enumerate(zip(only_plus, only_minus)):
+            yield nothing + p + q + (both if r == 0 else 0)
+
+
+def _sums_over_runs(size: int, members: int) -> list[int]:
+    """sum over T in the set of binomial(size - r, T), r = 0..size."""
+    total = [0] * (size + 1)
+    for low, high in runs(members):
+        upper, lower = falling_partial_sums(size, high), falling_partial_sums(size, low - 1)
+        total = [value + up - down for value, up, down in zip(total, upper, lower)]
+    return total
+
+
+def _mirrored(members: int, size: int) -> int:
+    """{size - T}."""
+    return sum(interval(size - high, size - low) for low, high in runs(members))
+
+
+def neuron_law(parameters: Separation, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL) -> NeuronLaw:
+    """The law of one neuron of the networks with ``kernel`` and with ``rival``."""
+    return NeuronLaw(parameters, kernel, rival)

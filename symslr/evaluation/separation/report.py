@@ -1,0 +1,146 @@
+"""Everything about one choice of parameters, in one object: what ``symslr separation`` prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mpmath import mpf
+from sympy import Expr, log
+
+from symslr.evaluation.separation.hoeffding import HoeffdingBound, classes_that_suffice, hoeffding_bound
+from symslr.evaluation.separation.law import NeuronLaw
+from symslr.evaluation.separation.outputs import DataSetOutputs
+from symslr.evaluation.separation.probability import Probability
+from symslr.evaluation.separation.reason import reason
+from symslr.evaluation.value import Kind, Value
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
+from symslr.theory.separation.definition import Column, Row
+from symslr.theory.separation.region import LimitVerdict, limit_verdict
+
+SHARE_BITS = 256
+
+
+@dataclass(frozen=True)
+class SeparationReport:
+    """Exact law of the construction at one point.
+
+    Attributes:
+        fixed_row: P(the kernel's network is > 0 on D1 and 0 on D0, the rival's 0 on both), one marked row.
+        all_rows: the same for every marked row at once.
+        fixed_row_failure, all_rows_failure: one minus these, to full relative accuracy.
+        rival_wins: the probability with the parts of the two kernels exchanged, one marked row.
+        neuron: probabilities of one neuron: fires on each data set for each kernel; bad; useful.
+        shares: attention of the marked row on itself (p) and on its class (m), of other rows on their class (mu).
+        hoeffding: the bound of the paper's kind.
+        sufficient_classes: D that the simplified bound asks for at failure probability 1 %.
+        limit: verdict as n -> oo with t = n**theta held at its exponent, softmax self-attention only, else None.
+        reason: why it works or fails, a sentence.
+    """
+
+    parameters: Separation
+    kernel: Expr
+    rival: Expr
+    fixed_row: Value
+    fixed_row_failure: Value
+    all_rows: Value
+    all_rows_failure: Value
+    rival_wins: Value
+    neuron: dict[str, Value]
+    shares: dict[str, Value]
+    hoeffding: HoeffdingBound
+    sufficient_classes: float
+    limit: LimitVerdict | None
+    reason: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers as decimal strings, in the form of ``Value.as_json``."""
+        p = self.parameters
+        marks = {"keys": {k: str(getattr(p.keys, k)) for k in "abc"}} if p.keys is not None else {}
+        return {
+            "parameters": {
+                **{k: getattr(p, k) for k in ("n", "d", "t", "m")},
+                **{k: str(getattr(p, k)) for k in ("a0", "a1", "b", "c", "margin", "beta")},
+                **marks,
+            },
+            "kernel": str(self.kernel),
+            "rival": str(self.rival),
+            **{name: getattr(self, name).as_json() for name in PROBABILITIES},
+            "neuron": {name: value.as_json() for name, value in self.neuron.items()},
+            "shares": {name: value.as_json() for name, value in self.shares.items()},
+            "hoeffding": {
+                "bad": repr(self.hoeffding.bad),
+                "useful": repr(self.hoeffding.useful),
+                "success": repr(self.hoeffding.success),
+                "sufficient_classes": repr(self.sufficient_classes),
+            },
+            "limit": None if self.limit is None else {"separates": self.limit.separates, "reason": self.limit.reason},
+            "reason": self.reason,
+        }
+
+
+PROBABILITIES = ("fixed_row", "fixed_row_failure", "all_rows", "all_rows_failure", "rival_wins")
+
+
+def separation_report(
+    parameters: Separation, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL, digits: int = 30
+) -> SeparationReport:
+    """The exact law of the networks with ``kernel`` and ``rival``, to ``digits`` digits.
+
+    Args:
+        parameters: the construction, see ``symslr.model.separation.separation``.
+        kernel, rival: expressions in x that are positive at every score.
+        digits: significant digits of every probability.
+
+    Raises:
+        ValueError: one line; for a kernel that is not positive at a score, digits < 1, too many columns.
+    """
+    if digits < 1:
+        raise ValueError(f"digits: found {digits}; expected 1 or more")
+    law = NeuronLaw(parameters, kernel, rival)
+
+    def number(probability: Probability) -> Value:
+        return probability.value(digits)
+
+    sides = (("kernel", kernel), ("rival", rival))
+    events = {f"{name}_fires_on_D{which}": law.fires(of, which) for name, of in sides for which in (0, 1)}
+    neuron = events | {"bad": law.single(law.bad), "useful": law.single(law.useful)}
+    return SeparationReport(
+        parameters=parameters,
+        kernel=kernel,
+        rival=rival,
+        fixed_row=number(law.fixed_row),
+        fixed_row_failure=number(law.fixed_row.complement()),
+        all_rows=number(law.all_rows),
+        all_rows_failure=number(law.all_rows.complement()),
+        rival_wins=number(NeuronLaw(parameters, rival, kernel).fixed_row),
+        neuron={name: number(probability) for name, probability in neuron.items()},
+        shares=_shares(parameters, kernel, rival, digits),
+        hoeffding=hoeffding_bound(parameters, kernel, rival),
+        sufficient_classes=classes_that_suffice(parameters, 0.01),
+        limit=_limit(parameters, kernel),
+        reason=reason(law),
+    )
+
+
+def _limit(p: Separation, kernel: Expr) -> LimitVerdict | None:
+    if kernel != SOFTMAX_KERNEL or p.keys is not None or not 1 < p.t < p.n:
+        return None
+    theta = log(p.t) / log(p.n)
+    return limit_verdict(a0=p.a0, a1=p.a1, b=p.b, theta=theta, margin=p.margin, beta=p.beta)
+
+
+def _shares(parameters: Separation, kernel: Expr, rival: Expr, digits: int) -> dict[str, Value]:
+    table = {}
+    for name, of in (("kernel", kernel), ("rival", rival)):
+        for which in (0, 1):
+            outputs = DataSetOutputs(parameters, of, which)
+            table[f"p_{name}_D{which}"] = _share(outputs, Row.MARKED, Column.MARK, digits)
+            table[f"m_{name}_D{which}"] = _share(outputs, Row.MARKED, Column.OWN, digits)
+        table[f"mu_{name}"] = _share(DataSetOutputs(parameters, of, 0), Row.STRANGER, Column.OWN, digits)
+    return table
+
+
+def _share(outputs: DataSetOutputs, row: Row, column: Column, digits: int) -> Value:
+    ball = outputs.share(row, column, max(SHARE_BITS, 4 * digits))
+    return Value(mpf(ball.mid()), mpf(ball.rad()), Kind.CERTIFIED, digits, "derived formula in ball arithmetic")

@@ -1,0 +1,123 @@
+"""Where the token integrals live: pieces of the line between kinks, inside the windows of all weights together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sympy import exp as exp_
+
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace_code import Constants, LaplaceCode
+from symslr.evaluation.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
+from symslr.evaluation.scan import Window, scan
+
+FLOAT = Float64()
+
+
+def token_pieces(
+    code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float, lowest: tuple[float, ...]
+) -> list[tuple[Piece, ...]]:
+    """Pieces for every kernel of a Laplace form.
+
+    ``lowest`` are the smallest log u, log t of interest: a weight such as kappa^2 p(x) need not be integrable without the
+    factor exp(-u kappa), and its window ends where the smallest u cuts it off.
+    """
+    pieces = []
+    for k, kernel in enumerate(code.form.kernels):
+        low, high = (float(end) for end in constants.ends[k])
+        on_line = np.isinf(low) and np.isinf(high)
+        windows = []
+        own = [i for i, moment in enumerate(code.form.moments) if moment.kernel == kernel]
+        for row, i in enumerate(own):
+            moment = code.form.moments[i]
+            curvature, centre, _ = (float(value) for value in constants.bells[i])
+            if moment.bell is not None and on_line and not moment.rest.has(exp_):
+                windows.append(bell_window(curvature, centre, depth))
+                continue
+
+            def log_weight(x: Any, k: int = k, row: int = row) -> Any:
+                slopes, parts = code.weights(k, x, p)
+                exponent, rest = parts[row]
+                return exponent + np.log(np.abs(rest)) - sum(np.exp(v + s) for v, s in zip(lowest, slopes))
+
+            window = scan(log_weight, low, high, depth)
+            if window is not None:
+                windows.append(window)
+        kinks = [] if not code.form.kinks[k] else zeros(code, k, p, windows)
+        pieces.append(cover(windows, low, high, kinks))
+    return pieces
+
+
+def bell_window(curvature: float, centre: float, depth: float) -> Window:
+    """Window of exp(curvature (x - centre)^2)."""
+    if not curvature < 0:
+        raise CannotEvaluate("a token integral diverges: its Gaussian factor does not decay")
+    reach = float(np.sqrt(-depth / curvature))
+    return Window(centre - reach, centre + reach, centre, float(np.sqrt(-1 / curvature)))
+
+
+def cover(windows: list[Window], low: float, high: float, kinks: list[float]) -> tuple[Piece, ...]:
+    """Pieces that hold every window, cut at the kinks."""
+    if not windows:
+        raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
+    start, end = min(w.low for w in windows), max(w.high for w in windows)
+    width = min(w.width for w in windows)
+    heavy = any(w.is_heavy for w in windows)
+    margin = 0.05 * (end - start)
+    cuts = sorted({k for k in kinks if start < k < end})
+    on_line = np.isinf(low) and np.isinf(high)
+    if on_line and not cuts:
+        if not heavy:
+            return (Line(start - margin, end + margin, 0.7 * width),)
+        centre = float(np.median([w.peak for w in windows]))
+        reach = float(np.arcsinh(max(end - centre, centre - start) / width))
+        return (Sinh(centre, width, reach, 0.25),)
+    if not heavy:
+        edges = [max(low, start - margin), *cuts, min(high, end + margin)]
+        return tuple(TanhSinh(a, b) for a, b in zip(edges[:-1], edges[1:]))
+    first, last = max(low, start), min(high, end)
+    if not cuts:
+        cuts = [low if np.isfinite(low) else high]
+    pieces: list[Piece] = [TanhSinh(a, b) for a, b in zip(cuts[:-1], cuts[1:])]
+    if first < cuts[0]:
+        if np.isfinite(low):
+            pieces.insert(0, TanhSinh(low, cuts[0]))
+        else:
+            pieces.insert(0, ExpSinh(cuts[0], -1, width, float(np.log((cuts[0] - first) / width)) + 1))
+    if last > cuts[-1]:
+        if np.isfinite(high):
+            pieces.append(TanhSinh(cuts[-1], high))
+        else:
+            pieces.append(ExpSinh(cuts[-1], +1, width, float(np.log((last - cuts[-1]) / width)) + 1))
+    return tuple(pieces)
+
+
+def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
+    """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
+    found: list[float] = []
+    start, end = min(w.low for w in windows), max(w.high for w in windows)
+    for _, exact, equation in code.kinks(kernel):
+        if exact is not None:
+            value = float(exact(*p)[0])
+            if np.isfinite(value):
+                found.append(value)
+            continue
+        grid = np.linspace(start, end, 1025)
+        values = np.broadcast_to(equation(grid, *p)[0], grid.shape)
+        found += [float(x) for x in grid[values == 0]]
+        for i in np.flatnonzero(values[:-1] * values[1:] < 0):
+            found.append(_bisect(lambda x: equation(x, *p)[0], grid[i], grid[i + 1]))
+    return sorted(set(found))
+
+
+def _bisect(function: Any, low: float, high: float) -> float:
+    rising = function(high) > 0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if (function(middle) > 0) == rising:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (low + high)
