@@ -15,7 +15,6 @@ import numpy as np
 from scipy.integrate import nquad
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, linear, minimal_risk
-
 from symslr.model.task import Task
 
 ROUNDS = 7
@@ -98,7 +97,13 @@ def main() -> None:
     note = f"its true relative error {abs(adaptive / certified(spiked, L=3, nu=2) - 1):.1e}"
     line("Bayes risk L=3 nu=2 / scipy nquad", bayes(3, 2), lambda: nquad_bayes(2.0), note, rounds=1)
     grid = np.linspace(0.1, 40, 1000)
-    line("1000 values of nu in one call / 1000 trapezoids", bayes(3, grid), lambda: [trapezoid_bayes(v) for v in grid], "", 3)
+    line(
+        "1000 values of nu in one call / 1000 trapezoids",
+        bayes(3, grid),
+        lambda: [trapezoid_bayes(v) for v in grid],
+        "",
+        3,
+    )
     certify = lambda: evaluate(risk, {"L": 1000, "nu": 10, "Delta": 0}, digits=50, backend="arb")  # noqa: E731
     line("certified, 50 digits, L=1000 / the float64 value", certify, bayes(1000, 10), "certified beside estimated", 3)
     largest = minimal_risk(MaxSLR(), linear)

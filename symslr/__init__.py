@@ -53,7 +53,7 @@ _HOMES = {
     **dict.fromkeys(("bayes_risk", "minimal_risk", "optimal_attention", "population_risk"), "symslr.theory"),
 }
 
-__all__ = ["__version__", *_HOMES]
+__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys of a table of names
 
 
 def __getattr__(name: str) -> object:

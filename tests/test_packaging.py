@@ -68,9 +68,7 @@ def test_installed_wheel_computes_a_bayes_risk(installed: Path, tmp_path: Path) 
     answer = json.loads(run(sys.executable, *command, cwd=tmp_path, PYTHONPATH=str(installed)))
     # The trapezoid rule over the three projections and the Laplace representation agree on these digits.
     assert answer["value"].startswith("0.352423268884")
-    where = run(
-        sys.executable, "-c", "import symslr; print(symslr.__file__)", cwd=tmp_path, PYTHONPATH=str(installed)
-    )
+    where = run(sys.executable, "-c", "import symslr; print(symslr.__file__)", cwd=tmp_path, PYTHONPATH=str(installed))
     assert Path(where.strip()).is_relative_to(installed)
 
 

@@ -12,6 +12,7 @@ from sympy import Basic, Expr, S
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+from symslr.algebra.binding import bound_subs
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import ScalarLaw
@@ -48,7 +49,7 @@ class Expectation(Expr):
         return {s for s in (self.body.free_symbols | law) - self.bound if s.is_Symbol}
 
     def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
-        return self if old.free_symbols & self.bound else None
+        return bound_subs(self, self.bound, old, new)
 
     def _eval_derivative(self, symbol: Basic) -> Expr:
         law = {s for arg in self.args[1:] for s in arg.free_symbols}

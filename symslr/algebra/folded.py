@@ -8,6 +8,7 @@ from sympy import Basic, Expr, Integer, S, Sum
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
+from symslr.algebra.binding import bound_subs
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.largest import IsLargest
@@ -150,8 +151,8 @@ class Minimum(Expr):
     def free_symbols(self) -> set[Basic]:
         return self.body.free_symbols - {self.variable}
 
-    def _eval_subs(self, old: Basic, new: Basic) -> Expr:
-        return self if old == self.variable else None
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return bound_subs(self, {self.variable}, old, new)
 
     def _latex(self, printer: LatexPrinter) -> str:
         return rf"\min_{{{printer._print(self.variable)}}} \left\{{{printer._print(self.body)}\right\}}"

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sympy import Expr, latex
+from sympy import Basic, Expr, latex
+
+from symslr.algebra.binding import bound_subs
+from symslr.model.symbols import BOUND_IN_SEQUENCE
 
 
 class Quantity(Expr):
@@ -17,6 +20,18 @@ class Quantity(Expr):
     is_commutative = True
     is_real = True
     source: ClassVar[str]
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        """Symbols in ``args`` that the formula integrates out, averages or minimises over."""
+        return BOUND_IN_SEQUENCE
+
+    @property
+    def free_symbols(self) -> set[Basic]:
+        return {s for s in super().free_symbols if s.is_Symbol} - self.bound
+
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return bound_subs(self, self.bound, old, new)
 
     def definition(self) -> Expr:
         """The formula as one writes it in a paper."""

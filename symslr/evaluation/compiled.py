@@ -20,7 +20,7 @@ from sympy.printing.pycode import MpmathPrinter
 from symslr.evaluation.errors import CannotEvaluate
 
 
-class log1pexp(Function):  # noqa: N801 - printed by name
+class log1pexp(Function):
     """log(1 + exp(y)), finite for every y."""
 
     nargs = 1
@@ -52,7 +52,11 @@ def _mp_owens_t(h: Any, a: Any) -> Any:
     reach = abs(a)
     if h != 0:
         reach = min(reach, mpmath.sqrt(2 * (mpmath.mp.prec + 8) * mpmath.ln2) / abs(h))
-    ends = [reach * k / 4 for k in range(5)] if reach <= 4 else [0, *(mpmath.mpf(2) ** k for k in _doublings(reach)), reach]
+    ends = (
+        [reach * k / 4 for k in range(5)]
+        if reach <= 4
+        else [0, *(mpmath.mpf(2) ** k for k in _doublings(reach)), reach]
+    )
     value, error = mpmath.quad(lambda t: mpmath.exp(-h * h * t * t / 2) / (1 + t * t), ends, error=True)
     if error > mpmath.ldexp(abs(value), 4 - mpmath.mp.prec) and error > mpmath.eps * 64:
         raise CannotEvaluate(f"Owen's T at ({mpmath.nstr(h, 5)}, {mpmath.nstr(a, 5)}): the quadrature did not converge")
@@ -68,9 +72,7 @@ _FLOAT_NAMES = {"log1pexp": _float_log1pexp, "OwensT": owens_t}
 
 def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
     """Float64 functions of arrays, all sharing their common subexpressions."""
-    return lambdify(
-        list(symbols), [stable(e) for e in exprs], modules=[_FLOAT_NAMES, "scipy", "numpy"], cse=True
-    )
+    return lambdify(list(symbols), [stable(e) for e in exprs], modules=[_FLOAT_NAMES, "scipy", "numpy"], cse=True)
 
 
 class _Printer(MpmathPrinter):
@@ -80,15 +82,15 @@ class _Printer(MpmathPrinter):
         super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
 
 
-_MP_NAMES = (
-    "mpf exp log sqrt erf erfc gamma loggamma sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh fabs pi e sign "
-    "gammainc digamma polygamma beta zeta besselj bessely besseli besselk expint ei ci si hyp1f1 hyp2f1 erfi lambertw "
-    "floor ceil inf nan"
-).split()
+_MP_NAMES = """
+    mpf exp log sqrt erf erfc gamma loggamma sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh fabs pi e sign
+    gammainc digamma polygamma beta zeta besselj bessely besseli besselk expint ei ci si hyp1f1 hyp2f1 erfi lambertw
+    floor ceil inf nan
+"""
 
 
 def _mp_namespace() -> dict[str, Any]:
-    names = {name: getattr(mpmath, name) for name in _MP_NAMES if hasattr(mpmath, name)}
+    names = {name: getattr(mpmath, name) for name in _MP_NAMES.split() if hasattr(mpmath, name)}
     return names | {
         "log1pexp": _mp_log1pexp,
         "OwensT": _mp_owens_t,
@@ -103,6 +105,4 @@ def _mp_namespace() -> dict[str, Any]:
 
 def compile_multiprecision(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
     """Functions of mpmath numbers; arrays go through ``numpy.frompyfunc`` by the caller."""
-    return lambdify(
-        list(symbols), [stable(e) for e in exprs], modules=[_mp_namespace()], printer=_Printer(), cse=True
-    )
+    return lambdify(list(symbols), [stable(e) for e in exprs], modules=[_mp_namespace()], printer=_Printer(), cse=True)

@@ -61,7 +61,9 @@ def evaluate(
     elif backend == "arb":
         value = _certified(expr, inputs, wanted)
     elif backend == "numpy" or (backend is None and wanted <= FLOAT_DIGITS):
-        value = _scalars(expr, inputs, wanted, strict=backend is not None and digits is not None, fall_through=backend is None)
+        value = _scalars(
+            expr, inputs, wanted, strict=backend is not None and digits is not None, fall_through=backend is None
+        )
     else:
         value = evaluate_multiprecision(plan(expr), inputs.scalars, wanted)
     return replace(value, seconds=time.perf_counter() - start)
@@ -126,7 +128,13 @@ def _scalars(expr: Expr, inputs: Inputs, digits: int, *, strict: bool, fall_thro
         value, error = float_pair(plan(expr), float_scope(inputs.scalars), _tolerance(min(digits, FLOAT_DIGITS)))
         reached = digits_of(value, error)
         if reached >= digits or not (strict or fall_through):
-            return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, reached, "numpy: nested trapezoid rules in float64")
+            return Value(
+                mpmath.mpf(value),
+                mpmath.mpf(error),
+                Kind.ESTIMATED,
+                reached,
+                "numpy: nested trapezoid rules in float64",
+            )
         reason = f"float64 reaches {reached} of {digits} digits here; use backend 'mpmath'"
     except CannotEvaluate as refusal:
         if not fall_through:
@@ -157,7 +165,9 @@ def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
         relative = np.where(errors == 0, 1e-17, errors / np.abs(values))
     reached = max(0, int(np.floor(-np.log10(np.max(relative))))) if np.all(np.isfinite(relative)) else 0
     if digits and reached < digits:
-        raise CannotEvaluate(f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits")
+        raise CannotEvaluate(
+            f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits"
+        )
     return Value(values, errors, Kind.ESTIMATED, reached, "numpy: nested trapezoid rules in float64")
 
 
@@ -202,6 +212,13 @@ def minimise(
     seconds = time.perf_counter() - start
 
     def packed(v: Any, e: Any) -> Value:
-        return Value(mpmath.mp.make_mpf(mpmath.mpmathify(v)._mpf_), mpmath.mpmathify(e), Kind.ESTIMATED, digits_of(v, e), method, seconds)
+        return Value(
+            mpmath.mp.make_mpf(mpmath.mpmathify(v)._mpf_),
+            mpmath.mpmathify(e),
+            Kind.ESTIMATED,
+            digits_of(v, e),
+            method,
+            seconds,
+        )
 
     return packed(value, error), {symbol: packed(*pair) for symbol, pair in places.items()}

@@ -68,8 +68,7 @@ class FixedOuter:
     def values(self, grid: list[Any], means: list[Any], scales: list[Any] | None = None) -> Any:
         """Values on the outer mesh."""
         logs = [
-            self._log(mean) if moment.is_survival else mpmath.mpf(0)
-            for moment, mean in zip(self.form.moments, means)
+            self._log(mean) if moment.is_survival else mpmath.mpf(0) for moment, mean in zip(self.form.moments, means)
         ]
         terms = self.code.terms(grid, means, logs, scales or self.heights, self.p)
         total: Any = mpmath.mpf(0)

@@ -79,7 +79,9 @@ def _scalar(symbol: Symbol, value: object) -> Any:
     if not number.is_number or not number.is_comparable:
         raise ValueError(f"{symbol}: found {number}; expected a finite real number")
     if number.is_infinite:
-        raise ValueError(f"{symbol}: found {number}; expected a finite real number (take the limit of the formula first)")
+        raise ValueError(
+            f"{symbol}: found {number}; expected a finite real number (take the limit of the formula first)"
+        )
     _check(symbol, number, number)
     return number
 

@@ -54,8 +54,10 @@ class IntegralNode(Node):
             table = arithmetic.compile(inner, self.exprs)
             outer = arithmetic.compile(self.parameters, [*self.ends, self.height])
             zeros = [
-                (arithmetic.compile(self.parameters, [zero]) if zero is not None else None,
-                 arithmetic.compile((self.variable, *self.parameters), [equation]))
+                (
+                    arithmetic.compile(self.parameters, [zero]) if zero is not None else None,
+                    arithmetic.compile((self.variable, *self.parameters), [equation]),
+                )
                 for equation, zero in self.kinks
             ]
             self._codes[arithmetic.name] = (table, outer, zeros)

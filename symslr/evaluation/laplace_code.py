@@ -62,13 +62,20 @@ class LaplaceCode:
             if logarithm is not None:
                 rest, extra = logarithm(x, *p)
                 exponent = exponent + extra
-            pairs.append((np.broadcast_to(exponent, np.shape(x)), np.broadcast_to(rest, np.shape(x))))
+            pairs.append((self._filled(exponent, x), self._filled(rest, x)))
         slopes = []
         for exponent, rest in pairs[: len(self.form.logs)]:
             if np.any(rest < 0):
-                raise CannotEvaluate(f"a kernel is negative at {x[rest < 0][0]}: 1/S has no Laplace representation there")
+                raise CannotEvaluate(
+                    f"a kernel is negative at {x[rest < 0][0]}: 1/S has no Laplace representation there"
+                )
             slopes.append(exponent + self.arithmetic.log(rest))
         return slopes, pairs[len(self.form.logs) :]
+
+    def _filled(self, value: Any, x: Any) -> Any:
+        """A constant part as a column of the nodes' own kind of number."""
+        kind = float if self.arithmetic.name == "numpy" else object
+        return np.broadcast_to(np.asarray(value, dtype=kind), np.shape(x))
 
     @cached_property
     def _terms(self) -> Any:

@@ -95,7 +95,9 @@ class DenseFixed:
         for k, own in enumerate(self.outer.layout.pieces):
             mesh = joined(own, arithmetic, level)
             if len(mesh.nodes) > MOST_NODES:
-                raise CannotEvaluate("mpmath: a token integral does not converge geometrically (a kink that is not shown?)")
+                raise CannotEvaluate(
+                    "mpmath: a token integral does not converge geometrically (a kink that is not shown?)"
+                )
             slopes, parts = self.code.weights(k, mesh.nodes, self.p)
             rows, units = [], []
             for exponent, rest in parts:
@@ -126,9 +128,7 @@ class DenseFixed:
         unit = mpmath.ldexp(2**coarser, -self.outer.bits)
         if len(tables) == 1:
             product = (fmpz_mat(tables[0]) * fmpz_mat(rows).transpose()).tolist()
-            return [
-                _numbers([line[n] for line in product], unit * own) for n, own in enumerate(kernel.units)
-            ]
+            return [_numbers([line[n] for line in product], unit * own) for n, own in enumerate(kernel.units)]
         right = fmpz_mat(tables[1]).transpose()
         found = []
         for row, own in zip(rows, kernel.units):
@@ -162,8 +162,8 @@ class DenseFixed:
             means = self.moments(placed, [self.tables(v, kernel) for kernel in placed], 0)
             values = outer.values(self.grid(v), means)
             mass = np.sum(abs(values))
-            sums = [np.sum(values[(slice(None, None, s),) * axes]) * s**axes for s in (4, 2, 1)]
-            outer_error = geometric_error(*sums, mass)
+            quarter, half, full = (np.sum(values[(slice(None, None, s),) * axes]) * s**axes for s in (4, 2, 1))
+            outer_error = geometric_error(quarter, half, full, mass)
             if outer_error < outer.tolerance:
                 break
             if step < 1e-3:
@@ -175,7 +175,7 @@ class DenseFixed:
         area = mpmath.mpf(1)
         for octaves in v:
             area *= mpmath.ln2 / octaves.per_octave
-        return sums[2] * area, relative * mass * area
+        return full * area, relative * mass * area
 
     def converged(self, few: list[Octaves]) -> tuple[Any, list[FixedKernel]]:
         """The first level at which three nested token meshes agree, seen through the outer integrand at a few nodes."""

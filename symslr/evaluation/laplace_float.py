@@ -46,7 +46,7 @@ class FloatOuter:
             rest = rest * self.constants.coefficients[i]
             size = exponent + np.log(np.abs(rest))
             top = float(np.fmax.reduce(size, axis=None)) if np.ndim(size) else float(size)
-            shift = max(shift, top) if top == top else shift
+            shift = max(shift, top) if not np.isnan(top) else shift
             parts.append((exponent, rest))
         if not np.isfinite(shift):
             raise CannotEvaluate("the outer integrand vanishes or overflows in float64")
@@ -58,7 +58,12 @@ class FloatOuter:
         return total, shift
 
     def conditioning(
-        self, point: list[float], means: list[float], logs: list[float], scales: list[float], tokens: list[tuple[float, float]]
+        self,
+        point: list[float],
+        means: list[float],
+        logs: list[float],
+        scales: list[float],
+        tokens: list[tuple[float, float]],
     ) -> float:
         """Roundings of the result in units of the roundoff: exponents at the peak, amplified by the powers.
 
@@ -196,8 +201,8 @@ class DenseFloat:
             means, logs = self.moments(v, placed, [k.rows for k in placed], tables)
             values, shift = outer.values(self.grid(v), means, logs, scales)
             size = float(np.sum(np.abs(values)))
-            sums = [float(np.sum(values[(slice(None, None, s),) * axes])) * s**axes for s in (4, 2, 1)]
-            outer_error = geometric_error(*sums, size)
+            quarter, half, full = (float(np.sum(values[(slice(None, None, s),) * axes])) * s**axes for s in (4, 2, 1))
+            outer_error = geometric_error(quarter, half, full, size)
             inner_error = self.inner_error(v, placed, tables, scales, values, shift, axes)
             if outer_error < outer.tolerance and inner_error < outer.tolerance:
                 break
@@ -211,10 +216,17 @@ class DenseFloat:
         rounding = FLOAT.eps * self.conditioning(v, values, means, logs, placed, scales)
         relative = outer_error + inner_error + edge / size + rounding
         factor = float(np.prod([line[1] for line in lines])) * float(np.exp(shift))
-        return sums[2] * factor, relative * size * factor
+        return full * factor, relative * size * factor
 
     def inner_error(
-        self, v: list[Any], placed: list[PlacedKernel], tables: Any, scales: list[float], values: Any, shift: float, axes: int
+        self,
+        v: list[Any],
+        placed: list[PlacedKernel],
+        tables: Any,
+        scales: list[float],
+        values: Any,
+        shift: float,
+        axes: int,
     ) -> float:
         """Relative error of the token meshes, seen through the outer integrand at every few outer nodes."""
         stride = (slice(None, None, 4 if axes == 1 else 8),) * axes
@@ -232,7 +244,13 @@ class DenseFloat:
         return float(geometric_error(quarter + half, half, 0.0, size)) if size > 0 else 1.0
 
     def conditioning(
-        self, v: list[Any], values: Any, means: list[Any], logs: list[Any], placed: list[PlacedKernel], scales: list[float]
+        self,
+        v: list[Any],
+        values: Any,
+        means: list[Any],
+        logs: list[Any],
+        placed: list[PlacedKernel],
+        scales: list[float],
     ) -> float:
         """See ``FloatOuter.conditioning``."""
         peak = np.unravel_index(int(np.argmax(np.abs(values))), values.shape)

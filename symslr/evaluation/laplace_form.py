@@ -100,8 +100,9 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
         return None
     x = Dummy("x", real=True)
     nodes = outermost(integral.function, variables)
-    moments = {node: _moment(node, variables, x) for node in nodes}
-    if not nodes or any(moment is None for moment in moments.values()):
+    candidates = {node: _moment(node, variables, x) for node in nodes}
+    moments = {node: moment for node, moment in candidates.items() if moment is not None}
+    if not nodes or len(moments) < len(candidates):
         return None
     logs = tuple(Dummy(f"log_{u}", real=True) for u in variables)
     scaled = {node: m.mean if m.is_survival else exp_(m.scale) * m.mean for node, m in moments.items()}

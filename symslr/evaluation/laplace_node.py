@@ -19,7 +19,6 @@ from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.shared_fixed import SharedFixed
 from symslr.evaluation.shared_mesh import SharedMesh
 
-
 FLOAT = Float64()
 
 

@@ -14,7 +14,6 @@ import numpy as np
 from symslr.evaluation.arithmetic import Arithmetic
 from symslr.evaluation.errors import CannotEvaluate
 
-
 MOST_STEPS = 2_000_000
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, final
 
-from sympy import Dummy, Expr, Integral, S, Sum, Symbol, oo
+from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 
 from symslr.algebra.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.algebra.folded import FOLDED, Minimum
@@ -132,7 +132,11 @@ def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
 
 
 def _ordered(symbols: set[Any]) -> tuple[Symbol, ...]:
-    return tuple(sorted((s for s in symbols if s.is_Symbol), key=lambda s: (s.name, s.dummy_index if isinstance(s, Dummy) else 0)))
+    return tuple(
+        sorted(
+            (s for s in symbols if s.is_Symbol), key=lambda s: (s.name, s.dummy_index if isinstance(s, Dummy) else 0)
+        )
+    )
 
 
 def _nested_sum(expr: Sum) -> Node:

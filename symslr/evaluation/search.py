@@ -113,7 +113,9 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
             candidate = (float(values[i]), float(points[i]))
         else:
             bracket = (points[i - 1], points[i + 1])
-            found = minimize_scalar(lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 1e-4})
+            found = minimize_scalar(
+                lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 1e-4}
+            )
             candidate = (float(found.fun), float(found.x))
         if best is None or candidate[0] < best[0]:
             best = candidate
@@ -126,7 +128,7 @@ def _local_minima(values: Any) -> list[int]:
     """Indices of the lowest few local minima."""
     padded = np.concatenate([[np.inf], values, [np.inf]])
     lowest = np.flatnonzero((padded[1:-1] <= padded[:-2]) & (padded[1:-1] <= padded[2:]) & np.isfinite(values))
-    return sorted(lowest, key=lambda i: values[i])[:STARTS]
+    return [int(i) for i in sorted(lowest, key=lambda i: values[i])[:STARTS]]
 
 
 def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
@@ -143,7 +145,10 @@ def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> 
         spread = [max(abs(s) * 0.3, 0.05) for s in start]
         simplex = [start] + [[s + (d if i == j else 0.0) for j, s in enumerate(start)] for i, d in enumerate(spread)]
         found = minimize(
-            fine.number, start, method="Nelder-Mead", bounds=intervals,
+            fine.number,
+            start,
+            method="Nelder-Mead",
+            bounds=intervals,
             options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-10, "maxfev": 600},
         )
         if best is None or found.fun < best.fun:

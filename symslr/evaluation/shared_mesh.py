@@ -88,7 +88,7 @@ class SharedMesh:
                 window = self._window(weights) if found is None else self._aligned(found, step)
                 if window is None:
                     return None
-            value, error, outer_error, inner_error = self._sum(*window, stride, weights)
+            value, error, outer_error, inner_error = self._sum(window[0], window[1], stride, weights)
             if max(outer_error, inner_error) < outer.tolerance:
                 break
             if inner_error >= outer.tolerance or stride == 1:
@@ -211,7 +211,9 @@ class SharedMesh:
         v = (start + stride * np.arange(steps + 1)) * step - self._shift
         thrice = np.concatenate([v, v, v])
         logs = self._logs(means, lost, weights)
-        scales = [c if q == 0.0 else c - q * (thrice + self._shift) for c, q in zip(weights.scales, weights.tilts)]
+        scales: list[Any] = [
+            c if q == 0.0 else c - q * (thrice + self._shift) for c, q in zip(weights.scales, weights.tilts)
+        ]
         values, top = outer.values([thrice], means, logs, scales)
         fine, middle, coarse = values.reshape(3, -1)
         size = float(np.sum(np.abs(fine)))
@@ -222,7 +224,9 @@ class SharedMesh:
         edge = 8.0 * float(abs(fine[0]) + abs(fine[-1])) / size
         peak = int(np.argmax(np.abs(fine)))
         roundings = self._conditioning(peak, v, means, logs, scales, weights, tables)
-        relative = outer_error + inner_error + edge + FLOAT.eps * roundings + self._cut(fine, means, weights, tables, size)
+        relative = (
+            outer_error + inner_error + edge + FLOAT.eps * roundings + self._cut(fine, means, weights, tables, size)
+        )
         factor = step * stride * float(np.exp(top))
         return full * factor, relative * size * factor, outer_error, inner_error
 
@@ -236,19 +240,30 @@ class SharedMesh:
         return levels
 
     def _conditioning(
-        self, peak: int, v: Any, means: list[Any], logs: list[Any], scales: list[Any], weights: Weights, tables: list[Any]
+        self,
+        peak: int,
+        v: Any,
+        means: list[Any],
+        logs: list[Any],
+        scales: list[Any],
+        weights: Weights,
+        tables: list[Any],
     ) -> float:
         tokens = []
         for row, table in zip(weights.rows, tables):
             mass = row * table[peak]
             total = float(np.sum(np.abs(mass)))
-            tokens.append((float(np.abs(mass) @ weights.x) / max(total, TINY), total / max(abs(float(np.sum(mass))), TINY)))
+            tokens.append(
+                (float(np.abs(mass) @ weights.x) / max(total, TINY), total / max(abs(float(np.sum(mass))), TINY))
+            )
 
         def at(column: Any) -> float:
             return float(column[peak]) if np.ndim(column) else float(column)
 
         where = [float(v[peak])]
-        return self.outer.conditioning(where, [at(m) for m in means], [at(g) for g in logs], [at(c) for c in scales], tokens)
+        return self.outer.conditioning(
+            where, [at(m) for m in means], [at(g) for g in logs], [at(c) for c in scales], tokens
+        )
 
     def _cut(self, fine: Any, means: list[Any], weights: Weights, tables: list[Any], size: float) -> float:
         """What the ends of the token mesh leave out, relative, seen at every outer node through the moments."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -76,11 +77,11 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
         return (Sinh(centre, width, reach, 0.25),)
     if not heavy:
         edges = [max(low, start - margin), *cuts, min(high, end + margin)]
-        return tuple(TanhSinh(a, b) for a, b in zip(edges[:-1], edges[1:]))
+        return tuple(TanhSinh(a, b) for a, b in itertools.pairwise(edges))
     first, last = max(low, start), min(high, end)
     if not cuts:
         cuts = [low if np.isfinite(low) else high]
-    pieces: list[Piece] = [TanhSinh(a, b) for a, b in zip(cuts[:-1], cuts[1:])]
+    pieces: list[Piece] = [TanhSinh(a, b) for a, b in itertools.pairwise(cuts)]
     if first < cuts[0]:
         if np.isfinite(low):
             pieces.insert(0, TanhSinh(low, cuts[0]))
@@ -108,7 +109,7 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
         values = np.broadcast_to(equation(grid, *p)[0], grid.shape)
         found += [float(x) for x in grid[values == 0]]
         for i in np.flatnonzero(values[:-1] * values[1:] < 0):
-            found.append(_bisect(lambda x: equation(x, *p)[0], grid[i], grid[i + 1]))
+            found.append(_bisect(lambda x, f=equation: f(x, *p)[0], grid[i], grid[i + 1]))
     return sorted(set(found))
 
 

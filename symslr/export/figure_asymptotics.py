@@ -8,6 +8,7 @@ import numpy as np
 
 from symslr.export.figures import TEXT_WIDTH, Figure, Table
 from symslr.model.catalogue import MaxSLR, SpikedSLR
+from symslr.model.task import Task
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -34,7 +35,7 @@ def _table() -> Table:
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk, strong_signal
 
-    def relative(task: object, length: int, order: int) -> list[float]:
+    def relative(task: Task, length: int, order: int) -> list[float]:
         where = {"L": length, "nu": NU, "Delta": 0}
         exact = evaluate(bayes_risk(task), where).value
         series = evaluate(strong_signal(task, order), {k: v for k, v in where.items() if k != "Delta"}).value

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
-from sympy import Expr, Integer, S, Sum
+from sympy import Basic, Expr, Integer, S, Sum
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
@@ -19,7 +19,7 @@ from symslr.algebra.tokens import unfolded
 from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, R_v, a, epsilon, l, m_v
+from symslr.model.symbols import BOUND_IN_SEQUENCE, L, R_v, a, epsilon, l, m_v
 from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.closed_form import closed_form
@@ -43,6 +43,11 @@ class PopulationRisk(Quantity):
     """
 
     source: ClassVar[str] = "duranthon2025, Sec. 4"
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        """A length that is not left open is no symbol of the formula."""
+        return BOUND_IN_SEQUENCE | ({L} - {self.args[3]})
 
     def definition(self) -> Expr:
         risk = population_chain(*self.args).result
@@ -82,6 +87,10 @@ class MinimalRisk(Quantity):
     """
 
     source: ClassVar[str] = "duranthon2025, Sec. 4"
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        return self.risk.bound | set(self.variables)
 
     @property
     def variables(self) -> tuple[Expr, ...]:
@@ -149,10 +158,15 @@ def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Expr:
 def minimal_risk(task: Task, attention: Attention) -> Expr:
     """The least risk of an attention over key and value vectors, E_sigma.
 
+    Raises:
+        ValueError: when a parameter over which the kernel is minimised belongs to the task too.
+
     Source: arXiv 2509.21936, section 4 and Fig. 2.
     """
     activation = Activation.of(epsilon, attention, a)
     free = sorted(attention.bounds, key=str)
+    for parameter in task.law.free_symbols & set(free):
+        raise ValueError(f"{parameter}: a parameter of the task and of the attention; rename it in one of them")
     return MinimalRisk(activation, task.law, task.noise, task.length, a, *free)
 
 

@@ -73,7 +73,7 @@ KINDS = (
     _Kind("two tokens", (2,), digits=FULL_DIGITS),
     _Kind("three tokens", (3,)),
     _Kind("two tokens, other signs", (2,)),
-    _Kind("strong signal", (2, 3), wide=True),
+    _Kind("strong signal", (2,), wide=True, patience=0.5),
     _Kind("many tokens", (5, 6, 7, 8, 9), patience=0.25),
     _Kind("four tokens", (4,), patience=0.25),
     _Kind("one token", (1,), patience=0.25),

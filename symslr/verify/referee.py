@@ -36,7 +36,8 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
 
     A first pass in floats finds where every integrand has its mass and how many nodes resolve it. Two passes with
     different grids at the full precision follow (one, where floats are all that is asked for); the difference is the
-    claimed error, and the grids of the last are finer, wider and shifted. Where ``digits`` would take too long, floats have to do.
+    claimed error, and the grids of the last are finer, wider and shifted. Where ``digits`` would take too long, floats
+    have to do.
 
     Args:
         expr: an expression of the algebra.

@@ -21,8 +21,12 @@ Weighted = Callable[[Array, Array, int], tuple[Array, Array]]
 FIRST_COUNT = 24.0
 """Nodes on a stretch before anything is known about the integrand."""
 
-COARSENING = {1: 1.0, 2: 2.0}
-"""How much wider the scan's steps are on a grid of that many dimensions; 4 beyond."""
+COARSENING = {1: 1.0, 2: 2.0, 3: 4.0}
+"""How much wider the scan's steps are on a grid of that many dimensions; 6 beyond."""
+
+
+HOPELESS = 1e-140
+"""Density, relative to its largest value, below which a tensor scan looks only if there is mass at the edge above it."""
 
 
 @dataclass(frozen=True)
@@ -51,22 +55,38 @@ class Scan:
     def stretches(self) -> list[list[Stretch]] | None:
         """The stretches of every axis; None where a mass on the whole line has heavier tails than the scan reaches."""
         cutoff = 10.0 ** -(self.digits + 5)
-        coarsening = COARSENING.get(len(self.cut), 4.0)
-        points = [[scan_points(piece, coarsening) for piece in axis] for axis in self.cut]
-        for _ in range(4):
+        coarsening = COARSENING.get(len(self.cut), 6.0)
+        everywhere = [[scan_points(piece, coarsening) for piece in axis] for axis in self.cut]
+        points = self._trimmed(everywhere)
+        for _ in range(5):
             profiles = self._profiles(points)
             if any(
                 piece.map is Map.LINE and at_edge(profile, cutoff)
                 for axis, rows in zip(self.cut, profiles)
                 for piece, profile in zip(axis, rows)
             ):
-                return None
+                if points == everywhere:
+                    return None
+                points = everywhere
+                continue
             found = [[stretch_of(f, s, cutoff) for f, s in zip(*pair)] for pair in zip(profiles, points)]
             closer = [[_closer(*t, cutoff) for t in zip(*triple)] for triple in zip(points, found, profiles)]
             if closer == points:
                 break
             points = closer
         return [_kept(*triple) for triple in zip(self.cut, points, found)]
+
+    def _trimmed(self, points: list[list[list[float]]]) -> list[list[list[float]]]:
+        """The points of a line at which the density of the axis is not hopelessly small."""
+        if len(self.cut) == 1:
+            return points
+        _, weights = self._grids(points)
+        result = []
+        for axis, places, weight in zip(self.cut, points, weights):
+            kept = np.ravel(weight) > HOPELESS * np.max(weight)
+            whole = len(axis) > 1 or axis[0].map is not Map.LINE or kept.size != len(places[0])
+            result.append(places if whole else [[s for s, keep in zip(places[0], kept) if keep]])
+        return result
 
     def _profiles(self, points: list[list[list[float]]]) -> list[list[Any]]:
         """For each piece of each axis: the largest |integrand| over the other axes, relative to its row."""
