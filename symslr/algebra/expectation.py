@@ -66,11 +66,6 @@ class SequenceExpectation(Expectation):
         body = exact(body, "body")
         return body if body.is_number else super().__new__(cls, body, law)
 
-    @classmethod
-    def unevaluated(cls, body: Expr, law: SequenceLaw) -> SequenceExpectation:
-        """The node itself, even for a body that is a number."""
-        return super().__new__(cls, body, law)
-
     @property
     def law(self) -> SequenceLaw:
         return self.args[1]

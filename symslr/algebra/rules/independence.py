@@ -37,7 +37,7 @@ class Independence(Rule):
             return self._weighted(node)
         if node.body.has(IsLargest):
             raise self.refuse("the tokens are coupled by the choice of the largest; condition on the maximum instead")
-        parts = token_factors(node, self)
+        parts = token_factors(node.body, self)
         own, shared = dict(parts.own), parts.shared
         if not own and shared == S.One:
             return node
@@ -54,7 +54,8 @@ class Independence(Rule):
         if factor is None or node.body.has(Sum) or not tokens:
             return node
         weighted = factor.subs(x, chi[epsilon]) * node.body
-        return self._factorise(SequenceExpectation(weighted, node.law.unweighted()))
+        unweighted = SequenceExpectation(weighted, node.law.unweighted())
+        return self._factorise(unweighted) if isinstance(unweighted, SequenceExpectation) else unweighted
 
 
 @dataclass(frozen=True)
@@ -66,17 +67,17 @@ class TokenFactors:
     shared: Expr
 
 
-def token_factors(node: SequenceExpectation, rule: Rule) -> TokenFactors:
-    """The factors of the body of an unweighted expectation.
+def token_factors(body: Expr, rule: Rule) -> TokenFactors:
+    """The factors of ``body``, that of an unweighted expectation.
 
     Raises:
         RuleRefused: in the name of ``rule``, when the body is not a product of functions of single tokens.
     """
-    if node.body.has(*FOLDED, ConditionalMean):
-        raise rule.refuse(f"{node.body} holds names of functions of the tokens; write them out first")
+    if body.has(*FOLDED, ConditionalMean):
+        raise rule.refuse(f"{body} holds names of functions of the tokens; write them out first")
     own: dict[Expr, Expr] = defaultdict(lambda: S.One)
     fixed, shared = S.One, S.Zero
-    for factor in _factors(node.body):
+    for factor in _factors(body):
         tokens = {item.indices[0] for item in factor.atoms(Indexed) if item.base == chi}
         if isinstance(factor, exp) and factor.has(Sum):
             shared += _shared_exponent(factor.exp, rule)
@@ -89,10 +90,11 @@ def token_factors(node: SequenceExpectation, rule: Rule) -> TokenFactors:
             own[token] *= factor.subs(chi[token], x)
         else:
             fixed *= factor
-    if any(item.base != chi for item in node.body.atoms(Indexed)):
+    if any(item.base != chi for item in body.atoms(Indexed)):
         raise rule.refuse("values z are still inside; apply Gaussian moments first")
-    if node.depends(fixed):
-        raise rule.refuse(f"{fixed} is random, but no function of one token; write names out first")
+    for part in (fixed, *own.values()):
+        if part.free_symbols & BOUND_IN_SEQUENCE:
+            raise rule.refuse(f"{part} holds more that is random than one token")
     return TokenFactors(fixed, {t: merge_exponentials(f) for t, f in own.items()}, exp(shared))
 
 

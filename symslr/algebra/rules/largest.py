@@ -37,7 +37,7 @@ class ConditionOnMaximum(Rule):
         if node.law.weight != S.One or {mark.args[1] for mark in marks} != {epsilon}:
             raise self.refuse("another token than the relevant one is marked as largest, or the law is reweighted")
         body = node.body.xreplace(dict.fromkeys(marks, S.One))
-        parts = token_factors(SequenceExpectation.unevaluated(body, node.law), self)
+        parts = token_factors(body, self)
         base, others = node.law.base, {t: f for t, f in parts.own.items() if t != epsilon}
         below = Mul(*(_below(f * parts.shared, base) for f in others.values()))
         rest = _below(parts.shared, base) ** (node.law.length - 1 - len(others))
