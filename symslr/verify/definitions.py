@@ -20,12 +20,10 @@ from symslr.verify.interpreter import COSTLY, Interpreter, definition_of
 from symslr.verify.kinks import scalar_breaks, token_breaks
 from symslr.verify.plans import Axis, Fixed, Problem, TooCostly
 from symslr.verify.scope import Scope
+from symslr.verify.separable import separated
 
-MOST_TOKENS = 4
-"""Tokens whose tensor grid is affordable."""
-
-MOST_TOKENS_INSIDE = 2
-"""The same inside of another integral."""
+MOST_TOKENS_INSIDE = (4, 2, 1)
+"""Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
 
 COSTLY.extend((Integral, SequenceExpectation, ScalarExpectation, LengthExpectation))
 
@@ -158,7 +156,10 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
     needs_tokens = body.has(chi, Activation, Posterior, ConditionalMean) or law.weight.has(chi)
     axes = [axis] * length if needs_tokens else []
-    if len(axes) > (MOST_TOKENS if scope.size == 1 else MOST_TOKENS_INSIDE):
+    if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
+        product = separated(node, length)
+        if product is not None:
+            return self.value(product, scope)
         raise TooCostly(f"a grid over {length} tokens is more than the time allows")
     positions = range(1, length + 1) if length <= 2 else (1,)
 
