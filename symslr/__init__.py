@@ -2,7 +2,7 @@
 
 >>> from symslr import SpikedSLR, bayes_risk, evaluate
 >>> value = evaluate(bayes_risk(SpikedSLR()), {"L": 3, "nu": 2, "Delta": 0}, digits=12)
->>> print(value)
+>>> print(value.as_json()["value"][:14])
 0.352423268884
 
 Names load when first used, so that ``import symslr`` is quick.

@@ -32,7 +32,10 @@ class Mesh:
 
 
 class Piece(Protocol):
-    """An interval and the map that makes the trapezoid rule converge on it."""
+    """An interval and the map that makes the trapezoid rule converge on it; ``step`` is that of level 0."""
+
+    @property
+    def step(self) -> float: ...
 
     def mesh(self, arithmetic: Arithmetic, level: int) -> Mesh: ...
 

@@ -46,9 +46,9 @@ def scan(log_weight: Callable[[Any], Any], low: float, high: float, depth: float
         extra = np.linspace(grid[left], grid[right], 21)
         grid, values = _merged(grid, values, extra, _finite(log_weight(extra)))
         top = int(np.argmax(values))
-    inside = np.flatnonzero(values > values[top] - depth)
+    inside = np.flatnonzero(values >= values[top] - depth)
     first, last = inside[0], inside[-1]
-    near = np.flatnonzero(values > values[top] - 2.0)
+    near = np.flatnonzero(values >= values[top] - 2.0)
     width = grid[min(near[-1] + 1, len(grid) - 1)] - grid[max(near[0] - 1, 0)]
     start = _edge(log_weight, grid, first, -1, values[top] - depth)
     end = _edge(log_weight, grid, last, +1, values[top] - depth)

@@ -88,7 +88,8 @@ class SharedMesh:
                 window = self._window(weights) if found is None else self._aligned(found, step)
                 if window is None:
                     return None
-            value, error, outer_error, inner_error = self._sum(window[0], window[1], stride, weights)
+            assert window is not None  # it was made with the weights
+            value, error, outer_error, inner_error = self._sum(*window, stride, weights)
             if max(outer_error, inner_error) < outer.tolerance:
                 break
             if inner_error >= outer.tolerance or stride == 1:

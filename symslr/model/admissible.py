@@ -11,9 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
-from scipy.integrate import quad
-from scipy.optimize import minimize_scalar
-from sympy import Dummy, Expr, Rational, S, Sum, expand, lambdify, oo, powsimp
+from sympy import Dummy, Expr, Function, Piecewise, Rational, S, Sum, expand, lambdify, oo, powsimp
 
 from symslr.model.form import check_parameters, check_weight
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
@@ -83,7 +81,9 @@ def check_density(law: ScalarLaw) -> None:
 def _compiled(symbols: list[Expr], expr: Expr) -> Callable[..., np.ndarray]:
     """A numpy function of the symbols in order; letters of its own, since two symbols may share a name."""
     letters = {symbol: Dummy() for symbol in symbols}
-    return lambdify(list(letters.values()), expr.xreplace(letters), "scipy")
+    # SciPy is loaded for special functions only, so that the catalogue imports quickly
+    plain = all(hasattr(np, node.func.__name__.lower()) for node in expr.atoms(Function) - expr.atoms(Piecewise))
+    return lambdify(list(letters.values()), expr.xreplace(letters), "numpy" if plain else "scipy")
 
 
 def _mean_and_minimum(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[float, float]:
@@ -124,6 +124,8 @@ def _one_token(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[float, f
         wide = _far_nodes(low, high)
         table = np.broadcast_to(merged(wide, *values.values()), wide.shape)
         peak = float(wide[np.argmax(np.where(np.isfinite(table), table, -np.inf))])
+        from scipy.integrate import quad
+
         panels = [quad(merged, *ends, tuple(values.values()), limit=300)[:2] for ends in _pieces(low, high, peak)]
         lowest = np.broadcast_to(merged(nodes, *values.values()), nodes.shape)
     mean, error = (sum(column) for column in zip(*panels, strict=True))
@@ -203,6 +205,8 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
         if 0 < table[i - 1] == table[i] == table[i + 1]:
             continue
         bracket = (grid[i - 1], grid[i + 1])
+        from scipy.optimize import minimize_scalar
+
         best = minimize_scalar(value_at, bounds=bracket, method="bounded", options={"xatol": 1e-12})
         place = grid[i] if table[i] <= best.fun else best.x
         if min(table[i], best.fun) <= 1e-9 * max(table[i - 1], table[i + 1]) and _vanishes(
