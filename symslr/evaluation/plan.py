@@ -13,6 +13,8 @@ from symslr.algebra.folded import FOLDED, Minimum
 from symslr.algebra.quantity import conditioned
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
+from symslr.evaluation.cumulative_form import cumulative_form
+from symslr.evaluation.cumulative_rule import CumulativeNode
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.integral_node import IntegralNode
 from symslr.evaluation.laplace_form import laplace_form
@@ -113,6 +115,10 @@ def _integral(expr: Integral) -> Node:
     if form is not None:
         free = body.free_symbols - set(variables)
         node: Node = LaplaceNode(form, _ordered(free))
+        return HoistedNode(node, constants) if constants else node
+    conditioned_form = cumulative_form(Integral(body, *expr.limits))
+    if conditioned_form is not None:
+        node = CumulativeNode(conditioned_form, _ordered(body.free_symbols - set(variables)))
         return HoistedNode(node, constants) if constants else node
     if len(expr.limits) > 1:
         inner = Integral(expr.function, expr.limits[0])
