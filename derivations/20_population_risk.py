@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 
-from sympy import Sum
+from sympy import Rational, Sum
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.folded import Activation, Minimum
 from symslr.algebra.rules import GaussianMoments, Linearity, Minimise
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
-from symslr.model.symbols import Delta, L, R_v, a, epsilon, l, m_v
+from symslr.model.symbols import Delta, L, R_v, a, epsilon, l, m_v, nu
 from symslr.theory.definitions import predictor, squared_loss
+
+
+MILD = {a: (Rational(1, 5), Rational(4, 5)), nu: (Rational(1, 5), Rational(4, 5))}
+"""Where a weight couples all tokens, three of them on a grid are affordable at mild slopes only."""
 
 
 def derive_population_risk() -> Iterator[Derivation]:
@@ -30,6 +34,7 @@ def derive_population_risk() -> Iterator[Derivation]:
                 r"orthogonal to $v^\star$; "
                 r"$q_{vv} = m_v^2 + R_v$.",
                 sources=("duranthon2025, Sec. 4",),
+                ranges=MILD if task.name == "max" else {},
             )
             .apply(Linearity())
             .apply(GaussianMoments())
