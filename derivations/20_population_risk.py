@@ -12,7 +12,6 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.symbols import Delta, L, R_v, a, epsilon, l, m_v, nu
 from symslr.theory.definitions import predictor, squared_loss
 
-
 MILD = {a: (Rational(1, 5), Rational(4, 5)), nu: (Rational(1, 5), Rational(4, 5))}
 """Where a weight couples all tokens, three of them on a grid are affordable at mild slopes only."""
 

@@ -67,8 +67,9 @@ def derive_spiked() -> Iterator[Derivation]:
             title="Linear attention on spiked-SLR at strong signal",
             name="linear-spiked-limit",
             symbol=r"\lim_{\nu\to\infty}\nu\,(\mathsf{E}_{\mathrm{lin}}-\Delta^2)",
-            introduction="What the summaries of the paper quote for Corollary 4.3 is put beside the limit that "
-            "is derived: they disagree with it and with each other.",
+            ranges={L: [2, 3, 4, 7]},
+            introduction="For $L\\ge2$; a single token is found without error. What the summaries of the paper quote "
+            "for Corollary 4.3 is put beside the limit that is derived: they disagree with it and with each other.",
         )
         .apply(TakeLimit())
         .claim(L / (L - 1), "duranthon2025, Cor. 4.3 as summarised", quoted=True)

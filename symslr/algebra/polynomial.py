@@ -67,4 +67,11 @@ def expand_polynomial(expr: Expr) -> Expr:
 
     SymPy's ``expand`` walks into laws and exponents and returns equal nodes that no longer compare equal.
     """
-    return on_letters(lambda hidden: sympy_expand(hidden, deep=False), expr, (Application, *OPAQUE))
+    return on_letters(_multiplied_out, expr, (Application, *OPAQUE))
+
+
+def _multiplied_out(expr: Expr) -> Expr:
+    """Sums, products and whole powers of them multiplied out, from the inside; nothing else is entered."""
+    if isinstance(expr, (Add, Mul)) or (expr.is_Pow and expr.exp.is_Integer and expr.exp.is_positive):
+        return sympy_expand(expr.func(*(_multiplied_out(arg) for arg in expr.args)), deep=False)
+    return expr

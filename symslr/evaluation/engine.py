@@ -28,6 +28,10 @@ from symslr.model.symbols import BOUND_IN_SEQUENCE
 BACKENDS = ("numpy", "mpmath", "arb")
 FLOAT_DIGITS = 13
 """Up to so many digits the float64 plan is tried first."""
+DEFAULT_DIGITS = 10
+"""Where no digits are asked for, a float64 value with so many is returned."""
+MULTIPRECISION_DIGITS = 15
+FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
 FLOAT = Float64()
 
 
@@ -40,9 +44,10 @@ def evaluate(
         expr: any expression of the toolkit: elementary functions of expectations, quantities, integrals, sums, minima.
         values: a number for every free symbol, by name or symbol: integers, fractions, decimal floats, SymPy numbers;
             lists or arrays (broadcast) in float64; ``"P_L"`` takes a ``LengthLaw``.
-        digits: significant digits, 15 by default (what float64 reaches for arrays).
+        digits: significant digits. By default what float64 gives where that is ten digits or more (its error and digits
+            are in the result), else 15 from mpmath.
         backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified); by default numpy for arrays
-            and up to 13 digits, else mpmath.
+            and up to 13 digits where it reaches them, else mpmath.
 
     Raises:
         CannotEvaluate: when the digits are out of reach, with the reason.
@@ -51,7 +56,7 @@ def evaluate(
     start = time.perf_counter()
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
-    wanted = 15 if digits is None else checked_digits(digits)
+    wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
     expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
     inputs = checked_inputs(*_symbols(expr), values or {})
     if inputs.arrays:
@@ -60,10 +65,10 @@ def evaluate(
         value = _arrays(expr, inputs, 0 if digits is None else wanted)
     elif backend == "arb":
         value = _certified(expr, inputs, wanted)
-    elif backend == "numpy" or (backend is None and wanted <= FLOAT_DIGITS):
-        value = _scalars(
-            expr, inputs, wanted, strict=backend is not None and digits is not None, fall_through=backend is None
-        )
+    elif backend == "numpy":
+        value = _scalars(expr, inputs, FLOAT_DIGITS if digits is None else wanted, 0 if digits is None else wanted)
+    elif backend is None and (digits is None or wanted <= FLOAT_DIGITS):
+        value = _float_first(expr, inputs, digits)
     else:
         value = evaluate_multiprecision(plan(expr), inputs.scalars, wanted)
     return replace(value, seconds=time.perf_counter() - start)
@@ -123,26 +128,26 @@ def _tolerance(digits: int) -> float:
     return max(10.0 ** -(digits + 1), 2e-15)
 
 
-def _scalars(expr: Expr, inputs: Inputs, digits: int, *, strict: bool, fall_through: bool) -> Value:
+def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
+    """The float64 value, refined to ``aim`` digits where they can be had.
+
+    Raises:
+        CannotEvaluate: when fewer digits than ``required`` are reached.
+    """
+    value, error = float_pair(plan(expr), float_scope(inputs.scalars), _tolerance(min(aim, FLOAT_DIGITS)))
+    reached = digits_of(value, error)
+    if reached < required:
+        raise CannotEvaluate(f"float64 reaches {reached} of {required} digits here; use backend 'mpmath'")
+    return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, reached, FLOAT_METHOD)
+
+
+def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
+    """float64 where its error allows, else mpmath."""
+    aim, required = (FLOAT_DIGITS, DEFAULT_DIGITS) if digits is None else (digits, digits)
     try:
-        value, error = float_pair(plan(expr), float_scope(inputs.scalars), _tolerance(min(digits, FLOAT_DIGITS)))
-        reached = digits_of(value, error)
-        if reached >= digits or not (strict or fall_through):
-            return Value(
-                mpmath.mpf(value),
-                mpmath.mpf(error),
-                Kind.ESTIMATED,
-                reached,
-                "numpy: nested trapezoid rules in float64",
-            )
-        reason = f"float64 reaches {reached} of {digits} digits here; use backend 'mpmath'"
-    except CannotEvaluate as refusal:
-        if not fall_through:
-            raise
-        reason = str(refusal)
-    if fall_through:
-        return evaluate_multiprecision(plan(expr), inputs.scalars, digits)
-    raise CannotEvaluate(reason)
+        return _scalars(expr, inputs, aim, required)
+    except CannotEvaluate:
+        return evaluate_multiprecision(plan(expr), inputs.scalars, digits or MULTIPRECISION_DIGITS)
 
 
 def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
@@ -168,7 +173,7 @@ def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
         raise CannotEvaluate(
             f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits"
         )
-    return Value(values, errors, Kind.ESTIMATED, reached, "numpy: nested trapezoid rules in float64")
+    return Value(values, errors, Kind.ESTIMATED, reached, FLOAT_METHOD)
 
 
 def minimise(

@@ -60,22 +60,32 @@ class Point:
 
 @dataclass(frozen=True)
 class _Kind:
-    """How the points of one kind are drawn."""
+    """How the points of one kind are drawn.
+
+    Attributes:
+        length: choices of L.
+        strength: nu lies between these; where the grids are largest it stays moderate.
+        wide: whether other parameters may be large as well.
+    """
 
     name: str
     length: tuple[int, ...]
+    strength: tuple[Fraction, Fraction] = (Fraction(1, 5), Fraction(6))
     wide: bool = False
     digits: int = FLOAT_DIGITS
     patience: float = 1.0
 
 
+MODERATE = (Fraction(1, 5), Fraction(5, 2))
+STRONG = (Fraction(10), Fraction(30))
+
 KINDS = (
-    _Kind("two tokens", (2,), digits=FULL_DIGITS),
-    _Kind("three tokens", (3,)),
+    _Kind("two tokens", (2,), MODERATE, digits=FULL_DIGITS),
+    _Kind("three tokens", (3,), MODERATE, patience=2.0),
     _Kind("two tokens, other signs", (2,)),
-    _Kind("strong signal", (2,), wide=True, patience=0.5),
+    _Kind("strong signal", (2,), STRONG, wide=True, patience=0.5),
     _Kind("many tokens", (5, 6, 7, 8, 9), patience=0.25),
-    _Kind("four tokens", (4,), patience=0.25),
+    _Kind("four tokens", (4,), MODERATE, patience=0.25),
     _Kind("one token", (1,), patience=0.25),
 )
 
@@ -111,7 +121,7 @@ def points(derivation: Derivation) -> list[Point]:
     """The points of a derivation, the most telling first; drawn from its name, so the same on every machine.
 
     Ranges of the derivation are respected: ``(low, high)``, or ``[choices]``. Symbols without a range take values by
-    their assumptions: nu in (0.2, 6), and once in (10, 30); other positive ones in (0.2, 2); nonnegative ones in
+    their assumptions: nu in (0.2, 2.5), (0.2, 6) and once in (10, 30); other positive ones in (0.2, 2); nonnegative ones in
     (0.1, 1.6); real ones in (-2, 2) with both signs; lengths 2, 3, 4, 1 and one in 5..9.
 
     Raises:
@@ -190,7 +200,7 @@ def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int) -> Any:
     if symbol.is_integer:
         return rng.randint(1 if symbol.is_positive else 0, 5)
     if symbol == nu:
-        return _between(rng, 10, 30) if kind.wide else _between(rng, Fraction(1, 5), 6 if kind.length == (2,) else 5)
+        return _between(rng, *kind.strength)
     if symbol.is_positive:
         return _between(rng, Fraction(1, 5), 4 if kind.wide else 2)
     if symbol.is_nonnegative:

@@ -8,7 +8,6 @@ from sympy import Expr, S
 
 from symslr.algebra.expectation import SequenceExpectation, rewrite_expectations
 from symslr.algebra.rule import Rule
-from symslr.algebra.tokens import unfolded
 from symslr.model.symbols import OTHERS, epsilon
 
 
@@ -27,7 +26,7 @@ class Selection(Rule):
     def _drop(self, node: SequenceExpectation) -> Expr:
         if node.law.weight == S.One:
             return node
-        if unfolded(node.body, node.law.length).has(epsilon, *OTHERS):
+        if node.body.free_symbols & {epsilon, *OTHERS}:
             return node
         if not node.law.is_selection:
             raise self.refuse(f"the weight {node.law.weight} does not sum to L over the tokens")

@@ -1,0 +1,105 @@
+"""Laplace integrals conditioned on the largest token, read off their structure.
+
+    Integral over u of sum of E_x[ f(x, u) prod_j C_j(u, x)^{n_j} ],   C_j = integral over y < x of f_j(y) e^{-u kappa(y)}
+
+Every C_j is a running integral over the same mesh that x itself lives on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, oo
+from sympy import exp as exp_
+
+from symslr.algebra.expectation import ScalarExpectation
+from symslr.evaluation.breakpoints import breakpoint_equations
+from symslr.evaluation.exponent import magnitude, slope, split
+from symslr.evaluation.laplace_form import Term, outermost
+from symslr.model.scalar_law import ScalarLaw
+from symslr.model.symbols import x as law_variable
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """C = exp(scale) mean, the running integral of exp(exponent) rest e^{-u kappa}."""
+
+    mean: Symbol
+    log: Symbol
+    scale: Symbol
+    exponent: Expr
+    rest: Expr
+
+
+@dataclass(frozen=True)
+class CumulativeForm:
+    """See the module's docstring; ``log_u`` is v = log u, ``x`` the largest token (and y in the running integrals)."""
+
+    log_u: Symbol
+    x: Symbol
+    kappa: Expr
+    law: ScalarLaw
+    running: tuple[Running, ...]
+    terms: tuple[Term, ...]
+
+
+def cumulative_form(integral: Integral) -> CumulativeForm | None:
+    """The form of an integral, or None when its structure is another one."""
+    if len(integral.limits) != 1 or integral.limits[0][1:] != (S.Zero, oo):
+        return None
+    u = integral.limits[0][0]
+    x, log_u = Dummy("x", real=True), Dummy("log_u", real=True)
+    nodes = outermost(integral.function, (u,))
+    laws = {node.law for node in nodes if isinstance(node, ScalarExpectation)}
+    if len(laws) != 1 or any(not isinstance(node, ScalarExpectation) for node in nodes):
+        return None
+    law = laws.pop()
+    if law.free_symbols & {u} or law.upper != oo:
+        return None
+    density = law.density.xreplace({law_variable: x})
+    found: dict[Expr, Running] = {}
+    kappas: set[Expr] = set()
+    terms = []
+    for term in Add.make_args(integral.function):
+        inside = [node for node in nodes if term.has(node)]
+        if len(inside) != 1 or term.as_independent(inside[0], as_Add=False)[1] != inside[0]:
+            return None
+        body = inside[0].body.xreplace({inside[0].variable: x})
+        for node in outermost(body, (u,)):
+            if node not in found:
+                made = _running(node, u, x, law, kappas)
+                if made is None:
+                    return None
+                found[node] = made
+        outer = term.xreplace({inside[0]: S.One}) * u
+        terms.append(_term(outer * body * density, u, log_u, found))
+    if not found or len(kappas) != 1 or breakpoint_equations(Add(*kappas, *(r.rest for r in found.values())), x):
+        return None
+    return CumulativeForm(log_u, x, kappas.pop(), law, tuple(found.values()), tuple(terms))
+
+
+def _running(node: Expr, u: Symbol, x: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Running | None:
+    if not isinstance(node, Integral) or len(node.limits) != 1 or node.limits[0][1:] != (law.lower, x):
+        return None
+    parts = split(node.function.xreplace({node.limits[0][0]: x}))
+    kappa = slope(parts.exponent, u)
+    if kappa is None or parts.rest.has(u) or outermost(parts.rest, (u,)):
+        return None
+    kappas.add(kappa)
+    mean = Dummy("C", real=True, positive=True)
+    return Running(
+        mean, Dummy("logC", real=True), Dummy("scale", real=True), parts.exponent.xreplace({u: S.Zero}), parts.rest
+    )
+
+
+def _term(term: Expr, u: Symbol, log_u: Symbol, found: dict[Expr, Running]) -> Term:
+    term = term.xreplace({node: running.mean for node, running in found.items()})
+    known = {u: log_u} | {r.mean: r.log + r.scale for r in found.values()}
+    parts = split(term, known)
+    back = {u: exp_(log_u)} | {r.mean: exp_(r.log + r.scale) for r in found.values()}
+    return Term(S.One, parts.exponent.xreplace(back), Mul(parts.rest.xreplace(back)))
+
+
+def sizes(form: CumulativeForm) -> list[Expr]:
+    """Sum of |addends| of the exponent of each term."""
+    return [magnitude(term.exponent) for term in form.terms]
