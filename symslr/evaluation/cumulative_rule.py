@@ -143,7 +143,11 @@ class _Run:
         weights = self.node.code(FLOAT)[1]
         windows = []
         for n, (log_rest, _) in enumerate(self.node._log_weights):
-            window = scan(lambda x, n=n, g=log_rest: weights(x, *p)[2 * n] + g(x, *p)[1] + 0 * x, low, high, self.depth)
+
+            def log_weight(x: Any, n: int = n, log_rest: Any = log_rest) -> Any:
+                return weights(x, *p)[2 * n] + log_rest(x, *p)[1] + 0 * x
+
+            window = scan(log_weight, low, high, self.depth)
             if window is None or window.is_heavy:
                 raise CannotEvaluate("running integrals are evaluated for token laws with light tails")
             windows.append(window)
