@@ -8,7 +8,13 @@ from typing import Any, final
 
 from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 
-from symslr.algebra.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.algebra.expectation import (
+    Expectation,
+    LengthExpectation,
+    ScalarExpectation,
+    SequenceExpectation,
+    rewrite_expectations,
+)
 from symslr.algebra.folded import FOLDED, Minimum
 from symslr.algebra.quantity import conditioned
 from symslr.algebra.reduction import reduce
@@ -21,6 +27,7 @@ from symslr.evaluation.laplace_form import laplace_form
 from symslr.evaluation.laplace_node import LaplaceNode
 from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.product_node import ProductNode
 from symslr.evaluation.running import compiled_formula
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
@@ -30,20 +37,29 @@ SPECIAL = (Expectation, Integral, Sum, Minimum)
 
 
 def canonical(expr: Expr) -> Expr:
-    """Quantities conditioned, names unfolded, sequence expectations reduced.
-
-    Raises:
-        CannotEvaluate: where a sequence expectation has no reduction.
-    """
+    """Quantities conditioned, names unfolded, sequence expectations reduced where a rule takes them."""
     expr = conditioned(expr)
     if expr.has(*FOLDED):
         expr = expr.replace(lambda node: isinstance(node, FOLDED), lambda node: node.doit())
     if expr.has(SequenceExpectation):
-        try:
-            expr = reduce(expr)
-        except (RuleRefused, ValueError) as refusal:
-            raise CannotEvaluate(f"no reduction to one-token integrals: {refusal}") from refusal
+        expr = rewrite_expectations(expr, _reduced, SequenceExpectation)
     return expr
+
+
+def _reduced(node: Expectation) -> Expr:
+    """The reduction of a sequence expectation, or itself where no rule takes it."""
+    try:
+        return reduce(node)
+    except (RuleRefused, ValueError):
+        return node
+
+
+def _why_not(node: Expr) -> str:
+    try:
+        reduce(node)
+    except (RuleRefused, ValueError) as refusal:
+        return f"no reduction to one-token integrals: {refusal}"
+    return "its reduction holds a sequence expectation again"
 
 
 @lru_cache(maxsize=512)
@@ -70,6 +86,8 @@ def build(expr: Expr) -> Node:
         return SumNode(build(expr.function), expr.limits[0]) if len(expr.limits) == 1 else _nested_sum(expr)
     if isinstance(expr, Minimum):
         return _minimum(expr)
+    if isinstance(expr, SequenceExpectation):
+        return ProductNode(expr, _why_not(expr))
     if isinstance(expr, SPECIAL):
         raise CannotEvaluate(f"found {type(expr).__name__}; expected a reduced expression")
     return _formula(expr)

@@ -113,6 +113,10 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
             candidate = (float(values[i]), float(points[i]))
         else:
             bracket = (points[i - 1], points[i + 1])
+            if not np.isfinite(values[i - 1]) or not np.isfinite(values[i + 1]):
+                raise CannotEvaluate(
+                    f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated; give bounds"
+                )
             found = minimize_scalar(
                 lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 1e-4}
             )
