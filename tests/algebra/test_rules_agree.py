@@ -194,7 +194,7 @@ def test_laplace_twice_takes_another_variable() -> None:
     (u,) = once.variables
     inside = Integral(exp(-u) * mean(1 / tokens(exp(u * chi[l]))), *once.limits)
     after = LaplaceRepresentation().rewrite(inside)
-    assert {str(integral.variables[0]) for integral in after.atoms(Integral)} == {"u", "t"}
+    assert len({integral.variables[0] for integral in after.atoms(Integral)}) == 2
 
 
 def test_independence() -> None:
