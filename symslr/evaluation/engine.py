@@ -142,12 +142,20 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
 
 
 def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
-    """float64 where its error allows, else mpmath."""
-    aim, required = (FLOAT_DIGITS, DEFAULT_DIGITS) if digits is None else (digits, digits)
+    """float64 where its error allows, else mpmath; without digits asked for, a poor float64 value is better than none."""
+    found = None
     try:
-        return _scalars(expr, inputs, aim, required)
+        found = _scalars(expr, inputs, digits or FLOAT_DIGITS, 0)
+        if found.digits >= (digits or DEFAULT_DIGITS):
+            return found
     except CannotEvaluate:
+        pass
+    try:
         return evaluate_multiprecision(plan(expr), inputs.scalars, digits or MULTIPRECISION_DIGITS)
+    except CannotEvaluate:
+        if digits is None and found is not None and found.digits > 0:
+            return found
+        raise
 
 
 def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:

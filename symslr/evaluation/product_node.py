@@ -84,6 +84,8 @@ class _Product:
         low, high = (float(end) for end in self.ends(*p))
         kinks = sorted(float(place(*p)[0]) for place in self.kinks)
         window = self._window(p, low, high)
+        if window is None:
+            return 0.0, 0.0
         pieces = cover([window], low, high, [k for k in kinks if window.low < k < window.high])
         for level in range(1, 7):
             mesh = joined(pieces, FLOAT, level)
@@ -112,8 +114,8 @@ class _Product:
         table = sign * np.exp(log) + 0.0 * sum(grids)
         return np.where(np.isnan(table), 0.0, table)
 
-    def _window(self, p: tuple[float, ...], low: float, high: float) -> Window:
-        """Where the integrand lives in any of its tokens, seen on a wide coarse product mesh."""
+    def _window(self, p: tuple[float, ...], low: float, high: float) -> Window | None:
+        """Where the integrand lives in any of its tokens, seen on a wide coarse product mesh; None where it vanishes."""
         own = scan(lambda x: self.base(x, *p)[1] + 0.0 * x, low, high, DEPTH)
         if own is None or own.is_heavy:
             raise CannotEvaluate("direct quadrature is for token laws with light tails")
@@ -122,12 +124,14 @@ class _Product:
         grids = np.meshgrid(*[nodes] * len(self.tokens), indexing="ij", sparse=True)
         log = self.logarithm(*grids, *p)[1] + 0.0 * sum(grids)
         above = np.where(np.isnan(log), -np.inf, log)
+        if np.max(above) == -np.inf:
+            return None
         above = above > np.max(above) - DEPTH
         index = np.flatnonzero(np.any(above, axis=tuple(range(1, above.ndim))))
         for axis in range(1, above.ndim):
             others = tuple(n for n in range(above.ndim) if n != axis)
             index = np.union1d(index, np.flatnonzero(np.any(above, axis=others)))
-        if index[0] == 0 and np.isinf(low) or index[-1] == len(nodes) - 1 and np.isinf(high):
+        if (index[0] == 0 and np.isinf(low)) or (index[-1] == len(nodes) - 1 and np.isinf(high)):
             raise CannotEvaluate("the weight moves the tokens too far for direct quadrature")
         first, last = nodes[max(index[0] - 1, 0)], nodes[min(index[-1] + 1, len(nodes) - 1)]
         return Window(float(first), float(last), own.peak, own.width)
