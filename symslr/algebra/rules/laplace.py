@@ -11,6 +11,7 @@ from symslr.algebra.fresh import laplace_variables
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import summand
 from symslr.model.admissible import check_nonnegative
+from symslr.model.symbols import BOUND_IN_SEQUENCE
 
 
 @final
@@ -42,8 +43,6 @@ class LaplaceRepresentation(Rule):
         variables = laplace_variables(node.free_symbols)
         prefactor, exponent, limits = S.One, S.Zero, []
         for base, power in denominators:
-            if not power.is_positive:
-                raise self.refuse(f"the power {-power} of {base} is not a negative number")
             self._check_positive(base)
             u = next(variables)
             prefactor *= u ** (power - 1) / gamma(power)
@@ -60,6 +59,7 @@ class LaplaceRepresentation(Rule):
             except ValueError as reason:
                 raise self.refuse(f"{total} is not known to be positive: {reason}") from reason
         masked = base.xreplace(letters)
-        unsigned = {s: Dummy(positive=True) for s in masked.free_symbols if s.is_Symbol and s.is_positive is None}
+        parameters = {s for s in masked.free_symbols - BOUND_IN_SEQUENCE if s.is_Symbol}
+        unsigned = {s: Dummy(positive=True) for s in parameters if s.is_positive is None}
         if not masked.xreplace(unsigned).is_positive:
             raise self.refuse(f"{base} is not known to be positive")
