@@ -24,7 +24,7 @@ from symslr.model.symbols import L, chi, epsilon, j, nu
 from symslr.model.task import Task
 
 ORDER = 5
-STRONG = {nu: (Rational(120), Rational(200)), L: [2, 3]}
+STRONG = {nu: (Rational(30), Rational(45)), L: [3, 4]}
 
 
 def error_at(task: Task, length: Expr) -> Expr:

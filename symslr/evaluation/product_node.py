@@ -103,7 +103,7 @@ class _Product:
             mass = np.abs(table)
             for _ in self.tokens:
                 mass = mass @ mesh.weights
-            error = float(geometric_error(*sums, float(mass)))
+            error = float(geometric_error(sums[0], sums[1], sums[2], float(mass)))
             if error < tolerance:
                 break
         return sums[2], float(mass) * (error + 200.0 * FLOAT.eps)

@@ -237,7 +237,7 @@ def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: 
     except (CannotReferee, ValueError) as refusal:
         return replace(unknown, reason=f"simulation: {refusal}")
     z = sample.z(float(exact.value), float(exact.error))
-    wrong = abs(z) > REJECT and sample.concentration <= HEAVY
+    wrong = sample.error > 0 and abs(z) > REJECT and sample.concentration <= HEAVY
     if wrong:
         reason = (
             f"sample mean {sample.mean:.8g} +- {sample.error:.2g} (seed {sample.seed}), "
