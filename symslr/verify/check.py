@@ -18,14 +18,14 @@ from sympy import Expr, S, simplify
 from symslr.algebra.derivation import Claim, Derivation
 from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.quantity import Quantity
-from symslr.model.symbols import L
+from symslr.model.symbols import L, nu
 from symslr.verify.arithmetic import CannotReferee
 from symslr.verify.compare import compare
 from symslr.verify.monte_carlo import simulate_expectation
 from symslr.verify.points import Point, points
 from symslr.verify.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
 from symslr.verify.routes import EVALUATOR, REFEREE, OutOfTime, Routes, is_elementary, processor_time
-from symslr.verify.zscore import HEAVY, REJECT
+from symslr.verify.zscore import REJECT
 
 SECONDS_PER_VALUE = 5.0
 SECONDS_PER_DERIVATION = 40.0
@@ -131,7 +131,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
-    start = _start(item, where, routes)
+    start = _start(item, routes)
     steps: list[StepCheck] = [StepCheck("", Verdict.UNKNOWN)] * len(item.steps)
     made: list[list[Comparison]] = [[] for _ in item.steps]
     # point by point, not step by step: where time runs out every step has had its most telling points
@@ -198,13 +198,13 @@ def _symbolic(difference: Expr) -> bool | None:
         return None
 
 
-def _start(item: Derivation, where: list[Point], routes: Routes) -> StepCheck | None:
+def _start(item: Derivation, routes: Routes) -> StepCheck | None:
     """Every expectation over sequences in the first line against the mean over simulated sequences."""
     start = item.start.replace(lambda node: isinstance(node, Quantity), lambda node: node.definition())
     nodes = sorted(start.atoms(SequenceExpectation), key=str)[:MOST_NODES]
     if not nodes:
         return None
-    made = [_simulated(node, point, routes, i) for i, point in enumerate(_plain(where)) for node in nodes]
+    made = [_simulated(node, point, routes, i) for i, point in enumerate(_plain(item)) for node in nodes]
     false = [c for c in made if c.verdict is Verdict.FALSE]
     if false:
         return StepCheck("start", Verdict.FALSE, tuple(made), false[0].reason)
@@ -213,9 +213,15 @@ def _start(item: Derivation, where: list[Point], routes: Routes) -> StepCheck | 
     return StepCheck("start", Verdict.UNKNOWN, tuple(made), "; ".join(dict.fromkeys(c.reason for c in made)))
 
 
-def _plain(where: list[Point]) -> list[Point]:
-    """The points with three and with two tokens: a random length is one of its lengths."""
-    chosen = [p for p in where if p.kind in ("two tokens", "three tokens")] or where[:2]
+def _plain(item: Derivation) -> list[Point]:
+    """Points with two and with three tokens at which samples say something.
+
+    The first line is a definition, so it may be simulated at moderate signal where the steps need a strong one. A random
+    length takes one of its lengths.
+    """
+    ranges = {symbol: allowed for symbol, allowed in item.ranges.items() if symbol != nu}
+    where = points(replace(item, ranges=ranges))
+    chosen = [p for p in where if p.kind in ("two tokens", "three tokens")]
     return [replace(p, values={"L": p.length, **p.values}) if p.length is not None else p for p in chosen]
 
 
@@ -237,7 +243,7 @@ def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: 
     except (CannotReferee, ValueError) as refusal:
         return replace(unknown, reason=f"simulation: {refusal}")
     z = sample.z(float(exact.value), float(exact.error))
-    wrong = sample.error > 0 and abs(z) > REJECT and sample.concentration <= HEAVY
+    wrong = sample.contradicts(float(exact.value), float(exact.error))
     if wrong:
         reason = (
             f"sample mean {sample.mean:.8g} +- {sample.error:.2g} (seed {sample.seed}), "

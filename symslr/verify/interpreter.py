@@ -30,6 +30,7 @@ from sympy import (
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 
+from symslr.algebra.folded import Posterior
 from symslr.verify.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.verify.plans import Quadrature
 from symslr.verify.scope import Scope
@@ -145,7 +146,7 @@ def _indexed(self: Interpreter, node: Indexed, scope: Scope) -> Array:
 
 @definition_of(Add)
 def _add(self: Interpreter, node: Add, scope: Scope) -> Array:
-    values = [self.value(arg, scope) for arg in node.args]
+    values = [self.value(arg, scope) for arg in _without_cancellation(node, scope, self)]
     if scope.depth == 0 and self.arithmetic.dtype is not object:
         largest = max(float(np.max(np.abs(v))) for v in values)
         self.quadrature.magnitude = max(self.quadrature.magnitude, largest)
@@ -153,6 +154,18 @@ def _add(self: Interpreter, node: Add, scope: Scope) -> Array:
     for value in values[1:]:
         total = total + value
     return total
+
+
+def _without_cancellation(node: Add, scope: Scope, self: Interpreter) -> tuple[Expr, ...]:
+    """The terms, with 1 - p_i written as the sum of the other p_m: posteriors sum to 1 by definition."""
+    gone = [arg for arg in node.args if arg.is_Mul and arg.args[0] == -1 and isinstance(-arg, Posterior)]
+    if S.One not in node.args or not gone:
+        return node.args
+    posterior = -gone[0]
+    own = self.integer(posterior.index, scope)
+    length = self.integer(posterior.law.length, scope)
+    rest = [posterior.at(Integer(m)) for m in range(1, length + 1) if m != own]
+    return (*(arg for arg in node.args if arg not in (S.One, gone[0])), *(rest or [S.Zero]))
 
 
 @definition_of(Mul)

@@ -93,11 +93,12 @@ LENGTH_LAWS = (
     LengthLaw({1: Rational(1, 3), 2: Rational(2, 3)}),
     LengthLaw({2: Rational(3, 7), 3: Rational(4, 7)}),
     LengthLaw({1: Rational(2, 11), 2: Rational(9, 11)}),
-    LengthLaw({1: Rational(1, 5), 3: Rational(4, 5)}),
+    LengthLaw({1: Rational(3, 5), 2: Rational(2, 5)}),
+    LengthLaw({3: Rational(1, 6), 5: Rational(1, 3), 8: Rational(1, 2)}),
     LengthLaw({2: Rational(1, 4), 4: Rational(3, 4)}),
-    LengthLaw({1: Rational(1, 6), 3: Rational(1, 3), 7: Rational(1, 2)}),
     LengthLaw({1: Integer(1)}),
 )
+"""An open length law, one for each kind of point."""
 
 
 def symbols_of(derivation: Derivation) -> list[Symbol]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,11 +18,19 @@ from sympy import Expr, Integral
 from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import Minimum
 from symslr.evaluation import Value, evaluate
+from symslr.verify.plans import TooCostly
 from symslr.verify.points import FLOAT_DIGITS, Point
 from symslr.verify.referee import referee
 
 EVALUATOR = "evaluate"
 REFEREE = "referee"
+
+
+EVALUATOR_SHARE = 0.6
+"""Of the time for one value, what the evaluators may use: they are quick where they have a number at all."""
+
+MOST_OVERRUNS = 2
+"""Lines of a derivation that may run out of time at one of the points that seldom succeed."""
 
 
 class OutOfTime(Exception):
@@ -54,6 +63,7 @@ class Routes:
     seconds: float
     until: float
     _known: dict[tuple[str, Expr, str], Outcome] = field(default_factory=dict)
+    _overruns: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def value(self, route: str, expr: Expr, point: Point) -> Outcome:
         """The value of an expression at a point by one route."""
@@ -63,9 +73,12 @@ class Routes:
         return self._known[key]
 
     def _compute(self, route: str, expr: Expr, point: Point) -> Outcome:
-        left = min(self.seconds * point.patience, self.until - time.process_time())
+        share = point.patience if route == REFEREE else min(point.patience, EVALUATOR_SHARE)
+        left = min(self.seconds * share, self.until - time.process_time())
         if left <= 0.2:
             return Outcome(route, reason="the time for this derivation is used up")
+        if point.patience < 1 and self._overruns[route, str(point)] >= MOST_OVERRUNS:
+            return Outcome(route, reason=f"{route}: out of time at other lines of this point")
         values = point.for_expression(expr)
         try:
             with processor_time(left):
@@ -73,7 +86,10 @@ class Routes:
                     found: Value = referee(expr, values, point.digits, seconds=left)
                 else:
                     found = _evaluated(expr, values, point.digits)
-        except OutOfTime:
+        except (OutOfTime, TooCostly) as cost:
+            self._overruns[route, str(point)] += 1
+            if isinstance(cost, TooCostly):
+                return Outcome(route, reason=f"{route}: {_short(cost)}")
             return Outcome(route, reason=f"{route}: out of time")
         except ZeroDivisionError:
             return Outcome(route, reason=f"{route}: division by zero")
@@ -85,8 +101,8 @@ class Routes:
 
 
 def _evaluated(expr: Expr, values: Mapping[str, Any], digits: int) -> Value:
-    """The evaluators' number: certified where a proof exists, which is also the fastest, else estimated."""
-    if digits > FLOAT_DIGITS:
+    """The evaluators' number: an integral certified where a proof exists, which is also the fastest; else estimated."""
+    if digits > FLOAT_DIGITS and not is_elementary(expr):
         try:
             return evaluate(expr, values, digits=digits, backend="arb")
         except ValueError:

@@ -23,6 +23,7 @@ class SampleMean:
 
     Attributes:
         concentration: largest share of one sample in the sum of squared deviations.
+        largest: largest absolute value.
     """
 
     mean: float
@@ -30,6 +31,7 @@ class SampleMean:
     size: int
     seed: int
     concentration: float
+    largest: float
 
     @classmethod
     def of(cls, samples: np.ndarray, seed: int) -> SampleMean:
@@ -47,7 +49,7 @@ class SampleMean:
         total = float(squares.sum())
         error = math.sqrt(total / (samples.size - 1) / samples.size)
         concentration = float(squares.max()) / total if total > 0 else 0.0
-        return cls(float(samples.mean()), error, samples.size, seed, concentration)
+        return cls(float(samples.mean()), error, samples.size, seed, concentration, float(np.abs(samples).max()))
 
     def z(self, number: float, number_error: float = 0.0) -> float:
         """(mean - number) in standard errors; the number's own error is added in quadrature."""
@@ -56,7 +58,17 @@ class SampleMean:
             return 0.0 if math.isclose(self.mean, number, rel_tol=1e-12, abs_tol=1e-12) else math.inf
         return (self.mean - number) / spread
 
+    def contradicts(self, number: float, number_error: float = 0.0) -> bool:
+        """Whether the mean lies beyond ``REJECT`` standard errors, and beyond what events too rare to be seen may hold.
+
+        An event that occurs less than once in n/10 samples may have been missed by all n; with a body of the size of the
+        largest sample, or 1, it moves the mean by 10/n of that. A mean that one sample decides contradicts nothing.
+        """
+        unseen = 10 * max(1.0, self.largest) / self.size
+        allowed = REJECT * math.hypot(self.error, number_error) + unseen
+        return self.concentration <= HEAVY and abs(self.mean - number) > allowed
+
     @property
     def has_power(self) -> bool:
         """Whether the standard error is small beside the mean and no single sample decides."""
-        return self.error <= POWER * abs(self.mean) and self.concentration <= HEAVY
+        return 0.0 < self.error <= POWER * abs(self.mean) and self.concentration <= HEAVY
