@@ -20,3 +20,11 @@ def geometric_error(quarter: Any, half: Any, full: Any, scale: Any) -> Any:
     if last <= first**3:
         return max(last, first**4) ** 2
     return max(last, first * first) ** 1.5
+
+
+def beyond(last: Any, before: Any) -> Any:
+    """What a mesh leaves out behind its last value, if the values go on to fall as between its last two."""
+    last, before = abs(last), abs(before)
+    if not last < before:
+        return last
+    return last / (1 - last / before)

@@ -10,7 +10,7 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.arithmetic import Arithmetic, Float64
 from symslr.evaluation.breakpoints import breakpoint_equations, solved
-from symslr.evaluation.convergence import geometric_error
+from symslr.evaluation.convergence import beyond, geometric_error
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.exponent import bell, magnitude, split
 from symslr.evaluation.logarithm import signed_log
@@ -106,12 +106,15 @@ class IntegralNode(Node):
             error = geometric_error(quarter, half, full, mass)
             if error < context.tolerance:
                 break
-        rounding = arithmetic.eps * (8 + np.sum(abs(values) * (abs(size) + 0 * mesh.nodes)) / mass)
+        # mpmath adds in order, one rounding a term; NumPy adds floats in pairs
+        additions = len(values) if values.dtype == object else np.log2(len(values))
+        rounding = arithmetic.eps * (8 + additions + np.sum(abs(values) * (abs(size) + 0 * mesh.nodes)) / mass)
+        edge = 2 * (beyond(values[0], values[1]) + beyond(values[-1], values[-2])) / mass
         inherited = np.sum(abs(values) * errors) / mass
         factor = arithmetic.exp(height)
         if reversed_ends:
             full = -full
-        return full * factor, mass * factor * (error + rounding + inherited)
+        return full * factor, mass * factor * (error + rounding + edge + inherited)
 
     def _finite(self, values: Any, mesh: Any, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
         """Values that overflow in parts, from their logarithms; what is no number even so is 0 where it is negligible."""
@@ -134,7 +137,7 @@ class IntegralNode(Node):
             exponent = table(x, *columns, *p)[0]
             return exponent + self._log_rest(x, *columns, *p)[1] + 0 * x
 
-        depth = DEPTH if context.arithmetic.name == "numpy" else context.arithmetic.decades * 2.303 + 8
+        depth = DEPTH if context.arithmetic.name == "numpy" else context.arithmetic.decades * 2.303 + 20
         window = scan(log_weight, low, high, depth)
         return None if window is None else cover([window], low, high, self._cuts(zeros, p, window))
 

@@ -159,7 +159,8 @@ class DenseFixed:
             size = float(np.prod([o.count for o in v])) * max(len(k.nodes) for k in placed)
             if size > LARGEST_TABLE:
                 raise CannotEvaluate("mpmath: the table of exponentials is too large; ask for fewer digits")
-            means = self.moments(placed, [self.tables(v, kernel) for kernel in placed], 0)
+            tables = [self.tables(v, kernel) for kernel in placed]
+            means = self.moments(placed, tables, 0)
             values = outer.values(self.grid(v), means)
             mass = np.sum(abs(values))
             quarter, half, full = (np.sum(values[(slice(None, None, s),) * axes]) * s**axes for s in (4, 2, 1))
@@ -171,11 +172,25 @@ class DenseFixed:
             step /= 1.5
         edges = sum(np.sum(abs(np.take(values, e, axis=n))) * 8 for n in range(axes) for e in (0, -1))
         rounding = outer.rounding(self.grid(v), means, values, max(len(k.nodes) for k in placed))
-        relative = outer_error + inner_error + edges / mass + rounding
+        relative = outer_error + inner_error + (edges + self.cut(means, placed, tables, values)) / mass + rounding
         area = mpmath.mpf(1)
         for octaves in v:
             area *= mpmath.ln2 / octaves.per_octave
         return full * area, relative * mass * area
+
+    def cut(self, means: list[Any], placed: list[FixedKernel], tables: list[Any], values: Any) -> Any:
+        """What the ends of the token meshes leave out, in units of the outer values."""
+        lost, tiny = mpmath.mpf(0), mpmath.ldexp(1, -20 * self.outer.bits)
+        for kernel, indices, factors in zip(placed, self.moments_of, tables):
+            ends = [[np.array([line[e] for line in table], dtype=object) for table in factors] for e in (0, -1)]
+            left, right = (own[0] if len(own) == 1 else np.multiply.outer(*own) for own in ends)
+            scale = 8 * mpmath.ldexp(1, -self.outer.bits * len(factors))
+            for row, unit, i in zip(kernel.rows, kernel.units, indices):
+                power = max(abs(float(self.outer.constants.powers[t][i])) for t in self.outer.active)
+                if power > 0 and (row[0] or row[-1]):
+                    share = (abs(row[0]) * left + abs(row[-1]) * right) * (scale * unit * power)
+                    lost += np.sum(np.minimum(share / np.maximum(abs(means[i]), tiny), 1) * abs(values))
+        return lost
 
     def converged(self, few: list[Octaves]) -> tuple[Any, list[FixedKernel]]:
         """The first level at which three nested token meshes agree, seen through the outer integrand at a few nodes."""

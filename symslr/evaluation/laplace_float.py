@@ -70,13 +70,24 @@ class FloatOuter:
         ``tokens`` are, per moment, the mean token and the ratio sum |terms| / |sum| there.
         """
         sizes = self.code.sizes(point, means, logs, scales, self.p)
-        total = 8.0 + max(float(sizes[i]) for i in self.active)
-        for i, (mean_token, cancelled) in enumerate(tokens):
-            power = max(abs(float(self.constants.powers[t][i])) for t in self.active)
-            if self.form.moments[i].is_survival:
-                power *= abs(logs[i])
-            if power > 0:
-                total += power * (4.0 + float(self.code.token_exponent(i, mean_token, self.p)[1])) * cancelled
+        terms = [self.code.terms(point, means, logs, scales, self.p)[t] for t in self.active]
+        shift = max(float(exponent) for exponent, _ in terms)
+        shares = [
+            float(np.exp(exponent - shift) * rest * self.constants.coefficients[t])
+            for t, (exponent, rest) in zip(self.active, terms)
+        ]
+        whole = max(abs(sum(shares)), TINY)
+        weight = [
+            (4.0 + float(self.code.token_exponent(i, token, self.p)[1]))
+            * cancelled
+            * (abs(log) if m.is_survival else 1.0)
+            for i, ((token, cancelled), log, m) in enumerate(zip(tokens, logs, self.form.moments))
+        ]
+        total = 16.0
+        for t, share in zip(self.active, shares):
+            powers = self.constants.powers[t]
+            inside = sum(abs(float(n)) * w for n, w in zip(powers, weight) if n != 0)
+            total += (float(sizes[t]) + inside) * abs(share) / whole
         return total
 
 
@@ -213,10 +224,26 @@ class DenseFloat:
             if outer_error >= outer.tolerance:
                 step /= 2.0 if outer_error > 1e-3 else 1.5
         edge = sum(float(np.sum(np.abs(np.take(values, e, axis=n)))) * 8 for n in range(axes) for e in (0, -1))
+        edge += self.cut(means, placed, tables, values)
         rounding = FLOAT.eps * self.conditioning(v, values, means, logs, placed, scales)
         relative = outer_error + inner_error + edge / size + rounding
         factor = float(np.prod([line[1] for line in lines])) * float(np.exp(shift))
         return full * factor, relative * size * factor
+
+    def cut(self, means: list[Any], placed: list[PlacedKernel], tables: Any, values: Any) -> float:
+        """What the ends of the token meshes leave out, in units of the outer values."""
+        lost = 0.0
+        for kernel, indices, factors in zip(placed, self.moments_of, tables):
+            first, last = (factors[0][:, e] for e in (0, -1))
+            if len(factors) == 2:
+                first, last = (np.multiply.outer(factors[0][:, e], factors[1][:, e]) for e in (0, -1))
+            for row, i in zip(kernel.rows, indices):
+                power = max(abs(float(self.constants.powers[t][i])) for t in self.outer.active)
+                ends = abs(row[0]) * first + abs(row[-1]) * last
+                if power > 0:
+                    share = np.minimum(8.0 * power * ends / np.maximum(np.abs(means[i]), TINY), 1.0)
+                    lost += float(np.sum(np.abs(values) * share))
+        return lost
 
     def inner_error(
         self,

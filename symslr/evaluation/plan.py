@@ -139,10 +139,22 @@ def _integral(expr: Integral) -> Node:
         node = CumulativeNode(conditioned_form, _ordered(body.free_symbols - set(variables)))
         return HoistedNode(node, constants) if constants else node
     if len(expr.limits) > 1:
-        inner = Integral(expr.function, expr.limits[0])
-        return _integral(Integral(inner, *expr.limits[1:]))
+        inner = Dummy("inner", real=True)
+        outer = Integral(inner, *expr.limits[1:])
+        return _line_of(outer, {inner: Integral(expr.function, expr.limits[0])})
     variable, low, high = expr.limits[0]
     return _line(expr.function, variable, low, high)
+
+
+def _line_of(outer: Integral, inner: Mapping[Symbol, Expr]) -> Node:
+    """An iterated integral; SymPy would merge it into one with several limits."""
+    if len(outer.limits) > 1:
+        middle = Dummy("inner", real=True)
+        return _line_of(Integral(middle, *outer.limits[1:]), {middle: Integral(*inner.values(), outer.limits[0])})
+    ((symbol, body),) = inner.items()
+    variable, low, high = outer.limits[0]
+    free = {s for s in (low.free_symbols | high.free_symbols) if s != variable}
+    return IntegralNode(symbol, variable, (low, high), _ordered(free), {symbol: build(body)})
 
 
 def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:

@@ -11,13 +11,13 @@ import numpy as np
 HEAVY = 60.0
 """A window this many times wider than the peak has an algebraic tail: 4.8 for a Gaussian, 22 for exp(-|x|), 1e4 for Student."""
 
-_LINE = np.sinh(np.linspace(-25.0, 25.0, 501))
-_HALF = np.exp(np.linspace(-40.0, 40.0, 401))
+FURTHEST = 690.0
+"""Logarithm of the furthest point that float64 can name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """[low, high] holds everything above exp(-depth) of the peak; ``width`` is that of the peak itself."""
+    """Outside [low, high] less than about exp(-depth) of the mass is left; ``width`` is that of the peak itself."""
 
     low: float
     high: float
@@ -34,7 +34,7 @@ def scan(log_weight: Callable[[Any], Any], low: float, high: float, depth: float
 
     The logarithm of a narrow peak is seen from afar, so a coarse grid and repeated zooming on its maximum find it.
     """
-    grid = _grid(low, high)
+    grid = _grid(low, high, min(FURTHEST, 2.2 * depth + 10.0))
     values = _finite(log_weight(grid))
     top = int(np.argmax(values))
     if values[top] == -np.inf:
@@ -46,22 +46,26 @@ def scan(log_weight: Callable[[Any], Any], low: float, high: float, depth: float
         extra = np.linspace(grid[left], grid[right], 21)
         grid, values = _merged(grid, values, extra, _finite(log_weight(extra)))
         top = int(np.argmax(values))
-    inside = np.flatnonzero(values >= values[top] - depth)
-    first, last = inside[0], inside[-1]
     near = np.flatnonzero(values >= values[top] - 2.0)
     width = grid[min(near[-1] + 1, len(grid) - 1)] - grid[max(near[0] - 1, 0)]
-    start = _edge(log_weight, grid, first, -1, values[top] - depth)
-    end = _edge(log_weight, grid, last, +1, values[top] - depth)
-    return Window(start, end, float(grid[top]), float(width))
+    peak = grid[top]
+
+    def log_tail(x: Any) -> Any:
+        """log of the mass beyond x in widths of the peak, if the tail were algebraic."""
+        return _finite(log_weight(x)) + np.log1p(np.abs(x - peak) / width)
+
+    inside = np.flatnonzero(log_tail(grid) >= values[top] - depth)
+    start = _edge(log_tail, grid, inside[0], -1, values[top] - depth)
+    end = _edge(log_tail, grid, inside[-1], +1, values[top] - depth)
+    return Window(start, end, float(peak), float(width))
 
 
-def _grid(low: float, high: float) -> Any:
+def _grid(low: float, high: float, reach: float) -> Any:
     if np.isinf(low) and np.isinf(high):
-        return _LINE
-    if np.isinf(high):
-        return low + _HALF
-    if np.isinf(low):
-        return (high - _HALF)[::-1]
+        return np.sinh(np.linspace(-reach, reach, 2 * int(10.0 * reach) + 1))
+    if np.isinf(low) or np.isinf(high):
+        half = np.exp(np.linspace(-40.0, reach, int(5.0 * (reach + 40.0))))
+        return low + half if np.isinf(high) else (high - half)[::-1]
     y = np.linspace(-30.0, 30.0, 301)
     near = 1.0 / (1.0 + np.exp(np.abs(y)))
     return np.unique(np.where(y < 0, low + (high - low) * near, high - (high - low) * near))
@@ -82,6 +86,6 @@ def _edge(log_weight: Callable[[Any], Any], grid: Any, index: int, side: int, le
     if not 0 <= neighbour < len(grid):
         return float(grid[index])
     fine = np.linspace(grid[index], grid[neighbour], 33)
-    above = np.flatnonzero(_finite(log_weight(fine)) > level)
+    above = np.flatnonzero(log_weight(fine) > level)
     last = above[-1] + 1 if len(above) else 1
     return float(fine[min(last, 32)])

@@ -67,7 +67,7 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
     width = min(w.width for w in windows)
     heavy = any(w.is_heavy for w in windows)
     margin = 0.05 * (end - start)
-    cuts = sorted({k for k in kinks if start < k < end})
+    cuts = sorted({k for k in kinks if start - margin < k < end + margin})
     on_line = np.isinf(low) and np.isinf(high)
     if on_line and not cuts:
         if not heavy:
@@ -76,7 +76,7 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
         reach = float(np.arcsinh(max(end - centre, centre - start) / width))
         return (Sinh(centre, width, reach, 0.25),)
     if not heavy:
-        edges = [max(low, start - margin), *cuts, min(high, end + margin)]
+        edges = sorted({max(low, start - margin), *cuts, min(high, end + margin)})
         return tuple(TanhSinh(a, b) for a, b in itertools.pairwise(edges))
     first, last = max(low, start), min(high, end)
     if not cuts:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
-from sympy import Dummy, Expr, Function, Piecewise, Rational, S, Sum, expand, lambdify, oo, powsimp
+from sympy import Dummy, Expr, Function, Piecewise, Pow, Rational, S, Sum, expand, lambdify, oo, powsimp
 
 from symslr.model.form import check_parameters, check_weight
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
@@ -81,6 +81,9 @@ def check_density(law: ScalarLaw) -> None:
 def _compiled(symbols: list[Expr], expr: Expr) -> Callable[..., np.ndarray]:
     """A numpy function of the symbols in order; letters of its own, since two symbols may share a name."""
     letters = {symbol: Dummy() for symbol in symbols}
+    expr = expr.xreplace(
+        {power: power.evalf(17) for power in expr.atoms(Pow) if power.is_number}
+    )  # numpy has no big roots
     # SciPy is loaded for special functions only, so that the catalogue imports quickly
     plain = all(hasattr(np, node.func.__name__.lower()) for node in expr.atoms(Function) - expr.atoms(Piecewise))
     return lambdify(list(letters.values()), expr.xreplace(letters), "numpy" if plain else "scipy")
