@@ -157,7 +157,9 @@ def _concluded(
     reasons = "; ".join(dict.fromkeys(c.reason for c in made if c.reason))
     varied = any(side.free_symbols for side in sides)
     if len({c.point for c in good}) < (NEEDED if varied else 1):
-        return StepCheck(what, Verdict.UNKNOWN, tuple(made), reasons or "no comparison could have failed")
+        new = sorted(str(s) for s in sides[1].free_symbols - sides[0].free_symbols if s.is_Symbol)
+        unbound = f"the step brings in {', '.join(new)}, which the line before does not know: " if new else ""
+        return StepCheck(what, Verdict.UNKNOWN, tuple(made), unbound + (reasons or "no comparison could have failed"))
     if _length_matters(sides, item) and not any((c.length or 0) >= 3 for c in good):
         return StepCheck(what, Verdict.UNKNOWN, tuple(made), f"nothing was compared at L >= 3: {reasons}")
     if not truncated and not any(c.independent for c in good) and not all(c.routes == (REFEREE, REFEREE) for c in good):

@@ -14,6 +14,13 @@ j, k, s = symbols("j k s", integer=True, positive=True)
 r, x, y = symbols("r x y", positive=True)
 
 
+def test_column_sum_binds_the_column_of_a_sign() -> None:
+    """Regression: a sign did not know the column as its parameter, and the sum left it behind."""
+    summed = ColumnSum().rewrite(Sum(x * KroneckerDelta(1, k) * Sign(omega, k), (k, 1, LAST_COLUMN)))
+    assert summed == x * Sign(omega, 1)
+    assert Sign(omega, k).free_symbols == {omega, k}
+
+
 def test_column_sum_refuses_a_column_it_does_not_know() -> None:
     with pytest.raises(RuleRefused, match="does not name a column"):
         ColumnSum().rewrite(Sum(KroneckerDelta(k, 7 * j), (k, 1, LAST_COLUMN)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Mod, S, Sum, Symbol, binomial, expand, floor
+from sympy import Basic, Expr, Mod, S, Sum, Symbol, binomial, expand, floor
 from sympy.core.relational import Relational
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
@@ -25,6 +25,10 @@ class Sign(Quantity):
     """w_k of the sign vector number ``omega``: 1 - 2 (bit k-1 of omega); ``args = (omega, k)``."""
 
     source = "arXiv 2310.11685, section 6"
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        return frozenset()
 
     @property
     def column(self) -> Expr:
