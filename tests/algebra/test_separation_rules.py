@@ -1,7 +1,7 @@
 """The separation rules: what they refuse, and that what they return has the value of what they were given."""
 
 import pytest
-from sympy import KroneckerDelta, Rational, Sum, binomial, log, simplify, symbols
+from sympy import KroneckerDelta, Rational, S, Sum, binomial, log, simplify, symbols
 
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules.separation_blocks import BlockSum
@@ -17,7 +17,7 @@ r, x, y = symbols("r x y", positive=True)
 def test_column_sum_binds_the_column_of_a_sign() -> None:
     """Regression: a sign did not know the column as its parameter, and the sum left it behind."""
     summed = ColumnSum().rewrite(Sum(x * KroneckerDelta(1, k) * Sign(omega, k), (k, 1, LAST_COLUMN)))
-    assert summed == x * Sign(omega, 1)
+    assert summed == x * Sign(omega, S.One)
     assert Sign(omega, k).free_symbols == {omega, k}
 
 
