@@ -142,6 +142,8 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
             made[i] += compare(step.before, step.after, point, routes, step.remainder)
     for i, step in enumerate(item.steps):
         steps[i] = _concluded(step.rule.name, made[i], (step.before, step.after), item, bool(step.remainder != S.Zero))
+        if steps[i].verdict is Verdict.FALSE:
+            steps[i] = replace(steps[i], sides=(str(step.before), str(step.after)), rule=step.rule.statement)
     claims = tuple(_claim(item, claim, where, routes) for claim in item.claims)
     return DerivationCheck(item.name, start, tuple(steps), claims, time.process_time() - began)
 
@@ -184,6 +186,8 @@ def _claim(item: Derivation, claim: Claim, where: list[Point], routes: Routes) -
             made += compare(item.result, claim.formula, point, routes)
     found = _concluded(claim.source, made, (item.result, claim.formula), item)
     found = replace(found, symbolic=_symbolic(item.result - claim.formula))
+    if found.verdict is Verdict.FALSE:
+        found = replace(found, sides=(str(item.result), str(claim.formula)))
     if found.verdict is Verdict.FALSE and claim.quoted:
         return replace(found, verdict=Verdict.DIFFERS)
     return found

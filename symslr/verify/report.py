@@ -91,6 +91,8 @@ class StepCheck:
         comparisons: all that were made.
         reason: why the verdict is not true.
         symbolic: for a claim, whether SymPy proves it equal; None where it was not asked or does not say.
+        sides: where it is false, both expressions.
+        rule: where it is false, the statement of the rule in LaTeX.
     """
 
     what: str
@@ -98,6 +100,8 @@ class StepCheck:
     comparisons: tuple[Comparison, ...] = ()
     reason: str = ""
     symbolic: bool | None = None
+    sides: tuple[str, str] | None = None
+    rule: str = ""
 
     @property
     def effective(self) -> tuple[Comparison, ...]:
@@ -118,6 +122,7 @@ class StepCheck:
             "digits": self.digits,
             "reason": self.reason,
             "symbolic": self.symbolic,
+            "sides": None if self.sides is None else list(self.sides),
             "comparisons": [c.as_json() for c in self.comparisons],
         }
 
@@ -230,6 +235,19 @@ def _remarks(item: DerivationCheck) -> Iterable[str]:
         if part is None or part.verdict is Verdict.TRUE:
             continue
         yield f"{name} ({part.what}): {part.verdict}: {part.reason}"
+        yield from _sides(part)
+
+
+def _sides(part: StepCheck) -> Iterable[str]:
+    """Both sides of what is false, with their numbers at the first point that shows it, and the rule."""
+    false = next((c for c in part.comparisons if c.verdict in (Verdict.FALSE, Verdict.DIFFERS)), None)
+    if part.sides is None or false is None:
+        return
+    for word, side, number in zip(("before", "after "), part.sides, (false.left, false.right), strict=True):
+        yield f"    {word} {side}"
+        yield f"           = {_decimal(number, 16)}"
+    if part.rule:
+        yield f"    rule   {part.rule}"
 
 
 def _tally(parts: Iterable[StepCheck]) -> dict[str, int]:

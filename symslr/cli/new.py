@@ -1,0 +1,38 @@
+"""``symslr new``: a folder of derivations of your own, with a worked example."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+import typer
+
+LEFT_BEHIND = ("__pycache__",)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(new)
+
+
+def new(
+    folder: Path = typer.Argument(..., help="The folder to make; it must not exist, or be empty."),
+) -> None:
+    """Make a folder of derivations with a worked example; derive, check and report run on it."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"new: {folder} exists and is not empty; name a folder that does not exist yet")
+    if not folder.absolute().parent.is_dir():
+        raise ValueError(f"new: found no folder {folder.absolute().parent} to make {folder.name} in; make it first")
+    # whole or not at all: written beside, then renamed (an empty folder of that name is replaced)
+    with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".symslr-new-") as made:
+        written = Path(made) / "folder"
+        written.mkdir()
+        for source in sorted(files("symslr.cli").joinpath("starter").iterdir(), key=lambda file: file.name):
+            if source.name not in LEFT_BEHIND:
+                (written / source.name).write_bytes(source.read_bytes())
+        os.replace(written, folder)
+    names = ", ".join(sorted(file.name for file in folder.iterdir()))
+    typer.echo(f"made {folder}: {names}")
+    typer.echo(f"next: symslr check {folder}")

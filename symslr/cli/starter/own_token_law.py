@@ -1,0 +1,34 @@
+"""The optimal attention when the relevant token is not shifted but wider: its kernel is the likelihood ratio."""
+
+from sympy import Rational, Symbol, exp
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.folded import Activation
+from symslr.algebra.rules import Conditioning, LikelihoodRatio
+from symslr.model.attention import Attention
+from symslr.model.scalar_law import normal
+from symslr.model.symbols import Delta, R_v, epsilon, m_v, x
+from symslr.model.task import Task
+from symslr.theory.definitions import bayes_loss, predictor, squared_loss
+
+s = Symbol("s", positive=True)
+
+wider = Task.from_token_laws(normal(0, s**2), name="wider")
+expected = Attention(exp(x**2 * (1 - s**-2) / 2), name="expected")
+
+
+def derive_optimal_attention() -> Derivation:
+    guess = predictor(Activation.of(epsilon, expected, 1)).subs({R_v: 0, m_v: 1})
+    return (
+        Derivation(
+            bayes_loss(wider.law, Delta),
+            title="Optimal attention for a relevant token of variance s^2",
+            name="optimal-attention-wider",
+            symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
+            introduction="The claim was typed in by hand; the chain above it was not.",
+            ranges={s: (Rational(3, 5), Rational(13, 10))},
+        )
+        .apply(Conditioning())
+        .apply(LikelihoodRatio())
+        .claim(squared_loss(guess, wider.law, Delta), "by hand")
+    )
