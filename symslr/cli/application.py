@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from symslr import __version__
-from symslr.cli import derivations, new, numbers, separation, validate
+from symslr.cli import derivations, finite, new, numbers, separation, validate
 
 _BASES: Any = typer.BadParameter.__mro__
 UsageError, ClickException = _BASES[1:3]
@@ -37,6 +37,7 @@ def _root(
 
 
 numbers.register(app)
+finite.register(app)
 derivations.register(app)
 separation.register(app)
 validate.register(app)

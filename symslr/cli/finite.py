@@ -1,0 +1,85 @@
+"""``symslr finite``: the test risk of a fit of N = alpha D samples, at given ridges or at the best ones."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import typer
+
+from symslr.cli import options
+from symslr.evaluation.value import Value
+
+WHAT = {
+    "m_k": "overlap of the key with k*",
+    "q_k": "squared length of the key",
+    "V_k": "response of the key",
+    "m_v": "overlap of the value with v*",
+    "q_v": "squared length of the value",
+    "V_v": "response of the value",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(finite)
+
+
+def finite(
+    task: str = options.TaskOption,
+    length: str = options.LengthOption,
+    nu: str = options.NuOption,
+    noise: str = options.NoiseOption,
+    attention: str = typer.Option(None, "--attention", help="softmax, softmax1, linear, erf, softplus or MODEL.toml."),
+    kernel: str = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".'),
+    normalise: str = typer.Option("sum", "--normalise", help="sum or none (element-wise)."),
+    offset: str = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser."),
+    alpha: float = typer.Option(..., "--alpha", help="Samples per dimension, N/D > 0."),
+    rk: float = typer.Option(None, "--rk", help="Ridge of the key, r_k > 0."),
+    rv: float = typer.Option(None, "--rv", help="Ridge of the value, r_v > 0."),
+    tuned: bool = typer.Option(False, "--tuned", help="Find the ridges of least test risk."),
+    branch: str = typer.Option("lowest", "--branch", help="informed, uninformed, or the one of lowest energy."),
+    shift: float = typer.Option(0.0, "--shift", help="The shift c of the kernel of erf attention."),
+    precision: float = typer.Option(0.002, "--precision", help="Relative standard error of the risk to aim at."),
+    seed: int = typer.Option(0, "--seed", help="Seed of the scrambled points."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """Test risk of an attention fitted to N = alpha D samples with ridge, as D grows: the replica-symmetric theory."""
+    from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
+
+    problem = options.problem(task, length, nu, noise)
+    chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
+    values: dict[Any, Any] = {**problem.values, "c": shift}
+    if tuned:
+        if rk is not None or rv is not None:
+            raise ValueError("--tuned: found together with --rk or --rv; expected one or the other")
+        found, ridge = tuned_finite_sample(problem.task, chosen, values, alpha=alpha, precision=precision, seed=seed)
+    else:
+        if rk is None or rv is None:
+            raise ValueError("ridge: found no --rk and --rv; expected both, or --tuned")
+        ridge = (rk, rv)
+        found = finite_sample(
+            problem.task, chosen, values, alpha=alpha, ridge=ridge, precision=precision, branch=branch, seed=seed
+        )
+    about = {**problem.as_json(), "attention": chosen.name, "alpha": repr(alpha)}
+    about |= {"r_k": f"{ridge[0]:.6g}", "r_v": f"{ridge[1]:.6g}", "branch": found.branch}
+    numbers = {"risk": found.risk, "training_loss": found.training_loss, "energy": found.energy}
+    if as_json:
+        order = {name: value.as_json() for name, value in found.order_parameters.items()}
+        shown = {name: value.as_json() for name, value in numbers.items()}
+        typer.echo(json.dumps({**about, **shown, "order_parameters": order, "change": f"{found.change:.3g}"}))
+        return
+    typer.echo(
+        f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.task.length}, alpha={alpha:g}"
+    )
+    typer.echo(f"  {_with_error(found.risk)}  at r_k={ridge[0]:.4g}, r_v={ridge[1]:.4g}")
+    typer.echo(f"  training loss {_with_error(found.training_loss)}, energy {_with_error(found.energy)}")
+    for name, meaning in WHAT.items():
+        typer.echo(f"  {name} = {_with_error(found.order_parameters[name])}  {meaning}")
+    typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
+    typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
+
+
+def _with_error(value: Value) -> str:
+    digits = max(value.digits + 1, 2)
+    return f"{float(value):.{digits}g} ± {float(value.error):.1g}"

@@ -1,0 +1,202 @@
+"""Fields of the keys: samplers of (chi*, omega_chi) with the relevant token in the first row.
+
+Attention treats tokens alike, so the hidden position may be called the first. Each sampler holds fixed random points
+and turns order parameters into fields, so that a fixed point is a smooth function of its parameters. What the saddle
+point asks about the true keys h is only E[h | omega] and E[xi | omega]/sqrt(q - m^2); where these are known in closed
+form, as for a shifted Gaussian, h need not be drawn at all.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from sympy import Dummy, Expr, Sum, expand_log, lambdify, log, simplify
+
+from symslr.evaluation.compiled import compile_float
+from symslr.evaluation.finite_sample.points import Array
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import chi, epsilon, x
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Fields of the tokens, shape (L, n), the relevant token first.
+
+    Attributes:
+        omega: the field.
+        hidden: E[h | omega, rest], the true projection as far as the field tells.
+        push: E[xi | omega, rest]/sqrt(q - m^2), the noise in the field.
+    """
+
+    omega: Array
+    hidden: Array
+    push: Array
+
+
+class KeySampler(ABC):
+    """Abstract: how many normals it asks for, and the fields it makes of them.
+
+    Attributes:
+        weights: importance of each sample, mean 1, or None where all weigh the same.
+    """
+
+    weights: Array | None = None
+
+    @abstractmethod
+    def fields(self, m: float, q: float) -> Fields:
+        """Fields of keys of overlap m and squared length q >= m^2."""
+
+
+@final
+class ShiftedKeys(KeySampler):
+    """chi*_eps ~ N(shift, 1), the others N(0, 1) (spiked-SLR): omega is Gaussian, and so is h given omega."""
+
+    def __init__(self, shift: float, normals: Array) -> None:
+        self.shift, self.normals = shift, normals
+
+    def fields(self, m: float, q: float) -> Fields:
+        centred = np.sqrt(q) * self.normals
+        omega, hidden, push = centred.copy(), centred * (m / q), centred / q
+        omega[0] += m * self.shift
+        hidden[0] += self.shift
+        return Fields(omega, hidden, push)
+
+
+@final
+class ScoredKeys(KeySampler):
+    """Gaussian keys under a smooth weight: h is drawn, and its noise integrated by parts.
+
+    With the score s_l = d log g(eps, h)/dh_l, E[f xi]/sqrt(q - m^2) = E[f (omega - m s)/q] and
+    E[f h] = E[f (m omega + (q - m^2) s)/q]: the factor 1/sqrt(q - m^2) and its variance are gone.
+    """
+
+    def __init__(self, hidden: Array, score: Array, normals: Array) -> None:
+        self.hidden, self.score, self.normals = hidden, score, normals
+
+    def fields(self, m: float, q: float) -> Fields:
+        omega = m * self.hidden + np.sqrt(q - m * m) * self.normals
+        return Fields(omega, (m * omega + (q - m * m) * self.score) / q, (omega - m * self.score) / q)
+
+
+@final
+class DrawnKeys(KeySampler):
+    """h and xi are drawn: omega = m h + sqrt(q - m^2) xi."""
+
+    def __init__(self, hidden: Array, normals: Array, weights: Array | None = None) -> None:
+        self.hidden, self.normals, self.weights = hidden, normals, weights
+
+    def fields(self, m: float, q: float) -> Fields:
+        root = np.sqrt(q - m * m)
+        return Fields(m * self.hidden + root * self.normals, self.hidden, self.normals / root)
+
+
+def key_dimensions(law: SequenceLaw, length: int) -> int:
+    """Normals per sample that ``key_sampler`` asks for."""
+    if gaussian_shift(law) is not None:
+        return length
+    return 2 * length if law.relevant_factor is not None else 2 * length + 1
+
+
+def key_sampler(law: SequenceLaw, length: int, normals: Array) -> KeySampler:
+    """The sampler of a task's keys; ``law`` has numbers for all its parameters.
+
+    Args:
+        normals: shape (``key_dimensions(law, length)``, n).
+    """
+    shift = gaussian_shift(law)
+    if shift is not None:
+        return ShiftedKeys(shift, normals)
+    base = _quantile(law.base.density, law.base.support)
+    uniform, noise = ndtr(normals[:length]), normals[length : 2 * length]
+    gaussian = law.base == STANDARD_NORMAL
+    relevant = law.relevant_factor
+    if relevant is not None:
+        first = _quantile(law.base.density * relevant, law.base.support)
+        keys = np.vstack([first(uniform[:1]), base(uniform[1:])])
+        if not gaussian:
+            return DrawnKeys(keys, noise)
+        return ScoredKeys(keys, np.vstack([_slope(relevant, keys[:1]), np.zeros_like(keys[1:])]), noise)
+    keys = normals[:length] if gaussian else base(uniform)
+    posterior, weights = _posterior(law, length, keys)
+    chosen = (np.cumsum(posterior, axis=0)[:-1] < ndtr(normals[2 * length])).sum(axis=0)
+    keys, posterior = (_first(rows, chosen) for rows in (keys, posterior))
+    if gaussian and law.is_selection and not law.selects_largest:
+        posterior[0] -= 1
+        return ScoredKeys(keys, -posterior * _slope(law.posterior_kernel, keys), noise)
+    return DrawnKeys(keys, noise, weights)
+
+
+def _first(rows: Array, chosen: Array) -> Array:
+    """Each column with its chosen row exchanged with the first."""
+    columns = np.arange(rows.shape[1])
+    ordered = rows.copy()
+    ordered[0], ordered[chosen, columns] = rows[chosen, columns], rows[0]
+    return ordered
+
+
+def _slope(kernel: Expr, keys: Array) -> Array:
+    """d log kappa/dx at the keys."""
+    slope = simplify(expand_log(log(kernel), force=True).diff(x))
+    return np.broadcast_to(compile_float([x], [slope])(keys)[0], keys.shape)
+
+
+def gaussian_shift(law: SequenceLaw) -> float | None:
+    """s where chi*_eps ~ N(s, 1) and the others are N(0, 1); None for any other law."""
+    factor = law.relevant_factor
+    if factor is None or law.base != STANDARD_NORMAL:
+        return None
+    slope = simplify(expand_log(log(factor), force=True).diff(x))
+    return None if slope.has(x) else float(slope)
+
+
+GRID = np.sinh(np.linspace(-14.0, 14.0, 40_001))
+"""Nodes for quantiles: spacing 7e-4 near 0 and proportional to |x| in tails, out to 6e5."""
+
+
+def _quantile(density: Expr, support: tuple[Expr, Expr]) -> Callable[[Array], Array]:
+    """u -> x with P(X <= x) = u, by the trapezoid rule on a grid that is fine where laws of unit width live."""
+    if density == STANDARD_NORMAL.density:
+        return lambda u: np.asarray(ndtri(u))
+    low, high = (float(end) for end in support)
+    nodes = GRID[(low < GRID) & (high > GRID)]
+    with np.errstate(all="ignore"):
+        values = np.nan_to_num(np.broadcast_to(lambdify(x, density, "scipy")(nodes), nodes.shape), posinf=0.0)
+    cumulative = np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2 * np.diff(nodes))])
+    cumulative /= cumulative[-1]
+    return lambda u: np.asarray(np.interp(u, cumulative, nodes))
+
+
+def _posterior(law: SequenceLaw, length: int, keys: Array) -> tuple[Array, Array | None]:
+    """P(eps = l | chi) at every position, and the weight sum_l g(l, chi)/L of the keys where it is not 1."""
+    kernel = law.posterior_kernel
+    if law.selects_largest:
+        return (keys == keys.max(axis=0)).astype(float), None
+    if kernel is not None:
+        score = np.broadcast_to(compile_float([x], [expand_log(log(kernel), force=True)])(keys)[0], keys.shape)
+        mass = np.exp(score - score.max(axis=0))
+        posterior = mass / mass.sum(axis=0)
+        if law.is_selection:
+            return posterior, None
+    mass = weight_values(law, length, keys)
+    total = mass.sum(axis=0)
+    return mass / total, total / total.mean()
+
+
+def weight_values(law: SequenceLaw, length: int, keys: Array) -> Array:
+    """g(l, chi) at every position l, shape (L, n)."""
+    own = Dummy("own", real=True)
+    weight = law.weight.subs(law.length, length) if law.length.is_Symbol else law.weight
+    totals = {}
+    for item in weight.atoms(Sum):
+        summand = item.function.subs(chi[item.variables[0]], x)
+        value = np.broadcast_to(compile_float([x], [summand])(keys)[0], keys.shape).sum(axis=0)
+        totals[item] = (Dummy("total", real=True), value)
+    body = weight.xreplace({item: symbol for item, (symbol, _) in totals.items()}).subs(chi[epsilon], own)
+    function = compile_float([own, *(symbol for symbol, _ in totals.values())], [body])
+    return np.broadcast_to(function(keys, *(value for _, value in totals.values()))[0], keys.shape)

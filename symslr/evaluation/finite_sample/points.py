@@ -1,0 +1,37 @@
+"""Randomised quasi-Monte Carlo: scrambled Sobol points as standard normals, the same for every value of a parameter."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+Array = NDArray[np.float64]
+
+MOST_DIMENSIONS = 64
+"""Sobol's coordinates are well distributed far beyond this; L = 10 asks for at most 32."""
+
+
+def uniform_points(count: int, dimensions: int, seed: int) -> Array:
+    """Points of (0, 1)^dimensions, shape (dimensions, count): one independent scrambling per seed.
+
+    Args:
+        count: a power of two.
+
+    Raises:
+        ValueError: when the count is no power of two or there are too many dimensions.
+    """
+    if count < 2 or count & (count - 1):
+        raise ValueError(f"points: found {count}; expected a power of two, such as 4096")
+    if dimensions > MOST_DIMENSIONS:
+        raise ValueError(f"dimensions: found {dimensions}; expected at most {MOST_DIMENSIONS}")
+    sobol = qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed))
+    points = sobol.random(count)
+    # Half a cell of the 32-bit lattice away from 0, where the normal quantile is infinite.
+    return np.ascontiguousarray(np.clip(points, 2.0**-33, 1 - 2.0**-33).T)
+
+
+def normal_points(count: int, dimensions: int, seed: int) -> Array:
+    """Standard normals, shape (dimensions, count)."""
+    return np.asarray(ndtri(uniform_points(count, dimensions, seed)))

@@ -1,0 +1,61 @@
+"""What a caller gives, checked once and made numeric: task, attention, parameters, alpha, ridges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sympy import Expr, Integer, Symbol
+
+from symslr.evaluation.finite_sample.saddle import Problem, Training
+from symslr.model.attention import Attention
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import L
+from symslr.model.task import Task
+
+LONGEST = 10
+
+
+def numeric_problem(task: Task, attention: Attention, values: Mapping[object, object]) -> Problem:
+    """The problem with numbers for every symbol.
+
+    Args:
+        values: symbol or name -> number: nu, Delta, L if the task has none, parameters of the kernel.
+
+    Raises:
+        ValueError: in one line, for a missing value, a random length or one outside 1..10, a negative noise.
+    """
+    numbers = {str(key): exact(value, str(key)) for key, value in values.items()}
+    length = numbers.get("L", task.length) if task.length == L else task.length
+    if isinstance(length, LengthLaw) or not isinstance(length, Integer):
+        raise ValueError(f"length: found {length}; expected one integer from 1 to {LONGEST} at finite alpha")
+    if not 1 <= int(length) <= LONGEST:
+        raise ValueError(f"length: found {length}; expected an integer from 1 to {LONGEST} at finite alpha")
+    law = task.law.subs(_needed(task.law.free_symbols - {L}, numbers, f"task {task.name}")).subs(L, length)
+    noise = float(task.noise.subs(_needed(task.noise.free_symbols, numbers, "noise")))
+    if not (math.isfinite(noise) and noise >= 0):
+        raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta >= 0")
+    fixed = _needed(attention.parameters | attention.offset.free_symbols, numbers, f"attention {attention.name}")
+    fitted = replace(attention, kernel=attention.kernel.subs(fixed), offset=attention.offset.subs(fixed), bounds={})
+    return Problem(law, int(length), noise, fitted)
+
+
+def _needed(symbols: set[Symbol], numbers: Mapping[str, Expr], what: str) -> dict[Symbol, Expr]:
+    missing = sorted(str(s) for s in symbols if str(s) not in numbers)
+    if missing:
+        raise ValueError(f"{what}: no value for {missing[0]}; give one")
+    return {s: numbers[str(s)] for s in symbols}
+
+
+def training(alpha: float, ridge: tuple[float, float]) -> Training:
+    """alpha and the ridges, checked.
+
+    Raises:
+        ValueError: unless all three are positive finite numbers.
+    """
+    for name, number in (("alpha", alpha), ("r_k", ridge[0]), ("r_v", ridge[1])):
+        if not (math.isfinite(number) and number > 0):
+            raise ValueError(f"{name}: found {number:g}; expected a positive number")
+    return Training(float(alpha), float(ridge[0]), float(ridge[1]))

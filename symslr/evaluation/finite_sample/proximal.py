@@ -1,0 +1,191 @@
+"""The proximal problem of many samples at once, for any kernel: Newton's method on the keys, guarded by several starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.quadratic_model import Matrix, newton_step
+from symslr.evaluation.finite_sample.sample_terms import SampleTerms
+
+BLOCK = 2048
+"""Samples treated together: their arrays stay in the cache."""
+MOST_STEPS = 100
+DECREMENT = 1e-11
+"""Newton's decrement, relative to 1 + F, below which the next step is the last; it leaves an error near its square."""
+SMALLEST_BALL = 0.2
+"""A better minimum lies within sqrt(2 V_k F) of the field; where that is less than this, one start is enough."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Fields and labels of many samples, and the widths of the response.
+
+    Attributes:
+        omega_chi, omega_z: shape (L, n).
+        label: shape (n,).
+    """
+
+    omega_chi: Array
+    omega_z: Array
+    label: Array
+    V_k: float
+    V_v: float
+
+    def take(self, columns: NDArray[np.intp] | slice) -> Samples:
+        """Some of the samples."""
+        return Samples(self.omega_chi[:, columns], self.omega_z[:, columns], self.label[columns], self.V_k, self.V_v)
+
+
+def minimise(
+    terms: SampleTerms, samples: Samples, start: Array | None = None, guarded: bool = True
+) -> tuple[Array, Array]:
+    """Keys chi, shape (L, n), and value F, shape (n,), of the proximal minimum of every sample.
+
+    F = |chi - omega_chi|^2/(2 V_k) + (y - sigma.omega_z)^2/(2(1 + V_v |sigma|^2)).
+
+    Args:
+        start: keys to start from, such as the solution at nearby order parameters; the fields by default.
+        guarded: also start at the fields and towards every token, inside the ball in which a better minimum can lie.
+    """
+    count = samples.omega_chi.shape[1]
+    keys, best = np.empty_like(samples.omega_chi), np.empty(count)
+    for low in range(0, count, BLOCK):
+        part = slice(low, min(low + BLOCK, count))
+        block = samples.take(part)
+        at = block.omega_chi if start is None else start[:, part]
+        keys[:, part], best[part] = _block(terms, block, at, guarded, start is not None)
+    return keys, best
+
+
+def _block(terms: SampleTerms, block: Samples, start: Array, guarded: bool, warm: bool) -> tuple[Array, Array]:
+    with np.errstate(all="ignore"):  # a step that overflows is rejected by its value
+        return _guarded(terms, block, start, guarded, warm)
+
+
+def _guarded(terms: SampleTerms, block: Samples, start: Array, guarded: bool, warm: bool) -> tuple[Array, Array]:
+    keys, best = newton(terms, block, start)
+    if not guarded:
+        return keys, best
+    others = [block.omega_chi] if warm else []
+    for shift in _directions(len(start), terms.invariant):
+        radius = np.sqrt(2 * block.V_k * best)
+        # 0.7 of the way to the edge: at the edge the distance alone already costs F.
+        others.append(block.omega_chi + shift[:, None] * np.minimum(REACH, 0.7 * radius))
+    for other in others:
+        far = np.flatnonzero(2 * block.V_k * best > SMALLEST_BALL**2)
+        if not len(far):
+            break
+        found, value = newton(terms, block.take(far), other[:, far])
+        better = value < best[far] - 1e-12 * (1 + best[far])
+        keys[:, far[better]], best[far[better]] = found[:, better], value[better]
+    return keys, best
+
+
+REACH = 4.0
+"""A start is at most this far from the field: a softmax of three tokens is then within 2 per cent of a corner."""
+
+
+def _directions(length: int, invariant: bool) -> list[Array]:
+    """Unit vectors towards each token; towards and away from all of them too
+    where sigma is no function of differences."""
+    towards = np.eye(length) - (1 / length if invariant else 0)
+    if length == 1 and invariant:
+        return []
+    unit = [row / np.linalg.norm(row) for row in towards]
+    return unit if invariant else [s * row for row in (*unit, np.full(length, length**-0.5)) for s in (1, -1)]
+
+
+def newton(terms: SampleTerms, samples: Samples, start: Array) -> tuple[Array, Array]:
+    """Descent to the minimum of each sample's basin: Newton's steps, shortened where F would not fall."""
+    keys, values = np.array(start), np.empty(start.shape[1])
+    active = np.arange(start.shape[1])
+    part, at = samples, np.array(start)
+    model = _expansion(terms, part, at)
+    value = model.value
+    step, slope = _direction(terms, model, samples.V_k)
+    length = np.ones(len(active))
+    for _ in range(MOST_STEPS):
+        last = -slope <= DECREMENT * (1 + value)
+        trial = at + length * step
+        if last.any():
+            keys[:, active[last]], values[active[last]] = trial[:, last], value[last]
+            stay = np.flatnonzero(~last)
+            if not len(stay):
+                return keys, values
+            active, part, at, trial = active[stay], part.take(stay), at[:, stay], trial[:, stay]
+            value, step, slope, length = value[stay], step[:, stay], slope[stay], length[stay]
+        model = _expansion(terms, part, trial)
+        falls = model.value <= value + 1e-4 * length * slope + 1e-15 * (1 + value)
+        new_step, new_slope = _direction(terms, model, samples.V_k)
+        at = np.where(falls, trial, at)
+        value, slope = np.where(falls, model.value, value), np.where(falls, new_slope, slope)
+        step, length = np.where(falls, new_step, step), np.where(falls, 1.0, length / 4)
+    keys[:, active], values[active] = at, value
+    return keys, values
+
+
+@dataclass(frozen=True)
+class _Model:
+    """F at the keys of every sample, with its gradient and Hessian, and the data term's own value and slope."""
+
+    value: Array
+    gradient: Array
+    hessian: Matrix
+    data: Array
+    data_slope: Array
+
+
+def _expansion(terms: SampleTerms, samples: Samples, keys: Array) -> _Model:
+    data, slope, hessian = terms.expansion(keys, samples.omega_z, samples.label, samples.V_v)
+    moved = keys - samples.omega_chi
+    for l in range(len(keys)):
+        hessian[l][l] += 1 / samples.V_k
+    value = data + np.einsum("ln,ln->n", moved, moved) / (2 * samples.V_k)
+    return _Model(value, slope + moved / samples.V_k, hessian, data, slope)
+
+
+LONGEST = 5.0
+"""No step moves a key by more: beyond, the quadratic model of an exponential says nothing."""
+
+
+def _direction(terms: SampleTerms, model: _Model, V_k: float) -> tuple[Array, Array]:
+    """(step, slope of F along it): Newton's where the Hessian is safely positive, Gauss-Newton's elsewhere.
+
+    Newton's step is found in the L - 1 differences of keys where sigma depends on nothing else.
+    """
+    gradient = model.gradient
+    if terms.invariant and len(gradient) > 1:
+        step, pivot = _in_differences(model.hessian, gradient)
+    else:
+        step, pivot = newton_step(model.hessian, gradient)
+    convex = pivot > SAFE / V_k  # also False where an overflow left nan
+    if not convex.all():
+        step = np.where(convex, step, _gauss_newton(model, V_k))
+    longest = np.abs(step).max(axis=0)
+    step *= np.minimum(1.0, LONGEST / np.maximum(longest, 1e-300))
+    return step, np.einsum("ln,ln->n", gradient, step)
+
+
+SAFE = 1e-3
+"""Smallest pivot, in units of 1/V_k, with which Newton's step is trusted."""
+
+
+def _gauss_newton(model: _Model, V_k: float) -> Array:
+    """-(I/V_k + grad rho grad rho^T)^-1 gradient, where the data term is rho^2/2: a direction of descent everywhere."""
+    gradient, data_slope = model.gradient, model.data_slope
+    along = np.einsum("ln,ln->n", data_slope, gradient)
+    norm = np.einsum("ln,ln->n", data_slope, data_slope)
+    return -V_k * (gradient - data_slope * (along / (2 * model.data / V_k + norm + 1e-300)))
+
+
+def _in_differences(hessian: Matrix, gradient: Array) -> tuple[Array, Array]:
+    """The step with zero sum: the mean of the keys stays at the mean of the fields, where the optimum has it."""
+    last = len(gradient) - 1
+    corner, edge = hessian[last][last], hessian[last]
+    reduced = [[hessian[i][j] - edge[i] - edge[j] + corner for j in range(i + 1)] for i in range(last)]
+    free, pivot = newton_step(reduced, gradient[:last] - gradient[last])
+    return np.vstack([free, -free.sum(axis=0)]), pivot

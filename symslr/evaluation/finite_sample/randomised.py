@@ -1,0 +1,132 @@
+"""Independent randomisations of one fixed point: their mean is the number, their scatter its error."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+import numpy as np
+from mpmath import mpf
+
+from symslr.evaluation.finite_sample.acceleration import Memory
+from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, OrderParameters, start
+from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
+from symslr.evaluation.finite_sample.solve import FixedPoint, solve
+from symslr.evaluation.value import Kind, Value
+
+RANDOMISATIONS = 8
+COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
+STARTS = (INFORMED, UNINFORMED)
+
+
+@dataclass(frozen=True)
+class FiniteSample:
+    """The fit at finite alpha, as the replica-symmetric theory has it. Errors are one standard error.
+
+    Attributes:
+        risk: test risk E (y - f)^2 on a new sample.
+        training_loss: E (y - f)^2/2 on the training samples.
+        energy: least value of the fit's objective, divided by D.
+        order_parameters: m_k, q_k, V_k, m_v, q_v, V_v.
+        change: largest move of m, log R or log V under one more step, worst of the randomisations: how well all six
+            have converged.
+        branch: the start whose fixed point this is.
+        count: samples per randomisation.
+    """
+
+    risk: Value
+    training_loss: Value
+    energy: Value
+    order_parameters: dict[str, Value]
+    change: float
+    branch: str
+    count: int
+
+    @property
+    def state(self) -> OrderParameters:
+        """The order parameters as plain numbers."""
+        return OrderParameters(**{name: float(value) for name, value in self.order_parameters.items()})
+
+
+def randomised(
+    problem: Problem,
+    training: Training,
+    state: OrderParameters,
+    *,
+    precision: float,
+    seed: int,
+    branch: str,
+    randomisations: int = RANDOMISATIONS,
+) -> FiniteSample:
+    """The branch reached from ``state``; samples are doubled until the risk's relative standard error is ``precision``.
+
+    Every randomisation has a fixed point of its own; a fixed point of n samples is off by O(1/n), far below its scatter.
+    """
+    began, count, memory = time.perf_counter(), COARSE, Memory()
+    while True:
+        found: list[FixedPoint] = []
+        for number in range(randomisations):
+            saddle = SaddleMap(problem, count, _seed(seed, number, count))
+            found.append(solve(saddle, training, state, memory=memory))
+            state = found[-1].state
+        finest = FINEST if saddle.affine is None else FINEST_AFFINE
+        risks = [point.risk for point in found]
+        error = _standard_error(risks) / abs(float(np.mean(risks)))
+        if error <= precision or count >= finest:
+            return _summary(found, branch, count, time.perf_counter() - began)
+        # The scatter falls at least like 1/sqrt(count); a margin for its own uncertainty.
+        wanted = count * (1.1 * error / precision) ** 2
+        count = min(finest, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
+
+
+def branches(problem: Problem, training: Training, seed: int, starts: Sequence[str] = STARTS) -> dict[str, FixedPoint]:
+    """The fixed point of one coarse randomisation from each start, the lowest energy first; equal ones once."""
+    saddle = SaddleMap(problem, COARSE, _seed(seed, 0, COARSE))
+    found: dict[str, FixedPoint] = {}
+    for name in starts:
+        point = solve(saddle, training, start(name, training.alpha))
+        if not any(_same(point.state, other.state) for other in found.values()):
+            found[name] = point
+    return dict(sorted(found.items(), key=lambda item: item[1].energy))
+
+
+def _same(one: OrderParameters, two: OrderParameters) -> bool:
+    return bool(np.max(np.abs(one.coordinates() - two.coordinates())) < 0.02)
+
+
+def _seed(seed: int, number: int, count: int) -> int:
+    """Its own scrambling for every randomisation and size; the same on every machine."""
+    return int(np.random.SeedSequence([seed, number, count]).generate_state(1)[0])
+
+
+def _standard_error(numbers: Sequence[float]) -> float:
+    return float(np.std(numbers, ddof=1) / math.sqrt(len(numbers)))
+
+
+def _summary(found: Sequence[FixedPoint], branch: str, count: int, seconds: float) -> FiniteSample:
+    method = f"replica-symmetric fixed point, {len(found)} scrambled Sobol sets of {count} samples"
+
+    def value(numbers: Sequence[float]) -> Value:
+        return statistical(float(np.mean(numbers)), _standard_error(numbers), method, seconds)
+
+    states = [point.state for point in found]
+    return FiniteSample(
+        value([point.risk for point in found]),
+        value([point.training_loss for point in found]),
+        value([point.energy for point in found]),
+        {item.name: value([getattr(state, item.name) for state in states]) for item in fields(OrderParameters)},
+        max(point.change for point in found),
+        branch,
+        count,
+    )
+
+
+def statistical(number: float, error: float, method: str, seconds: float) -> Value:
+    """A Value whose error is one standard error."""
+    if error > 0 and number:
+        digits = max(0, math.floor(math.log10(abs(number) / error)) + 1)
+    else:
+        digits = 15 if number else 0
+    return Value(mpf(number), mpf(error), Kind.STATISTICAL, min(digits, 15), method, seconds)

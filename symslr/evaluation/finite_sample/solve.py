@@ -1,0 +1,79 @@
+"""The fixed point on one randomisation: accelerated steps in settled basins, then a guarded look for better ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from symslr.evaluation.finite_sample.acceleration import Memory, fixed_point
+from symslr.evaluation.finite_sample.order_parameters import OrderParameters
+from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.saddle import SaddleMap, Step, Training
+
+TOLERANCE = 1e-6
+"""No coordinate (m, log R, log V of keys and values) may move by more under one more step."""
+MOST_STEPS = 150
+MOST_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """A fixed point on one randomisation.
+
+    Attributes:
+        state: the order parameters.
+        risk: test risk E (y - f)^2.
+        training_loss: E (y - f)^2/2 on the training samples.
+        energy: value of the fit's objective per dimension.
+        change: largest move of a coordinate under one more guarded step. Above ``TOLERANCE`` it is the jump of the few
+            samples whose two best minima are nearly level, of order 1/n.
+        steps: passes over the samples.
+    """
+
+    state: OrderParameters
+    risk: float
+    training_loss: float
+    energy: float
+    change: float
+    steps: int
+
+
+def solve(
+    saddle: SaddleMap,
+    training: Training,
+    start: OrderParameters,
+    tolerance: float = TOLERANCE,
+    memory: Memory | None = None,
+) -> FixedPoint:
+    """The fixed point reached from ``start``.
+
+    A sample whose proximal problem has two nearly level minima jumps between them, which makes the map discontinuous by
+    order 1/n. So the basins are settled by guarded minimisation, the smooth map in these basins is iterated to its fixed
+    point, and this is repeated until a guarded step moves nothing, or the same few samples keep changing sides.
+
+    Args:
+        memory: what earlier solutions taught about the map's Jacobian; added to.
+    """
+    memory = Memory() if memory is None else memory
+    saddle.forget()
+    point, steps = start.coordinates(), 0
+    best: tuple[float, OrderParameters, Step] | None = None
+
+    def settled(at: Array) -> Array:
+        return saddle.step(OrderParameters.from_coordinates(at), training, guarded=False).following.coordinates()
+
+    for _ in range(MOST_ROUNDS):
+        state = OrderParameters.from_coordinates(point)
+        step = saddle.step(state, training, guarded=True)
+        steps += 1
+        change = float(np.max(np.abs(step.following.coordinates() - point)))
+        if best is None or change < best[0]:
+            best = change, state, step
+        if change < tolerance or steps >= MOST_STEPS:
+            break
+        found = fixed_point(settled, point, tolerance / 2, MOST_STEPS - steps, memory)
+        point, steps = found.point, steps + found.steps
+    assert best is not None
+    change, state, step = best
+    return FixedPoint(state, saddle.test_risk(state), step.training_loss, step.energy, change, steps)
