@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from symslr.cli import options
+from symslr.cli.options import Problem
 from symslr.evaluation.value import Value
 
 WHAT = {
@@ -38,6 +39,7 @@ def finite(
     rk: float = typer.Option(None, "--rk", help="Ridge of the key, r_k > 0."),
     rv: float = typer.Option(None, "--rv", help="Ridge of the value, r_v > 0."),
     tuned: bool = typer.Option(False, "--tuned", help="Find the ridges of least test risk."),
+    optimal: bool = typer.Option(False, "--bayes-optimal", help="The least risk of any estimator, instead of a fit."),
     branch: str = typer.Option("lowest", "--branch", help="informed, uninformed, or the one of lowest energy."),
     shift: float = typer.Option(0.0, "--shift", help="The shift c of the kernel of erf attention."),
     precision: float = typer.Option(0.002, "--precision", help="Relative standard error of the risk to aim at."),
@@ -48,6 +50,11 @@ def finite(
     from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
 
     problem = options.problem(task, length, nu, noise)
+    if optimal:
+        if tuned or attention or kernel or rk is not None or rv is not None:
+            raise ValueError("--bayes-optimal: found with options of a fit; expected it without attention and ridges")
+        _bayes_optimal(problem, alpha, seed, as_json)
+        return
     chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
     values: dict[Any, Any] = {**problem.values, "c": shift}
     if tuned:
@@ -77,6 +84,31 @@ def finite(
     for name, meaning in WHAT.items():
         typer.echo(f"  {name} = {_with_error(found.order_parameters[name])}  {meaning}")
     typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
+    typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
+
+
+def _bayes_optimal(problem: Problem, alpha: float, seed: int, as_json: bool) -> None:
+    from symslr.evaluation.finite_sample import bayes_optimal
+
+    found = bayes_optimal(problem.task, problem.values, alpha=alpha, seed=seed)
+    numbers = {
+        "risk": found.risk,
+        "q_k": found.q_k,
+        "q_v": found.q_v,
+        "uninformed_risk": found.uninformed_risk,
+        "free_entropy_gap": found.free_entropy_gap,
+    }
+    if as_json:
+        about = {**problem.as_json(), "alpha": repr(alpha), "branch": found.branch, "hard": found.hard}
+        shown = {name: value.as_json() for name, value in numbers.items()}
+        typer.echo(json.dumps({**about, **shown, "change": f"{found.change:.3g}"}))
+        return
+    typer.echo(f"Bayes-optimal risk, {problem.task.name} task, L={problem.task.length}, alpha={alpha:g}")
+    typer.echo(f"  {_with_error(found.risk)}")
+    typer.echo(f"  q_k = {_with_error(found.q_k)}  overlap with k*")
+    typer.echo(f"  q_v = {_with_error(found.q_v)}  overlap with v*")
+    if found.hard:
+        typer.echo(f"  hard phase: from an uninformed start {_with_error(found.uninformed_risk)}")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
 
 

@@ -68,7 +68,7 @@ def randomised(
     while True:
         found: list[FixedPoint] = []
         for number in range(randomisations):
-            saddle = SaddleMap(problem, count, _seed(seed, number, count))
+            saddle = SaddleMap(problem, count, sub_seed(seed, number, count))
             found.append(solve(saddle, training, state, memory=memory))
             state = found[-1].state
         finest = FINEST if saddle.affine is None else FINEST_AFFINE
@@ -83,7 +83,7 @@ def randomised(
 
 def branches(problem: Problem, training: Training, seed: int, starts: Sequence[str] = STARTS) -> dict[str, FixedPoint]:
     """The fixed point of one coarse randomisation from each start, the lowest energy first; equal ones once."""
-    saddle = SaddleMap(problem, COARSE, _seed(seed, 0, COARSE))
+    saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
     found: dict[str, FixedPoint] = {}
     for name in starts:
         point = solve(saddle, training, start(name, training.alpha))
@@ -96,7 +96,7 @@ def _same(one: OrderParameters, two: OrderParameters) -> bool:
     return bool(np.max(np.abs(one.coordinates() - two.coordinates())) < 0.02)
 
 
-def _seed(seed: int, number: int, count: int) -> int:
+def sub_seed(seed: int, number: int, count: int) -> int:
     """Its own scrambling for every randomisation and size; the same on every machine."""
     return int(np.random.SeedSequence([seed, number, count]).generate_state(1)[0])
 

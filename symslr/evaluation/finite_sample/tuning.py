@@ -11,7 +11,7 @@ from symslr.evaluation.finite_sample.acceleration import Memory
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, OrderParameters
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
 from symslr.evaluation.finite_sample.points import Array
-from symslr.evaluation.finite_sample.randomised import _seed
+from symslr.evaluation.finite_sample.randomised import sub_seed
 from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
 from symslr.evaluation.finite_sample.solve import solve
 
@@ -37,7 +37,7 @@ def tune(
     COBYQA in (log r_k, log r_v): with common random numbers the risk is a smooth function of the ridges, and each of
     its values continues from the last fixed point.
     """
-    saddle = SaddleMap(problem, count, _seed(seed, 10_000, count))
+    saddle = SaddleMap(problem, count, sub_seed(seed, 10_000, count))
     last, memory = [state or start_of(INFORMED, alpha)], Memory()
 
     def risk(logs: Array) -> float:

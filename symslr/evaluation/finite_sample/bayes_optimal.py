@@ -1,0 +1,230 @@
+"""Bayes-optimal risk at finite alpha by state evolution, from both starts; the free entropy decides between them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.compiled import compile_float
+from symslr.evaluation.finite_sample.points import Array, normal_points
+from symslr.evaluation.finite_sample.posterior_channel import Seen, position_channel
+from symslr.evaluation.finite_sample.problem import numeric_problem
+from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical, sub_seed
+from symslr.evaluation.finite_sample.saddle import Problem
+from symslr.evaluation.value import Value
+from symslr.model.catalogue import softmax
+from symslr.model.task import Task
+from symslr.theory.finite_sample_bayes import Q_HAT, free_entropy, state_evolution
+from symslr.theory.finite_sample_saddle import ALPHA, FORCE, KEY, VALUE, TokenMean
+
+COUNT = 4096
+TOLERANCE = 1e-6
+MOST_STEPS = 3000
+LEAST_NOISE = 1e-4
+"""Delta below which the noise is taken to be this: at Delta = 0 exactly, q_v = 1 has infinite free entropy."""
+
+INFORMED, UNINFORMED = "informed", "uninformed"
+
+
+@dataclass(frozen=True)
+class Overlaps:
+    """A fixed point of state evolution on one randomisation.
+
+    Attributes:
+        q_k, q_v: overlaps of the posterior mean with the truth, in (0, 1).
+        hidden_v: 1 - q_v, without the cancellation where v* is known almost exactly.
+        risk: E (y - f)^2 of the Bayes predictor on a new sample.
+        free_entropy: per dimension, up to a constant common to all fixed points.
+        change: how far one more step moves log q/(1-q).
+    """
+
+    q_k: float
+    q_v: float
+    hidden_v: float
+    risk: float
+    free_entropy: float
+    change: float
+
+
+@dataclass(frozen=True)
+class BayesOptimal:
+    """The least risk of any estimator that knows the model, at alpha = N/D; errors are one standard error.
+
+    Attributes:
+        risk, q_k, q_v: at the branch of largest free entropy.
+        branch: which start leads there.
+        hard: whether the uninformed start ends elsewhere: then no polynomial-time algorithm is known that gets there.
+        uninformed_risk: risk on the branch that message passing follows from an uninformed start.
+        free_entropy_gap: informed minus uninformed free entropy; 0 where both starts agree.
+        change: worst move of a coordinate under one more step.
+    """
+
+    risk: Value
+    q_k: Value
+    q_v: Value
+    branch: str
+    hard: bool
+    uninformed_risk: Value
+    free_entropy_gap: Value
+    change: float
+
+
+@cache
+def _equations() -> tuple[Any, Any]:
+    """(alpha, E sum f^2) -> qhat, and (q_k, q_v) -> prior part of the free entropy, from the generated formulas."""
+    mean = Q_HAT.func("f2", real=True)
+    qhat = state_evolution()[0].rhs.xreplace({TokenMean(FORCE**2): mean})
+    prior = free_entropy().subs(ALPHA, 0)
+    return compile_float([ALPHA, mean], [qhat]), compile_float([KEY.q, VALUE.q], [prior])
+
+
+@dataclass(frozen=True)
+class _Posterior:
+    """p_l, (y - omega_z,l)/V and log Z of every sample at one true position, and that position's probability."""
+
+    probability: Array
+    push: Array
+    log_z: Array
+    weight: Array | None
+
+    def mean(self, per_sample: Array) -> float:
+        return float(np.mean(per_sample if self.weight is None else per_sample * self.weight))
+
+
+class StateEvolution:
+    """The map (q_k, q_v) -> (q_k, q_v) on one randomisation, in the coordinates log q/(1-q) = log qhat."""
+
+    def __init__(self, problem: Problem, count: int, seed: int) -> None:
+        keys = problem.length
+        normals = normal_points(count, 2 * keys + 1, seed)
+        self.noise = max(problem.noise, LEAST_NOISE)
+        self.channel = position_channel(problem.law, problem.length, normals[:keys])
+        self.values, self.label = normals[keys:-1], normals[-1]
+
+    def _posteriors(self, seen: Seen, logit: float) -> Iterator[_Posterior]:
+        """The posterior of the position for every true position that can be: one, or L with their weights."""
+        hidden = 1 / (1 + math.exp(logit))
+        omega = math.sqrt(1 - hidden) * self.values
+        variance = hidden + self.noise**2
+        places = range(1 if seen.positions is None else len(omega))
+        for true in places:
+            error = omega[true] + math.sqrt(variance) * self.label - omega
+            score = seen.log_weight - error**2 / (2 * variance)
+            top = score.max(axis=0)
+            mass = np.exp(score - top)
+            total = mass.sum(axis=0)
+            log_z = top + np.log(total) - math.log(2 * math.pi * variance) / 2
+            weight = None if seen.positions is None else seen.positions[true]
+            yield _Posterior(mass / total, error / variance, log_z, weight)
+
+    def step(self, logits: Array, alpha: float) -> Array:
+        """One step of state evolution."""
+        seen = self._seen(logits)
+        squares = np.zeros(2)
+        for found in self._posteriors(seen, logits[1]):
+            p = found.probability
+            if isinstance(seen.slopes, float):
+                force = seen.slopes * p
+            else:
+                force = sum((each * slope for each, slope in zip(p, seen.slopes, strict=True)), np.zeros_like(p))
+            squares += found.mean((force**2).sum(axis=0)), found.mean(((p * found.push) ** 2).sum(axis=0))
+        return np.array([math.log(float(_equations()[0](alpha, square)[0])) for square in squares])
+
+    def _seen(self, logits: Array) -> Seen:
+        return self.channel.seen(1 / (1 + math.exp(-logits[0])))
+
+    def solve(self, start: Array, alpha: float) -> Overlaps:
+        """The first fixed point met from ``start``: the map is monotone, so plain steps cannot leap over one.
+
+        Steps are stretched by their own geometric rate, at most ``STRETCH`` times, where the rate has settled.
+        """
+        point, before = start, np.zeros(2)
+        for _ in range(MOST_STEPS):
+            change = self.step(point, alpha) - point
+            if np.max(np.abs(change)) < TOLERANCE:
+                break
+            size, size_before = float(np.linalg.norm(change)), float(np.linalg.norm(before))
+            rate = size / max(size_before, 1e-300)
+            aligned = float(change @ before) > 0.9 * size * size_before
+            stretch = min(STRETCH, 0.7 / max(1 - rate, 1e-9)) if aligned and rate < 1 else 1.0
+            point = np.clip(point + max(1.0, stretch) * change, -30.0, 30.0)
+            before = change if stretch <= 1 else np.zeros(2)
+        return self.overlaps(point, alpha)
+
+    def overlaps(self, logits: Array, alpha: float) -> Overlaps:
+        """Risk and free entropy at any overlaps, given as log q/(1-q)."""
+        seen = self._seen(logits)
+        q_k, q_v = (1 / (1 + np.exp(-logits))).tolist()
+        hidden = 1 / (1 + math.exp(logits[1]))
+        log_z = sum(found.mean(found.log_z) for found in self._posteriors(seen, float(logits[1])))
+        prior = float(_equations()[1](q_k, min(q_v, 1 - 1e-15))[0])
+        mass = np.exp(seen.log_weight - seen.log_weight.max(axis=0))
+        # Nishimori: E p_eps = E sum_l p_l^2 on a new sample, whose label is not seen.
+        agreement = float(np.mean((mass**2).sum(axis=0) / mass.sum(axis=0) ** 2))
+        risk = self.noise**2 + 1 - q_v * agreement
+        change = float(np.max(np.abs(self.step(logits, alpha) - logits)))
+        return Overlaps(q_k, q_v, hidden, risk, prior + alpha * log_z, change)
+
+
+STRETCH = 8.0
+STARTS = {INFORMED: np.array([6.0, 20.0]), UNINFORMED: np.array([-5.0, -5.0])}
+"""log q/(1-q) of keys and values at the two starts."""
+
+
+def bayes_optimal(
+    task: Task, values: Mapping[object, object], *, alpha: float, seed: int = 0, count: int = COUNT
+) -> BayesOptimal:
+    """The Bayes-optimal risk at N = alpha D samples, for spiked-SLR and max-SLR.
+
+    Args:
+        values: nu, Delta, L if the task has none.
+        count: samples of each of the 8 randomisations, a power of two.
+
+    Raises:
+        ValueError: in one line, for a missing or inadmissible value or a task without a channel.
+
+    Source: arXiv 2509.21936, section 5 and Figure 3.
+    """
+    if not (math.isfinite(alpha) and alpha > 0):
+        raise ValueError(f"alpha: found {alpha:g}; expected a positive number")
+    began = time.perf_counter()
+    problem = numeric_problem(task, softmax, values)
+    maps = [StateEvolution(problem, count, sub_seed(seed, n, count)) for n in range(RANDOMISATIONS)]
+    found = {name: _warm(maps, start, alpha) for name, start in STARTS.items()}
+    gaps = [a.free_entropy - b.free_entropy for a, b in zip(found[INFORMED], found[UNINFORMED], strict=True)]
+    apart = any(differ(a, b) for a, b in zip(found[INFORMED], found[UNINFORMED], strict=True))
+    branch = INFORMED if apart and np.mean(gaps) > 0 else UNINFORMED
+    best = found[branch]
+    method = f"state evolution, {len(maps)} scrambled Sobol sets of {count} samples"
+
+    def value(read: Callable[[Overlaps], float], points: Sequence[Overlaps] = best) -> Value:
+        numbers = [read(point) for point in points]
+        error = float(np.std(numbers, ddof=1) / math.sqrt(len(numbers)))
+        return statistical(float(np.mean(numbers)), error, method, time.perf_counter() - began)
+
+    return BayesOptimal(
+        value(lambda p: p.risk),
+        value(lambda p: p.q_k),
+        value(lambda p: p.q_v),
+        branch,
+        apart and branch == INFORMED,
+        value(lambda p: p.risk, found[UNINFORMED]),
+        statistical(float(np.mean(gaps)), float(np.std(gaps, ddof=1) / math.sqrt(len(gaps))), method, 0.0),
+        max(point.change for point in best),
+    )
+
+
+def _warm(maps: Sequence[StateEvolution], start: Array, alpha: float) -> list[Overlaps]:
+    """Each randomisation from the given start itself, so that none inherits another's branch."""
+    return [item.solve(start, alpha) for item in maps]
+
+
+def differ(one: Overlaps, two: Overlaps) -> bool:
+    """Whether two fixed points are distinct."""
+    return abs(one.q_k - two.q_k) + abs(one.q_v - two.q_v) > 0.01

@@ -1,0 +1,125 @@
+"""State evolution of the Bayes-optimal estimator: the channel of max-SLR, known values, limits, the hard phase."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sympy import Rational, oo
+
+from symslr.evaluation import evaluate
+from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
+from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
+from symslr.evaluation.finite_sample.points import normal_points
+from symslr.evaluation.finite_sample.posterior_channel import SelectionChannel
+from symslr.evaluation.finite_sample.problem import numeric_problem
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.scalar_law import laplace
+from symslr.model.task import Task
+from symslr.theory import bayes_risk
+
+
+def _softmax_mean(omega, rate, overlap, nodes=40):
+    """E softmax_l(rate (omega + sqrt(1-q) xi)) by a product Gauss-Hermite rule over three normals."""
+    points, weights = np.polynomial.hermite_e.hermegauss(nodes)
+    total = np.zeros(3)
+    for triple in itertools.product(range(nodes), repeat=3):
+        score = rate * (omega + np.sqrt(1 - overlap) * points[list(triple)])
+        mass = np.exp(score - score.max())
+        total += weights[list(triple)].prod() * mass / mass.sum()
+    return total / weights.sum() ** 3
+
+
+@pytest.mark.parametrize("overlap", [0.2, 0.7])
+def test_gumbel_integral_is_the_mean_of_the_softmax(overlap):
+    channel = SelectionChannel(2.0, normal_points(4, 3, 1))
+    seen = channel.seen(overlap)
+    omega = np.sqrt(overlap) * channel.normals
+    for column in range(4):
+        direct = _softmax_mean(omega[:, column], 2.0, overlap)
+        np.testing.assert_allclose(np.exp(seen.log_weight[:, column]), direct, rtol=2e-4)  # worst 3e-5
+
+
+@pytest.mark.parametrize("rate", [2.0, np.inf])
+def test_slopes_of_the_channel_by_differences(rate):
+    channel, overlap, h = SelectionChannel(rate, normal_points(8, 3, 2)), 0.5, 1e-2
+    slopes = channel.seen(overlap).slopes
+    for token in range(3):
+        sides = []
+        for sign in (1, -1):
+            moved = channel.normals.copy()
+            moved[token] += sign * h / np.sqrt(overlap)
+            sides.append(SelectionChannel(rate, moved).seen(overlap).log_weight)
+        for l in range(3):
+            numeric = (sides[0][l] - sides[1][l]) / (2 * h)
+            np.testing.assert_allclose(slopes[l][token], numeric, atol=3e-3, rtol=3e-3)
+
+
+def test_the_positions_of_the_largest_of_three():
+    """At nu = infinity and q -> 0 nothing is seen: every position has probability 1/3."""
+    seen = SelectionChannel(np.inf, normal_points(16, 3, 3)).seen(1e-10)
+    np.testing.assert_allclose(np.exp(seen.log_weight), 1 / 3, rtol=1e-4)
+
+
+def test_values_of_an_independent_code():
+    """THEORY values .7506 and .8477 came from plain Monte Carlo of unknown size; they agree to three digits."""
+    found = bayes_optimal(SpikedSLR(length=3), {"nu": 2, "Delta": Rational(3, 10)}, alpha=2)
+    assert found.change < 1e-5
+    assert float(found.q_k) == pytest.approx(0.7506, abs=2e-3)
+    assert float(found.q_v) == pytest.approx(0.8477, abs=4e-3)
+    assert not found.hard
+
+
+@pytest.mark.parametrize("task", [SpikedSLR(2, length=3, noise=Rational(3, 10)), MaxSLR(2, length=2, noise=1)])
+def test_the_risk_falls_with_samples_to_the_bayes_risk(task):
+    maps = StateEvolution(numeric_problem(task, softmax, {}), 1024, 0)
+    start = STARTS["uninformed"]
+    risks = [maps.solve(start, alpha).risk for alpha in (0.2, 1.0, 5.0, 1000.0)]
+    assert all(left > right for left, right in itertools.pairwise(risks))
+    limit = float(evaluate(bayes_risk(task), {}, digits=8))
+    assert risks[-1] == pytest.approx(limit, rel=0.01)
+    assert risks[0] < float(task.noise) ** 2 + 1
+
+
+def test_free_entropy_is_stationary_at_the_fixed_point():
+    """Phi as a function of the coordinates is flat where state evolution stands still; measured slope below 2e-3."""
+    task = SpikedSLR(2, length=3, noise=Rational(3, 10))
+    evolution = StateEvolution(numeric_problem(task, softmax, {}), 2**14, 0)
+    found = evolution.solve(STARTS["uninformed"], 2.0)
+    centre = np.log([found.q_k / (1 - found.q_k), found.q_v / found.hidden_v])
+    for axis, h in itertools.product((0, 1), (0.3,)):
+        step = np.eye(2)[axis] * h
+        high, low = (evolution.overlaps(centre + sign * step, 2.0).free_entropy for sign in (1, -1))
+        assert abs(high - low) / (2 * h) < 5e-3
+
+
+def test_the_jump_without_noise_lies_where_perfect_recovery_begins():
+    """Without noise v* is recovered exactly once alpha > 1 (L = 3): the uninformed start stays behind until 1.1 - 1.3."""
+    found = hard_phase(SpikedSLR(2, length=3, noise=0), {}, low=0.7, high=1.8, count=1024, randomisations=2)
+    assert found is not None
+    assert float(found.appears) <= float(found.overtakes) <= float(found.reached)
+    assert float(found.overtakes) == pytest.approx(1.0, abs=0.1)
+    assert 1.05 < float(found.reached) < 1.5
+    inside = (float(found.overtakes) + float(found.reached)) / 2
+    assert bayes_optimal(SpikedSLR(2, length=3, noise=0), {}, alpha=inside, count=1024).hard
+
+
+def test_no_hard_phase_at_strong_noise():
+    assert hard_phase(SpikedSLR(2, length=3, noise=1), {}, low=0.7, high=2.0, count=512, randomisations=2) is None
+
+
+def test_the_largest_token_is_the_limit_of_strong_signal():
+    at = {"alpha": 2.0, "count": 256}
+    strong = bayes_optimal(MaxSLR(200, length=2, noise=1), {}, **at)
+    largest = bayes_optimal(MaxSLR(oo, length=2, noise=1), {}, **at)
+    assert float(strong.risk) == pytest.approx(float(largest.risk), rel=0.01)
+
+
+def test_other_weights_are_refused():
+    task = Task.from_token_laws(laplace(1), laplace(), length=3, noise=0)
+    with pytest.raises(ValueError, match="expected spiked-SLR or max-SLR"):
+        bayes_optimal(task, {}, alpha=2)
+
+
+def test_alpha_must_be_positive():
+    with pytest.raises(ValueError, match="alpha: found 0"):
+        bayes_optimal(SpikedSLR(2, length=3, noise=0), {}, alpha=0)

@@ -1,0 +1,61 @@
+"""``symslr finite``: numbers with errors, and one line for bad input."""
+
+import json
+
+import pytest
+
+from symslr.cli import main
+
+
+def _run(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main(["finite", *arguments])
+    shown = capsys.readouterr()
+    return end.value.code, shown.out, shown.err
+
+
+SPIKED = ("--length", "3", "--nu", "2", "--alpha", "4")
+
+
+def test_json_has_every_number_with_its_error(capsys):
+    code, out, _ = _run(capsys, *SPIKED, "--attention", "linear", "--rk", "1", "--rv", "10", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert float(found["risk"]["error"]) < 0.0021 * float(found["risk"]["value"])
+    assert set(found["order_parameters"]) == {"m_k", "q_k", "V_k", "m_v", "q_v", "V_v"}
+    assert float(found["change"]) < 1e-5
+
+
+def test_tuned_in_words(capsys):
+    code, out, _ = _run(capsys, *SPIKED, "--attention", "linear", "--tuned", "--precision", "0.01")
+    assert code == 0
+    assert "r_k=" in out
+    assert "overlap of the key with k*" in out
+
+
+def test_bayes_optimal(capsys):
+    code, out, _ = _run(capsys, *SPIKED, "--noise", "3/10", "--bayes-optimal", "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["hard"] is False
+    assert 0.09 < float(found["risk"]["value"]) < 1.09
+    assert "overlap with k*" in _run(capsys, *SPIKED, "--noise", "3/10", "--bayes-optimal")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (SPIKED, "ridge: found no --rk and --rv; expected both, or --tuned"),
+        ((*SPIKED, "--rk", "1", "--rv", "0"), "r_v: found 0; expected a positive number"),
+        ((*SPIKED, "--rk", "1", "--tuned"), "--tuned: found together with --rk or --rv"),
+        ((*SPIKED, "--bayes-optimal", "--attention", "linear"), "--bayes-optimal: found with options of a fit"),
+        (("--length", "1:1/2,2:1/2", "--nu", "2", "--alpha", "4", "--tuned"), "expected one integer from 1 to 10"),
+        ((*SPIKED, "--rk", "1", "--rv", "1", "--branch", "best"), "branch: found 'best'"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(capsys, arguments, message):
+    code, out, err = _run(capsys, *arguments)
+    assert code == 2
+    assert message in err
+    assert err.count("\n") == 1
+    assert out == ""
