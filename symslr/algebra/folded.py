@@ -9,6 +9,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from symslr.algebra.binding import bound_subs
+from symslr.algebra.scored import ScoredActivation
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.largest import IsLargest
@@ -158,5 +159,5 @@ class Minimum(Expr):
         return rf"\min_{{{printer._print(self.variable)}}} \left\{{{printer._print(self.body)}\right\}}"
 
 
-FOLDED = (Activation, Posterior)
+FOLDED = (Activation, ScoredActivation, Posterior)
 """Nodes whose ``.doit()`` is a formula in chi."""

@@ -8,7 +8,7 @@ from sympy import Basic, Dummy, Expr, Indexed, S, Sum
 from sympy.core.function import AppliedUndef
 
 from symslr.model.largest import IsLargest
-from symslr.model.symbols import BOUND_IN_SEQUENCE, P_L, L, R_v, a, chi, epsilon, m_v, x, xi, z, zeta
+from symslr.model.symbols import BOUND_IN_SEQUENCE, P_L, L, R_v, a, chi, epsilon, eta, m_v, x, xi, z, zeta
 
 MEANINGS: dict[Basic, str] = {
     x: "the argument of a kernel or of a token density",
@@ -19,6 +19,7 @@ MEANINGS: dict[Basic, str] = {
     chi.label: "the key projections of the tokens",
     z.label: "the value projections of the tokens",
     zeta.label: "the values outside v*",
+    eta.label: "the scores outside k* and v*",
     xi: "the label noise",
     epsilon: "the hidden position",
 }

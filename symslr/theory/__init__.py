@@ -2,6 +2,7 @@
 
 from symslr.theory.asymptotics import strong_signal as strong_signal
 from symslr.theory.bayes import bayes_risk as bayes_risk
+from symslr.theory.landscape import landscape_risk as landscape_risk
 from symslr.theory.population import minimal_risk as minimal_risk
 from symslr.theory.population import optimal_attention as optimal_attention
 from symslr.theory.population import population_risk as population_risk

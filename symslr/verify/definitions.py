@@ -9,11 +9,12 @@ from typing import Any
 from sympy import Add, Expr, Indexed, Integral, Mul, Pow, S, Sum
 
 from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, ConditionalMean, Posterior
+from symslr.algebra.folded import FOLDED, Activation, ConditionalMean, Posterior
+from symslr.algebra.scored import ScoredActivation
 from symslr.model.length_law import LengthLaw
-from symslr.model.scalar_law import ScalarLaw
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import OTHERS, L, chi, epsilon, m, x, xi, z, zeta
+from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.verify.arithmetic import Array, CannotReferee
 from symslr.verify.hermite import few_points, gauss_hermite
 from symslr.verify.interpreter import COSTLY, Interpreter, definition_of
@@ -107,6 +108,24 @@ def _activation(self: Interpreter, node: Activation, scope: Scope) -> Array:
     return own / total
 
 
+@definition_of(ScoredActivation)
+def _scored_activation(self: Interpreter, node: ScoredActivation, scope: Scope) -> Array:
+    """kappa(s_i) / N with N = 1 or o + sum_m kappa(s_m)."""
+    index, kernel, normalised, offset, score, length = node.args
+
+    def attention(position: int) -> Array:
+        argument = self.value(score, scope.with_integers({m: position}))
+        return self.value(kernel, scope.bind({x: argument}))
+
+    own = attention(self.integer(index, scope))
+    if normalised == S.Zero:
+        return own
+    total = self.value(offset, scope)
+    for position in range(1, self.integer(length, scope) + 1):
+        total = total + attention(position)
+    return own / total
+
+
 def weight_at(self: Interpreter, law: SequenceLaw, position: int, scope: Scope) -> Array:
     """g(position, chi)."""
     return self.value(law.weight, scope.with_integers({epsilon: position}))
@@ -150,12 +169,16 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
-    families = [family for family in (z, zeta) if body.has(family)]
+    scores = {symbol for sigma in body.atoms(ScoredActivation) for symbol in sigma.score.free_symbols}
+    gridded = [family for family in (z, eta) if family.label in scores]
+    families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
     fixed = _polynomial_rules(self, body, labels)
     axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
-    needs_tokens = body.has(chi, Activation, Posterior, ConditionalMean) or law.weight.has(chi)
+    needs_tokens = body.has(chi, *FOLDED, ConditionalMean) or law.weight.has(chi)
     axes = [axis] * length if needs_tokens else []
+    if gridded:
+        axes += [_density_axis(self, STANDARD_NORMAL, (), scope)] * (length * len(gridded))
     if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
         product = separated(node, length)
         if product is not None:
@@ -166,7 +189,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     def integrand(nodes: list[Array]) -> Array:
         numbers, tokens = nodes[: len(fixed)], nodes[len(fixed) :]
         columns = [rule.nodes[number, i] for rule, number in zip(fixed, numbers) for i in range(rule.nodes.shape[1])]
-        bound: dict[Any, Any] = {chi.label: tokens}
+        bound: dict[Any, Any] = {chi.label: tokens[:length]}
+        for number, family in enumerate(gridded, 1):
+            bound[family.label] = tokens[number * length : (number + 1) * length]
         for label, column in zip(labels, columns):
             if label == xi:
                 bound[xi] = column
@@ -202,7 +227,7 @@ def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[
 
 
 def degree_in(node: Expr, symbols: Iterable[Any]) -> int:
-    """Degree of a body as a polynomial in the values z (or zeta, or xi).
+    """Degree of a body as a polynomial in the values z (or zeta, eta, or xi).
 
     Raises:
         CannotReferee: when it is no polynomial in them.

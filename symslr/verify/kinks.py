@@ -40,8 +40,8 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
     body = (node.law.weight * node.body).replace(lambda n: isinstance(n, FOLDED), lambda n: n.doit())
     found: set[Fraction] = set()
     for decider in _deciders(body):
-        tokens = {item for item in decider.atoms(Indexed) if item.base == chi}
-        if len(tokens) == 1:
+        tokens = decider.atoms(Indexed)
+        if len(tokens) == 1 and next(iter(tokens)).base == chi:
             found |= _zeros(self, decider.xreplace({next(iter(tokens)): token}), token, scope)
     for decider in _deciders(node.law.base.density):
         if x in decider.free_symbols:

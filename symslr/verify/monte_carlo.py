@@ -11,7 +11,7 @@ from sympy import Expr, Indexed, Integer, S, Sum, Symbol, lambdify
 from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.folded import FOLDED, ConditionalMean
 from symslr.model.exact import exact
-from symslr.model.symbols import OTHERS, chi, epsilon, xi, z, zeta
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, xi, z, zeta
 from symslr.simulate.sequences import sample_sequences
 from symslr.verify.arithmetic import CannotReferee
 from symslr.verify.zscore import SampleMean
@@ -46,14 +46,14 @@ def simulate_expectation(node: SequenceExpectation, values: Mapping[str, Any], s
         sample = sample_sequences(law, {}, size, DIMENSION, rng)
     except ValueError as refusal:
         raise CannotReferee(f"no samples: {refusal}") from refusal
-    others = rng.standard_normal((size, length))
+    others, outside = rng.standard_normal((2, size, length))
     result = np.empty(size)
     body = _written_out(fixed.body, length)
     for position in range(length):
         mine = sample.epsilon == position
         if not mine.any():
             continue
-        arrays = {chi: sample.chi[mine], z: sample.z[mine], zeta: others[mine]}
+        arrays = {chi: sample.chi[mine], z: sample.z[mine], zeta: others[mine], eta: outside[mine]}
         result[mine] = _evaluate(body, position + 1, length, arrays, sample.xi[mine])
     return SampleMean.of(result * sample.weights, seed)
 

@@ -2,6 +2,7 @@
 
 from symslr.algebra.rules.cameron_martin import CameronMartin as CameronMartin
 from symslr.algebra.rules.change_of_measure import ChangeOfMeasure as ChangeOfMeasure
+from symslr.algebra.rules.collect import Collect as Collect
 from symslr.algebra.rules.competitors import SingleCompetitor as SingleCompetitor
 from symslr.algebra.rules.competitors import SoftmaxTowardsMax as SoftmaxTowardsMax
 from symslr.algebra.rules.conditioning import Conditioning as Conditioning
@@ -26,6 +27,8 @@ from symslr.algebra.rules.projection import GaussianProjection as GaussianProjec
 from symslr.algebra.rules.projection import WriteTokensOut as WriteTokensOut
 from symslr.algebra.rules.ratio_condition import RatioCondition as RatioCondition
 from symslr.algebra.rules.reweight import Reweight as Reweight
+from symslr.algebra.rules.rotation import RotateNoise as RotateNoise
+from symslr.algebra.rules.rotation import TurnTowardsKey as TurnTowardsKey
 from symslr.algebra.rules.selection import Selection as Selection
 from symslr.algebra.rules.simplify import Algebra as Algebra
 from symslr.algebra.rules.stein import Stein as Stein

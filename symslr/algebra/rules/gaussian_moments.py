@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Indexed, Mul, Poly, S, Sum, factorial2
+from sympy import Add, Expr, Indexed, IndexedBase, Mul, Poly, S, Sum, factorial2
 
 from symslr.algebra.expectation import (
     Expectation,
@@ -13,9 +13,11 @@ from symslr.algebra.expectation import (
     rewrite_expectations,
 )
 from symslr.algebra.polynomial import expand_polynomial
-from symslr.algebra.rule import Rule
+from symslr.algebra.rule import Rule, RuleRefused
+from symslr.algebra.rules.cameron_martin import gaussian_shift
+from symslr.algebra.scored import ScoredActivation
 from symslr.model.scalar_law import STANDARD_NORMAL
-from symslr.model.symbols import OTHERS, epsilon, xi, z, zeta
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
 
 LinearForm = tuple[object, Expr]
 """A Gaussian linear form (family, coefficient); the coefficient is an index, or a Sum for a sum over tokens."""
@@ -23,9 +25,10 @@ LinearForm = tuple[object, Expr]
 
 @final
 class GaussianMoments(Rule):
-    """Integrate z, zeta and xi out of a sequence expectation, and the variable out of a scalar one, by pairings.
+    """Integrate z, zeta, eta and xi out of a sequence expectation, and the variable out of a scalar one, by pairings.
 
-    Under E_g the values z_l, zeta_l and the noise xi are independent N(0, 1), whatever the weight g(epsilon, chi) is.
+    Under E_g the values z_l, zeta_l, eta_l and the noise xi are independent N(0, 1), whatever the weight g(epsilon, chi)
+    is. A family on which the scores of an attention depend stays inside.
     """
 
     name = "Gaussian moments"
@@ -33,7 +36,10 @@ class GaussianMoments(Rule):
         r"\mathbb{E}[G_1\cdots G_{2n}] = \sum_{\text{pairings}}\prod \mathbb{E}[G_iG_j],\qquad"
         r" \mathbb{E}\Big[\sum_l a_l z_l \sum_m b_m z_m\,\Big|\,\chi\Big] = \sum_l a_l b_l"
     )
-    conditions = r"$z,\zeta,\xi$ are iid standard normal and independent of $(\epsilon,\chi)$; odd moments vanish"
+    conditions = (
+        r"$z,\zeta,\eta,\xi$ are iid standard normal and independent of $(\epsilon,\chi)$ and of the scores;"
+        r" odd moments vanish"
+    )
     source = "isserlis1918"
 
     def rewrite(self, expr: Expr) -> Expr:
@@ -47,42 +53,54 @@ class GaussianMoments(Rule):
         return node
 
     def _sequence(self, node: SequenceExpectation) -> Expr:
-        if not node.body.has(z, zeta, xi):
+        if node.body.has(chi[epsilon]) and not node.body.subs(chi[epsilon], x).free_symbols & node.bound:
+            return self._relevant(node)
+        inside = {label for sigma in node.body.atoms(ScoredActivation) for label in sigma.score.free_symbols}
+        families = tuple(family for family in (z, zeta, eta) if family.label not in inside)
+        if not node.body.has(*families, xi):
             return node
         terms = []
         for term in Add.make_args(expand_polynomial(node.body)):
-            forms, rest = self._linear_forms(term)
+            forms, rest = self._linear_forms(term, families)
             terms.append(rest * _pairings(forms))
         return node.with_body(Add(*terms))
 
-    def _linear_forms(self, term: Expr) -> tuple[list[LinearForm], Expr]:
+    def _relevant(self, node: SequenceExpectation) -> Expr:
+        """A polynomial in chi_epsilon, where g shifts it; left alone under any other weight."""
+        try:
+            shift = S.Zero if node.law.weight == S.One else gaussian_shift(node.law, self)
+        except RuleRefused:
+            return node
+        return self._scalar(ScalarExpectation(node.body.subs(chi[epsilon], x + shift), x, node.law.base))
+
+    def _linear_forms(self, term: Expr, families: tuple[IndexedBase, ...]) -> tuple[list[LinearForm], Expr]:
         forms: list[LinearForm] = []
         rest = S.One
         for factor in Mul.make_args(term):
-            if not factor.has(z, zeta, xi):
+            if not factor.has(*families, xi):
                 rest *= factor
                 continue
             base, power = factor.args if factor.is_Pow else (factor, S.One)
             if not (power.is_Integer and power > 0):
-                raise self.refuse(f"{factor} is not a polynomial in z, zeta and xi")
-            forms.extend([self._linear_form(base)] * int(power))
+                raise self.refuse(f"{factor} is not a polynomial in z, zeta, eta and xi")
+            forms.extend([self._linear_form(base, families)] * int(power))
         return forms, rest
 
-    def _linear_form(self, base: Expr) -> LinearForm:
+    def _linear_form(self, base: Expr, families: tuple[IndexedBase, ...]) -> LinearForm:
         if base == xi:
             return (xi, S.One)
-        if isinstance(base, Indexed) and base.base in (z, zeta):
+        if isinstance(base, Indexed) and base.base in families:
             if base.indices[0] not in (epsilon, *OTHERS):
                 raise self.refuse(f"{base} may be the value of the relevant token or not")
             return (base.base, base.indices[0])
         if isinstance(base, Sum):
             index = base.variables[0]
-            for family in (z, zeta):
+            for family in families:
                 coefficient = expand_polynomial(base.function).coeff(family[index])
                 linear = expand_polynomial(base.function - coefficient * family[index]) == 0
-                if linear and not coefficient.has(z, zeta, xi):
+                if linear and not coefficient.has(*families, xi):
                     return (family, Sum(coefficient, *base.limits))
-        raise self.refuse(f"{base} is not a linear form in one of z, zeta, xi; expand it first")
+        raise self.refuse(f"{base} is not a linear form in one of z, zeta, eta, xi; expand it first")
 
     def _scalar(self, node: ScalarExpectation) -> Expr:
         if node.law != STANDARD_NORMAL or not node.body.is_polynomial(node.variable):
