@@ -32,6 +32,7 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/erm_gradient.py
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
@@ -49,7 +50,7 @@ $(VENV)/.created: constraints.txt
 	@touch $@
 
 $(VENV)/.report: EXTRAS := figures
-$(VENV)/.test: EXTRAS := figures,train,test
+$(VENV)/.test: EXTRAS := figures,fit,train,test
 $(VENV)/.lint: EXTRAS := lint
 $(VENV)/.report $(VENV)/.test $(VENV)/.lint: $(VENV)/.created pyproject.toml
 	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
