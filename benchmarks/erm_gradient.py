@@ -8,6 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -47,8 +48,8 @@ def main() -> None:
         attentions: tuple[Attention, ...] = (softmax, linear)
         risks = [EmpiricalRisk(data, attention, 0.1, 0.1, {}) for attention in attentions]
         calls: dict[str, Callable[[], object]] = {"one pass (X.sum)": data.tokens.sum}
-        calls |= {f"symslr, {risk.attention.name}": lambda risk=risk: risk(weights) for risk in risks}
-        calls["numpy, four products, softmax"] = lambda data=data: four_products(data, weights)
+        calls |= {f"symslr, {risk.attention.name}": partial(risk, weights) for risk in risks}
+        calls["numpy, four products, softmax"] = partial(four_products, data, weights)
         for call in calls.values():
             call()
         times = {name: [] for name in calls}
