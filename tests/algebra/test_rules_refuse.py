@@ -32,6 +32,7 @@ from symslr.algebra.rules import (
     Nishimori,
     RatioCondition,
     Reweight,
+    RotateNoise,
     SechMoments,
     Selection,
     SingleCompetitor,
@@ -39,12 +40,14 @@ from symslr.algebra.rules import (
     Stein,
     SymmetricFactors,
     TakeLimit,
+    TurnTowardsKey,
     WriteTokensOut,
 )
+from symslr.algebra.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, a, chi, epsilon, j, l, m, nu, x, xi, z
+from symslr.model.symbols import L, a, chi, epsilon, eta, j, l, m, nu, x, xi, z
 from tests.algebra.cases import CASES
 
 SPIKED, MAX, LARGEST = SpikedSLR().law, MaxSLR().law, MaxSLR(nu=oo).law
@@ -53,6 +56,7 @@ LAPLACE = CASES["laplace"].law
 SELECTION = CASES["square selection"].law
 KEY = chi[epsilon]
 SOFT = Activation.of(epsilon, softmax, a)
+SCORED = ScoredActivation.of(epsilon, softmax, chi[m] + z[m])
 LOCKED = SequenceLaw(exp(KEY * Sum(chi[l], (l, 1, L))), L)
 
 
@@ -147,6 +151,8 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (Reweight(SequenceLaw(Piecewise((2, KEY > 0), (0, True)), L)), mean(KEY), "can vanish"),
     (SechMoments(), Integral(x**3 / (1 + x**2), (x, -oo, oo)), "no even moment"),
     (SechMoments(), Integral(x**2 * exp(-(x**2)), (x, -oo, oo)), "no even moment"),
+    (RotateNoise(), mean(SCORED + SCORED.with_score(z[m])), "2 different scores"),
+    (RotateNoise(), mean(SCORED.with_score(chi[m] * z[m])), "not linear in chi, z and eta"),
     (Selection(), mean(tokens(chi[l] ** 2), SPIKED), "does not sum to L"),
     (Selection(), mean(tokens(chi[l] ** 2), LAPLACE), "does not sum to L"),
     (SingleCompetitor(), mean(KEY, SPIKED), "no Bayes error"),
@@ -162,6 +168,9 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (SymmetricFactors(), mean(tokens(chi[l] * z[l])), "not a function of chi"),
     (TakeLimit(), Limit(nu * mean(KEY, SPIKED), nu, oo), "an expectation stands inside the limit"),
     (TakeLimit(), Limit(Function("h")(nu), nu, oo), "SymPy finds no limit"),
+    (TurnTowardsKey(), mean(SCORED.with_score(chi[m] + eta[m])), "rotate the noise first"),
+    (TurnTowardsKey(), mean(SCORED, MAX), "not a function of one standard normal token"),
+    (TurnTowardsKey(), mean(tokens(tokens(SCORED.at(j), j) * SCORED.at(l))), "a sum over tokens stands inside another"),
     (WriteTokensOut(), mean(tokens(chi[l])), "the length is L"),
     (WriteTokensOut(), mean(KEY, SPIKED.subs(L, 4)), "the length is 4"),
 ]
