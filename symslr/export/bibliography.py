@@ -107,6 +107,14 @@ REFERENCES: Mapping[str, Reference] = {
             doi="10.1214/aos/1176345632",
         ),
         _article(
+            "milgrom2002",
+            "Milgrom, Paul and Segal, Ilya",
+            "Envelope Theorems for Arbitrary Choice Sets",
+            year=2002,
+            where=("Econometrica", "70(2)", "583--601"),
+            doi="10.1111/1468-0262.00296",
+        ),
+        _article(
             "cameron1944",
             "Cameron, Robert H. and Martin, William T.",
             "Transformations of Wiener Integrals Under Translations",

@@ -6,6 +6,7 @@ from symslr.algebra.rules.collect import Collect as Collect
 from symslr.algebra.rules.competitors import SingleCompetitor as SingleCompetitor
 from symslr.algebra.rules.competitors import SoftmaxTowardsMax as SoftmaxTowardsMax
 from symslr.algebra.rules.conditioning import Conditioning as Conditioning
+from symslr.algebra.rules.envelope import Envelope as Envelope
 from symslr.algebra.rules.exchangeability import Exchangeability as Exchangeability
 from symslr.algebra.rules.expansion import Centre as Centre
 from symslr.algebra.rules.expansion import GaussianTaylor as GaussianTaylor
