@@ -1,0 +1,200 @@
+"""The landscape of one attention on one task: risk, gradient and Hessian at any order parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sympy import Expr, S
+
+from symslr.algebra.rule import RuleRefused
+from symslr.algebra.rules import CameronMartin
+from symslr.algebra.rules.cameron_martin import gaussian_shift
+from symslr.evaluation.landscape.dual import Array, Dual
+from symslr.evaluation.landscape.kernel import Kernel
+from symslr.evaluation.landscape.moments import Means
+from symslr.evaluation.landscape.order import NAMES, OrderParameters
+from symslr.evaluation.landscape.pair import LogWeight, PairTables
+from symslr.evaluation.landscape.risk import pair_moments, risk_and_gradient, single_moments
+from symslr.evaluation.landscape.single import SingleTables
+from symslr.model.attention import Attention
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import L, x
+from symslr.model.task import Task
+
+SMALLEST = 1e-5
+"""Scales below this are raised to it: the moments are even in the scale, so the risk moves by 1e-10 at most."""
+
+HESSIAN_STEP = 1e-4
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """E(m, q), the population risk of an attention in the order parameters of its key and value.
+
+    Attributes:
+        kernel: of the attention, with the free parameters it is minimised over (the shift c of erf).
+        lengths: (length, probability) pairs.
+        noise: Delta.
+        shift: s where the weight is exp(s chi_eps - s^2/2), None elsewhere.
+        log_weight: log of w(chi_eps), or of w in L w(chi_eps)/sum_l w(chi_l) where ``selects``.
+        steepness: largest slope of ``log_weight``, which sets the mesh.
+        refined: mesh points beyond the usual number, as a factor.
+    """
+
+    kernel: Kernel
+    lengths: tuple[tuple[int, float], ...]
+    noise: float
+    shift: float | None
+    log_weight: LogWeight
+    steepness: float
+    selects: bool
+    refined: float = 1.0
+
+    @classmethod
+    def of(cls, task: Task, attention: Attention, values: Mapping[Any, object] | None = None) -> Landscape:
+        """The landscape at given values of nu, Delta, L and the parameters of the kernel without bounds.
+
+        Raises:
+            ValueError: for a missing value, a token law that is not standard normal, or a weight that is neither one of
+                the relevant token nor a selection.
+        """
+        by_name = {str(key): value for key, value in (values or {}).items()}
+        law = task.law.subs(_numbers(task.law.free_symbols - {L}, by_name))
+        if law.base != STANDARD_NORMAL:
+            raise ValueError(
+                f"task {task.name}: found the token law {law.base.density}; expected N(0, 1) off the manifold"
+            )
+        try:
+            shift = 0.0 if law.weight == S.One else float(gaussian_shift(law, CameronMartin()))
+        except RuleRefused:
+            shift = None
+        log_weight: LogWeight = np.zeros_like
+        steepness, selects = 0.0, False
+        if shift is None:
+            selects = law.is_selection
+            weight = law.posterior_kernel if selects else law.relevant_factor
+            if weight is None or law.selects_largest:
+                raise ValueError(
+                    f"task {task.name}: found the weight {law.weight}; expected w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)"
+                )
+            log_weight, steepness = _log_weight(weight)
+        noise = float(task.noise.subs(_numbers(task.noise.free_symbols, by_name)))
+        kernel = Kernel.of(attention, by_name)
+        return cls(kernel, _lengths(task, by_name), noise, shift, log_weight, steepness, selects)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The seven order parameters and the kernel's own: the order of every gradient."""
+        return (*NAMES, *(symbol.name for symbol in self.kernel.parameters))
+
+    def risk(self, at: Array) -> float:
+        """E at an array in the order of ``names``."""
+        return self.risk_and_gradient(at)[0]
+
+    def risk_and_gradient(self, at: Array) -> tuple[float, Array]:
+        """E and its derivatives, shaped like ``at``; q_kv counts once.
+
+        Raises:
+            ValueError: where the result is not finite.
+        """
+        w, own = np.asarray(at[:7], dtype=float), np.asarray(at[7:], dtype=float)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            moments, slopes = self._moments(w[0], w[4], own)
+            risk, gradient = risk_and_gradient(w, moments, slopes, self.noise, self.shift)
+        if not (math.isfinite(risk) and np.all(np.isfinite(gradient))):
+            raise ValueError(
+                f"landscape of {self.kernel.attention.name}: the risk is not finite at {list(map(float, at))}"
+            )
+        return risk, gradient
+
+    def hessian(self, at: Array) -> Array:
+        """Second derivatives by central differences of the gradient, symmetrised; error about 1e-7."""
+        at = np.asarray(at, dtype=float)
+        rows = []
+        for i in range(len(at)):
+            step = HESSIAN_STEP * max(1.0, abs(at[i])) * np.eye(len(at))[i]
+            up, down = (self.risk_and_gradient(at + side * step)[1] for side in (1, -1))
+            rows.append((up - down) / (2 * step[i]))
+        found = np.array(rows)
+        return (found + found.T) / 2
+
+    def refine(self, factor: float) -> Landscape:
+        """The same on a mesh with ``factor`` times as many points."""
+        return replace(self, refined=self.refined * factor)
+
+    def _moments(self, m_kk: float, q_kk: float, own: Array) -> tuple[Array, Array]:
+        """Moments, and their slopes in m_kk, q_kk and the kernel's own parameters, averaged over the length."""
+        made: list[Dual] = []
+        if self.shift is not None:
+            scale = max(math.sqrt(max(q_kk, 0.0)), SMALLEST)
+            made = self._averaged(
+                [single_moments(Means(self._single(own, m_kk, scale, n), n), scale) for n, _ in self.lengths]
+            )
+            chain = np.array([[self.shift, 0.0], [0.0, 1 / (2 * scale)]])
+        else:
+            scale = max(math.sqrt(max(q_kk - m_kk**2, 0.0)), SMALLEST)
+            made = self._averaged(
+                [pair_moments(Means(self._pair(own, m_kk, scale, n), n), scale) for n, _ in self.lengths]
+            )
+            chain = np.array([[1.0, -m_kk / scale], [0.0, 1 / (2 * scale)]])
+        values = np.array([float(item.value) for item in made])
+        slopes = np.stack([item.slopes for item in made], axis=1)
+        slopes[:2] = chain @ slopes[:2]
+        return values, slopes
+
+    def _single(self, own: Array, m: float, scale: float, length: int) -> SingleTables:
+        shift = (self.shift or 0.0) * m
+        return SingleTables(self.kernel, own, shift, scale, length, self.refined)
+
+    def _pair(self, own: Array, m: float, s: float, length: int) -> PairTables:
+        return PairTables(
+            self.kernel, own, m, s, self.log_weight, self.steepness, length, self.refined, selects=self.selects
+        )
+
+    def _averaged(self, made: list[list[Dual]]) -> list[Dual]:
+        total = [item.scaled(self.lengths[0][1]) for item in made[0]]
+        for moments, (_, probability) in zip(made[1:], self.lengths[1:]):
+            total = [old + new.scaled(probability) for old, new in zip(total, moments)]
+        return total
+
+
+def order(at: Array) -> OrderParameters:
+    """The order parameters of a point in the coordinates of a landscape."""
+    return OrderParameters.of(at[:7])
+
+
+def _numbers(symbols: set[Expr], by_name: Mapping[str, object]) -> dict[Expr, Expr]:
+    missing = sorted(s.name for s in symbols if s.name not in by_name)
+    if missing:
+        raise ValueError(f'no value for {missing[0]}; give one with values={{"{missing[0]}": ...}}')
+    return {s: exact(by_name[s.name], s.name) for s in symbols}
+
+
+def _lengths(task: Task, by_name: Mapping[str, object]) -> tuple[tuple[int, float], ...]:
+    length = task.length
+    if isinstance(length, LengthLaw):
+        return tuple((int(n), float(p)) for n, p in length)
+    number = length.subs(_numbers(length.free_symbols, by_name))
+    if not number.is_Integer or number < 1:
+        raise ValueError(f"length: found {number}; expected a positive integer")
+    return ((int(number), 1.0),)
+
+
+def _log_weight(weight: Expr) -> tuple[LogWeight, float]:
+    from symslr.evaluation.logarithm import signed_log
+
+    function = signed_log(weight, (x,))
+    grid = np.linspace(-8.0, 8.0, 1601)
+    log_size = np.broadcast_to(function(grid)[1], grid.shape)
+    slopes = np.abs(np.diff(log_size)) / (grid[1] - grid[0])
+
+    def log_weight(chi: Array) -> Array:
+        return np.broadcast_to(np.asarray(function(chi)[1], dtype=float), chi.shape)
+
+    return log_weight, float(slopes.max())

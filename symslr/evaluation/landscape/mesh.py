@@ -1,0 +1,65 @@
+"""Trapezoid rules on the line: nodes and weights chosen from the scale of the integrand."""
+
+from __future__ import annotations
+
+from math import gamma
+
+import numpy as np
+
+from symslr.evaluation.landscape.dual import Array
+
+REACH = 8.4
+"""Standard deviations beyond which a normal has mass 4e-17."""
+
+LOG_STEP = 0.36
+"""Step in log u and, times the scale of the scores, in the scores: exp(-pi^2/0.36) = 1e-12 by the strip |Im| < pi/2."""
+
+LEFT = 27.0
+"""The integrand falls as e^v where u = e^v is small: e^-27 = 2e-12."""
+
+RIGHT = 4.5
+"""exp(-e^4.5) is 1e-39."""
+
+
+def normal_nodes(scale: float, refined: float = 1.0) -> tuple[Array, Array]:
+    """Nodes x and weights of N(0, 1) for a function of scale * x that varies on the scale of exp(-e^y)."""
+    step = min(LOG_STEP / max(scale, 1e-300), 0.5) / refined
+    count = int(np.ceil(REACH / step))
+    nodes = step * np.arange(-count, count + 1)
+    weights = np.exp(-(nodes**2) / 2)
+    total: float = weights.sum()
+    return nodes, weights / total
+
+
+def laplace_nodes(low: float, high: float, refined: float = 1.0, wider: float = 1.0) -> tuple[Array, Array]:
+    """Nodes u and weights of du for kernels between e^low and e^high where it matters: u in (e^(-high), e^(-low)).
+
+    ``wider`` multiplies the step where the integrand is known to vary slowly.
+    """
+    step = wider * LOG_STEP / refined
+    v = np.arange(-high - LEFT, -low + RIGHT + step, step)
+    u = np.exp(v)
+    return u, step * u
+
+
+def kernel_range(kappa: Array, mass: Array, tokens: int, offset: float) -> tuple[float, float]:
+    """log of the sizes between which the normaliser matters: E[min(1, u S)] and P(S < 1/u) are below 1e-12 outside.
+
+    Args:
+        kappa, mass: values of the kernel over one token and their probabilities, any shape.
+        tokens: how many iid ones the normaliser has at least.
+    """
+    flat, weights = kappa.ravel(), mass.ravel()
+    order = np.argsort(flat)
+    below = np.cumsum(weights[order])
+    first = int(np.searchsorted(below, 1e-13 ** (1 / tokens) * below[-1]))
+    least, mean = float(flat[order[first]]), float(flat @ weights)
+    if least <= 0:
+        least = float(flat[flat > 0].min())
+    low, high = float(np.log(least)), float(np.log(mean))
+    return (max(low, np.log(offset)), max(high, np.log(offset))) if offset > 0 else (low, high)
+
+
+def inverse_power(u: Array, weights: Array, power: int, offset: float) -> Array:
+    """Weights of 1/S^power = int u^(power-1)/Gamma(power) e^(-u S) du with the offset's factor e^(-u o)."""
+    return weights * u ** (power - 1) * np.exp(-u * offset) / gamma(power)

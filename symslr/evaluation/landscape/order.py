@@ -1,0 +1,83 @@
+"""The seven order parameters as numbers, and the coordinates of two vectors k and v that have them."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from symslr.evaluation.landscape.dual import Array
+from symslr.model.symbols import ORDER_PARAMETERS
+
+NAMES = tuple(symbol.name for symbol in ORDER_PARAMETERS)
+"""m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv: the order of every gradient."""
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True)
+class OrderParameters:
+    """Inner products over D of k and v with k*, v* and one another.
+
+    Raises:
+        ValueError: where q - m m^T is not positive semidefinite, so that no vectors have these overlaps.
+
+    Source: arXiv 2509.21936, section 4.
+    """
+
+    m_kk: float
+    m_vv: float
+    m_kv: float
+    m_vk: float
+    q_kk: float
+    q_vv: float
+    q_kv: float
+
+    def __post_init__(self) -> None:
+        numbers = astuple(self)
+        if not np.all(np.isfinite(numbers)):
+            raise ValueError(f"order parameters: found {numbers}; expected finite numbers")
+        lowest = np.linalg.eigvalsh(self.outside)[0]
+        if not lowest >= -TOLERANCE * (1 + self.q_kk + self.q_vv):
+            raise ValueError(f"order parameters: found q - m m^T with eigenvalue {lowest:.4g}; expected q >= m m^T")
+
+    @classmethod
+    def of(cls, numbers: Array) -> OrderParameters:
+        """From an array in the order of ``NAMES``."""
+        return cls(*map(float, numbers))
+
+    @classmethod
+    def of_vectors(cls, vectors: Array) -> OrderParameters:
+        """From the coordinates of k and v, rows of shape (2, n): first along k*, then v*, then orthogonal to both.
+
+        q = W W^T for the whole rows and m their first two columns, so q - m m^T is never negative.
+        """
+        q = vectors @ vectors.T
+        (m_kk, m_kv), (m_vk, m_vv) = vectors[:, :2]
+        return cls.of(np.array([m_kk, m_vv, m_kv, m_vk, q[0, 0], q[1, 1], q[0, 1]]))
+
+    @property
+    def means(self) -> Array:
+        """m, rows (k, v), columns (k*, v*)."""
+        return np.array([[self.m_kk, self.m_kv], [self.m_vk, self.m_vv]])
+
+    @property
+    def squares(self) -> Array:
+        """q, rows and columns (k, v)."""
+        return np.array([[self.q_kk, self.q_kv], [self.q_kv, self.q_vv]])
+
+    @property
+    def outside(self) -> Array:
+        """R = q - m m^T."""
+        return self.squares - self.means @ self.means.T
+
+    @property
+    def array(self) -> Array:
+        """In the order of ``NAMES``."""
+        return np.array(astuple(self))
+
+    @property
+    def vectors(self) -> Array:
+        """Coordinates of k and v, shape (2, 4): m and the symmetric root of R."""
+        values, frame = np.linalg.eigh(self.outside)
+        return np.hstack([self.means, (frame * np.sqrt(np.maximum(values, 0.0))) @ frame.T])
