@@ -237,3 +237,20 @@ def test_coordinates_give_the_order_parameters_back():
     point = start(INFORMED, 1.0)
     again = OrderParameters.from_coordinates(point.coordinates())
     np.testing.assert_allclose(again.coordinates(), point.coordinates(), rtol=1e-12)
+
+
+def test_replica_symmetry_is_stable_at_fair_ridges_and_not_at_low_ones():
+    saddle = SaddleMap(numeric_problem(SPIKED, linear, {"nu": 2}), 1024, 0)
+    found = {}
+    for ridge in ((0.6, 12.0), (0.1, 0.3)):
+        state = solve(saddle, Training(4.0, *ridge), start(INFORMED, 4.0)).state
+        found[ridge] = saddle.replicon(state, Training(4.0, *ridge))
+    assert found[0.6, 12.0] < 0.5
+    assert found[0.1, 0.3] > 1
+    assert saddle.jumps(state) == 0
+
+
+def test_samples_jump_where_softmax_is_fitted_with_little_ridge():
+    saddle = SaddleMap(numeric_problem(SPIKED, softmax, {"nu": 2}), 1024, 0)
+    jumps = [saddle.jumps(solve(saddle, Training(4.0, r, r), start(INFORMED, 4.0)).state) for r in (0.5, 0.02)]
+    assert jumps[0] < 2e-3 < jumps[1]

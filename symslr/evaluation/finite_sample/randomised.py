@@ -18,6 +18,8 @@ from symslr.evaluation.value import Kind, Value
 
 RANDOMISATIONS = 8
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
+STABILITY = 2048
+"""Samples from which the stability is found."""
 STARTS = (INFORMED, UNINFORMED)
 
 
@@ -41,6 +43,8 @@ class FiniteSample:
     energy: Value
     order_parameters: dict[str, Value]
     change: float
+    replicon: float
+    jumps: float
     branch: str
     count: int
 
@@ -75,7 +79,9 @@ def randomised(
         risks = [point.risk for point in found]
         error = _standard_error(risks) / abs(float(np.mean(risks)))
         if error <= precision or count >= finest:
-            return _summary(found, branch, count, time.perf_counter() - began)
+            sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
+            stability = sample.replicon(state, training), sample.jumps(state)
+            return _summary(found, stability, branch, count, time.perf_counter() - began)
         # The scatter falls at least like 1/sqrt(count); a margin for its own uncertainty.
         wanted = count * (1.1 * error / precision) ** 2
         count = min(finest, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
@@ -105,7 +111,9 @@ def _standard_error(numbers: Sequence[float]) -> float:
     return float(np.std(numbers, ddof=1) / math.sqrt(len(numbers)))
 
 
-def _summary(found: Sequence[FixedPoint], branch: str, count: int, seconds: float) -> FiniteSample:
+def _summary(
+    found: Sequence[FixedPoint], stability: tuple[float, float], branch: str, count: int, seconds: float
+) -> FiniteSample:
     method = f"replica-symmetric fixed point, {len(found)} scrambled Sobol sets of {count} samples"
 
     def value(numbers: Sequence[float]) -> Value:
@@ -118,6 +126,7 @@ def _summary(found: Sequence[FixedPoint], branch: str, count: int, seconds: floa
         value([point.energy for point in found]),
         {item.name: value([getattr(state, item.name) for state in states]) for item in fields(OrderParameters)},
         max(point.change for point in found),
+        *stability,
         branch,
         count,
     )

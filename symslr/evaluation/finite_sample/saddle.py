@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -97,6 +97,10 @@ FASTEST = 4.0
 """In one step a response grows at most this many times: far from the fixed point r + Vhat may even be negative."""
 
 
+NUDGE = 1e-4
+"""Half of a central difference of the forces."""
+
+
 class SaddleMap:
     """The map whose fixed point is sought, on one randomisation of the samples; remembers the last proximal points.
 
@@ -180,6 +184,46 @@ class SaddleMap:
         shrink = 1 - width * samples.V_v * rho**2
         attention, value = (u + width * rho * w) / shrink, (w + samples.V_v * rho * u) / shrink
         return slope * rho * value, rho * attention, rho
+
+    def jumps(self, state: OrderParameters) -> float:
+        """Share of samples whose proximal minimum is not the one that descent from their field finds.
+
+        There the proximal point jumps as the field moves, and with a finite share of such samples replica symmetry is
+        broken: the energy is a lower bound, and a fit gets stuck above it. Linear attention never jumps.
+        """
+        if self.affine is not None:
+            return 0.0
+        fields = self.sampler.fields(state.m_k, state.q_k)
+        values, label = value_fields(self.value_normals, state.m_v, state.q_v, self.problem.noise)
+        samples = Samples(fields.omega, values.omega, label, state.V_k, state.V_v)
+        near, best = (minimise(self.terms, samples, guarded=guarded)[1] for guarded in (False, True))
+        return self.mean((near > best + 1e-9 * (1 + best)).astype(float))
+
+    def replicon(self, state: OrderParameters, training: Training) -> float:
+        """Largest eigenvalue of M_ab = alpha V_a^2 E sum_lm (d f_a,l/d omega_b,m)^2 over a, b = k, v.
+
+        Replica symmetry is stable where it is below 1: two fits that differ a little are then pulled together. The
+        slopes are central differences of the forces along every field; jumps of the proximal point are not in them.
+        """
+        fields = self.sampler.fields(state.m_k, state.q_k)
+        values, label = value_fields(self.value_normals, state.m_v, state.q_v, self.problem.noise)
+        samples = Samples(fields.omega, values.omega, label, state.V_k, state.V_v)
+        self._forces(samples, guarded=True)
+        keys, matrix = self._keys, np.zeros((2, 2))
+        for b, name in enumerate(("omega_chi", "omega_z")):
+            for token in range(self.problem.length):
+                sides = []
+                for sign in (1, -1):
+                    moved = getattr(samples, name).copy()
+                    moved[token] += sign * NUDGE
+                    self._keys = keys
+                    sides.append(self._forces(replace(samples, **{name: moved}), guarded=False))
+                for a in (0, 1):
+                    slope = (sides[0][a] - sides[1][a]) / (2 * NUDGE)
+                    matrix[a, b] += self.mean(np.einsum("ln,ln->n", slope, slope))
+        matrix *= training.alpha * np.array([[state.V_k**2], [state.V_v**2]])
+        self._keys = keys
+        return float(np.max(np.abs(np.linalg.eigvals(matrix))))
 
     def test_risk(self, state: OrderParameters) -> float:
         """E (y - f)^2 of the fit on a new sample: Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2, values integrated."""
