@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
-.PHONY: report test lint bench clean distclean
+.PHONY: report test lint docs bench clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -29,6 +29,10 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.docs
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+	@echo "The documentation is in build/docs/index.html."
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
@@ -51,7 +55,8 @@ $(VENV)/.created: constraints.txt
 
 $(VENV)/.report: EXTRAS := figures
 $(VENV)/.test: EXTRAS := figures,fit,train,test
+$(VENV)/.docs: EXTRAS := figures,docs
 $(VENV)/.lint: EXTRAS := lint
-$(VENV)/.report $(VENV)/.test $(VENV)/.lint: $(VENV)/.created pyproject.toml
+$(VENV)/.report $(VENV)/.test $(VENV)/.docs $(VENV)/.lint: $(VENV)/.created pyproject.toml
 	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
 	@touch $@

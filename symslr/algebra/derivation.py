@@ -83,5 +83,6 @@ class Derivation:
         return replace(self, claims=(*self.claims, Claim(exact(formula, "claim"), source, quoted)))
 
     def _repr_latex_(self) -> str:
-        lines = [latex(self.start), *(latex(step.after) for step in self.steps)]
-        return "$\\displaystyle " + r" \\ = ".join(lines) + "$"
+        lines = [f"{latex(self.start)} &"]
+        lines += [rf"={latex(step.after)} & \text{{[{step.rule.name}]}}" for step in self.steps]
+        return r"$\displaystyle \begin{array}{ll} " + r" \\ ".join(lines) + r" \end{array}$"

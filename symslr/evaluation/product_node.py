@@ -126,6 +126,8 @@ class _Product:
         above = np.where(np.isnan(log), -np.inf, log)
         if np.max(above) == -np.inf:
             return None
+        if np.max(above) == np.inf:
+            raise CannotEvaluate("the integrand overflows in float64")
         above = above > np.max(above) - DEPTH
         index = np.flatnonzero(np.any(above, axis=tuple(range(1, above.ndim))))
         for axis in range(1, above.ndim):

@@ -54,7 +54,7 @@ class Value:
     def _repr_latex_(self) -> str | None:
         if isinstance(self.value, np.ndarray):
             return None
-        return rf"${self} \pm {nstr(mpf(self.error), 2)}$ ({self.kind})"
+        return rf"${_latex(str(self))} \pm {_latex(nstr(mpf(self.error), 2))}\ \text{{({self.kind})}}$"
 
     def as_json(self) -> dict[str, Any]:
         """Numbers as decimal strings: value, error, kind, digits, method, seconds."""
@@ -66,3 +66,9 @@ class Value:
             "method": self.method,
             "seconds": round(self.seconds, 6),
         }
+
+
+def _latex(number: str) -> str:
+    """A decimal number with its power of ten as LaTeX."""
+    digits, _, power = number.partition("e")
+    return rf"{digits}\times10^{{{int(power)}}}" if power else digits

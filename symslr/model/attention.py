@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sympy import Expr, S
+from sympy import Expr, S, latex
 
 from symslr.model.admissible import check_kernel
 from symslr.model.exact import exact
 from symslr.model.form import check_parameters
+from symslr.model.pieces import without_pieces
 from symslr.model.symbols import x
 
 
@@ -40,7 +41,7 @@ class Attention:
     bounds: Mapping[Expr, tuple[float, float]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kernel", exact(self.kernel, "kernel"))
+        object.__setattr__(self, "kernel", without_pieces(exact(self.kernel, "kernel"), "kernel"))
         object.__setattr__(self, "offset", exact(self.offset, "offset"))
         if self.normaliser not in ("sum", None):
             raise ValueError(f"normaliser: found {self.normaliser!r}; expected 'sum' or None (element-wise)")
@@ -72,3 +73,8 @@ class Attention:
     @property
     def is_normalised(self) -> bool:
         return self.normaliser == "sum"
+
+    def _repr_latex_(self) -> str:
+        over = r"\sum_m\kappa(a\chi_m)" if self.offset == 0 else rf"{latex(self.offset)}+\sum_m\kappa(a\chi_m)"
+        sigma = rf"\frac{{\kappa(a\chi_l)}}{{{over}}}" if self.is_normalised else r"\kappa(a\chi_l)"
+        return rf"$\displaystyle \sigma_l={sigma},\quad \kappa(x)={latex(self.kernel)}$"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sympy import Basic, Expr, Integer, Rational, Tuple
+from sympy.printing.latex import LatexPrinter
 
 from symslr.model.exact import NotExact, exact
 
@@ -44,6 +45,9 @@ class LengthLaw(Basic):
     def mean(self) -> Rational:
         """E[L]."""
         return sum(length * p for length, p in self)
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return ",\\ ".join(rf"{length}\text{{ with probability }}{printer._print(p)}" for length, p in self)
 
 
 def _pair(item: object) -> tuple[object, object]:

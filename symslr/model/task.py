@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Integer
+from sympy import Expr, Integer, latex
 
 from symslr.model.admissible import check_density, check_mean_one
 from symslr.model.exact import NotExact, exact
 from symslr.model.form import check_parameters
 from symslr.model.length_law import LengthLaw
+from symslr.model.pieces import without_pieces
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, chi, epsilon, x
@@ -45,7 +46,7 @@ class Task:
     name: str = "task"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", exact(self.weight, "weight"))
+        object.__setattr__(self, "weight", without_pieces(exact(self.weight, "weight"), "weight"))
         object.__setattr__(self, "noise", exact(self.noise, "noise"))
         object.__setattr__(self, "length", _length(self.length))
         check_parameters(self.noise, "noise")
@@ -83,6 +84,16 @@ class Task:
     def at(self, length: object) -> Task:
         """The same task at another length (symbol, integer or law)."""
         return Task(self.weight, length, self.noise, self.base, self.name)
+
+    def _repr_latex_(self) -> str:
+        parts = [rf"g(\epsilon,\chi)={latex(self.weight)}"]
+        if self.base != STANDARD_NORMAL:
+            parts.append(rf"\chi_l\text{{ with density }}{latex(self.base.density)}")
+        if self.length != L:
+            parts.append(rf"L={latex(self.length)}")
+        if self.noise != Delta:
+            parts.append(rf"\Delta={latex(self.noise)}")
+        return r"$\displaystyle " + r",\quad ".join(parts) + "$"
 
 
 def _length(value: object) -> Expr | LengthLaw:

@@ -1,0 +1,53 @@
+"""The documentation site: MyST text, notebooks executed by the build, formulas as MathML that needs no script."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+from symslr import __version__
+
+project = "symslr"
+author = "symslr developers"
+release = version = __version__
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "mathml",
+    "rules_table",
+    "terminal",
+]
+exclude_patterns = ["_build", "_ext"]
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
+nb_mime_priority_overrides = [("html", "text/latex", 5)]
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_class_signature = "separated"
+napoleon_google_docstring = True
+napoleon_use_ivar = True
+suppress_warnings = ["ref.python"]  # fields of two classes may share a name
+
+html_theme = "furo"
+html_title = f"symslr {__version__}"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["symslr.css"]
+html_copy_source = False
+
+
+def setup(app):
+    """In a docstring |x| is an absolute value, not a substitution of reStructuredText."""
+
+    def bars(app, what, name, obj, options, lines):
+        lines[:] = [line.replace("|", r"\|") for line in lines]
+
+    app.connect("autodoc-process-docstring", bars, priority=1000)
