@@ -46,6 +46,11 @@ class Kernel:
     def is_normalised(self) -> bool:
         return self.attention.is_normalised
 
+    @property
+    def is_polynomial(self) -> bool:
+        """Whether sigma is a polynomial of its score: any mesh that integrates N(0, 1) will do."""
+        return not self.is_normalised and bool(self.attention.kernel.is_polynomial(x))
+
     def at(self, scores: Array, own: Array) -> list[Array]:
         """kappa, kappa', and the derivatives in the parameters ``own``, each shaped like the scores."""
         with np.errstate(all="ignore"):

@@ -27,8 +27,7 @@ def normal_nodes(scale: float, refined: float = 1.0) -> tuple[Array, Array]:
     count = int(np.ceil(REACH / step))
     nodes = step * np.arange(-count, count + 1)
     weights = np.exp(-(nodes**2) / 2)
-    total: float = weights.sum()
-    return nodes, weights / total
+    return nodes, np.asarray(weights / weights.sum(), dtype=float)
 
 
 def laplace_nodes(low: float, high: float, refined: float = 1.0, wider: float = 1.0) -> tuple[Array, Array]:

@@ -42,8 +42,8 @@ class PairTables:
         selects: bool,
     ) -> None:
         self.kernel = kernel
-        self.chi, w = normal_nodes(max(abs(m), steepness), refined)
-        self.rho, self.w_rho = normal_nodes(s, refined)
+        self.chi, w = normal_nodes(max(0.0 if kernel.is_polynomial else abs(m), steepness), refined)
+        self.rho, self.w_rho = normal_nodes(0.0 if kernel.is_polynomial else s, refined)
         self.kappa, self.slope, *self.in_parameters = kernel.at(m * self.chi[:, None] + s * self.rho, own)
         if kernel.is_normalised:
             self.t, self.dt = laplace_nodes(

@@ -21,7 +21,7 @@ class SingleTables:
     """
 
     def __init__(self, kernel: Kernel, own: Array, shift: float, scale: float, length: int, refined: float) -> None:
-        self.x, self.w = normal_nodes(scale, refined)
+        self.x, self.w = normal_nodes(0.0 if kernel.is_polynomial else scale, refined)
         self.kernel = kernel
         noise, moved = (kernel.at(start + scale * self.x, own) for start in (0.0, shift))
         if kernel.is_normalised:

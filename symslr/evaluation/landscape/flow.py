@@ -1,0 +1,90 @@
+"""Gradient flow on (m, q): k and v follow dk/dt = -D dE/dk, dv/dt = -D dE/dv, which closes on the order parameters.
+
+    dm/dt = -(E_m + 2 E_q m),    dq/dt = -(E_m m^T + m E_m^T + 2 E_q q + 2 q E_q)
+
+with E_m = dE/dm and E_q = dE/dq symmetrised: dk/dt = -(E_m (k*, v*) + 2 E_q (k, v))_k, multiplied by k*, v*, k and v. The
+kernel's own parameters follow -dE/dc beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from symslr.evaluation.landscape.dual import Array
+from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.landscape.vectors import matrices
+
+RELATIVE, ABSOLUTE = 1e-7, 1e-10
+"""Tolerances of the integrator: the end of a flow moves by less than 1e-6 when they are a hundred times smaller."""
+
+AT_REST = 1e-6
+"""A flow has arrived where no order parameter moves faster than this."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A trajectory of the gradient flow.
+
+    Attributes:
+        times: shape (n,).
+        states: order parameters and the kernel's own at each time, shape (n, 7 + parameters).
+        risks: E along the trajectory.
+        arrived: whether it came to rest before the time was over.
+    """
+
+    times: Array
+    states: Array
+    risks: Array
+    arrived: bool
+
+    @property
+    def end(self) -> Array:
+        return self.states[-1]
+
+
+def velocity(landscape: Landscape, state: Array) -> Array:
+    """d(m, q, own parameters)/dt, in the order of ``names``."""
+    _, gradient = landscape.risk_and_gradient(state)
+    by_m, by_q = matrices(gradient)
+    m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv = state[:7]
+    m, q = np.array([[m_kk, m_kv], [m_vk, m_vv]]), np.array([[q_kk, q_kv], [q_kv, q_vv]])
+    dm = -(by_m + 2 * by_q @ m)
+    half = by_m @ m.T + 2 * by_q @ q
+    dq = -(half + half.T)
+    return np.array([dm[0, 0], dm[1, 1], dm[0, 1], dm[1, 0], dq[0, 0], dq[1, 1], dq[0, 1], *-gradient[7:]])
+
+
+def gradient_flow(landscape: Landscape, start: Array, time: float = 1e4, at: Array | None = None) -> Flow:
+    """The flow from ``start`` until it rests or ``time`` is over.
+
+    Args:
+        start: shaped like ``landscape.names``.
+        time: the longest time.
+        at: times at which the trajectory is wanted; the integrator's own steps without.
+
+    Raises:
+        ValueError: where the integrator fails.
+    """
+
+    def rest(_: float, state: Array) -> float:
+        return float(np.max(np.abs(velocity(landscape, state)))) - AT_REST
+
+    rest.terminal = True  # type: ignore[attr-defined]
+    found = solve_ivp(
+        lambda _, state: velocity(landscape, state),
+        (0.0, time),
+        np.asarray(start, dtype=float),
+        method="LSODA",
+        rtol=RELATIVE,
+        atol=ABSOLUTE,
+        events=rest,
+        t_eval=at,
+    )
+    if found.status < 0:
+        raise ValueError(f"gradient flow: the integrator stopped at t = {found.t[-1]:.4g}: {found.message}")
+    states = found.y.T
+    risks = np.array([landscape.risk(state) for state in states])
+    return Flow(found.t, states, risks, bool(found.status == 1))

@@ -1,0 +1,140 @@
+"""Local minima over all seven order parameters: the well matched one, and the one with k along v* and v along k*."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from symslr.evaluation.landscape.dual import Array
+from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.landscape.order import OrderParameters
+from symslr.evaluation.landscape.vectors import COORDINATES, hessian_in_vectors, in_vectors
+
+STATIONARY = 1e-6
+"""Largest gradient at a point that is called a minimum."""
+
+CURVED = 1e-6
+"""Least eigenvalue of the Hessian of a strict minimum: finite differences leave 1e-7."""
+
+SCALES = (0.3, 1.0, 2.5)
+
+
+@dataclass(frozen=True)
+class LocalMinimum:
+    """A stationary point over k, v and the kernel's own parameters.
+
+    Attributes:
+        point: coordinates of k and v along k*, v* and two directions outside, then the kernel's own parameters.
+        risk: E there.
+        gradient: largest absolute derivative.
+        eigenvalues: of the Hessian over all coordinates, ascending: the seven order parameters and, where
+            R = q - m m^T vanishes, one direction more.
+    """
+
+    point: Array
+    risk: float
+    gradient: float
+    eigenvalues: Array
+
+    @property
+    def order(self) -> OrderParameters:
+        return OrderParameters.of_vectors(self.point[:COORDINATES].reshape(2, 4))
+
+    @property
+    def own(self) -> Array:
+        """The kernel's own parameters."""
+        return self.point[COORDINATES:]
+
+    @property
+    def is_minimum(self) -> bool:
+        """Stationary, with every curvature positive: strict in all directions."""
+        return bool(self.gradient < STATIONARY and self.eigenvalues[0] > CURVED)
+
+    @property
+    def kind(self) -> str:
+        return kind_of(self.order)
+
+
+def kind_of(order: OrderParameters) -> str:
+    """ "matched" where k leans on k* and v on v*, "mismatched" where k leans on v* and v on k*, else "neither"."""
+    matched, crossed = abs(order.m_kk * order.m_vv), abs(order.m_kv * order.m_vk)
+    if max(matched, crossed) < 1e-3:
+        return "neither"
+    return "matched" if matched > crossed else "mismatched"
+
+
+def matched_start(landscape: Landscape, scale: float) -> Array:
+    """k = scale k*, v the best multiple of v*."""
+    return _best_value(landscape, scale * np.eye(2, 4)[0], np.eye(2, 4)[1])
+
+
+def mismatched_start(landscape: Landscape, scale: float) -> Array:
+    """k = scale v*, v the best multiple of k*."""
+    return _best_value(landscape, scale * np.eye(2, 4)[1], np.eye(2, 4)[0])
+
+
+def _best_value(landscape: Landscape, k: Array, direction: Array) -> Array:
+    """The risk is quadratic in v, so three values along a line give the best one."""
+    own = np.array([_middle(landscape, i) for i in range(len(landscape.names) - 7)])
+
+    def point(size: float) -> Array:
+        return np.concatenate([k, size * direction, own])
+
+    left, middle, right = (in_vectors(landscape, point(size))[0] for size in (-1.0, 0.0, 1.0))
+    return point((left - right) / (2 * (left + right - 2 * middle)))
+
+
+def _middle(landscape: Landscape, i: int) -> float:
+    low, high = landscape.kernel.attention.bounds[landscape.kernel.parameters[i]]
+    return (float(low) + float(high)) / 2
+
+
+def descend(landscape: Landscape, start: Array) -> LocalMinimum:
+    """The minimum that BFGS finds from ``start``, polished by Newton steps, with the Hessian there.
+
+    Raises:
+        ValueError: where the risk is not finite on the way.
+    """
+
+    def loss(point: Array) -> tuple[float, Array]:
+        try:
+            return in_vectors(landscape, point)
+        except ValueError:
+            return 1e6, np.zeros_like(point)
+
+    found: Any = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 400})
+    point = np.asarray(found.x)
+    hessian = hessian_in_vectors(landscape, point)
+    risk, gradient = in_vectors(landscape, point)
+    for _ in range(3):
+        if np.max(np.abs(gradient)) < STATIONARY / 100:
+            break
+        values, frame = np.linalg.eigh(hessian)
+        step = frame @ ((frame.T @ gradient) / np.maximum(np.abs(values), 1e-3))
+        moved = in_vectors(landscape, point - step)
+        if np.max(np.abs(moved[1])) >= np.max(np.abs(gradient)):
+            break
+        point, (risk, gradient) = point - step, moved
+    return LocalMinimum(
+        point, risk, float(np.max(np.abs(gradient))), np.asarray(np.linalg.eigvalsh(hessian), dtype=float)
+    )
+
+
+def both_minima(landscape: Landscape, near: tuple[Array, Array] | None = None) -> tuple[LocalMinimum, LocalMinimum]:
+    """The well matched and the mismatched minimum: the best from starts of three scales, or from those ``near``.
+
+    Whether either is a minimum its Hessian says; where a start leaves its kind, its ``kind`` says so.
+    """
+    if near is not None:
+        return descend(landscape, near[0]), descend(landscape, near[1])
+    kinds = []
+    for name, start in (("matched", matched_start), ("mismatched", mismatched_start)):
+        starts = sorted((start(landscape, scale) for scale in SCALES), key=lambda p: in_vectors(landscape, p)[0])
+        found = [descend(landscape, starts[0])]
+        if found[0].kind != name:
+            found += [descend(landscape, other) for other in starts[1:]]
+        kinds.append(min(found, key=lambda item: (item.kind != name, item.risk)))
+    return kinds[0], kinds[1]

@@ -1,0 +1,102 @@
+"""Gradient flow and minima: the same flow over vectors and over order parameters, and minima with known values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import Rational
+
+from symslr.evaluation import evaluate
+from symslr.evaluation.landscape import Landscape, OrderParameters, both_minima, gradient_flow
+from symslr.evaluation.landscape.flow import velocity
+from symslr.evaluation.landscape.minima import descend, mismatched_start
+from symslr.evaluation.landscape.vectors import hessian_in_vectors, in_vectors
+from symslr.model.catalogue import ATTENTIONS, TASKS, SpikedSLR, linear, softmax
+from symslr.theory import minimal_risk
+
+VALUES = {"nu": 2, "L": 4, "Delta": 0}
+
+
+def start(seed: int, size: float = 0.5) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(2, 4)) * size
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_flow_closes_on_the_order_parameters(task: str) -> None:
+    """dq/dt = W' W^T + W W'^T and dm/dt = W' for vectors that follow -dE/dW."""
+    landscape = Landscape.of(TASKS[task](), softmax, VALUES)
+    vectors = start(1)
+    state = OrderParameters.of_vectors(vectors).array
+    moved = -in_vectors(landscape, vectors.ravel())[1].reshape(2, 4)
+    dq = moved @ vectors.T + vectors @ moved.T
+    expected = [*moved[[0, 1, 0, 1], [0, 1, 1, 0]], dq[0, 0], dq[1, 1], dq[0, 1]]
+    assert np.allclose(velocity(landscape, state), expected, atol=1e-12)
+
+
+def test_gradient_over_vectors_is_the_slope_of_the_risk() -> None:
+    landscape = Landscape.of(SpikedSLR(), ATTENTIONS["erf"], VALUES)
+    point = np.append(start(2).ravel(), 0.3)
+    _, gradient = in_vectors(landscape, point)
+    step = 1e-5
+    numbers = [
+        (in_vectors(landscape, point + step * e)[0] - in_vectors(landscape, point - step * e)[0]) / (2 * step)
+        for e in np.eye(len(point))
+    ]
+    assert np.allclose(gradient, numbers, atol=1e-8)
+    assert np.allclose(hessian_in_vectors(landscape, point), hessian_in_vectors(landscape, point, 2e-4), atol=1e-5)
+
+
+def test_flow_falls_and_lands_on_the_manifold() -> None:
+    landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
+    flow = gradient_flow(landscape, OrderParameters.of_vectors(start(3, 0.3)).array)
+    assert flow.arrived
+    assert np.all(np.diff(flow.risks) < 1e-9)
+    end = OrderParameters.of(flow.end)
+    assert np.max(np.abs(end.outside)) < 1e-5
+    assert max(abs(end.m_kv), abs(end.m_vk)) < 1e-5
+    assert flow.risks[-1] == pytest.approx(float(evaluate(minimal_risk(SpikedSLR(), softmax), VALUES)), abs=1e-8)
+
+
+def test_flow_is_converged_in_its_tolerances(monkeypatch: pytest.MonkeyPatch) -> None:
+    landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
+    begin, times = OrderParameters.of_vectors(start(4, 0.3)).array, np.linspace(0, 5, 6)
+    coarse = gradient_flow(landscape, begin, 5.0, times)
+    monkeypatch.setattr("symslr.evaluation.landscape.flow.RELATIVE", 1e-9)
+    monkeypatch.setattr("symslr.evaluation.landscape.flow.ABSOLUTE", 1e-12)
+    fine = gradient_flow(landscape, begin, 5.0, times)
+    assert np.max(np.abs(coarse.states - fine.states)) < 2e-6
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_matched_minimum_is_the_least_risk_on_the_manifold(name: str) -> None:
+    """Seven free parameters find what the minimisation over the scale alone finds: R = 0 and no other overlap help."""
+    landscape = Landscape.of(SpikedSLR(), ATTENTIONS[name], VALUES)
+    matched, mismatched = both_minima(landscape)
+    assert matched.is_minimum
+    assert matched.kind == "matched"
+    theory = float(evaluate(minimal_risk(SpikedSLR(), ATTENTIONS[name]), VALUES, digits=8))
+    assert matched.risk == pytest.approx(theory, abs=1e-8)
+    assert mismatched.risk > matched.risk + 0.01
+    if name != "linear":
+        assert mismatched.is_minimum
+        assert mismatched.kind == "mismatched"
+
+
+def test_mismatched_linear_has_no_minimum_but_a_limit() -> None:
+    """k = a v*, v = b k* with a -> oo: the risk falls to L/(L + nu) and no point is a minimum."""
+    landscape = Landscape.of(SpikedSLR(), linear, VALUES)
+    _, mismatched = both_minima(landscape)
+    limit = Rational(4, 6)
+    assert not mismatched.is_minimum
+    assert 0 < mismatched.risk - float(limit) < 1e-4
+
+
+def test_the_true_mismatched_minimum_lies_below_the_mismatched_line() -> None:
+    landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
+    begin = mismatched_start(landscape, 2.0)
+    assert descend(landscape, begin).risk < in_vectors(landscape, begin)[0]
+
+
+def test_coordinates_round_trip() -> None:
+    order = OrderParameters.of_vectors(start(5))
+    assert np.allclose(OrderParameters.of_vectors(order.vectors).array, order.array, atol=1e-12)
