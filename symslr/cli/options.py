@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-
 import typer
-from sympy import Expr, oo
 
+from symslr.model import asked
+from symslr.model.asked import Problem
 from symslr.model.attention import Attention
-from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
-from symslr.model.length_law import LengthLaw
-from symslr.model.symbols import Delta, L, nu
-from symslr.model.task import Task
-from symslr.model.text import parse_number
-from symslr.model.written import attention_from_text, length_from_text, read_model
+
+__all__ = ["Problem", "attention", "problem"]
 
 TaskOption = typer.Option("spiked", "--task", help="spiked, max, or a MODEL.toml file.")
 LengthOption = typer.Option(None, "--length", help='A length such as 3, or a law such as "1:1/3,2:2/3".')
@@ -26,73 +19,13 @@ CertifiedOption = typer.Option(False, "--certified", help="Prove the error with 
 JsonOption = typer.Option(False, "--json", help="Print JSON, numbers as decimal strings.")
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A task at given values, perhaps with an attention."""
-
-    task: Task
-    values: dict[Expr, Expr]
-    attention: Attention | None
-
-    def as_json(self) -> dict[str, Any]:
-        """The task's name, its length, and the values of its parameters as text."""
-        length = self.task.length
-        shown = ",".join(f"{n}:{p}" for n, p in length) if isinstance(length, LengthLaw) else str(length)
-        return {
-            "task": self.task.name,
-            "length": shown,
-            "noise": str(self.task.noise),
-            "values": {str(symbol): str(value) for symbol, value in self.values.items()},
-        }
-
-
 def problem(task: str, length: str | None, nu_text: str | None, noise: str | None) -> Problem:
     """The task the options describe; what the command line says wins over the model file.
 
     Raises:
         ValueError: in one line, for an unknown task, a missing length or a value out of range.
     """
-    attention, values = None, {}
-    if task in TASKS:
-        chosen = TASKS[task]()
-    elif task.endswith(".toml"):
-        model = read_model(Path(task))
-        if model.task is None:
-            raise ValueError(f"{task}: found no [task]; expected one")
-        chosen, attention, values = model.task, model.attention, dict(model.values)
-    else:
-        raise ValueError(f"--task: found {task!r}; expected spiked, max or the path of a .toml file")
-    if nu_text is not None:
-        values[nu] = parse_number(nu_text, what="--nu", allow_infinite=True)
-    if values.get(nu) == oo:
-        chosen = _at_infinite_nu(task)
-        del values[nu]
-    if noise is not None:
-        values[Delta] = parse_number(noise, what="--noise")
-    strength, spread = values.get(nu), values.pop(Delta, 0)
-    if strength is not None and strength < 0:
-        raise ValueError(f"--nu: found {strength}; expected a signal strength nu >= 0")
-    if chosen.noise != Delta and noise is None:
-        spread = chosen.noise
-    at = length_from_text(length) if length is not None else values.pop(L, chosen.length)
-    values.pop(L, None)
-    if at == L:
-        raise ValueError('--length: missing; expected a length such as 3 or a law such as "1:1/3,2:2/3"')
-    final = Task(chosen.weight, at, spread, chosen.base, chosen.name)
-    missing = sorted(str(s) for s in final.law.free_symbols - {L} - set(values))
-    if missing:
-        mend = "--nu" if missing == ["nu"] else "[values] in the model file"
-        raise ValueError(f"task {final.name}: no value for {', '.join(missing)}; give one with {mend}")
-    unused = sorted(str(s) for s in set(values) - final.law.free_symbols)
-    if nu_text is not None and "nu" in unused:
-        raise ValueError(f"--nu: the task {final.name} does not depend on nu; leave the option out")
-    return Problem(final, {s: v for s, v in values.items() if str(s) not in unused}, attention)
-
-
-def _at_infinite_nu(task: str) -> Task:
-    if task != "max":
-        raise ValueError(f"--nu: found inf for the task {task}; expected a finite number (inf is defined for max)")
-    return MaxSLR(oo)
+    return asked.problem(task, length, nu_text, noise, dash="--")
 
 
 def attention(
@@ -103,17 +36,4 @@ def attention(
     Raises:
         ValueError: in one line, for an unknown name, a bad kernel, or two attentions at once.
     """
-    if name is not None and kernel is not None:
-        raise ValueError("--kernel: found together with --attention; expected one of the two")
-    if kernel is not None:
-        return attention_from_text(kernel, normalise, offset)
-    if name is None:
-        return written or softmax
-    if name in ATTENTIONS:
-        return ATTENTIONS[name]
-    if name.endswith(".toml"):
-        model = read_model(Path(name))
-        if model.attention is None:
-            raise ValueError(f"{name}: found no [attention]; expected one")
-        return model.attention
-    raise ValueError(f"--attention: found {name!r}; expected {', '.join(ATTENTIONS)} or the path of a .toml file")
+    return asked.attention(name, kernel, normalise, offset, written, dash="--")

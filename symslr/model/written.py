@@ -69,7 +69,26 @@ def read_model(path: Path) -> Model:
     Raises:
         ValueError: in one line naming the file, the table and what was expected.
     """
-    tables = _read_tables(path)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a model file")
+        text = path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise ValueError(
+            f"{path}: cannot be read ({problem.strerror}); expected a model file such as model.toml"
+        ) from None
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"{path}: not a TOML file ({problem})") from None
+    return model_from_text(text, str(path))
+
+
+def model_from_text(text: str, path: str) -> Model:
+    """The model of a file's text; see ``read_model``. ``path`` is what errors call it, and its stem names the task.
+
+    Raises:
+        ValueError: as ``read_model``.
+    """
+    tables = _tables(text, path)
     try:
         values_table = tables.get("values", {})
         names = {name: _parameter(name) for name in values_table}
@@ -77,7 +96,7 @@ def read_model(path: Path) -> Model:
             names[name]: parse_number(str(value), what=f"[values] {name}") for name, value in values_table.items()
         }
         parameters = {name: symbol for name, symbol in names.items() if symbol not in (L, nu, Delta)}
-        task = _task(tables["task"], parameters, path.stem) if "task" in tables else None
+        task = _task(tables["task"], parameters, Path(path).stem) if "task" in tables else None
         attention = _attention(tables["attention"], parameters) if "attention" in tables else None
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
@@ -86,16 +105,10 @@ def read_model(path: Path) -> Model:
     return Model(task, attention, values)
 
 
-def _read_tables(path: Path) -> dict[str, dict[str, object]]:
+def _tables(text: str, path: str) -> dict[str, dict[str, object]]:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a model file")
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ValueError(
-            f"{path}: cannot be read ({problem.strerror}); expected a model file such as model.toml"
-        ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
         raise ValueError(f"{path}: not a TOML file ({problem})") from None
     for name, table in tables.items():
         if name not in TABLES or not isinstance(table, dict):
