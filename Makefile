@@ -54,7 +54,7 @@ $(VENV)/.created: constraints.txt
 	@touch $@
 
 $(VENV)/.report: EXTRAS := figures
-$(VENV)/.test: EXTRAS := figures,fit,train,test
+$(VENV)/.test: EXTRAS := figures,fit,study,train,test
 $(VENV)/.docs: EXTRAS := figures,docs
 $(VENV)/.lint: EXTRAS := lint
 $(VENV)/.report $(VENV)/.test $(VENV)/.docs $(VENV)/.lint: $(VENV)/.created pyproject.toml

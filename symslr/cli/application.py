@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from symslr import __version__
-from symslr.cli import derivations, finite, new, numbers, separation, validate
+from symslr.cli import derivations, finite, new, numbers, separation, study, validate
 
 _BASES: Any = typer.BadParameter.__mro__
 UsageError, ClickException = _BASES[1:3]
@@ -40,6 +40,7 @@ numbers.register(app)
 finite.register(app)
 derivations.register(app)
 separation.register(app)
+study.register(app)
 validate.register(app)
 new.register(app)
 

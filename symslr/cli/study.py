@@ -1,0 +1,111 @@
+"""``symslr study``: many points from one file, none of them lost."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import typer
+
+from symslr.cli import options
+
+study = typer.Typer(no_args_is_help=True, help="Many points: run them, and show or export what is there.")
+
+FAILED = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.add_typer(study, name="study")
+
+
+@study.command()
+def run(
+    file: Path = typer.Argument(..., metavar="STUDY.toml", help="The points: [common] and [[sweep]] tables."),
+    store: Path = typer.Option(..., "--store", metavar="FILE.sqlite", help="Where every finished point is kept."),
+    executor: str = typer.Option("local", "--executor", help="local, or dask://HOST:PORT."),
+    workers: int = typer.Option(None, "--workers", help="Processes of this machine; one per processor by default."),
+    retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """Compute what the store does not have yet; kill it when you like and run it again."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    from symslr.study.document import read_study
+    from symslr.study.executors import place_named
+    from symslr.study.remaining import in_words
+    from symslr.study.run import Progress, run_study
+    from symslr.study.store import Store
+
+    points = read_study(file)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    with (
+        place_named(executor, workers) as place,
+        Store(store) as kept,
+        Bar(*columns, console=Console(stderr=True)) as bar,
+    ):
+        line = bar.add_task(file.name, total=len(points), left="")
+
+        def report(progress: Progress) -> None:
+            left = in_words(progress.remaining) + (f", {progress.failed} failed" if progress.failed else "")
+            bar.update(line, completed=progress.done + progress.failed, left=left)
+
+        found = run_study(points, kept, place, retry_failed=retry_failed, report=report)
+    if as_json:
+        typer.echo(json.dumps({"points": found.total, "done": found.done, "failed": found.failed}))
+    else:
+        typer.echo(f"{found.total} points: {found.done} done, {found.failed} failed; symslr study show {store}")
+    if found.failed:
+        raise typer.Exit(FAILED)
+
+
+@study.command()
+def show(
+    store: Path = typer.Argument(..., metavar="FILE.sqlite", help="The store of a study."),
+    csv: Path = typer.Option(None, "--csv", help="Write the table as CSV."),
+    parquet: Path = typer.Option(None, "--parquet", help="Write the table as Parquet."),
+    xarray: Path = typer.Option(
+        None, "--xarray", help="Write the finished points as netCDF, one dimension a parameter."
+    ),
+    every_version: bool = typer.Option(False, "--every-version", help="Also what earlier versions of the code gave."),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """What a store holds: value and error of every point, failures with their reason."""
+    from symslr.study.store import Store
+    from symslr.study.table import table_of, write_csv, write_parquet, write_xarray
+
+    with Store(store, must_exist=True) as kept:
+        rows = kept.rows(every_version=every_version)
+    outputs = ((csv, write_csv), (parquet, write_parquet), (xarray, write_xarray))
+    wanted = [(path, write) for path, write in outputs if path is not None]
+    for path, write in wanted:
+        write(rows, path)
+    table = table_of(rows)
+    if as_json:
+        typer.echo(json.dumps([dict(zip(table.columns, line)) for line in table.lines]))
+    elif wanted:
+        typer.echo(f"wrote {', '.join(str(path) for path, _ in wanted)}")
+    else:
+        _print(table.columns, table.lines)
+        count = Counter(row.state for row in rows)
+        typer.echo(f"{len(rows)} points: {count['done']} done, {count['failed']} failed, {count['waiting']} waiting")
+
+
+def _print(columns: tuple[str, ...], lines: tuple[tuple[str | None, ...], ...]) -> None:
+    """Kind by kind, the columns that say something, aligned; constant columns, methods and keys are left out."""
+    for kind in dict.fromkeys(line[0] for line in lines):
+        mine = [line for line in lines if line[0] == kind]
+        kept = [
+            i
+            for i, name in enumerate(columns)
+            if name in ("kind", "quantity", "value", "error", "error_kind")
+            or (name not in ("key", "method") and len({line[i] for line in mine}) > 1)
+        ]
+        cells = [[columns[i] for i in kept], *([line[i] or "" for i in kept] for line in mine)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        for row in cells:
+            typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        typer.echo()

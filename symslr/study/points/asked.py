@@ -1,0 +1,70 @@
+"""Parameters that several kinds share, and what they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from symslr.model import asked as model
+from symslr.model.asked import Problem
+from symslr.model.attention import Attention
+from symslr.study.parameter import Parameter, count, kernel, length, name, number, one_of
+
+TASK = (
+    Parameter("task", name, "spiked", is_file=True),
+    Parameter("length", length, ""),
+    Parameter("nu", number, ""),
+    Parameter("noise", number, ""),
+)
+"""task: spiked, max or MODEL.toml; length: 3 or "1:1/3,2:2/3"; nu; noise: Delta."""
+
+ATTENTION = (
+    Parameter("attention", name, "", is_file=True),
+    Parameter("kernel", kernel, ""),
+    Parameter("normalise", one_of("sum", "none"), "sum"),
+    Parameter("offset", number, "0"),
+)
+"""attention: a known name or MODEL.toml; or kernel in x with normalise and offset; softmax where both are unset."""
+
+DIGITS = Parameter("digits", count, "15")
+
+SHIFT = Parameter("shift", number, "0")
+"""The parameter c of erf attention, where it is not minimised over."""
+
+
+def problem(asked: Mapping[str, str], files: Mapping[str, str]) -> Problem:
+    """The task of a point.
+
+    Raises:
+        ValueError: in one line, for an unknown task or a missing value.
+    """
+    return model.problem(
+        asked["task"], asked["length"] or None, asked["nu"] or None, asked["noise"] or None, files=files
+    )
+
+
+def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem) -> Attention:
+    """The attention of a point: its own, or that of the task's model file, or softmax.
+
+    Raises:
+        ValueError: in one line, for an unknown name or two attentions at once.
+    """
+    return model.attention(
+        asked["attention"] or None,
+        asked["kernel"] or None,
+        asked["normalise"],
+        asked["offset"],
+        found.attention,
+        files=files,
+    )
+
+
+def values_with_shift(asked: Mapping[str, str], found: Problem) -> dict[Any, Any]:
+    """The problem's values, and c from ``shift``."""
+    return {**found.values, "c": real(asked["shift"])}
+
+
+def real(text: str) -> float:
+    """The float of a canonical number such as 1/3."""
+    top, _, bottom = text.partition("/")
+    return float(top) / float(bottom or 1)

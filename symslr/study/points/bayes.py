@@ -1,0 +1,22 @@
+"""Kind ``bayes``: the Bayes risk of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symslr.evaluation import Value, evaluate
+from symslr.study.points.asked import DIGITS, TASK, problem
+from symslr.theory.bayes import bayes_risk
+
+PARAMETERS = (*TASK, DIGITS)
+
+
+def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Refuse a task that is none."""
+    problem(asked, files)
+
+
+def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
+    """{"risk": E_Bayes}."""
+    found = problem(asked, files)
+    return {"risk": evaluate(bayes_risk(found.task), found.values, digits=int(asked["digits"]))}

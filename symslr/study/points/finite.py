@@ -1,0 +1,65 @@
+"""Kind ``finite``: the fit of N = alpha D samples by the replica-symmetric theory, at given ridges or the best ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mpmath import mpf
+
+from symslr.evaluation import Value
+from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
+from symslr.evaluation.value import Kind
+from symslr.study.parameter import Parameter, count, flag, number, one_of
+from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift
+
+PARAMETERS = (
+    *TASK,
+    *ATTENTION,
+    SHIFT,
+    Parameter("alpha", number),
+    Parameter("r_k", number, ""),
+    Parameter("r_v", number, ""),
+    Parameter("tuned", flag, "false"),
+    Parameter("branch", one_of("lowest", "informed", "uninformed"), "lowest"),
+    Parameter("precision", number, "1/500"),
+    Parameter("seed", count, "0"),
+)
+
+
+def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Refuse a task or an attention that is none, and ridges that are missing or one too many."""
+    attention(asked, files, problem(asked, files))
+    given = bool(asked["r_k"]), bool(asked["r_v"])
+    if given != ((False, False) if asked["tuned"] == "true" else (True, True)):
+        raise ValueError("r_k, r_v: expected both, or tuned = true without them")
+
+
+def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
+    """Test risk, training loss, order parameters; tuned ridges too.
+
+    The scramblings come from the parameter ``seed`` and are the same at every point, so that curves are smooth.
+    """
+    check(asked, files)
+    found = problem(asked, files)
+    chosen, values, alpha = attention(asked, files, found), values_with_shift(asked, found), real(asked["alpha"])
+    precision, start = real(asked["precision"]), int(asked["seed"])
+    if asked["tuned"] == "true":
+        fit, ridge = tuned_finite_sample(found.task, chosen, values, alpha=alpha, precision=precision, seed=start)
+    else:
+        ridge = real(asked["r_k"]), real(asked["r_v"])
+        fit = finite_sample(
+            found.task,
+            chosen,
+            values,
+            alpha=alpha,
+            ridge=ridge,
+            precision=precision,
+            branch=asked["branch"],
+            seed=start,
+        )
+    answers = {"risk": fit.risk, "training_loss": fit.training_loss, **fit.order_parameters}
+    if asked["tuned"] == "true":
+        method = "ridges of least test risk; the error of the risk says how flat it is there"
+        named = zip(("r_k", "r_v"), ridge, strict=True)
+        answers |= {name: Value(mpf(value), mpf(0), Kind.ESTIMATED, 6, method) for name, value in named}
+    return answers

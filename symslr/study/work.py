@@ -1,0 +1,62 @@
+"""What a worker does with one point: compute it, and say in text what came out or why nothing did."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from multiprocessing import parent_process
+from typing import TYPE_CHECKING
+
+from symslr.study.point import Point
+from symslr.study.registry import PointKind
+from symslr.study.version import code_version
+
+if TYPE_CHECKING:
+    from symslr.evaluation.value import Value
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Answers as JSON {name: {value, error, kind, method}}, or the reason why there are none, and the wall time."""
+
+    answers: str | None
+    reason: str | None
+    seconds: float
+    version: str
+
+
+def compute_point(kind: PointKind, point: Point) -> Outcome:
+    """Compute one point; an exception becomes a one-line reason."""
+    version = code_version(kind.module)
+    clock = time.perf_counter()
+    answers, reason = None, None
+    try:
+        answers = answers_as_json(kind.compute(dict(point.parameters), dict(point.files), point.seed))
+    except Exception as problem:  # whatever a point's computation raises is that point's failure, not the study's
+        reason = f"{type(problem).__name__}: {' '.join(str(problem).split())}"[:1000]
+    return Outcome(answers, reason, time.perf_counter() - clock, version)
+
+
+def answers_as_json(values: Mapping[str, Value]) -> str:
+    """Decimal strings; wall times and other things that differ from run to run stay out."""
+    kept = ("value", "error", "kind", "method")
+    shown = {name: value.as_json() for name, value in values.items()}
+    return json.dumps({name: {part: answer[part] for part in kept} for name, answer in shown.items()})
+
+
+def end_with_parent() -> None:
+    """Let this worker process end when the process that started it is killed; it would wait for ever otherwise."""
+    parent = parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait_and_exit, args=(parent.sentinel,), daemon=True).start()
+
+
+def _wait_and_exit(sentinel: int) -> None:
+    from multiprocessing.connection import wait
+
+    wait([sentinel])
+    os._exit(1)
