@@ -1,0 +1,41 @@
+"""Thousands of random numbers of the library, each claimed error against a referee: ``honest_numbers.py [COUNT] [SEED]``.
+
+Prints what became of them and names every failure. The table of failures is meant to be empty; exit status 1 if it is not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from symslr.verify.honesty import Outcome, judge, random_points
+
+
+def main() -> int:
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 20260921
+    judged = []
+    for number, point in enumerate(random_points(count, seed), start=1):
+        judged.append(judge(point))
+        if judged[-1].outcome in (Outcome.FALSE, Outcome.CRASHED):
+            print(f"{judged[-1].outcome}: {point.name}: {judged[-1].reason} [{judged[-1].referee}]", flush=True)
+        elif number % 100 == 0:
+            print(f"  {number} of {count}", file=sys.stderr, flush=True)
+    print(f"seed {seed}:", ", ".join(f"{n} {outcome}" for outcome, n in Counter(j.outcome for j in judged).items()))
+    for outcome in (Outcome.REFUSED, Outcome.UNJUDGED):
+        for reason, times in Counter(j.reason for j in judged if j.outcome is outcome).most_common(12):
+            print(f"  {outcome} {times} times: {reason}")
+    floats = [j.relative for j in judged if j.outcome is Outcome.TRUE and j.point.digits is None]
+    if floats:
+        within = sum(r <= 1e-11 for r in floats)
+        print(
+            f"  float64: {within} of {len(floats)} claim a relative error of 1e-11 or less, the widest {max(floats):.1e}"
+        )
+    print(
+        f"  by a proof: {sum(j.referee == 'Arb' for j in judged)}, by more digits: {sum(j.referee == 'mpmath' for j in judged)}"
+    )
+    return int(any(j.outcome in (Outcome.FALSE, Outcome.CRASHED) for j in judged))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

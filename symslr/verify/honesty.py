@@ -1,0 +1,141 @@
+"""Are the claimed errors true? Random points of the library, each number against a referee with a proof or more digits."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from mpmath import mp, mpf, nstr
+from sympy import Expr, Rational
+
+from symslr.evaluation import CannotEvaluate, Kind, Value, evaluate
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import x
+from symslr.theory import bayes_risk, population_risk
+from symslr.verify.routes import OutOfTime, processor_time
+
+QUARTIC = Attention(1 + x**4, name="quartic")
+ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf, softplus, QUARTIC)
+"""None stands for the Bayes risk."""
+
+SECONDS = 3.0
+"""Processor time that one number may take, the referee's among them."""
+
+
+class Outcome(StrEnum):
+    """Of one point."""
+
+    TRUE = "true"
+    FALSE = "false"
+    """The number is further from the referee's than the two errors allow."""
+    CRASHED = "crashed"
+    """Neither a number nor a refusal in one line."""
+    REFUSED = "refused"
+    UNJUDGED = "unjudged"
+    """There is a number, but no referee for it in the time given."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One question to the library; ``digits`` None asks for float64."""
+
+    task: str
+    attention: Attention | None
+    length: int | LengthLaw
+    values: tuple[tuple[str, Fraction], ...]
+    digits: int | None
+
+    @property
+    def expression(self) -> Expr:
+        made = {"spiked": SpikedSLR, "max": MaxSLR}[self.task](noise=0, length=self.length)
+        if self.attention is None:
+            return bayes_risk(made)
+        return population_risk(made, self.attention)
+
+    @property
+    def name(self) -> str:
+        what = "Bayes" if self.attention is None else self.attention.name
+        length = ",".join(f"{n}:{p}" for n, p in self.length) if isinstance(self.length, LengthLaw) else self.length
+        at = ", ".join(f"{name}={value}" for name, value in self.values)
+        return f"{self.task}, {what}, L={length}, {at}, {'float64' if self.digits is None else f'{self.digits} digits'}"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A point, what became of it, and why."""
+
+    point: Point
+    outcome: Outcome
+    reason: str = ""
+    referee: str = ""
+    relative: float = 0.0
+    """Claimed error over the value."""
+
+
+def random_points(count: int, seed: int) -> Iterator[Point]:
+    """Tasks, attentions, lengths up to 10^6, nu up to 400, scales and digits; the same for the same seed."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        task, attention = rng.choice(("spiked", "spiked", "max")), rng.choice(ATTENTIONS)
+        nu = Fraction(rng.randint(0, 4000), 10) if rng.random() < 0.5 else _short(10 ** rng.uniform(-1, 2.6))
+        values = {"nu": nu}
+        if attention is not None:
+            values["a"] = _short(rng.uniform(0.1, 1.5) * float(nu) ** 0.5) or Fraction(1, 3)
+        if attention is erf:
+            values["c"] = Fraction(rng.randint(-30, 10), 10)
+        length: int | LengthLaw = round(10 ** rng.uniform(0, 6)) if rng.random() < 0.5 else rng.randint(1, 12)
+        if rng.random() < 0.15:
+            length = LengthLaw(
+                {1: Rational(1, 7), rng.randint(2, 9): Rational(2, 7), rng.randint(10, 999): Rational(4, 7)}
+            )
+        digits = None if rng.random() < 0.6 else rng.randint(15, 30)
+        yield Point(task, attention, length, tuple(sorted(values.items())), digits)
+
+
+def _short(number: float) -> Fraction:
+    return Fraction(round(100 * number), 100)
+
+
+def judge(point: Point, seconds: float = SECONDS) -> Judged:
+    """One number and its claimed error against the referee: Arb where it has a proof, else 12 digits more of mpmath."""
+    at = dict(point.values)
+    expression = point.expression
+    asked: dict[str, Any] = (
+        {"backend": "numpy"} if point.digits is None else {"digits": point.digits, "backend": "mpmath"}
+    )
+    number, problem = _timed(lambda: evaluate(expression, at, **asked), seconds)
+    if number is None:
+        return Judged(point, *problem)
+    claimed = mpf(number.error)
+    wanted = 20 if point.digits is None else point.digits + 12
+    truth, _ = _timed(lambda: evaluate(expression, at, digits=wanted, backend="arb"), seconds)
+    if truth is None:
+        truth, problem = _timed(lambda: evaluate(expression, at, digits=wanted, backend="mpmath"), seconds)
+    if truth is None:
+        return Judged(point, Outcome.UNJUDGED, problem[1])
+    referee = "Arb" if truth.kind is Kind.CERTIFIED else "mpmath"
+    with mp.workdps(wanted + 20):
+        distance = abs(mpf(number.value) - truth.value)
+        relative = float(claimed / abs(truth.value)) if truth.value else float(claimed)
+        if distance <= claimed + truth.error:
+            return Judged(point, Outcome.TRUE, referee=referee, relative=relative)
+        reason = f"off by {nstr(distance, 3)}, claimed {nstr(claimed, 3)} (value {nstr(truth.value, 6)})"
+    return Judged(point, Outcome.FALSE, reason, referee, relative)
+
+
+def _timed(compute: Callable[[], Value], seconds: float) -> tuple[Value | None, tuple[Outcome, str]]:
+    try:
+        with processor_time(seconds):
+            return compute(), (Outcome.TRUE, "")
+    except CannotEvaluate as refusal:
+        return None, (Outcome.REFUSED, str(refusal))
+    except OutOfTime:
+        return None, (Outcome.UNJUDGED, f"more than {seconds:g} s of processor time")
+    except Exception as fault:
+        return None, (Outcome.CRASHED, f"{type(fault).__name__}: {fault}"[:200])
