@@ -55,7 +55,7 @@ $(VENV)/.created: constraints.txt
 
 $(VENV)/.report: EXTRAS := figures
 $(VENV)/.test: EXTRAS := figures,fit,study,train,test
-$(VENV)/.docs: EXTRAS := figures,docs
+$(VENV)/.docs: EXTRAS := figures,fit,docs
 $(VENV)/.lint: EXTRAS := lint
 $(VENV)/.report $(VENV)/.test $(VENV)/.docs $(VENV)/.lint: $(VENV)/.created pyproject.toml
 	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
