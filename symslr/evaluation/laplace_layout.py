@@ -5,6 +5,7 @@ Logarithms neither overflow nor underflow, so the same layout serves float64 and
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,8 @@ class Layout:
         tilts: for every moment under one exponential kernel, the whole power of u kappa that, taken out of the weight, brings
             its Gaussian nearest to those tokens.
         sunk_tilted: as ``sunk``, with these powers moved from the weights to the table.
+        powers: for every moment and every Laplace variable, the power of u kappa that the weight is best relieved of.
+        sunk_by_powers: as ``sunk``, with these.
     """
 
     pieces: list[tuple[Piece, ...]]
@@ -42,6 +45,8 @@ class Layout:
     tokens: list[float]
     tilts: list[int]
     sunk_tilted: float
+    powers: list[tuple[int, ...]]
+    sunk_by_powers: float
 
 
 def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float, active: list[int]) -> Layout:
@@ -92,7 +97,8 @@ def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
     return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])
 
 
-STEEPEST = 1.3
+HIGHEST_POWER = 2
+STEEPEST = 2.6
 FINEST = 3
 
 
@@ -205,8 +211,9 @@ class _Coarse:
         peak = np.unravel_index(int(np.argmax(logs)), logs.shape)
         tokens = [0.0] * len(self.form.moments)
         tilts = [0] * len(self.form.moments)
-        pieces, sunk, sunk_tilted = [], 0.0, 0.0
-        for (indices, _, rows, x), own in zip(self.kernels, self.pieces):
+        powers = [(0,) * len(nodes)] * len(self.form.moments)
+        pieces, sunk, sunk_tilted, sunk_by_powers = [], 0.0, 0.0, 0.0
+        for (indices, slopes, rows, x), own in zip(self.kernels, self.pieces):
             matters = np.zeros(len(x), dtype=bool)
             for i, row in zip(indices, rows):
                 share = np.exp(self.tables[i][peak])
@@ -225,12 +232,31 @@ class _Coarse:
             kept = np.zeros(len(x), dtype=bool)
             kept[max(index[0] - 1, 0) : index[-1] + 2] = True
             for i, row in zip(indices, rows):
+                powers[i], least = self._relieved(i, row[kept], [s[kept] for s in slopes], nodes, logs > -depth)
+                sunk_by_powers = max(sunk_by_powers, least)
                 sinking = float(np.max(row[kept])) - self.totals[i]
                 sunk = max(sunk, float(np.max(sinking + logs, where=logs > -depth, initial=0.0)))
                 if len(nodes) == 1:
                     tilts[i], moved = self._tilted(i, row, x, kept, tokens[i], nodes[0])
                     sunk_tilted = max(sunk_tilted, float(np.max(moved + logs, where=logs > -depth, initial=0.0)))
-        return Layout(pieces, windows, sunk, tokens, tilts, sunk_tilted)
+        return Layout(pieces, windows, sunk, tokens, tilts, sunk_tilted, powers, sunk_by_powers)
+
+    def _relieved(
+        self, i: int, row: Any, slopes: list[Any], nodes: list[Any], inside: Any
+    ) -> tuple[tuple[int, ...], float]:
+        """Powers q of u kappa and the largest -log of the moment relative to max weight kappa^-q times max (u kappa)^q e^{-u kappa}."""
+        best: tuple[tuple[int, ...], float] = ((0,) * len(nodes), np.inf)
+        grid = np.meshgrid(*nodes, indexing="ij", sparse=True)
+        highest = 0 if self.form.moments[i].is_survival else HIGHEST_POWER
+        for q in itertools.product(range(highest + 1), repeat=len(nodes)):
+            weight = row - sum(n * s for n, s in zip(q, slopes))
+            height = float(np.max(weight, where=np.isfinite(weight), initial=-np.inf))
+            height += sum(n * float(np.log(n)) - n for n in q if n)
+            moved = height - self.totals[i] - sum(n * v for n, v in zip(q, grid))
+            sunk = float(np.max(moved, where=inside, initial=0.0))
+            if sunk < best[1] - 1.0:
+                best = (q, sunk)
+        return best
 
     def _tilted(self, i: int, row: Any, x: Any, kept: Any, token: float, v: Any) -> tuple[int, Any]:
         """The power q for a moment, and -log of the moment relative to its largest weight and table entry then."""

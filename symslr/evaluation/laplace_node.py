@@ -13,7 +13,8 @@ from symslr.evaluation.arithmetic import Arithmetic, Float64, Multiprecision
 from symslr.evaluation.fixed_outer import FixedOuter
 from symslr.evaluation.laplace_code import LaplaceCode
 from symslr.evaluation.laplace_fixed import DenseFixed
-from symslr.evaluation.laplace_float import DenseFloat, FloatOuter
+from symslr.evaluation.laplace_dense import DenseFloat
+from symslr.evaluation.laplace_float import FloatOuter
 from symslr.evaluation.laplace_form import LaplaceForm
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.shared_fixed import SharedFixed
@@ -41,7 +42,7 @@ class LaplaceNode(Node):
         if isinstance(context.arithmetic, Multiprecision):
             return self._fixed(FixedOuter(code, self._code(FLOAT), p, context.arithmetic, context.tolerance))
         with np.errstate(all="ignore"):
-            return self._float(code, p, context.tolerance)
+            return self._float(code, p, context)
 
     @staticmethod
     def _fixed(outer: FixedOuter) -> Pair:
@@ -51,10 +52,14 @@ class LaplaceNode(Node):
         with mpmath.workprec(outer.arithmetic.bits + outer.guard):
             return (SharedFixed(outer) if SharedFixed.fits(outer) else DenseFixed(outer)).run()
 
-    @staticmethod
-    def _float(code: LaplaceCode, p: tuple[float, ...], tolerance: float) -> Pair:
-        outer = FloatOuter(code, code.constants(p), p, tolerance)
+    def _float(self, code: LaplaceCode, p: tuple[float, ...], context: Context) -> Pair:
+        outer = FloatOuter(code, code.constants(p), p, context.tolerance)
         if not outer.active:
             return 0.0, 0.0
         shared = SharedMesh(outer).run() if SharedMesh.fits(outer) else None
-        return DenseFloat(outer).run() if shared is None else shared
+        if shared is not None:
+            return shared
+        if context.memory is None or any(self.form.kinks):
+            return DenseFloat(outer).run()
+        value, error, context.memory[self] = DenseFloat(outer).near(context.memory.get(self))
+        return value, error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sympy import Symbol
@@ -21,10 +21,13 @@ class Context:
     Attributes:
         arithmetic: the numbers to calculate in.
         tolerance: relative error at which a quadrature stops refining.
+        memory: where nodes may keep the placement of their meshes between neighbouring points of one search; none by default,
+            so that a value depends on its own arguments only.
     """
 
     arithmetic: Arithmetic
     tolerance: float
+    memory: dict[Any, Any] | None = field(default=None, compare=False)
 
 
 class Node(ABC):
