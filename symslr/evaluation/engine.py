@@ -100,14 +100,16 @@ def float_scope(scalars: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
     return scope
 
 
-def float_pair(node: Node, scope: Mapping[Symbol, Pair], tolerance: float) -> tuple[float, float]:
-    """(value, error) in float64.
+def float_pair(
+    node: Node, scope: Mapping[Symbol, Pair], tolerance: float, memory: dict[Any, Any] | None = None
+) -> tuple[float, float]:
+    """(value, error) in float64; ``memory`` as in ``Context``.
 
     Raises:
         CannotEvaluate: when the result is not a finite number.
     """
     try:
-        value, error = (float(part) for part in node.evaluate(Context(FLOAT, tolerance), scope))
+        value, error = (float(part) for part in node.evaluate(Context(FLOAT, tolerance, memory), scope))
     except (OverflowError, ZeroDivisionError, FloatingPointError) as fault:
         raise CannotEvaluate(f"float64 overflows: {fault}") from fault
     if not (np.isfinite(value) and np.isfinite(error)):
@@ -171,9 +173,10 @@ def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
     shape = grids[0].shape
     values, errors = np.empty(shape), np.empty(shape)
     tolerance = _tolerance(min(digits, FLOAT_DIGITS) if digits else 12)
+    memory: dict[Any, Any] = {}
     for index in np.ndindex(shape):
         point = {s: (float(g[index]), abs(float(g[index])) * FLOAT.eps) for s, g in zip(symbols, grids)}
-        values[index], errors[index] = float_pair(node, {**fixed, **point}, tolerance)
+        values[index], errors[index] = float_pair(node, {**fixed, **point}, tolerance, memory)
     with np.errstate(divide="ignore", invalid="ignore"):
         relative = np.where(errors == 0, 1e-17, errors / np.abs(values))
     reached = max(0, int(np.floor(-np.log10(np.max(relative))))) if np.all(np.isfinite(relative)) else 0

@@ -8,7 +8,7 @@ from typing import Any, final
 from sympy import Symbol
 
 from symslr.evaluation.node import Context, Node, Pair
-from symslr.evaluation.search import Objective, least
+from symslr.evaluation.search import Objective, Trail, least
 
 
 @final
@@ -27,5 +27,6 @@ class MinimumNode(Node):
     ) -> tuple[Any, Any, dict[Symbol, Pair]]:
         """(least value, its error, {variable: (place, error)})."""
         intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
-        value, error, place = least(Objective(self.body, self.variables, context, scope), intervals)
+        trail = None if context.memory is None else context.memory.setdefault(self, Trail())
+        value, error, place = least(Objective(self.body, self.variables, context, scope), intervals, trail)
         return value, error, dict(zip(self.variables, place))

@@ -21,9 +21,12 @@ from symslr.evaluation.node import Context, Node, Pair
 
 FLOAT = Float64()
 ROUGH = 1e-4
+MEDIUM = 1e-7
 FINE = 1e-12
 FIRST_REACH = 1e-2
 """First step of the divided differences, relative to the place."""
+RESCAN = 13
+"""Points of a grid between two whole searches."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -37,6 +40,17 @@ class Objective:
     context: Context
     scope: Mapping[Symbol, Pair]
 
+    @property
+    def searching(self) -> Objective:
+        """The same function with meshes remembered from point to point of the search."""
+        known = self.context.memory
+        return replace(self, context=replace(self.context, memory={} if known is None else known))
+
+    @property
+    def alone(self) -> Objective:
+        """The same function with nothing remembered."""
+        return replace(self, context=replace(self.context, memory=None))
+
     def pair(self, place: Any) -> Pair:
         """(value, error) at a place."""
         zero = self.context.arithmetic.number(0)
@@ -45,7 +59,8 @@ class Objective:
     def rough(self, tolerance: float) -> Objective:
         """The same function in float64 at low accuracy."""
         scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
-        return replace(self, context=Context(FLOAT, tolerance), scope=scope)
+        memory = self.context.memory if self.context.arithmetic is FLOAT else None
+        return replace(self, context=Context(FLOAT, tolerance, {} if memory is None else memory), scope=scope)
 
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none."""
@@ -54,6 +69,39 @@ class Objective:
         except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
             return np.inf
         return value if np.isfinite(value) else np.inf
+
+
+class Trail:
+    """Minima at neighbouring parameters, from which the next one is extrapolated."""
+
+    def __init__(self) -> None:
+        self._places: list[list[float]] = []
+        self._since_scan = 0
+
+    def next_start(self) -> list[float] | None:
+        """The next place by linear extrapolation; None where a whole search is due."""
+        self._since_scan += 1
+        if not self._places or self._since_scan > RESCAN:
+            return None
+        last = self._places[-1]
+        if len(self._places) == 1:
+            return last
+        return [2 * b - a if abs(b - a) < 0.3 * abs(b) else b for a, b in zip(self._places[-2], last)]
+
+    def agrees(self, place: list[float]) -> bool:
+        """Whether a new place continues the trail, which it then joins."""
+        smooth = all(abs(new - old) <= 0.4 * abs(old) + 0.05 for new, old in zip(place, self._places[-1]))
+        if smooth:
+            self._places = [*self._places[-1:], place]
+        return smooth
+
+    def begin(self, place: list[float]) -> None:
+        """A place found by a whole search."""
+        self._places, self._since_scan = [*self._places[-1:], place], 0
+
+    def forget(self) -> None:
+        """Nothing is known about the next place."""
+        self._places = []
 
 
 def scan_points(low: float, high: float, count: int) -> Any:
@@ -65,21 +113,48 @@ def scan_points(low: float, high: float, count: int) -> Any:
     return points[(points >= low) & (points <= high)]
 
 
-def least(objective: Objective, intervals: list[tuple[float, float]]) -> tuple[Any, Any, list[Pair]]:
+def least(
+    objective: Objective, intervals: list[tuple[float, float]], known: Trail | None = None
+) -> tuple[Any, Any, list[Pair]]:
     """(value, error, [(place, error)]) of the least value over a box.
+
+    Args:
+        objective: the function.
+        intervals: a closed interval for every variable.
+        known: the places found at neighbouring parameters; it gets the new one. Every few points the whole box is scanned
+            again.
 
     Raises:
         CannotEvaluate: when the function has no value on the scan, or its least value lies at infinity.
     """
+    trail = Trail() if known is None else known
     with np.errstate(all="ignore"):
-        line = len(intervals) == 1
-        place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
+        start = trail.next_start()
+        if start is not None and all(low < x < high for x, (low, high) in zip(start, intervals)):
+            try:
+                result = _polished(objective, start, FIRST_REACH)
+            except CannotEvaluate:
+                trail.forget()
+            else:
+                if trail.agrees([float(x) for x, _ in result[2]]):
+                    return result
+        return _searched(objective, intervals, trail)
+
+
+def _searched(
+    objective: Objective, intervals: list[tuple[float, float]], trail: Trail
+) -> tuple[Any, Any, list[Pair]]:
+    """A whole search, from many starts."""
+    line = len(intervals) == 1
+    place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
     if any(x in interval for x, interval in zip(place, intervals)):
         return _on_the_boundary(objective, place)
     if objective.context.arithmetic.name != "numpy":
         places = _polished(objective.rough(FINE), place, FIRST_REACH)[2]
         return _polished(objective, [float(x) for x, _ in places], 1e-6)
-    return _polished(objective, place, FIRST_REACH)
+    result = _polished(objective, place, FIRST_REACH)
+    trail.begin([float(x) for x, _ in result[2]])
+    return result
 
 
 def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any, list[Pair]]:
@@ -87,12 +162,12 @@ def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any
     if len(place) > 1:
         raise CannotEvaluate(f"the least value lies on the boundary, at {place}; widen the bounds or fix that variable")
     at = [objective.context.arithmetic.number(x) for x in place]
-    value, error = objective.pair(at)
+    value, error = objective.alone.pair(at)
     return value, error, [(x, x * 0) for x in at]
 
 
 def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float]:
-    rough, fine = objective.rough(ROUGH), objective.rough(FINE)
+    rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = scan_points(*interval, 14)
     values = np.array([rough.number([x]) for x in points])
     for _ in range(6):
@@ -118,7 +193,7 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
                     f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated; give bounds"
                 )
             found = minimize_scalar(
-                lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 1e-4}
+                lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 3e-3 * abs(points[i]) + 1e-5}
             )
             candidate = (float(found.fun), float(found.x))
         if best is None or candidate[0] < best[0]:
@@ -179,14 +254,15 @@ def _polished(objective: Objective, start: list[float], reach: float) -> tuple[A
     place = np.array([number(x) for x in start])
     scale = [max(abs(x), 0.1) for x in start]
     smallest = 10.0 ** (float(mpmath.log10(objective.context.tolerance)) / 3)
+    searching = objective.searching
     for _ in range(40):
-        place, shift, curvature = _newton(objective, place, [number(s) * number(reach) for s in scale])
+        place, shift, curvature = _newton(searching, place, [number(s) * number(reach) for s in scale])
         moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
         if moved > 3.0:
             break
         if moved <= 3.0 * reach:
             if reach <= smallest:
-                value, error = objective.pair(list(place))
+                value, error = objective.alone.pair(list(place))
                 doubt = [number(10 * s) * (number(reach) ** 2 + number(moved) ** 2) for s in scale]
                 error = error + sum(abs(c) * d**2 for c, d in zip(curvature, doubt))
                 return value, error, list(zip(place, doubt))
