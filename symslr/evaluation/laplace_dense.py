@@ -28,6 +28,8 @@ FIRST_NODES = {1: 48, 2: 32}
 DEEPEST = 600.0
 """A moment this far below its weights, as -log, is lost to underflow."""
 LEVELS = 11
+SPARE = 1e-2
+"""Where the error is this far below the tolerance, the next point starts from a coarser mesh."""
 DETUNED = 1.3
 """Ratio of steps by which a result is confirmed."""
 
@@ -156,7 +158,9 @@ class DenseFloat:
             > len(now.v[n]) / 5
             for n in range(axes)
         )
-        used = Placement(self.p, found, now.steps, level, kept)
+        spare = outer.tolerance * SPARE
+        loose = [h * DETUNED if doubt < spare and e < spare else h for h, e in zip(now.steps, errors)]
+        used = Placement(self.p, found, loose, level - 1 if inner < spare * spare else level, kept)
         return float(np.sum(now.values)) * factor, relative * size * factor, used
 
     def _doubt(self, now: Outer, found: Layout, placed: list[PlacedKernel], size: float) -> float:
@@ -225,7 +229,10 @@ class DenseFloat:
         lines = [_line(low, high, step) for (low, high), step in zip(found.windows, steps)]
         v = [line[0] for line in lines]
         tables = [
-            [{q: self._table(w, s, q) for q in {self.powers[i][n] for i in own}} for n, (w, s) in enumerate(zip(v, k.slopes))]
+            [
+                {q: self._table(w, s, q) for q in {self.powers[i][n] for i in own}}
+                for n, (w, s) in enumerate(zip(v, k.slopes))
+            ]
             for k, own in zip(placed, self.moments_of)
         ]
         means, logs = self._moments(v, placed, [k.rows for k in placed], tables)
@@ -338,7 +345,8 @@ class DenseFloat:
         def at(column: Any) -> float:
             return float(np.broadcast_to(column, now.values.shape)[peak])
 
-        return self.outer.conditioning(point, *([at(c) for c in g] for g in (now.means, now.logs, now.scales)), tokens)
+        means, logs, scales = ([at(c) for c in group] for group in (now.means, now.logs, now.scales))
+        return self.outer.conditioning(point, means, logs, scales, tokens)
 
 
 def _line(low: float, high: float, step: float) -> tuple[Any, float]:

@@ -12,8 +12,8 @@ from sympy import Symbol
 from symslr.evaluation.arithmetic import Arithmetic, Float64, Multiprecision
 from symslr.evaluation.fixed_outer import FixedOuter
 from symslr.evaluation.laplace_code import LaplaceCode
-from symslr.evaluation.laplace_fixed import DenseFixed
 from symslr.evaluation.laplace_dense import DenseFloat
+from symslr.evaluation.laplace_fixed import DenseFixed
 from symslr.evaluation.laplace_float import FloatOuter
 from symslr.evaluation.laplace_form import LaplaceForm
 from symslr.evaluation.node import Context, Node, Pair

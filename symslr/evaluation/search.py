@@ -23,10 +23,14 @@ FLOAT = Float64()
 ROUGH = 1e-4
 MEDIUM = 1e-7
 FINE = 1e-12
-FIRST_REACH = 1e-2
-"""First step of the divided differences, relative to the place."""
+FIRST_REACH = {1: 1e-2, 2: 2e-3}
+"""First step of the divided differences, relative to the place, on a line and in a box, where valleys may be narrow."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
+FLAT = 1e-2
+"""A fall per doubling, relative, below which an end that is not the lowest is followed no further."""
+SCALES = (0.04, 16.0)
+"""Where a scan of the line begins; it goes on outwards while the function falls."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -108,7 +112,7 @@ def scan_points(low: float, high: float, count: int) -> Any:
     """Both signs on a logarithmic scale where the line is unbounded, equal steps where it is not."""
     if np.isfinite(low) and np.isfinite(high):
         return np.linspace(low, high, 2 * count + 1)
-    positive = np.geomspace(0.02, 50.0, count)
+    positive = np.geomspace(*SCALES, count)
     points = np.concatenate([-positive[::-1], [0.0], positive])
     return points[(points >= low) & (points <= high)]
 
@@ -132,7 +136,7 @@ def least(
         start = trail.next_start()
         if start is not None and all(low < x < high for x, (low, high) in zip(start, intervals)):
             try:
-                result = _polished(objective, start, FIRST_REACH)
+                result = _polished(objective, start, FIRST_REACH[min(len(start), 2)])
             except CannotEvaluate:
                 trail.forget()
             else:
@@ -141,18 +145,16 @@ def least(
         return _searched(objective, intervals, trail)
 
 
-def _searched(
-    objective: Objective, intervals: list[tuple[float, float]], trail: Trail
-) -> tuple[Any, Any, list[Pair]]:
+def _searched(objective: Objective, intervals: list[tuple[float, float]], trail: Trail) -> tuple[Any, Any, list[Pair]]:
     """A whole search, from many starts."""
     line = len(intervals) == 1
     place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
     if any(x in interval for x, interval in zip(place, intervals)):
         return _on_the_boundary(objective, place)
     if objective.context.arithmetic.name != "numpy":
-        places = _polished(objective.rough(FINE), place, FIRST_REACH)[2]
+        places = _polished(objective.rough(FINE), place, FIRST_REACH[min(len(place), 2)])[2]
         return _polished(objective, [float(x) for x, _ in places], 1e-6)
-    result = _polished(objective, place, FIRST_REACH)
+    result = _polished(objective, place, FIRST_REACH[min(len(place), 2)])
     trail.begin([float(x) for x, _ in result[2]])
     return result
 
@@ -168,20 +170,10 @@ def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any
 
 def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float]:
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
-    points = scan_points(*interval, 14)
+    points = scan_points(*interval, 10)
     values = np.array([rough.number([x]) for x in points])
-    for _ in range(6):
-        lowest = int(np.argmin(values))
-        edge = lowest in (0, len(points) - 1)
-        if not edge or np.isfinite(interval[0 if lowest == 0 else 1]) or not np.isfinite(values[lowest]):
-            break
-        further = points[lowest] * np.array([2.0, 4.0, 8.0])
-        points = np.concatenate([points, further])
-        values = np.concatenate([values, [rough.number([x]) for x in further]])
-        order = np.argsort(points)
-        points, values = points[order], values[order]
-    else:
-        raise CannotEvaluate(f"the least value lies beyond {points[lowest]:.3g}; give bounds, or take the limit first")
+    for end in (0, -1):
+        points, values = _extended(rough, points, values, end, interval[end])
     best: tuple[float, float] | None = None
     for i in _local_minima(values):
         if i in (0, len(points) - 1):
@@ -193,7 +185,10 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
                     f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated; give bounds"
                 )
             found = minimize_scalar(
-                lambda x: fine.number([x]), bounds=bracket, method="bounded", options={"xatol": 3e-3 * abs(points[i]) + 1e-5}
+                lambda x: fine.number([x]),
+                bounds=bracket,
+                method="bounded",
+                options={"xatol": 3e-3 * abs(points[i]) + 1e-5},
             )
             candidate = (float(found.fun), float(found.x))
         if best is None or candidate[0] < best[0]:
@@ -201,6 +196,24 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
     if best is None:
         raise CannotEvaluate("the function to minimise has no finite value on the scan")
     return [best[1]]
+
+
+def _extended(rough: Objective, points: Any, values: Any, end: int, limit: float) -> tuple[Any, Any]:
+    """The scan, continued beyond one end while the function falls there."""
+    inner = 1 if end == 0 else -2
+    for _ in range(6):
+        lower = values[inner] - values[end]
+        if np.isfinite(limit) or len(points) < 2 or not lower > 0:
+            return points, values
+        if values[end] > np.min(values) and lower < FLAT * abs(values[end]):
+            return points, values
+        further = 2.0 * points[end]
+        where = 0 if end == 0 else len(points)
+        points = np.insert(points, where, further)
+        values = np.insert(values, where, rough.number([further]))
+    if values[end] > np.min(values):
+        return points, values
+    raise CannotEvaluate(f"the least value lies beyond {points[end]:.3g}; give bounds, or take the limit first")
 
 
 def _local_minima(values: Any) -> list[int]:
@@ -220,18 +233,17 @@ def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> 
         raise CannotEvaluate("the function to minimise has no finite value on the scan")
     best: Any = None
     for index in starts:
-        start = [axis[i] for axis, i in zip(axes, index)]
-        spread = [max(abs(s) * 0.3, 0.05) for s in start]
-        simplex = [start] + [[s + (d if i == j else 0.0) for j, s in enumerate(start)] for i, d in enumerate(spread)]
         found = minimize(
             fine.number,
-            start,
-            method="Nelder-Mead",
-            bounds=intervals,
-            options={"initial_simplex": simplex, "xatol": 1e-4, "fatol": 1e-10, "maxfev": 600},
+            [axis[i] for axis, i in zip(axes, index)],
+            method="BFGS" if all(np.isinf(end) for interval in intervals for end in interval) else "L-BFGS-B",
+            jac="3-point",
+            bounds=intervals if any(np.isfinite(end) for interval in intervals for end in interval) else None,
         )
-        if best is None or found.fun < best.fun:
+        if np.isfinite(found.fun) and (best is None or found.fun < best.fun):
             best = found
+    if best is None:
+        raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
     return [float(x) for x in best.x]
 
 
@@ -253,7 +265,7 @@ def _polished(objective: Objective, start: list[float], reach: float) -> tuple[A
     number = objective.context.arithmetic.number
     place = np.array([number(x) for x in start])
     scale = [max(abs(x), 0.1) for x in start]
-    smallest = 10.0 ** (float(mpmath.log10(objective.context.tolerance)) / 3)
+    smallest = min(reach, 10.0 ** (float(mpmath.log10(objective.context.tolerance)) / 3))
     searching = objective.searching
     for _ in range(40):
         place, shift, curvature = _newton(searching, place, [number(s) * number(reach) for s in scale])
