@@ -114,7 +114,7 @@ def train(
     length = checked_length(fixed(task.length, values))
     noise = float(fixed(task.noise, values))
     sampler = SequenceSampler.of(task.law.subs(L, length), values, recipe.dimension, np.random.default_rng(seed))
-    run = _Run(attention, values, recipe, seed, sampler, vectors)
+    run = _Run(attention, values, recipe, seed, sampler, vectors, _model(task, attention, values, vectors))
     first = run.restored(checkpoint) if checkpoint is not None and checkpoint.exists() else 0
     for step in range(first, recipe.steps):
         batch = sampler.draw(recipe.batch, np.random.default_rng([seed, step + 1]))
@@ -139,10 +139,12 @@ class _Run:
         seed: int,
         sampler: SequenceSampler,
         vectors: tuple[Array, Array] | None,
+        model: str,
     ) -> None:
         import torch
 
         torch.manual_seed(seed)
+        self.model = model
         self.recipe, self.seed, self.sampler = recipe, seed, sampler
         rng = np.random.default_rng([seed, 0])
         start = rng.standard_normal((2, recipe.dimension)) * recipe.start
@@ -243,7 +245,19 @@ class _Run:
         return int(kept["step"])
 
     def _name(self) -> str:
-        return f"seed {self.seed}, {replace(self.recipe)}, length {self.sampler.length}"
+        return f"seed {self.seed}, {replace(self.recipe)}, length {self.sampler.length}, {self.model}"
+
+
+def _model(task: Task, attention: Attention | None, values: Values, vectors: tuple[Array, Array] | None) -> str:
+    """What is trained, in words that two different runs do not share."""
+    learner = (
+        "a learned kernel"
+        if attention is None
+        else f"{attention.kernel} over {attention.normaliser} + {attention.offset}"
+    )
+    at = ", ".join(f"{name}={value}" for name, value in sorted((str(name), value) for name, value in values.items()))
+    start = "random" if vectors is None else np.array(vectors).tolist()
+    return f"weight {task.weight} on {task.base}, noise {task.noise}, {learner}, at {at}, start {start}"
 
 
 def _with_coordinates(

@@ -38,6 +38,11 @@ def test_an_interrupted_run_continues(tmp_path: Path, attention: Attention | Non
     assert np.array_equal(continued.losses, whole.losses)
     with pytest.raises(ValueError, match="remove the file"):
         train(SpikedSLR(), attention, VALUES, SHORT, 4, checkpoint=file)
+    for task, values in ((MaxSLR(), VALUES), (SpikedSLR(), {**VALUES, "nu": 4})):
+        with pytest.raises(ValueError, match="remove the file"):
+            train(task, attention, values, SHORT, 3, checkpoint=file)
+    with pytest.raises(ValueError, match="remove the file"):
+        train(SpikedSLR(), linear, VALUES, SHORT, 3, checkpoint=file)
 
 
 def test_training_lands_on_the_least_risk() -> None:
