@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sympy import Derivative, Limit, Symbol, oo, solve, sqrt
+from sympy import Derivative, Limit, Symbol, latex, oo, solve, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.expectation import ScalarExpectation
@@ -10,7 +10,7 @@ from symslr.algebra.folded import Minimum
 from symslr.algebra.rules import Envelope, GaussianMoments, Minimise, TakeLimit
 from symslr.model.scalar_law import normal
 from symslr.theory.finite_sample import FIELD, NORM, V_v, eliminate_values, y
-from symslr.theory.finite_sample_saddle import ALPHA, VALUE
+from symslr.theory.finite_sample_saddle import ALPHA, VALUE, saddle_point_equations
 
 SOURCE = "duranthon2025, Result 5.1"
 TOKENS = (1, 2)
@@ -86,6 +86,32 @@ def derive_stiffness() -> Iterator[Derivation]:
     )
 
 
+MEANING = (
+    r"For $t=k$ (keys) and $t=v$ (values): $m_t$ is the overlap of the fitted vector with the true one, what was learnt; "
+    r"$q_t$ its squared length, so that $q_t-m_t^2$ is what was fitted to noise; $V_t$ its response, how far one sample "
+    r"left out could pull it, small where data abound and large where a weak ridge leaves directions free. Of the samples, "
+    r"$\hat m_t$ is the pull along the true vector, $\hat q_t$ the variance of their pull across it, and $\hat V_t$ the "
+    "stiffness with which they resist a change, which adds to the ridge."
+)
+
+
+COMPONENT = (
+    "What the ridge contributes to that energy is derived here. "
+    r"A component $u$ of the fitted vector is pulled along its true value $u_0\sim\mathcal N(0,1)$ with strength "
+    r"$\hat m$ and at random with variance $\hat q$, and held by the ridge and by the stiffness $\hat V$ of the samples. "
+    r"The slopes of this energy in the three are $-m$, $-V/2$ and $q/2$."
+)
+
+
+def equations() -> str:
+    """The saddle-point equations of the values, as the engine derived them from the energy."""
+    listed = ", ".join(f"${latex(equation)}$" for equation in saddle_point_equations(VALUE))
+    return (
+        "The saddle point of the replica-symmetric energy reads, with the force $f$, the true projection $h$ and the "
+        rf"standard normal part $\xi$ of the field: {listed}; the same for the keys."
+    )
+
+
 def derive_prior() -> Iterator[Derivation]:
     t = VALUE
     component, true = Symbol("u", real=True), Symbol("u_0", real=True)
@@ -95,10 +121,7 @@ def derive_prior() -> Iterator[Derivation]:
             ScalarExpectation(ScalarExpectation(Minimum(cost, component), XI, normal()), true, normal()),
             title="Finite samples: what the ridge pays per component",
             name="finite-sample-ridge",
-            introduction=r"A component $u$ of the fitted vector is pulled along its true value $u_0\sim\mathcal N(0,1)$ "
-            r"with strength $\hat m$ and at random with variance $\hat q$, and held by the ridge and by the stiffness "
-            r"$\hat V$ of the samples. The slopes of this energy in the three are $-m$, $-V/2$ and $q/2$: "
-            r"$V=1/(r+\hat V)$, $m=V\hat m$, $q=V^2(\hat m^2+\hat q)$.",
+            introduction=f"{MEANING} {equations()} {COMPONENT}",
             sources=(SOURCE,),
         )
         .apply(Minimise())

@@ -25,7 +25,7 @@ from symslr.theory.finite_sample_saddle import ALPHA, FORCE, KEY, VALUE, TokenMe
 
 COUNT = 4096
 TOLERANCE = 1e-6
-MOST_STEPS = 3000
+MOST_STEPS = 1000
 LEAST_NOISE = 1e-4
 """Delta below which the noise is taken to be this: at Delta = 0 exactly, q_v = 1 has infinite free entropy."""
 
@@ -153,7 +153,8 @@ class StateEvolution:
             rate = size / max(size_before, 1e-300)
             aligned = float(change @ before) > 0.9 * size * size_before
             stretch = min(STRETCH, 0.7 / max(1 - rate, 1e-9)) if aligned and rate < 1 else 1.0
-            point = np.clip(point + max(1.0, stretch) * change, -30.0, 30.0)
+            stretch = max(1.0, min(stretch, FARTHEST / float(np.max(np.abs(change)))))
+            point = np.clip(point + stretch * change, -30.0, 30.0)
             before = change if stretch <= 1 else np.zeros(2)
         return self.overlaps(point, alpha)
 
@@ -172,7 +173,8 @@ class StateEvolution:
         return Overlaps(q_k, q_v, hidden, risk, prior + alpha * log_z, change)
 
 
-STRETCH = 8.0
+STRETCH, FARTHEST = 100.0, 0.5
+"""A step is stretched at most so many times, and then moves no coordinate farther than this."""
 STARTS = {INFORMED: np.array([6.0, 20.0]), UNINFORMED: np.array([-5.0, -5.0])}
 """log q/(1-q) of keys and values at the two starts."""
 

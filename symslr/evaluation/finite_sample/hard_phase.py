@@ -16,10 +16,6 @@ from symslr.evaluation.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task
 
-SCAN = 25
-STEPS = 9
-"""Halvings of a bracket: its width is the scan's spacing / 512."""
-
 
 @dataclass(frozen=True)
 class HardPhase:
@@ -46,10 +42,17 @@ def hard_phase(
     seed: int = 0,
     count: int = 2048,
     randomisations: int = 4,
+    scan: int = 25,
+    halvings: int = 9,
 ) -> HardPhase | None:
-    """The hard phase between two values of alpha; None where both starts agree on a scan of 25 values.
+    """The hard phase between two values of alpha; None where both starts agree on a scan
+    with the first randomisation.
 
     Every edge is found by bisection on each randomisation by itself.
+
+    Args:
+        scan: values of alpha at which the starts are compared first.
+        halvings: of a bracket between two of them.
 
     Raises:
         ValueError: as ``bayes_optimal``, and where not 0 < low < high.
@@ -57,26 +60,25 @@ def hard_phase(
     if not 0 < low < high:
         raise ValueError(f"low, high: found {low:g}, {high:g}; expected 0 < low < high")
     problem = numeric_problem(task, softmax, values)
-    grid = np.geomspace(low, high, SCAN)
+    grid = np.geomspace(low, high, scan)
+    maps = [StateEvolution(problem, count, sub_seed(seed, number, count)) for number in range(randomisations)]
+    apart = [_gap(maps[0], alpha) is not None for alpha in grid]
+    if not any(apart):
+        return None
+    first, last = apart.index(True), len(apart) - 1 - apart[::-1].index(True)
     edges = []
-    for number in range(randomisations):
-        evolution = StateEvolution(problem, count, sub_seed(seed, number, count))
-        apart = [_gap(evolution, alpha) is not None for alpha in grid]
-        if not any(apart):
-            return None
-        first = apart.index(True)
-        last = len(apart) - 1 - apart[::-1].index(True)
+    for evolution in maps:
         middle = float(grid[first])
-        appears = _bisect(partial(_coexist, evolution), float(grid[max(first - 1, 0)]), middle)
-        far, beyond = float(grid[last]), float(grid[min(last + 1, SCAN - 1)])
-        reached = _bisect(partial(_meet, evolution), far, beyond)
-        overtakes = _bisect(partial(_informed_wins, evolution), appears, reached)
+        appears = _bisect(partial(_coexist, evolution), float(grid[max(first - 1, 0)]), middle, halvings)
+        far, beyond = float(grid[last]), float(grid[min(last + 1, scan - 1)])
+        reached = _bisect(partial(_meet, evolution), far, beyond, halvings)
+        overtakes = _bisect(partial(_informed_wins, evolution), appears, reached, halvings)
         edges.append((appears, overtakes, reached))
     method = f"bisection on {randomisations} scrambled Sobol sets of {count} samples"
 
     def value(column: int) -> Value:
         numbers = np.array([edge[column] for edge in edges])
-        spread = max(float(np.std(numbers, ddof=1)), float(high / low) ** (1 / SCAN) / 2**STEPS * 1e-2)
+        spread = max(float(np.std(numbers, ddof=1)), float(high / low) ** (1 / scan) / 2**halvings * 1e-2)
         return statistical(float(numbers.mean()), spread / math.sqrt(len(numbers)), method, 0.0)
 
     return HardPhase(value(0), value(1), value(2))
@@ -101,9 +103,9 @@ def _informed_wins(evolution: StateEvolution, alpha: float) -> bool:
     return gap is None or gap > 0
 
 
-def _bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
+def _bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int) -> float:
     """The place in (low, high] from which on ``holds``."""
-    for _ in range(STEPS):
+    for _ in range(halvings):
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return (low + high) / 2

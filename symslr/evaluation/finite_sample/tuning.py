@@ -15,7 +15,7 @@ from symslr.evaluation.finite_sample.randomised import sub_seed
 from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
 from symslr.evaluation.finite_sample.solve import solve
 
-COUNT = 4096
+COUNT = 2048
 LOWEST, HIGHEST = 1e-3, 1e2
 """Range of both ridges; where the optimum sits at an end, the ridge hardly matters there."""
 ACCURACY = 0.03

@@ -1,0 +1,170 @@
+"""Figure 3: test risk at finite alpha = N/D, theory and fits, beside the Bayes-optimal risk.
+
+Source: arXiv 2509.21936, Figure 3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
+from symslr.model.task import Task
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Drawing
+
+PANELS = (
+    (r"spiked-SLR, $\nu=1$", SpikedSLR(1, length=3, noise=0)),
+    (r"spiked-SLR, $\nu=4$", SpikedSLR(4, length=3, noise=0)),
+    (r"max-SLR, $\nu=2$", MaxSLR(2, length=3, noise=0)),
+)
+ALPHA = tuple(float(alpha) for alpha in np.geomspace(0.5, 20, 9))
+FITTED = (1, 3, 5, 7)
+"""Places in ALPHA at which training sets are sampled and fitted."""
+SEEDS = tuple(range(5))
+ENTRIES = 800
+"""sqrt(N D) of a training set."""
+ATTENTIONS = (softmax, linear)
+PRECISION = 0.004
+
+
+def figure3(
+    alpha: Sequence[float] = ALPHA, fitted: Sequence[int] = FITTED, seeds: Sequence[int] = SEEDS, entries: int = ENTRIES
+) -> Figure:
+    """Test risk against alpha at tuned ridges: theory with error band, fits with error bars, Bayes-optimal, limits."""
+    caption = (
+        r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
+        r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors. Markers: L-BFGS fits of"
+        rf" {len(seeds)} training sets each, $\sqrt{{ND}}={entries}$, at the same ridges, with two standard errors. Dotted:"
+        r" $\alpha\to\infty$. Black: Bayes-optimal risk ($\Delta\to0$); dashed, in the grey hard phase, what message"
+        r" passing reaches from an uninformed start."
+    )
+    alt = (
+        "Three panels of test risk against alpha for softmax and linear attention, theory and fits, and Bayes-optimal."
+    )
+    compute = partial(_table, tuple(alpha), tuple(fitted), tuple(seeds), entries)
+    return Figure("figure3", caption, compute, _draw, alt)
+
+
+COLUMNS = ("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "replicon")
+"""One row per point; ``curve`` is <attention>, <attention>_fit, <attention>_limit, bayes, uninformed or hard."""
+
+
+def _table(alpha: Sequence[float], fitted: Sequence[int], seeds: Sequence[int], entries: int) -> Table:
+    rows: list[tuple[object, ...]] = []
+    for panel, (_, task) in enumerate(PANELS):
+        for attention in ATTENTIONS:
+            rows += _curve(panel, task, attention, alpha, fitted, seeds, entries)
+        rows += _optimum(panel, task, alpha)
+    return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+
+
+def _curve(
+    panel: int,
+    task: Task,
+    attention: Attention,
+    alpha: Sequence[float],
+    fitted: Sequence[int],
+    seeds: Sequence[int],
+    entries: int,
+) -> list[tuple[object, ...]]:
+    """Theory at tuned ridges, continued from alpha to alpha; fits at some of them; the limit."""
+    from symslr.evaluation import evaluate
+    from symslr.evaluation.finite_sample import tuned_finite_sample
+    from symslr.simulate.erm import erm_replicates
+    from symslr.theory import minimal_risk
+
+    name, nan = attention.name, math.nan
+    rows: list[tuple[object, ...]] = []
+    ridge = (0.5, 2.0)
+    for place, at in reversed(list(enumerate(alpha))):
+        theory, ridge = tuned_finite_sample(task, attention, {}, alpha=at, precision=PRECISION, start=ridge)
+        numbers = float(theory.risk), float(theory.risk.error), *ridge, theory.replicon
+        rows.append((panel, name, at, *numbers))
+        if place in fitted:
+            fits = erm_replicates(
+                task,
+                attention,
+                {},
+                alpha=at,
+                dimension=round(entries / math.sqrt(at)),
+                r_k=ridge[0],
+                r_v=ridge[1],
+                seeds=seeds,
+                fresh=200_000,
+            )
+            rows.append((panel, f"{name}_fit", at, fits.risk, fits.standard_error, *ridge, nan))
+    limit = float(evaluate(minimal_risk(task, attention), {}, digits=6))
+    return [*reversed(rows), (panel, f"{name}_limit", math.inf, limit, 0.0, nan, nan, nan)]
+
+
+def _optimum(panel: int, task: Task, alpha: Sequence[float]) -> list[tuple[object, ...]]:
+    """The Bayes-optimal curve, with a point on each side of its jump, and the hard phase."""
+    from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
+
+    rest = (math.nan,) * 3
+    phase = hard_phase(task, {}, low=0.85, high=2.5, count=256, randomisations=2, scan=12, halvings=6)
+    edges = [] if phase is None else [float(phase.overtakes), float(phase.reached)]
+    beside = [edge * (1 + side) for edge in edges for side in (-3e-3, 3e-3)]
+    rows: list[tuple[object, ...]] = []
+    for at in sorted([*alpha, *beside]):
+        found = bayes_optimal(task, {}, alpha=at, count=256)
+        rows.append((panel, "bayes", at, float(found.risk), float(found.risk.error), *rest))
+        if found.hard:
+            stuck = found.uninformed_risk
+            rows.append((panel, "uninformed", at, float(stuck), float(stuck.error), *rest))
+    return rows + [(panel, "hard", edge, math.nan, math.nan, *rest) for edge in edges]
+
+
+MARKERS = {"softmax": "o", "linear": "s"}
+
+
+def _draw(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(PANELS), figsize=(TEXT_WIDTH, 2.6), sharey=True)
+    data = {name: np.asarray(column, dtype=object) for name, column in table.items()}
+    for panel, (axes, (title, _)) in enumerate(zip(panels, PANELS, strict=True)):
+        mine = data["panel"] == panel
+        curves = {
+            str(name): {
+                key: data[key][mine & (data["curve"] == name)].astype(float) for key in ("alpha", "risk", "error")
+            }
+            for name in dict.fromkeys(data["curve"][mine])
+        }
+        _panel(axes, curves)
+        axes.set(xscale="log", xlabel=r"$\alpha=N/D$", title=title)
+        axes.set_xticks([0.5, 1, 2, 5, 10, 20], labels=["0.5", "1", "2", "5", "10", "20"])
+        axes.minorticks_off()
+    panels[0].set(ylabel=r"test risk $\mathcal{E}$", ylim=(0, 1.08))
+    panels[-1].legend(loc="lower left", handlelength=2.2)
+    return drawing
+
+
+def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]]) -> None:
+    edges = curves.get("hard")
+    if edges is not None:
+        axes.axvspan(*edges["alpha"], color="#DDDDDD", linewidth=0)
+    for attention in ATTENTIONS:
+        name, shade = attention.name, dict[str, Any](color=colour(attention.name))
+        line = curves[name]
+        axes.plot(line["alpha"], line["risk"], label=name, **shade)
+        band = 2 * line["error"]
+        axes.fill_between(line["alpha"], line["risk"] - band, line["risk"] + band, alpha=0.25, linewidth=0, **shade)
+        axes.axhline(curves[f"{name}_limit"]["risk"][0], linestyle=":", linewidth=1.0, **shade)
+        fits = curves.get(f"{name}_fit")
+        if fits is not None:
+            bars: dict[str, Any] = {"fmt": MARKERS.get(name, "^"), "markersize": 4, "capsize": 2, "elinewidth": 0.9}
+            axes.errorbar(fits["alpha"], fits["risk"], 2 * fits["error"], markerfacecolor="white", **bars, **shade)
+    axes.plot(curves["bayes"]["alpha"], curves["bayes"]["risk"], color="black", linewidth=1.2, label="Bayes-optimal")
+    stuck = curves.get("uninformed")
+    if stuck is not None:
+        axes.plot(stuck["alpha"], stuck["risk"], color="black", linewidth=1.0, linestyle=(0, (3, 2)))
