@@ -130,8 +130,8 @@ def _disagreement(point: Point) -> list[NamedComparison]:
     return [
         states(
             f"replica symmetry is unstable: {point.name}",
-            theory.replicon > 1,
-            f"replicon {theory.replicon:.3g}; {every}",
+            not theory.stable,
+            f"replicon {theory.replicon:.3g}, jumps {theory.jumps:.2g}; {every}",
         ),
         states("there every fit stops above the theory's energy, at a stationary point", higher and stationary, every),
     ]

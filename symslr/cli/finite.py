@@ -84,10 +84,8 @@ def finite(
     for name, meaning in WHAT.items():
         typer.echo(f"  {name} = {_with_error(found.order_parameters[name])}  {meaning}")
     typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
-    stable = (
-        "holds" if found.replicon < 1 else "is broken: fits get stuck above this energy, and the risk is not theirs"
-    )
-    typer.echo(f"  replicon {found.replicon:.3g}: replica symmetry {stable}")
+    stable = "holds" if found.stable else "is broken: fits get stuck above this energy, and the risk is not theirs"
+    typer.echo(f"  replicon {found.replicon:.3g}, jumps {found.jumps:.2%}: replica symmetry {stable}")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
 
 

@@ -42,7 +42,8 @@ def figure3(
     """Test risk against alpha at tuned ridges: theory with error band, fits with error bars, Bayes-optimal, limits."""
     caption = (
         r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
-        r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors. Markers: L-BFGS fits of"
+        r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors; a cross where"
+        r" replica symmetry is broken. Markers: L-BFGS fits of"
         rf" {len(seeds)} training sets each, $\sqrt{{ND}}={entries}$, at the same ridges, with two standard errors. Dotted:"
         r" $\alpha\to\infty$. Black: Bayes-optimal risk ($\Delta\to0$); dashed, in the grey hard phase, what message"
         r" passing reaches from an uninformed start."
@@ -54,7 +55,7 @@ def figure3(
     return Figure("figure3", caption, compute, _draw, alt)
 
 
-COLUMNS = ("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "replicon")
+COLUMNS = ("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "stable")
 """One row per point; ``curve`` is <attention>, <attention>_fit, <attention>_limit, bayes, uninformed or hard."""
 
 
@@ -87,7 +88,7 @@ def _curve(
     ridge = (0.5, 2.0)
     for place, at in reversed(list(enumerate(alpha))):
         theory, ridge = tuned_finite_sample(task, attention, {}, alpha=at, precision=PRECISION, start=ridge)
-        numbers = float(theory.risk), float(theory.risk.error), *ridge, theory.replicon
+        numbers = float(theory.risk), float(theory.risk.error), *ridge, float(theory.stable)
         rows.append((panel, name, at, *numbers))
         if place in fitted:
             fits = erm_replicates(
@@ -98,7 +99,7 @@ def _curve(
                 dimension=round(entries / math.sqrt(at)),
                 r_k=ridge[0],
                 r_v=ridge[1],
-                seeds=seeds,
+                seeds=[1000 * panel + 100 * place + seed for seed in seeds],
                 fresh=200_000,
             )
             rows.append((panel, f"{name}_fit", at, fits.risk, fits.standard_error, *ridge, nan))
@@ -124,6 +125,7 @@ def _optimum(panel: int, task: Task, alpha: Sequence[float]) -> list[tuple[objec
     return rows + [(panel, "hard", edge, math.nan, math.nan, *rest) for edge in edges]
 
 
+SHOWN = ("alpha", "risk", "error", "stable")
 MARKERS = {"softmax": "o", "linear": "s"}
 
 
@@ -135,9 +137,7 @@ def _draw(table: Table) -> Drawing:
     for panel, (axes, (title, _)) in enumerate(zip(panels, PANELS, strict=True)):
         mine = data["panel"] == panel
         curves = {
-            str(name): {
-                key: data[key][mine & (data["curve"] == name)].astype(float) for key in ("alpha", "risk", "error")
-            }
+            str(name): {key: data[key][mine & (data["curve"] == name)].astype(float) for key in SHOWN}
             for name in dict.fromkeys(data["curve"][mine])
         }
         _panel(axes, curves)
@@ -157,6 +157,8 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]]) -> None:
         name, shade = attention.name, dict[str, Any](color=colour(attention.name))
         line = curves[name]
         axes.plot(line["alpha"], line["risk"], label=name, **shade)
+        broken = line["stable"] == 0
+        axes.plot(line["alpha"][broken], line["risk"][broken], "x", markersize=5, **shade)
         band = 2 * line["error"]
         axes.fill_between(line["alpha"], line["risk"] - band, line["risk"] + band, alpha=0.25, linewidth=0, **shade)
         axes.axhline(curves[f"{name}_limit"]["risk"][0], linestyle=":", linewidth=1.0, **shade)
