@@ -22,6 +22,7 @@ _KINDS = {
     "bayes_optimal": "symslr.study.points.bayes_optimal",
     "erm": "symslr.study.points.erm",
     "finite": "symslr.study.points.finite",
+    "message_passing": "symslr.study.points.message_passing",
     "risk": "symslr.study.points.risk",
     "separation": "symslr.study.points.separation",
 }

@@ -41,11 +41,20 @@ def compute_point(kind: PointKind, point: Point) -> Outcome:
     return Outcome(answers, reason, time.perf_counter() - clock, version)
 
 
+GUARD = 2
+"""Digits kept beyond those that the error leaves, so that rounding adds nothing to it."""
+
+
 def answers_as_json(values: Mapping[str, Value]) -> str:
     """Decimal strings; wall times and other things that differ from run to run stay out."""
-    kept = ("value", "error", "kind", "method")
-    shown = {name: value.as_json() for name, value in values.items()}
-    return json.dumps({name: {part: answer[part] for part in kept} for name, answer in shown.items()})
+    from mpmath import nstr
+
+    shown = {}
+    for name, value in values.items():
+        whole = value.as_json()
+        number = nstr(value.value, max(value.digits, 1) + GUARD, strip_zeros=False)
+        shown[name] = {"value": number, "error": whole["error"], "kind": whole["kind"], "method": whole["method"]}
+    return json.dumps(shown)
 
 
 def end_with_parent() -> None:

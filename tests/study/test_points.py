@@ -6,6 +6,7 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from symslr.cli import main
@@ -50,6 +51,24 @@ r_k = 0.1
 r_v = 0.3
 seeds = "0..1"
 fresh = 10000
+[[sweep]]
+kind = "message_passing"
+nu = 2
+noise = 0.3
+alpha = 2
+dimension = 150
+[[sweep]]
+kind = "bayes_optimal"
+nu = 2
+noise = 0.3
+alpha = 2
+[[sweep]]
+kind = "finite"
+attention = "linear"
+nu = 2
+alpha = 4
+r_k = 0.5
+r_v = 0.5
 """
 
 
@@ -62,7 +81,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     with Store(folder / "s.sqlite") as store:
         # One thread: SymPy's caches are not made for several.
         progress = run_study(read_study(folder / "study.toml"), store, Place(lambda: ThreadPoolExecutor(1), 1))
-        assert progress.done == progress.total == 8
+        assert progress.done == progress.total == 11
         return store.rows()
 
 
@@ -88,6 +107,19 @@ def test_kinds_give_what_the_library_gives(rows: list[Row]) -> None:
     assert found["kind"] == "statistical"
     assert float(found["value"]) == pytest.approx(runs.risk, rel=1e-6)
     assert float(found["error"]) == pytest.approx(runs.standard_error, rel=1e-2)
+
+
+def test_samples_meet_the_theory_of_finite_samples(rows: list[Row]) -> None:
+    passed, optimal, finite = (answers(row) for row in rows[8:])
+    for name in ("q_k", "q_v"):
+        gap = float(passed[name]["value"]) - float(optimal[name]["value"])
+        assert abs(gap) < 4.5 * np.hypot(float(passed[name]["error"]), float(optimal[name]["error"]))
+    from symslr import SpikedSLR, linear
+    from symslr.evaluation.finite_sample import finite_sample
+
+    direct = finite_sample(SpikedSLR(), linear, {"nu": 2, "Delta": 0, "L": 3}, alpha=4, ridge=(0.5, 0.5))
+    assert float(finite["risk"]["value"]) == pytest.approx(float(direct.risk), rel=1e-4)  # four digits are stored
+    assert set(direct.order_parameters) < set(finite)
 
 
 def test_exports_hold_what_the_store_holds(rows: list[Row], tmp_path: Path) -> None:

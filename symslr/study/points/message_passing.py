@@ -1,0 +1,56 @@
+"""Kind ``message_passing``: Bayes-optimal message passing on real samples of spiked-SLR, several training sets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from mpmath import mpf
+
+from symslr.evaluation import Value
+from symslr.evaluation.value import Kind
+from symslr.model.symbols import nu
+from symslr.simulate.erm import sample_training_set
+from symslr.simulate.message_passing import message_passing
+from symslr.study.parameter import Parameter, count, number
+from symslr.study.points.asked import TASK, problem, real
+
+PARAMETERS = (
+    *TASK,
+    Parameter("alpha", number),
+    Parameter("dimension", count),
+    Parameter("damping", number, "2/5"),
+    Parameter("replicates", count, "4"),
+)
+
+
+def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
+    """Refuse any task but spiked, and fewer than two training sets, which have no spread."""
+    problem(asked, files)
+    if asked["task"] != "spiked":
+        raise ValueError(
+            f"task: found {asked['task']!r}; expected spiked, the task whose channel is known in closed form"
+        )
+    if int(asked["replicates"]) < 2:
+        raise ValueError(f"replicates: found {asked['replicates']}; expected at least 2 for a standard error")
+
+
+def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
+    """Overlaps q_k = k.k*/D and q_v = v.v*/D at the end, with standard errors over training sets."""
+    check(asked, files)
+    found = problem(asked, files)
+    dimension, size = int(asked["dimension"]), round(real(asked["alpha"]) * int(asked["dimension"]))
+    ends, converged = [], True
+    for i in range(int(asked["replicates"])):
+        data = sample_training_set(found.task, found.values, size, dimension, np.random.default_rng(seed + i))
+        noise = float(found.task.noise)
+        run = message_passing(data, nu=float(found.values[nu]), noise=noise, damping=real(asked["damping"]))
+        ends.append(run.overlaps[-1])
+        converged = converged and run.converged
+    error = np.std(ends, axis=0, ddof=1) / math.sqrt(len(ends))
+    method = f"message passing, D = {dimension}, {len(ends)} training sets" + (
+        "" if converged else ", not all converged"
+    )
+    numbers = zip(("q_k", "q_v"), np.mean(ends, axis=0), error, strict=True)
+    return {name: Value(mpf(mean), mpf(spread), Kind.STATISTICAL, 6, method) for name, mean, spread in numbers}
