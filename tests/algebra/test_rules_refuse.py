@@ -6,7 +6,23 @@ import ast
 from pathlib import Path
 
 import pytest
-from sympy import Expr, Function, Heaviside, Integral, Limit, Max, Piecewise, Rational, Sum, Symbol, exp, log, oo, sin
+from sympy import (
+    Derivative,
+    Expr,
+    Function,
+    Heaviside,
+    Integral,
+    Limit,
+    Max,
+    Piecewise,
+    Rational,
+    Sum,
+    Symbol,
+    exp,
+    log,
+    oo,
+    sin,
+)
 
 import symslr.algebra
 from symslr.algebra.derivation import Derivation
@@ -20,6 +36,7 @@ from symslr.algebra.rules import (
     Centre,
     Conditioning,
     ConditionOnMaximum,
+    Envelope,
     Exchangeability,
     GaussianMoments,
     GaussianProjection,
@@ -55,6 +72,7 @@ FREE = SPIKED.unweighted()
 LAPLACE = CASES["laplace"].law
 SELECTION = CASES["square selection"].law
 KEY = chi[epsilon]
+GAIN = Symbol("gain", positive=True)
 SOFT = Activation.of(epsilon, softmax, a)
 SCORED = ScoredActivation.of(epsilon, softmax, chi[m] + z[m])
 LOCKED = SequenceLaw(exp(KEY * Sum(chi[l], (l, 1, L))), L)
@@ -131,6 +149,8 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (LaplaceRepresentation(), mean(1 / (tokens(exp(chi[l])) - 1)), "not known to be positive"),
     (LaplaceRepresentation(), mean(1 / (tokens(exp(chi[l])) + KEY)), "not known to be positive"),
     (LikelihoodRatio(), mean(Posterior(epsilon, LOCKED)), "no function of one token times a symmetric one"),
+    (Envelope(), Derivative(Minimum(GAIN * a**2, a), GAIN, GAIN), "no first derivative"),
+    (Envelope(), Derivative(Minimum(GAIN / (1 + a**2), a), GAIN), "only approached"),
     (Minimise(), Minimum(exp(a), a), "is not rational"),
     (Minimise(), Minimum(mean(SOFT) ** 2, a), "is not rational"),
     (Minimise(), Minimum(a**4 - nu * a**3 + a, a), "not found in closed form"),

@@ -50,24 +50,33 @@ def table(path: Path) -> str:
         return table_of(store.rows()).as_csv
 
 
+def rows_done(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with Store(path) as store:
+        return list(store.states().values()).count("done")
+
+
 def main(folder: Path) -> None:
     register("fast", "fast_points")
     chance = random.Random(20)
     killed, whole, shared = (folder / f"{name}.sqlite" for name in ("killed", "whole", "shared"))
-    began = time.monotonic()
     study(whole)
-    longest = 3 * (time.monotonic() - began) / KILLS  # the disk decides how long a transaction takes
-    at_work, done = 0, []
-    for _ in range(KILLS):
+    at_work, done = 0, [0]
+    for left in range(KILLS, 0, -1):
         pid = child(killed)
-        time.sleep(chance.uniform(0.0, longest))
-        finished, _ = os.waitpid(pid, os.WNOHANG)
-        if not finished:
+        # counted in points and not in seconds, so that the study lasts for all kills on a busy machine too
+        quota = chance.uniform(0.0, 1.2) * (len(POINTS) - done[-1]) / left
+        finished = 0
+        while not finished and rows_done(killed) - done[-1] < quota:
+            time.sleep(0.005)
+            finished, _ = os.waitpid(pid, os.WNOHANG)
+        time.sleep(chance.uniform(0.0, 0.01))
+        if not finished and not os.waitpid(pid, os.WNOHANG)[0]:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             at_work += 1
-        with Store(killed) as store:
-            done.append(list(store.states().values()).count("done"))
+        done.append(rows_done(killed))
     study(killed)
     statuses = [os.waitpid(pid, 0)[1] for pid in [child(shared), child(shared)]]
     tables = {path.stem: table(path) for path in (killed, whole, shared)}
