@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from symslr import __version__
-from symslr.cli import derivations, finite, new, numbers, separation, study, validate
+from symslr.cli import derivations, finite, landscape, new, numbers, separation, study, validate
 
 _BASES: Any = typer.BadParameter.__mro__
 UsageError, ClickException = _BASES[1:3]
@@ -38,6 +38,7 @@ def _root(
 
 numbers.register(app)
 finite.register(app)
+landscape.register(app)
 derivations.register(app)
 separation.register(app)
 study.register(app)

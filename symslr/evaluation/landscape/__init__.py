@@ -1,6 +1,7 @@
 """Numbers on the landscape: the risk and its gradient in all seven order parameters, in float64 and fast."""
 
 from symslr.evaluation.landscape.flow import Flow as Flow
+from symslr.evaluation.landscape.flow import basin as basin
 from symslr.evaluation.landscape.flow import gradient_flow as gradient_flow
 from symslr.evaluation.landscape.landscape import Landscape as Landscape
 from symslr.evaluation.landscape.minima import LocalMinimum as LocalMinimum

@@ -9,13 +9,14 @@ kernel's own parameters follow -dE/dc beside them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.integrate import solve_ivp
 
 from symslr.evaluation.landscape.dual import Array
 from symslr.evaluation.landscape.landscape import Landscape
-from symslr.evaluation.landscape.vectors import matrices
+from symslr.evaluation.landscape.vectors import in_vectors, matrices
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-10
 """Tolerances of the integrator: the end of a flow moves by less than 1e-6 when they are a hundred times smaller."""
@@ -57,20 +58,23 @@ def velocity(landscape: Landscape, state: Array) -> Array:
     return np.array([dm[0, 0], dm[1, 1], dm[0, 1], dm[1, 0], dq[0, 0], dq[1, 1], dq[0, 1], *-gradient[7:]])
 
 
-def gradient_flow(landscape: Landscape, start: Array, time: float = 1e4, at: Array | None = None) -> Flow:
+def gradient_flow(
+    landscape: Landscape, start: Array, time: float = 1e4, at: Array | None = None, *, rest_at: float = AT_REST
+) -> Flow:
     """The flow from ``start`` until it rests or ``time`` is over.
 
     Args:
         start: shaped like ``landscape.names``.
         time: the longest time.
         at: times at which the trajectory is wanted; the integrator's own steps without.
+        rest_at: speed at which it counts as arrived.
 
     Raises:
         ValueError: where the integrator fails.
     """
 
     def rest(_: float, state: Array) -> float:
-        return float(np.max(np.abs(velocity(landscape, state)))) - AT_REST
+        return float(np.max(np.abs(velocity(landscape, state)))) - rest_at
 
     rest.terminal = True  # type: ignore[attr-defined]
     found = solve_ivp(
@@ -83,8 +87,40 @@ def gradient_flow(landscape: Landscape, start: Array, time: float = 1e4, at: Arr
         events=rest,
         t_eval=at,
     )
+    _refuse_failure(found)
+    risks = np.array([landscape.risk(state) for state in found.y.T])
+    return Flow(found.t, found.y.T, risks, bool(found.status == 1))
+
+
+def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
+    """Where the flow over the coordinates of k and v (see ``in_vectors``) comes close to rest: the basin of ``start``.
+
+    Coarse on purpose, on a mesh that is right to 1e-5 and in steps right to 1e-3: a minimiser polishes what it finds.
+
+    Args:
+        start: coordinates of k and v, then the kernel's own parameters; the result is shaped like it.
+        time: the longest time.
+
+    Raises:
+        ValueError: where the integrator fails.
+    """
+    coarse = landscape.refine(COARSE)
+    point, now, length = np.asarray(start, dtype=float), 0.0, 100.0
+    while now < time:
+        found = solve_ivp(
+            lambda _, state: -in_vectors(coarse, state)[1], (0.0, length), point, "BDF", rtol=1e-3, atol=1e-5
+        )
+        _refuse_failure(found)
+        point, now, length = found.y[:, -1], now + length, 2 * length
+        if float(np.max(np.abs(in_vectors(coarse, point)[1]))) < NEAR_REST:
+            break
+    return point
+
+
+COARSE = 0.6
+NEAR_REST = 2e-3
+
+
+def _refuse_failure(found: Any) -> None:
     if found.status < 0:
         raise ValueError(f"gradient flow: the integrator stopped at t = {found.t[-1]:.4g}: {found.message}")
-    states = found.y.T
-    risks = np.array([landscape.risk(state) for state in states])
-    return Flow(found.t, states, risks, bool(found.status == 1))

@@ -25,7 +25,7 @@ def normal_nodes(scale: float, refined: float = 1.0) -> tuple[Array, Array]:
     """Nodes x and weights of N(0, 1) for a function of scale * x that varies on the scale of exp(-e^y)."""
     step = min(LOG_STEP / max(scale, 1e-300), 0.5) / refined
     count = int(np.ceil(REACH / step))
-    nodes = step * np.arange(-count, count + 1)
+    nodes: Array = np.arange(-count, count + 1, dtype=np.float64) * step
     weights = np.exp(-(nodes**2) / 2)
     return nodes, np.asarray(weights / weights.sum(), dtype=float)
 

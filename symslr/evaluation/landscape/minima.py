@@ -21,6 +21,10 @@ CURVED = 1e-6
 
 SCALES = (0.3, 1.0, 2.5)
 
+FARTHEST = 30.0
+COARSE = 0.75
+"""Mesh on which a minimum is looked for: its gradient is right to 1e-7."""
+
 
 @dataclass(frozen=True)
 class LocalMinimum:
@@ -93,31 +97,35 @@ def _middle(landscape: Landscape, i: int) -> float:
 
 
 def descend(landscape: Landscape, start: Array) -> LocalMinimum:
-    """The minimum that BFGS finds from ``start``, polished by Newton steps, with the Hessian there.
+    """The minimum that L-BFGS finds from ``start`` on a coarse mesh, polished by Newton steps, with the Hessian there.
+
+    The coordinates stay within +-``FARTHEST`` and the kernel's own parameters within their bounds: where the risk falls
+    towards infinity the point returned lies at the wall, and is no minimum.
 
     Raises:
         ValueError: where the risk is not finite on the way.
     """
-
-    def loss(point: Array) -> tuple[float, Array]:
-        try:
-            return in_vectors(landscape, point)
-        except ValueError:
-            return 1e6, np.zeros_like(point)
-
-    found: Any = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-7, "maxiter": 400})
-    point = np.asarray(found.x)
-    hessian = hessian_in_vectors(landscape, point)
+    coarse = landscape.refine(COARSE)
+    own = [landscape.kernel.attention.bounds[s] for s in landscape.kernel.parameters]
+    bounds = [(-FARTHEST, FARTHEST)] * COORDINATES + [(float(low), float(high)) for low, high in own]
+    options = {"gtol": 1e-7, "ftol": 1e-15, "maxiter": 400, "maxcor": 20}
+    found: Any = minimize(
+        lambda point: in_vectors(coarse, point), start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+    )
+    point = np.asarray(found.x, dtype=float)
+    low, high = np.array(bounds).T
     risk, gradient = in_vectors(landscape, point)
-    for _ in range(3):
+    hessian = hessian_in_vectors(landscape, point)
+    for _ in range(4):
         if np.max(np.abs(gradient)) < STATIONARY / 100:
             break
         values, frame = np.linalg.eigh(hessian)
-        step = frame @ ((frame.T @ gradient) / np.maximum(np.abs(values), 1e-3))
-        moved = in_vectors(landscape, point - step)
-        if np.max(np.abs(moved[1])) >= np.max(np.abs(gradient)):
+        step = frame @ ((frame.T @ gradient) / np.maximum(np.abs(values), 1e-4))
+        moved = np.clip(point - step, low, high)
+        after = in_vectors(landscape, moved)
+        if np.max(np.abs(after[1])) >= np.max(np.abs(gradient)):
             break
-        point, (risk, gradient) = point - step, moved
+        point, (risk, gradient) = moved, after
     return LocalMinimum(
         point, risk, float(np.max(np.abs(gradient))), np.asarray(np.linalg.eigvalsh(hessian), dtype=float)
     )

@@ -1,0 +1,109 @@
+"""``symslr landscape``: the risk in all seven order parameters, its gradient, and both minima."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from symslr.cli import options
+
+if TYPE_CHECKING:
+    from symslr.evaluation.landscape import Landscape, LocalMinimum
+
+FINER = 1.5
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(landscape)
+
+
+def landscape(
+    task: str = options.TaskOption,
+    length: str = options.LengthOption,
+    nu: str = options.NuOption,
+    noise: str = options.NoiseOption,
+    attention: str = typer.Option(None, "--attention", help="softmax, softmax1, linear, erf, softplus or MODEL.toml."),
+    kernel: str = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".'),
+    normalise: str = typer.Option("sum", "--normalise", help="sum or none (element-wise)."),
+    offset: str = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser."),
+    at: str = typer.Option(
+        None, "--at", help='Order parameters, such as "m_kk=1,m_vv=1,q_kk=2,q_vv=2"; the others are 0. Minima without.'
+    ),
+    as_json: bool = options.JsonOption,
+) -> None:
+    """Risk and gradient at given order parameters of k and v, or the well matched and the mismatched minimum."""
+    from symslr.evaluation.landscape import Landscape, both_minima
+
+    problem = options.problem(task, length, nu, noise)
+    chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
+    here = Landscape.of(problem.task, chosen, problem.values)
+    said: dict[str, Any] = {**problem.as_json(), "attention": chosen.name}
+    if at is not None:
+        said |= _point(here, at)
+    else:
+        said |= {"minima": [_minimum(here, item) for item in both_minima(here)]}
+    if as_json:
+        typer.echo(json.dumps(said))
+        return
+    typer.echo(f"Landscape of {chosen.name} attention, {problem.task.name} task at L={said['length']}")
+    for item in said["minima"] if at is None else [said]:
+        if at is None:
+            verdict = "strict minimum" if item["minimum"] else "no strict minimum"
+            typer.echo(f"  {item['kind']}: {verdict}, least curvature {item['curvature']}")
+        typer.echo(f"  risk {item['value']} (error {item['error']}, {item['kind_of_error']})")
+        for name, number in (item["gradient"] if at is not None else item["order"]).items():
+            typer.echo(f"    {'dE/d' if at is not None else ''}{name} = {number}")
+
+
+def _point(here: Landscape, text: str) -> dict[str, Any]:
+    import numpy as np
+
+    from symslr.evaluation.landscape import OrderParameters
+
+    numbers = _numbers(here, text)
+    OrderParameters.of(np.array(numbers[:7]))
+    (risk, gradient), (finer, _) = (item.risk_and_gradient(np.array(numbers)) for item in (here, here.refine(FINER)))
+    slopes = {name: f"{slope:.10g}" for name, slope in zip(here.names, gradient)}
+    return {"at": dict(zip(here.names, map(str, numbers))), **_risk(risk, finer), "gradient": slopes}
+
+
+def _numbers(here: Landscape, text: str) -> list[float]:
+    """The values of ``--at`` in the order of the landscape's names.
+
+    Raises:
+        ValueError: for a name that the landscape does not have, or a norm that is missing.
+    """
+    from symslr.model.text import parse_number
+
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, equals, number = (piece.strip() for piece in part.partition("="))
+        if not equals or name not in here.names or name in found:
+            raise ValueError(f"--at: found {part.strip()!r}; expected name=number once for {', '.join(here.names)}")
+        found[name] = float(parse_number(number, what=f"--at {name}"))
+    return [found.get(name, 0.0) for name in here.names]
+
+
+def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:
+    import numpy as np
+
+    from symslr.evaluation.landscape.vectors import in_vectors
+
+    finer, _ = in_vectors(here.refine(FINER), item.point)
+    order = {**vars(item.order), **dict(zip(here.names[7:], item.own))}
+    return {
+        "kind": item.kind,
+        "minimum": item.is_minimum,
+        "curvature": f"{item.eigenvalues[0]:.4g}",
+        **_risk(item.risk, finer),
+        "order": {name: f"{float(np.round(number, 9)) + 0.0:.9g}" for name, number in order.items()},
+    }
+
+
+def _risk(risk: float, finer: float) -> dict[str, str]:
+    """The risk beside what a finer mesh moves it by."""
+    error = 2 * abs(risk - finer) + 1e-14 * abs(finer)
+    return {"value": f"{finer:.12g}", "error": f"{error:.2g}", "kind_of_error": "estimated"}

@@ -1,0 +1,50 @@
+"""``symslr landscape`` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from symslr.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["landscape", *arguments])
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
+
+
+def test_both_minima(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "--task", "spiked", "--length", "10", "--nu", "5", "--json")
+    assert status == 0, err
+    matched, mismatched = json.loads(out)["minima"]
+    assert float(matched["value"]) == pytest.approx(0.359807984, abs=1e-9)  # the table of reference values
+    assert (matched["kind"], matched["minimum"]) == ("matched", True)
+    assert (mismatched["kind"], mismatched["minimum"]) == ("mismatched", True)
+    assert float(mismatched["value"]) > 0.8
+
+
+def test_risk_and_gradient_at_a_point(capsys: pytest.CaptureFixture[str]) -> None:
+    point = "m_kk=0.8,m_vv=0.7,q_kk=1.6,q_vv=1.3,m_kv=0.3,m_vk=-0.4,q_kv=0.35"
+    status, out, _ = run(capsys, "--length", "3", "--nu", "2", "--noise", "1/2", "--at", point, "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert float(found["value"]) == pytest.approx(1.370546237629, abs=1e-9)
+    assert len(found["gradient"]) == 7
+    assert float(found["error"]) < 1e-9
+    status, out, _ = run(capsys, "--length", "3", "--nu", "2", "--at", point)
+    assert status == 0
+    assert "dE/dm_kv" in out
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [("m_zz=1", "expected name=number"), ("m_kk=2,q_kk=1", "expected q >= m m"), ("m_kk=x", "--at m_kk")],
+)
+def test_bad_points_take_one_line(capsys: pytest.CaptureFixture[str], at: str, reason: str) -> None:
+    status, _, err = run(capsys, "--length", "3", "--nu", "2", "--at", at)
+    assert status == 2
+    assert reason in err
+    assert err.count("\n") == 1
