@@ -9,7 +9,7 @@ from sympy import Rational
 from symslr.evaluation import evaluate
 from symslr.evaluation.landscape import Landscape, OrderParameters, both_minima, gradient_flow
 from symslr.evaluation.landscape.flow import velocity
-from symslr.evaluation.landscape.minima import descend, mismatched_start
+from symslr.evaluation.landscape.minima import FARTHEST, descend, mismatched_start
 from symslr.evaluation.landscape.vectors import hessian_in_vectors, in_vectors
 from symslr.model.catalogue import ATTENTIONS, TASKS, SpikedSLR, linear, softmax
 from symslr.theory import minimal_risk
@@ -83,12 +83,13 @@ def test_matched_minimum_is_the_least_risk_on_the_manifold(name: str) -> None:
 
 
 def test_mismatched_linear_has_no_minimum_but_a_limit() -> None:
-    """k = a v*, v = b k* with a -> oo: the risk falls to L/(L + nu) and no point is a minimum."""
+    """k = a v*, v = b k* with a -> oo: the risk falls to L/(L + nu) as 1/a^2, and the search ends at its wall."""
     landscape = Landscape.of(SpikedSLR(), linear, VALUES)
     _, mismatched = both_minima(landscape)
     limit = Rational(4, 6)
     assert not mismatched.is_minimum
-    assert 0 < mismatched.risk - float(limit) < 1e-4
+    assert 0 < mismatched.risk - float(limit) < 1 / FARTHEST**2
+    assert np.max(np.abs(mismatched.point)) == FARTHEST
 
 
 def test_the_true_mismatched_minimum_lies_below_the_mismatched_line() -> None:
