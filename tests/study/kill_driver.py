@@ -24,7 +24,7 @@ from symslr.study.run import run_study
 from symslr.study.store import Store
 from symslr.study.table import table_of
 
-POINTS = [Point("fast", (("n", str(n)), ("pause", "1/300"), ("trouble", "none"))) for n in range(400)]
+POINTS = [Point("fast", (("n", str(n)), ("pause", "1/60"), ("trouble", "none"))) for n in range(400)]
 KILLS = 50
 
 
@@ -50,33 +50,24 @@ def table(path: Path) -> str:
         return table_of(store.rows()).as_csv
 
 
-def rows_done(path: Path) -> int:
-    if not path.exists():
-        return 0
-    with Store(path) as store:
-        return list(store.states().values()).count("done")
-
-
 def main(folder: Path) -> None:
     register("fast", "fast_points")
     chance = random.Random(20)
     killed, whole, shared = (folder / f"{name}.sqlite" for name in ("killed", "whole", "shared"))
+    began = time.monotonic()
     study(whole)
-    at_work, done = 0, [0]
-    for left in range(KILLS, 0, -1):
+    longest = 1.5 * (time.monotonic() - began) / KILLS  # by half, should the machine be quicker later
+    at_work, done = 0, []
+    for _ in range(KILLS):
         pid = child(killed)
-        # counted in points and not in seconds, so that the study lasts for all kills on a busy machine too
-        quota = chance.uniform(0.0, 1.2) * (len(POINTS) - done[-1]) / left
-        finished = 0
-        while not finished and rows_done(killed) - done[-1] < quota:
-            time.sleep(0.005)
-            finished, _ = os.waitpid(pid, os.WNOHANG)
-        time.sleep(chance.uniform(0.0, 0.01))
-        if not finished and not os.waitpid(pid, os.WNOHANG)[0]:
+        time.sleep(chance.uniform(0.0, longest))
+        finished, _ = os.waitpid(pid, os.WNOHANG)
+        if not finished:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
             at_work += 1
-        done.append(rows_done(killed))
+        with Store(killed) as store:
+            done.append(list(store.states().values()).count("done"))
     study(killed)
     statuses = [os.waitpid(pid, 0)[1] for pid in [child(shared), child(shared)]]
     tables = {path.stem: table(path) for path in (killed, whole, shared)}
