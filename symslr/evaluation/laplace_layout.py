@@ -244,7 +244,7 @@ class _Coarse:
     def _relieved(
         self, i: int, row: Any, slopes: list[Any], nodes: list[Any], inside: Any
     ) -> tuple[tuple[int, ...], float]:
-        """Powers q of u kappa, and the largest -log of the moment relative to max(weight kappa^-q) max((u kappa)^q e^{-u kappa})."""
+        """Powers q of u kappa, and the largest -log of the moment beside max(weight kappa^-q) max((u kappa)^q e^{-u kappa})."""
         best: tuple[tuple[int, ...], float] = ((0,) * len(nodes), np.inf)
         grid = np.meshgrid(*nodes, indexing="ij", sparse=True)
         highest = 0 if self.form.moments[i].is_survival else HIGHEST_POWER
