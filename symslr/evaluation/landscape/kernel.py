@@ -16,6 +16,10 @@ from symslr.model.exact import exact
 from symslr.model.symbols import x
 
 
+HIGHEST = 230.0
+"""log of the largest kernel: its cube is a float64, and so is the square of a Laplace variable 575 below it."""
+
+
 @dataclass(frozen=True)
 class Kernel:
     """kappa, kappa' and its derivatives in the kernel's own parameters, in the order of their names."""
@@ -45,6 +49,17 @@ class Kernel:
     @property
     def is_normalised(self) -> bool:
         return self.attention.is_normalised
+
+    def scaled(self, *roles: list[Array]) -> float:
+        """Divide kernels by one number, in place, so that their cubes do not overflow; the number, which sigma does not see.
+
+        The offset has to be divided by it too.
+        """
+        top = max(float(np.max(role[0])) for role in roles)
+        size = float(np.exp(max(0.0, np.log(top) - HIGHEST))) if self.is_normalised and top > 0 else 1.0
+        for role in roles:
+            role[:] = [part / size for part in role]
+        return size
 
     @property
     def is_polynomial(self) -> bool:

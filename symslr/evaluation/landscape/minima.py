@@ -22,6 +22,7 @@ CURVED = 1e-6
 SCALES = (0.3, 1.0, 2.5)
 
 FARTHEST = 30.0
+TOO_FAR = 1e6
 COARSE = 0.75
 """Mesh on which a minimum is looked for: its gradient is right to 1e-7."""
 
@@ -109,9 +110,14 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
     own = [landscape.kernel.attention.bounds[s] for s in landscape.kernel.parameters]
     bounds = [(-FARTHEST, FARTHEST)] * COORDINATES + [(float(low), float(high)) for low, high in own]
     options = {"gtol": 1e-7, "ftol": 1e-15, "maxiter": 400, "maxcor": 20}
-    found: Any = minimize(
-        lambda point: in_vectors(coarse, point), start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-    )
+
+    def loss(point: Array) -> tuple[float, Array]:
+        try:
+            return in_vectors(coarse, point)
+        except ValueError:  # a step so long that the kernel overflows: the line search shortens it
+            return TOO_FAR, np.zeros_like(point)
+
+    found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     point = np.asarray(found.x, dtype=float)
     low, high = np.array(bounds).T
     risk, gradient = in_vectors(landscape, point)

@@ -44,10 +44,12 @@ class PairTables:
         self.kernel = kernel
         self.chi, w = normal_nodes(max(0.0 if kernel.is_polynomial else abs(m), steepness), refined)
         self.rho, self.w_rho = normal_nodes(0.0 if kernel.is_polynomial else s, refined)
-        self.kappa, self.slope, *self.in_parameters = kernel.at(m * self.chi[:, None] + s * self.rho, own)
+        parts = kernel.at(m * self.chi[:, None] + s * self.rho, own)
+        self.offset = kernel.offset / kernel.scaled(parts)
+        self.kappa, self.slope, *self.in_parameters = parts
         if kernel.is_normalised:
             self.t, self.dt = laplace_nodes(
-                *kernel_range(self.kappa, np.outer(w, self.w_rho), length, kernel.offset), refined
+                *kernel_range(self.kappa, np.outer(w, self.w_rho), length, self.offset), refined
             )
         else:
             self.t, self.dt = np.zeros(1), np.ones(1)
@@ -74,7 +76,7 @@ class PairTables:
         return self._table("other", a, *f)
 
     def weights(self, power: int) -> Array:
-        right = inverse_power(self.t, self.dt, power, self.kernel.offset) if self.kernel.is_normalised else self.dt
+        right = inverse_power(self.t, self.dt, power, self.offset) if self.kernel.is_normalised else self.dt
         return np.outer(self.du, right)
 
     def _made_table(self, role: str, a: int, p: int, q: int) -> Dual:

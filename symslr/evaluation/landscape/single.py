@@ -24,9 +24,10 @@ class SingleTables:
         self.x, self.w = normal_nodes(0.0 if kernel.is_polynomial else scale, refined)
         self.kernel = kernel
         noise, moved = (kernel.at(start + scale * self.x, own) for start in (0.0, shift))
+        self.offset = kernel.offset / kernel.scaled(noise, moved)
         if kernel.is_normalised:
-            low, high = kernel_range(noise[0], self.w, length - 1, kernel.offset) if length > 1 else (np.inf, -np.inf)
-            own_low, own_high = kernel_range(moved[0], self.w, 1, kernel.offset)
+            low, high = kernel_range(noise[0], self.w, length - 1, self.offset) if length > 1 else (np.inf, -np.inf)
+            own_low, own_high = kernel_range(moved[0], self.w, 1, self.offset)
             low = own_low if length == 1 else low
             self.u, self.du = laplace_nodes(low, max(high, own_high), refined)
         else:
@@ -42,7 +43,7 @@ class SingleTables:
     def weights(self, power: int) -> Array:
         if not self.kernel.is_normalised:
             return self.du
-        return inverse_power(self.u, self.du, power, self.kernel.offset)
+        return inverse_power(self.u, self.du, power, self.offset)
 
 
 class _Role:

@@ -170,3 +170,13 @@ def test_refusals() -> None:
         OrderParameters(1, 1, 0, 0, 0.5, 1, 0)
     with pytest.raises(ValueError, match="expected w"):
         Landscape.of(MaxSLR(oo), softmax, {"L": 3, "Delta": 0})
+
+
+def test_long_keys_do_not_overflow() -> None:
+    """A key of norm 30, where exp of a score is 1e109 and its cube no float64: attention picks the largest score."""
+    landscape = Landscape.of(SpikedSLR(), softmax, {"nu": 1, "L": 3, "Delta": 0})
+    risk, gradient = landscape.risk_and_gradient(np.array([30.0, 0.5, 0, 0, 900.0, 0.25, 0]))
+    longer = landscape.risk(np.array([29.0, 0.5, 0, 0, 841.0, 0.25, 0]))
+    assert np.all(np.isfinite(gradient))
+    assert abs(risk - longer) < 1e-2
+    assert gradient[5] == pytest.approx(1, abs=0.1)  # E ||sigma||^2 tends to 1
