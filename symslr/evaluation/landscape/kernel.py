@@ -15,7 +15,6 @@ from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.symbols import x
 
-
 HIGHEST = 230.0
 """log of the largest kernel: its cube is a float64, and so is the square of a Laplace variable 575 below it."""
 
