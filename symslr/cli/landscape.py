@@ -25,10 +25,10 @@ def landscape(
     length: str = options.LengthOption,
     nu: str = options.NuOption,
     noise: str = options.NoiseOption,
-    attention: str = typer.Option(None, "--attention", help="softmax, softmax1, linear, erf, softplus or MODEL.toml."),
-    kernel: str = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".'),
-    normalise: str = typer.Option("sum", "--normalise", help="sum or none (element-wise)."),
-    offset: str = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser."),
+    attention: str = options.AttentionOption,
+    kernel: str = options.KernelOption,
+    normalise: str = options.NormaliseOption,
+    offset: str = options.OffsetOption,
     at: str = typer.Option(
         None, "--at", help='Order parameters, such as "m_kk=1,m_vv=1,q_kk=2,q_vv=2"; the others are 0. Minima without.'
     ),

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from sympy import Expr, Heaviside, Indexed, Interval, Max, Min, Piecewise, S, Symbol, Union, oo
 
-from symslr.model.symbols import x
-
 
 def without_pieces(expr: Expr, what: str) -> Expr:
     """``expr`` with every Piecewise in one real variable written by Max, Min and, where it jumps, Heaviside.
@@ -28,8 +26,7 @@ def _joined(node: Piecewise, what: str) -> Expr:
     pieces = _intervals(node.xreplace({variable: letter}), letter, f"{what} {node}")
     total = S.Zero
     for number, (value, low, high) in enumerate(pieces):
-        inside = Min(Max(letter, low), high) if low != -oo and high != oo else Min(letter, high) if low == -oo else None
-        total += value.subs(letter, Max(letter, low) if inside is None else inside)
+        total += value.subs(letter, Min(Max(letter, low), high))
         if number:  # so far the last piece stands at its end, this one at its start
             end = pieces[number - 1][0].subs(letter, low)
             begin = value.subs(letter, low)
@@ -47,7 +44,7 @@ def _variable(node: Piecewise, what: str) -> Expr:
 def _variables(condition: Expr) -> set[Expr]:
     tokens = condition.atoms(Indexed)
     inside = set().union(*(token.free_symbols for token in tokens)) - tokens
-    return tokens | {s for s in condition.free_symbols - inside - tokens if s == x or s.is_Symbol}
+    return tokens | {s for s in condition.free_symbols - inside - tokens if s.is_Symbol}
 
 
 def _intervals(node: Piecewise, letter: Symbol, what: str) -> list[tuple[Expr, Expr, Expr]]:

@@ -8,7 +8,7 @@ had not been. torch loads when a function is called.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -245,7 +245,7 @@ class _Run:
         return int(kept["step"])
 
     def _name(self) -> str:
-        return f"seed {self.seed}, {replace(self.recipe)}, length {self.sampler.length}, {self.model}"
+        return f"seed {self.seed}, {self.recipe}, length {self.sampler.length}, {self.model}"
 
 
 def _model(task: Task, attention: Attention | None, values: Values, vectors: tuple[Array, Array] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
@@ -92,38 +92,38 @@ def _length(self: Interpreter, node: LengthExpectation, scope: Scope) -> Array:
 @definition_of(Activation)
 def _activation(self: Interpreter, node: Activation, scope: Scope) -> Array:
     """kappa(a chi_i) / N with N = 1 or o + sum_m kappa(a chi_m)."""
-    index, kernel, normalised, offset, scale, length = node.args
+    _, kernel, _, _, scale, _ = node.args
 
     def attention(position: int) -> Array:
         at = scope.with_integers({m: position})
         argument = self.value(scale * chi[m], at)
         return self.value(kernel, scope.bind({x: argument}))
 
-    own = attention(self.integer(index, scope))
+    return _attention(self, node, attention, scope)
+
+
+def _attention(self: Interpreter, node: Expr, kernel_at: Callable[[int], Array], scope: Scope) -> Array:
+    """kappa_i / N with N = 1 or o + sum_m kappa_m, for a node ``(index, kernel, normalised, offset, score, length)``."""
+    index, _, normalised, offset, _, length = node.args
+    own = kernel_at(self.integer(index, scope))
     if normalised == S.Zero:
         return own
     total = self.value(offset, scope)
     for position in range(1, self.integer(length, scope) + 1):
-        total = total + attention(position)
+        total = total + kernel_at(position)
     return own / total
 
 
 @definition_of(ScoredActivation)
 def _scored_activation(self: Interpreter, node: ScoredActivation, scope: Scope) -> Array:
     """kappa(s_i) / N with N = 1 or o + sum_m kappa(s_m)."""
-    index, kernel, normalised, offset, score, length = node.args
+    _, kernel, _, _, score, _ = node.args
 
     def attention(position: int) -> Array:
         argument = self.value(score, scope.with_integers({m: position}))
         return self.value(kernel, scope.bind({x: argument}))
 
-    own = attention(self.integer(index, scope))
-    if normalised == S.Zero:
-        return own
-    total = self.value(offset, scope)
-    for position in range(1, self.integer(length, scope) + 1):
-        total = total + attention(position)
-    return own / total
+    return _attention(self, node, attention, scope)
 
 
 def weight_at(self: Interpreter, law: SequenceLaw, position: int, scope: Scope) -> Array:
