@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from symslr.algebra.derivation import Derivation
 from symslr.cli import options
-from symslr.verify.validate import Validation
+from symslr.cli.progress import stages
 
 FALSE = 1
 
@@ -28,18 +25,6 @@ def _folders(folders: list[Path] | None) -> list[Path]:
     from symslr.verify.collect import builtin_folder
 
     return folders or [builtin_folder()]
-
-
-def _progress() -> Progress:
-    """A bar on stderr, so that what is printed on stdout can be piped."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
 
 
 def derive(
@@ -105,10 +90,9 @@ def check(
     from symslr.verify.collect import collect
 
     found = collect(_folders(folders))
-    with _progress() as bar:
-        task = bar.add_task("checking", total=len(found))
-        show = partial(bar.update, task)
-        result = check_derivations(found, progress=lambda done, name: show(completed=done, description=name))
+    with stages() as stage:
+        checking = stage("checking")
+        result = check_derivations(found, progress=lambda done, name: checking(done, len(found), name))
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
     if result.any_false:
         raise typer.Exit(FALSE)
@@ -121,30 +105,31 @@ def report(
 ) -> None:
     """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks.
 
-    Without folders it also runs symslr's own validations. Exit status 1 on a false step or a validation that differs.
+    Without folders it also runs symslr's own validations. What was computed is kept in DIR/.kept.sqlite, under the code
+    that computed it, and found there by the next report; delete that file to compute everything anew. Exit status 1 on
+    a false step or a validation that differs.
     """
-    from symslr.export import standard_figures, write_report
+    from symslr.export import kept_in, standard_figures, write_report
     from symslr.verify import check as check_derivations
     from symslr.verify.collect import builtin_folder, collect
-    from symslr.verify.validate import validation_files
+    from symslr.verify.validate import validate, validation_files
 
     found = collect(_folders(folders))
     files_to_validate = [] if folders else validation_files([builtin_folder("validation")])
-    with _progress() as bar:
-        checking = bar.add_task("checking", total=len(found))
-        result = check_derivations(
-            found, progress=lambda done, name: bar.update(checking, completed=done, description=name)
-        )
-        validations = _validations(files_to_validate, bar)
-        writing = bar.add_task("writing", total=None)
+    with stages() as stage, kept_in(out) as kept:
+        checking = stage("checking")
+        result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
+        validations = validate(files_to_validate, stage("validating"), kept) if files_to_validate else []
         files = write_report(
             found,
             out,
             checks=result,
             validations=validations,
             figures=[] if folders else standard_figures(),
-            progress=lambda done, total, name: bar.update(writing, completed=done, total=total, description=name),
+            kept=kept,
+            progress=stage("writing"),
         )
+        kept.drop_unasked()
     if as_json:
         written = {"files": list(map(str, files.paths)), "notes": list(files.notes)}
         validated = [item.as_json() for item in validations]
@@ -160,12 +145,3 @@ def report(
             typer.echo(note)
     if result.any_false or not all(item.agrees for item in validations):
         raise typer.Exit(FALSE)
-
-
-def _validations(files: list[Path], bar: Progress) -> list[Validation]:
-    from symslr.verify.validate import validate
-
-    if not files:
-        return []
-    task = bar.add_task("validating", total=len(files))
-    return validate(files, lambda done, total, name: bar.update(task, completed=done, description=name))

@@ -6,10 +6,9 @@ import json
 from pathlib import Path
 
 import typer
-from rich.console import Console
-from rich.progress import Progress
 
 from symslr.cli import options
+from symslr.cli.progress import stages
 from symslr.verify.validate import Validation
 
 DISAGREES = 1
@@ -30,9 +29,8 @@ def validate(
     from symslr.verify.validate import validation_files
 
     files = validation_files(folders or [builtin_folder("validation")])
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("validating", total=len(files))
-        results = run(files, lambda done, total, name: bar.update(task, completed=done, description=name))
+    with stages() as stage:
+        results = run(files, stage("validating"))
     if as_json:
         typer.echo(json.dumps([item.as_json() for item in results]))
     else:

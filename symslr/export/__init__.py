@@ -11,4 +11,5 @@ from symslr.export.printing import house_latex as house_latex
 from symslr.export.report import ReportFiles as ReportFiles
 from symslr.export.report import write_latex as write_latex
 from symslr.export.report import write_report as write_report
+from symslr.export.staging import kept_in as kept_in
 from symslr.export.standard import standard_figures as standard_figures

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.processes import mapped
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task
@@ -60,12 +61,23 @@ COLUMNS = ("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "stable")
 
 
 def _table(alpha: Sequence[float], fitted: Sequence[int], seeds: Sequence[int], entries: int) -> Table:
-    rows: list[tuple[object, ...]] = []
-    for panel, (_, task) in enumerate(PANELS):
-        for attention in ATTENTIONS:
-            rows += _curve(panel, task, attention, alpha, fitted, seeds, entries)
-        rows += _optimum(panel, task, alpha)
+    names = [attention.name for attention in ATTENTIONS]
+    jobs = [(panel, name) for panel in range(len(PANELS)) for name in (*names, "bayes")]
+    curves = mapped(partial(_rows, alpha, fitted, seeds, entries), jobs)
+    rows = [row for curve in curves for row in curve]
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+
+
+def _rows(
+    alpha: Sequence[float], fitted: Sequence[int], seeds: Sequence[int], entries: int, job: tuple[int, str]
+) -> list[tuple[object, ...]]:
+    """One attention in one panel, or the Bayes-optimal curve."""
+    panel, name = job
+    task = PANELS[panel][1]
+    if name == "bayes":
+        return _optimum(panel, task, alpha)
+    attention = next(item for item in ATTENTIONS if item.name == name)
+    return _curve(panel, task, attention, alpha, fitted, seeds, entries)
 
 
 def _curve(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +51,7 @@ def figure_separation_map(marks: Sequence[float] = MARKS, widths: Sequence[float
         r" cancel. Dotted: $a_1=0.7$."
     )
     alt = "Three heat maps of success probability over a1 and b at n = 32, 1024, 32768; the region grows with n."
-    return Figure("separation-map", caption, lambda: _map(marks, widths), _draw_map, alt)
+    return Figure("separation-map", caption, partial(_map, tuple(marks), tuple(widths)), _draw_map, alt)
 
 
 def figure_separation_degrees(scan: Sequence[int] = DEGREES) -> Figure:
@@ -62,7 +63,7 @@ def figure_separation_degrees(scan: Sequence[int] = DEGREES) -> Figure:
         r" Dotted: the ends of the window as derived."
     )
     alt = "Success probability against the degree: a window for powers, a step for Taylor polynomials."
-    return Figure("separation-degrees", caption, lambda: _degrees(scan), _draw_degrees, alt)
+    return Figure("separation-degrees", caption, partial(_degrees, scan), _draw_degrees, alt)
 
 
 def figure_separation_gap(sizes: Sequence[int] = SIZES) -> Figure:
@@ -72,7 +73,7 @@ def figure_separation_gap(sizes: Sequence[int] = SIZES) -> Figure:
         r" at $t=4$: of order 1 for softmax, of order $1/n$ for linear attention (dotted: slope $-1$)."
     )
     alt = "Log-log plot: the softmax gap stays near 1, the linear gap falls like 1/n."
-    return Figure("separation-gap", caption, lambda: _gaps(sizes), _draw_gap, alt)
+    return Figure("separation-gap", caption, partial(_gaps, tuple(sizes)), _draw_gap, alt)
 
 
 def figure_separation_sensitivity() -> Figure:

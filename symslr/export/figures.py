@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from symslr.export.processes import Progress, keeping, kept_key
+from symslr.kept.results import Kept
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
@@ -109,8 +112,23 @@ def colour(name: str, position: int = 0) -> str:
     return COLOURS.get(name, OTHER_COLOURS[position % len(OTHER_COLOURS)])
 
 
-def write_figure(figure: Figure, folder: Path) -> FigureFiles:
+def computed(figure: Figure, kept: Kept, progress: Progress = lambda done, total: None) -> Table:
+    """The figure's table, kept or computed now; of a table made of parts those that are kept are not computed again."""
+    with keeping(kept, figure.name, progress):
+        key = kept_key(figure.data)
+        return figure.data() if key is None else kept.computed(key, figure.name, figure.data)
+
+
+def write_figure(
+    figure: Figure, folder: Path, kept: Kept | None = None, progress: Progress = lambda done, total: None
+) -> FigureFiles:
     """Compute the table, write it as CSV (shortest digits that give every float back), draw it as SVG and PDF.
+
+    Args:
+        figure: what to draw.
+        folder: where the files go; it exists.
+        kept: where the table is found if it was computed before, and written if not.
+        progress: called with the parts of the table that are done, and their number.
 
     Raises:
         ValueError: when the columns differ in length.
@@ -118,7 +136,7 @@ def write_figure(figure: Figure, folder: Path) -> FigureFiles:
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
-    table = figure.data()
+    table = computed(figure, kept or Kept(), progress)
     lengths = {name: len(column) for name, column in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"figure {figure.name}: found columns of lengths {lengths}; expected one length")
@@ -136,10 +154,12 @@ def write_figure(figure: Figure, folder: Path) -> FigureFiles:
     return files
 
 
-def drawn(figure: Figure, folder: Path) -> Drawn:
+def drawn(
+    figure: Figure, folder: Path, kept: Kept | None = None, progress: Progress = lambda done, total: None
+) -> Drawn:
     """``write_figure``, but where numbers cannot be had the figure says so, and the rest of a report still comes."""
     try:
-        files = write_figure(figure, folder)
+        files = write_figure(figure, folder, kept, progress)
     except ValueError as error:
         return Drawn(figure, failure=str(error).splitlines()[0] if str(error) else type(error).__name__)
     return Drawn(figure, files.svg.read_text(encoding="utf-8"))

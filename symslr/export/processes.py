@@ -1,25 +1,84 @@
-"""Work that a figure spreads over the processors; seeds travel with the jobs, so the order changes nothing."""
+"""Work that a figure spreads over the processors and keeps; seeds travel with the jobs, so the order changes nothing."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from typing import TypeVar
+
+from symslr.kept.content import NoContent, content
+from symslr.kept.results import MISSING, Kept, key_of
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
+Progress = Callable[[int, int], None]
+"""(jobs done, jobs in all)."""
+
+_place: ContextVar[tuple[Kept, str, Progress] | None] = ContextVar("place", default=None)
+
+
+@contextmanager
+def keeping(kept: Kept, name: str, progress: Progress = lambda done, total: None) -> Iterator[None]:
+    """Within the block every finished job of ``mapped`` is kept, under the name of the figure that it is for."""
+    token = _place.set((kept, name, progress))
+    try:
+        yield
+    finally:
+        _place.reset(token)
+
 
 def mapped(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:
-    """``function`` of every job, in the order of ``jobs``, on every processor where processes can be forked."""
+    """``function`` of every job, in the order of ``jobs``, on every processor where processes can be forked.
+
+    Within ``keeping`` a job that was done before by the same code is not done again.
+    """
+    kept, name, progress = _place.get() or (Kept(), "", lambda done, total: None)
+    keys = [kept_key(partial(function, job)) for job in jobs]
+    results: dict[int, Result] = {}
+    for index, key in enumerate(keys):
+        found = MISSING if key is None else kept.get(key)
+        if found is not MISSING:
+            results[index] = found  # type: ignore[assignment]
+    progress(len(results), len(jobs))
+    for index, result in _done(function, {i: job for i, job in enumerate(jobs) if i not in results}):
+        results[index] = result
+        key = keys[index]
+        if key is not None:
+            kept.put(key, f"part {index} of {name}", result)
+        progress(len(results), len(jobs))
+    return [results[index] for index in range(len(jobs))]
+
+
+def kept_key(compute: Callable[[], object]) -> str | None:
+    """Under which a result is kept, or None for a function that has no name to find it again by."""
+    try:
+        return key_of("figure", content(compute))
+    except NoContent:
+        return None
+
+
+def _done(function: Callable[[Job], Result], jobs: dict[int, Job]) -> Iterator[tuple[int, Result]]:
+    """Each result as soon as it is there, with its job's index."""
     processes = min(os.cpu_count() or 1, len(jobs))
     if processes <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        return [function(job) for job in jobs]
+        yield from ((index, function(job)) for index, job in jobs.items())
+        return
     with warnings.catch_warnings():
         # the children neither print nor take the locks of a progress bar's thread
         warnings.simplefilter("ignore", DeprecationWarning)
         with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
-            return list(pool.map(function, jobs))
+            pending = {pool.submit(function, job): index for index, job in jobs.items()}
+            try:
+                while pending:
+                    finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        yield pending.pop(future), future.result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from symslr.algebra.derivation import Derivation
@@ -16,6 +17,7 @@ from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.staging import staged
+from symslr.kept.results import Kept
 from symslr.verify.report import CheckReport
 from symslr.verify.validate import Validation
 
@@ -55,6 +57,7 @@ def write_report(
     figures: Sequence[Figure] = (),
     references: Mapping[str, Reference] = REFERENCES,
     title: str = TITLE,
+    kept: Kept | None = None,
     progress: Progress = lambda done, total, what: None,
 ) -> ReportFiles:
     """Write ``report.tex``, ``report.pdf``, ``report.html``, ``checks.json``, ``macros.tex``, ``references.bib``,
@@ -68,6 +71,7 @@ def write_report(
         figures: computed, drawn and shown in this order.
         references: the records that sources are looked up in.
         title: of the report.
+        kept: where the tables of figures are found if they were computed before, and written if not.
         progress: called before each part and once at the end.
 
     Raises:
@@ -86,8 +90,8 @@ def write_report(
         (folder / "figures").mkdir(exist_ok=True)
         shown = []
         for done, figure in enumerate(figures):
-            progress(1 + done, total, f"drawing {figure.name}")
-            shown.append(drawn(figure, folder / "figures"))
+            progress(1 + done, total, figure.name)
+            shown.append(drawn(figure, folder / "figures", kept, partial(_parts, progress, done + 1, total, figure)))
         progress(1 + len(figures), total, "writing LaTeX")
         _write(folder / "report.tex", tex.document(said, opening, shown, title))
         progress(2 + len(figures), total, "writing HTML")
@@ -96,6 +100,10 @@ def write_report(
         outcome = compile_pdf(folder / "report.tex")
     progress(total, total, "done")
     return _files(out, said, shown, outcome)
+
+
+def _parts(progress: Progress, done: int, total: int, figure: Figure, ready: int, parts: int) -> None:
+    progress(done, total, f"{figure.name}, {ready} of {parts} parts")
 
 
 def _write(path: Path, text: str) -> None:

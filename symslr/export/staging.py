@@ -9,8 +9,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from symslr.kept.results import Kept
+
 MANIFEST = ".symslr-report"
 """Lists what a report wrote, so that the next one removes what it no longer makes, and nothing else."""
+
+KEPT = ".kept.sqlite"
+"""Holds what a report computed, so that the next one, or the same one after an interruption, does not do it again."""
+
+
+def kept_in(out: Path) -> Kept:
+    """The results that are kept in a report's folder, which is made where there is none.
+
+    Raises:
+        NotADirectoryError: when ``out`` is a file.
+    """
+    _folder(out)
+    return Kept(out / KEPT)
 
 
 @contextmanager
@@ -22,9 +37,7 @@ def staged(out: Path) -> Iterator[Path]:
     Raises:
         NotADirectoryError: when ``out`` is a file.
     """
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"--out {out}: found a file; expected a folder, or a name that is free")
-    out.mkdir(parents=True, exist_ok=True)
+    _folder(out)
     # Inside out, so that the moves stay within one file system.
     partial = Path(tempfile.mkdtemp(prefix=".partial-", dir=out))
     try:
@@ -32,6 +45,12 @@ def staged(out: Path) -> Iterator[Path]:
         _publish(partial, out)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def _folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(f"--out {out}: found a file; expected a folder, or a name that is free")
+    out.mkdir(parents=True, exist_ok=True)
 
 
 def _publish(partial: Path, out: Path) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
 
+from symslr.kept.code import code_version
 from symslr.study.executors import Place
 from symslr.study.point import Point
 from symslr.study.registry import PointKind, kind_named
 from symslr.study.remaining import Costs
 from symslr.study.store import LEASE, Finished, Store
-from symslr.study.version import code_version
 from symslr.study.work import Outcome, compute_point
 
 TICK = 0.5

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING
 
+from symslr.kept.code import code_version
 from symslr.study.point import Point
 from symslr.study.registry import PointKind
-from symslr.study.version import code_version
 
 if TYPE_CHECKING:
     from symslr.evaluation.value import Value

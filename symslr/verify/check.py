@@ -18,6 +18,9 @@ from sympy import Expr, S, simplify
 from symslr.algebra.derivation import Claim, Derivation
 from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.quantity import Quantity
+from symslr.kept.code import code_version
+from symslr.kept.content import content
+from symslr.kept.results import Kept, key_of
 from symslr.model.symbols import L, nu
 from symslr.verify.arithmetic import CannotReferee
 from symslr.verify.compare import compare
@@ -47,6 +50,7 @@ def check(
     jobs: int | None = None,
     progress: Progress = lambda done, name: None,
     seconds: float = SECONDS_PER_DERIVATION,
+    kept: Kept | None = None,
 ) -> CheckReport:
     """Check derivations, one process each, ``jobs`` at a time.
 
@@ -55,17 +59,37 @@ def check(
         jobs: processes; the number of processors by default. 1 checks in this process.
         progress: called after each derivation with the number done and its name.
         seconds: processor time for one derivation; what is not done by then is unknown.
+        kept: where verdicts are found that an earlier check of the same chain by the same code reached, and where new
+            ones are written at once. Unknown is not kept: time may have run out on a busy machine.
     """
     began = time.monotonic()
-    jobs = min(jobs or os.cpu_count() or 1, max(len(derivations), 1))
+    keys = [] if kept is None else [_key(item, seconds) for item in derivations]
+    found = [] if kept is None else [kept.get(key) for key in keys]
+    results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
+    if results:
+        progress(len(results), "found in the store")
+
+    def note(index: int, result: DerivationCheck) -> None:
+        results[index] = result
+        if kept is not None and result.verdict is not Verdict.UNKNOWN:
+            kept.put(keys[index], f"check {result.name}", result)
+        progress(len(results), result.name)
+
+    waiting = [index for index in range(len(derivations)) if index not in results]
+    jobs = min(jobs or os.cpu_count() or 1, max(len(waiting), 1))
     if jobs == 1 or "fork" not in multiprocessing.get_all_start_methods():
-        results = []
-        for done, item in enumerate(derivations, 1):
-            results.append(check_derivation(item, seconds))
-            progress(done, item.name)
+        for index in waiting:
+            note(index, check_derivation(derivations[index], seconds))
     else:
-        results = _in_processes(derivations, jobs, progress, seconds)
-    return CheckReport(tuple(results), time.monotonic() - began)
+        _in_processes(derivations, waiting, jobs, note, seconds)
+    return CheckReport(tuple(results[i] for i in range(len(derivations))), time.monotonic() - began)
+
+
+def _key(item: Derivation, seconds: float) -> str:
+    """What a verdict depends on: the chain itself, not the file it stands in."""
+    steps = [(s.before, s.after, s.remainder, s.rule.name, s.rule.statement) for s in item.steps]
+    asked = content((item.name, item.start, steps, item.claims, item.ranges, seconds))
+    return key_of("check", asked, code_version(__name__))
 
 
 _shared: Sequence[Derivation] = ()
@@ -73,12 +97,15 @@ _shared: Sequence[Derivation] = ()
 
 
 def _in_processes(
-    derivations: Sequence[Derivation], jobs: int, progress: Progress, seconds: float
-) -> list[DerivationCheck]:
+    derivations: Sequence[Derivation],
+    waiting: Sequence[int],
+    jobs: int,
+    note: Callable[[int, DerivationCheck], None],
+    seconds: float,
+) -> None:
     global _shared  # noqa: PLW0603
     _shared = derivations
-    results: dict[int, DerivationCheck] = {}
-    heaviest = sorted(range(len(derivations)), key=lambda i: -_weight(derivations[i]))
+    heaviest = sorted(waiting, key=lambda i: -_weight(derivations[i]))
     try:
         with warnings.catch_warnings():
             # the children neither print nor take the locks of a progress bar's thread
@@ -89,11 +116,9 @@ def _in_processes(
                     finished, _ = wait(pending, return_when=FIRST_COMPLETED)
                     for future in finished:
                         index = pending.pop(future)
-                        results[index] = _result(future, derivations[index])
-                        progress(len(results), derivations[index].name)
+                        note(index, _result(future, derivations[index]))
     finally:
         _shared = ()
-    return [results[i] for i in range(len(derivations))]
 
 
 def _weight(item: Derivation) -> int:

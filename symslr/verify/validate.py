@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from symslr.kept.code import file_version
+from symslr.kept.results import Kept, key_of
 from symslr.verify.collect import CollectError, load_module
 from symslr.verify.validation import NamedComparison
 
@@ -65,8 +67,16 @@ def validation_files(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def validate(files: Sequence[Path], progress: Progress = lambda done, total, name: None) -> list[Validation]:
+def validate(
+    files: Sequence[Path], progress: Progress = lambda done, total, name: None, kept: Kept | None = None
+) -> list[Validation]:
     """Run ``validate()`` of every file, in order; a file whose optional package is missing is skipped with the reason.
+
+    Args:
+        files: as ``validation_files`` finds them.
+        progress: called before each file and once at the end.
+        kept: where comparisons are found that the same file made before by the same code, and where new ones are
+            written as soon as a file is done. A skipped file is tried again.
 
     Raises:
         CollectError: when a file fails to load, has no ``validate`` or compares nothing.
@@ -74,9 +84,20 @@ def validate(files: Sequence[Path], progress: Progress = lambda done, total, nam
     results = []
     for done, file in enumerate(files):
         progress(done, len(files), file.stem)
-        results.append(_run(file))
+        results.append(_kept(file, kept) if kept is not None else _run(file))
     progress(len(files), len(files), "done")
     return results
+
+
+def _kept(file: Path, kept: Kept) -> Validation:
+    key = key_of("validate", file.name, file_version(file))
+    found = kept.get(key)
+    if isinstance(found, Validation):
+        return found
+    made = _run(file)
+    if not made.skipped:
+        kept.put(key, f"validate {made.name}", made)
+    return made
 
 
 def _run(file: Path) -> Validation:

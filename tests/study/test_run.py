@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from symslr.kept.code import code_version
 from symslr.study.executors import Place, local_executor, place_named
 from symslr.study.point import Point
 from symslr.study.remaining import Costs, in_words
 from symslr.study.run import Progress, run_study
 from symslr.study.store import Store
 from symslr.study.table import table_of
-from symslr.study.version import code_version
 
 THREADS = Place(lambda: ThreadPoolExecutor(2), 2)
 

@@ -1,0 +1,1 @@
+"""Results that are kept: computed once, found again by what was asked and by the code that answers it."""

@@ -1,0 +1,67 @@
+"""What is asked, as text that is the same in every process: values, expressions and functions by their content."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from types import FunctionType
+
+from sympy import Basic, srepr
+from sympy.core.function import UndefinedFunction
+
+from symslr.kept.code import code_version
+
+
+class NoContent(TypeError):
+    """The value has no content by which it could be found again, such as a function made inside another one."""
+
+
+def content(value: object) -> str:
+    """A text that tells values apart by what they are made of; functions by their arguments and the code they reach.
+
+    Raises:
+        NoContent: for lambdas, functions inside functions, and objects that are not plain values, SymPy expressions,
+            dataclasses or containers of these.
+    """
+    if isinstance(value, Basic):
+        return _expression(value, {})
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, Fraction, Path)):
+        return f"{type(value).__name__}:{value!r}"
+    if isinstance(value, (tuple, list)):
+        return f"[{','.join(map(content, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{','.join(f'{content(key)}={content(item)}' for key, item in value.items())}}}"
+    if isinstance(value, partial):
+        return f"partial({content(value.func)},{content(value.args)},{content(value.keywords)})"
+    if isinstance(value, FunctionType):
+        if "<" in value.__qualname__:
+            raise NoContent(f"{value.__qualname__}: expected a function that its module defines by name")
+        return f"{value.__module__}:{value.__qualname__}@{_version(value)}"
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = ",".join(f"{field.name}={content(getattr(value, field.name))}" for field in fields(value))
+        return f"{type(value).__qualname__}({inside})"
+    raise NoContent(f"found a {type(value).__name__}; expected plain values, expressions, dataclasses, functions")
+
+
+def _version(function: FunctionType) -> str:
+    try:
+        return code_version(function.__module__, function.__qualname__)
+    except ValueError as problem:
+        raise NoContent(str(problem)) from None
+
+
+def _expression(node: object, seen: dict[object, str]) -> str:
+    """A digest of a tree, each distinct part read once; leaves with their assumptions."""
+    if not isinstance(node, Basic):
+        return content(node)
+    if node not in seen:
+        head = f"{type(node).__module__}.{type(node).__qualname__}"
+        if isinstance(type(node), UndefinedFunction) or not node.args:
+            head += srepr(type(node)) if node.args else srepr(node)
+        text = f"{head}({','.join(_expression(part, seen) for part in node.args)})"
+        seen[node] = hashlib.sha256(text.encode()).hexdigest()
+    return seen[node]

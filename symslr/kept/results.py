@@ -1,0 +1,116 @@
+"""Results in one SQLite file, each written the moment it is there; what is not asked for again can be dropped."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import platform
+import sqlite3
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+APPLICATION, LAYOUT = 0x53594D4B, 1
+"""Marks of our file in SQLite's header, so that another program's database is never touched."""
+
+LIBRARIES = ("sympy", "mpmath", "numpy", "scipy", "python-flint", "numba", "torch")
+"""Whose numbers enter a result."""
+
+MISSING = object()
+
+
+@lru_cache(maxsize=1)
+def library_versions() -> dict[str, str]:
+    """The versions of Python and of the libraries that compute, "not installed" where one is missing."""
+    found = {"python": platform.python_version()}
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+def key_of(*content: str) -> str:
+    """SHA-256 of what is asked, of the code that answers it, as the caller says both, and of the libraries' versions."""
+    total = hashlib.sha256()
+    for text in (*content, repr(library_versions())):
+        total.update(text.encode() + b"\0")
+    return total.hexdigest()
+
+
+class Kept:
+    """A store of results by key; any number of processes may use one file.
+
+    The values are pickled: like compiled bytecode, the file is for the machine that wrote it and not for passing on.
+
+    Args:
+        path: the file; None keeps nothing.
+
+    Raises:
+        ValueError: when the file is there and is not ours.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._asked: set[str] = set()
+        self._connection = sqlite3.connect(":memory:" if path is None else path, timeout=60, isolation_level=None)
+        try:
+            self._prepare()
+        except sqlite3.DatabaseError as problem:
+            self._connection.close()
+            raise ValueError(f"{path}: cannot keep results there ({problem}); delete it or name another file") from None
+
+    def _prepare(self) -> None:
+        mark, layout = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS)
+        (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if (mark, layout) != (APPLICATION, LAYOUT) and tables:
+            raise sqlite3.DatabaseError("not a file of this version of symslr")
+        for name, value in zip(_PRAGMAS, (APPLICATION, LAYOUT), strict=True):
+            self._connection.execute(f"PRAGMA {name} = {value}")
+        self._connection.execute("CREATE TABLE IF NOT EXISTS results(key TEXT PRIMARY KEY, what TEXT, value BLOB)")
+
+    def __enter__(self) -> Kept:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def get(self, key: str) -> object:
+        """The result, or MISSING."""
+        self._asked.add(key)
+        found = self._connection.execute("SELECT value FROM results WHERE key = ?", (key,)).fetchone()
+        if found is None:
+            return MISSING
+        try:
+            return pickle.loads(found[0])
+        except Exception:  # whatever an old pickle raises, the result is computed again
+            return MISSING
+
+    def put(self, key: str, what: str, value: object) -> None:
+        """Keep a result; ``what`` says in words what it is."""
+        row = (key, what, pickle.dumps(value))
+        self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", row)
+
+    def computed(self, key: str, what: str, compute: Callable[[], Result]) -> Result:
+        """The kept result, or else what ``compute`` returns, which is kept."""
+        found = self.get(key)
+        if found is not MISSING:
+            return found  # type: ignore[return-value]
+        value = compute()
+        self.put(key, what, value)
+        return value
+
+    def drop_unasked(self) -> None:
+        """Forget the results that nobody asked for since this store was opened."""
+        stored = {key for (key,) in self._connection.execute("SELECT key FROM results")}
+        self._connection.executemany("DELETE FROM results WHERE key = ?", [(key,) for key in stored - self._asked])
+
+
+_PRAGMAS = ("application_id", "user_version")

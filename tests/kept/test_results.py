@@ -1,0 +1,196 @@
+"""Results are found again by what was asked and by the code that answers it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+from sympy import Function, Rational, Symbol, symbols
+
+from symslr.export.processes import keeping, mapped
+from symslr.kept.content import NoContent, content
+from symslr.kept.results import MISSING, Kept, key_of, library_versions
+from symslr.model.catalogue import SpikedSLR, linear, softmax
+from symslr.verify import check
+from symslr.verify.collect import collect
+from symslr.verify.validate import validate, validation_files
+
+CHAPTER = """
+from symslr import Derivation, SpikedSLR, rules
+from symslr.algebra.expectation import SequenceExpectation
+from symslr.model.symbols import chi, epsilon
+
+mean = Derivation(SequenceExpectation({body}, SpikedSLR().law), name="{name}").apply(rules.CameronMartin())
+"""
+VALIDATION = """
+from pathlib import Path
+from symslr.verify.validation import states
+
+def validate():
+    with open({log!r}, "a") as stream:
+        stream.write("x")
+    return [states("one", True, "")]
+"""
+
+
+def double(job: int, log: str = "") -> int:
+    if log:
+        Path(log, str(job)).touch()
+    return 2 * job
+
+
+def test_results_outlive_the_process_and_are_dropped_when_nobody_asks(tmp_path: Path) -> None:
+    file = tmp_path / "kept"
+    with Kept(file) as kept:
+        kept.put("a", "first", {"x": 1.5})
+        kept.put("b", "second", None)
+    with Kept(file) as kept:
+        assert kept.get("a") == {"x": 1.5}
+        assert kept.get("b") is None
+        assert kept.get("c") is MISSING
+    with Kept(file) as kept:
+        assert kept.computed("a", "first", lambda: pytest.fail("computed again")) == {"x": 1.5}
+        kept.drop_unasked()
+        assert kept.get("b") is MISSING
+
+
+def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("not a database, but long enough to be mistaken for one " * 4)
+    with pytest.raises(ValueError, match="cannot keep results there"):
+        Kept(tmp_path / "text")
+    other = sqlite3.connect(tmp_path / "other")
+    other.execute("CREATE TABLE mine(x)")
+    other.close()
+    with pytest.raises(ValueError, match="not a file of this version"):
+        Kept(tmp_path / "other")
+
+
+def test_a_result_that_cannot_be_read_is_computed_again(tmp_path: Path) -> None:
+    with Kept(tmp_path / "kept") as kept:
+        kept._connection.execute("INSERT INTO results VALUES ('a', '', ?)", (b"no pickle",))
+        assert kept.computed("a", "", lambda: 3) == 3
+
+
+def test_content_tells_apart_what_differs() -> None:
+    x, real = Symbol("x"), Symbol("x", real=True)
+    values = [
+        x,
+        real,
+        x + real,
+        Rational(1, 2),
+        0.5,
+        Function("f")(x),
+        Function("g")(x),
+        softmax,
+        linear,
+        SpikedSLR(1),
+        SpikedSLR(2),
+        partial(double, 1),
+        partial(double, 2),
+        double,
+        "1",
+        1,
+        (1,),
+        {"a": 1},
+        {"a": 2},
+        None,
+        True,
+    ]
+    assert len(set(map(content, values))) == len(values)
+
+
+def test_content_is_the_same_in_every_process() -> None:
+    program = (
+        "from symslr.kept.content import content; from symslr import SpikedSLR, bayes_risk, softmax;"
+        "print(content((bayes_risk(SpikedSLR()).doit(), softmax, {1, 2} and 3)))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1
+
+
+def test_what_has_no_name_has_no_content() -> None:
+    with pytest.raises(NoContent, match="by name"):
+        content(lambda: 1)
+    with pytest.raises(NoContent, match="found a object"):
+        content(object())
+
+
+def test_keys_know_the_libraries() -> None:
+    versions = library_versions()
+    assert versions["sympy"] != "not installed"
+    assert key_of("a", "b") != key_of("ab") != key_of("a")
+    assert list(symbols("a b"))
+
+
+def test_an_interrupted_figure_keeps_its_finished_parts(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    seen: list[tuple[int, int]] = []
+    with Kept(tmp_path / "kept") as kept:
+        with keeping(kept, "toy"):
+            assert mapped(partial(double, log=""), [1, 2]) == [2, 4]
+        with keeping(kept, "toy", lambda done, total: seen.append((done, total))):
+            assert mapped(partial(double, log=""), [1, 2, 3]) == [2, 4, 6]
+    assert seen == [(2, 3), (3, 3)]
+    for folder in (first, second):
+        folder.mkdir()
+        with Kept(tmp_path / "kept") as kept, keeping(kept, "toy"):
+            mapped(partial(double, log=str(first)), [4, 5])
+    assert {path.name for path in first.iterdir()} == {"4", "5"}
+    assert not list(second.iterdir())
+
+
+def test_without_a_store_everything_is_computed() -> None:
+    assert mapped(double, [3, 1, 2]) == [6, 2, 4]
+    assert mapped(lambda job: -job, [3]) == [-3]
+
+
+def test_a_changed_chapter_is_checked_again_and_no_other(tmp_path: Path) -> None:
+    chapters = tmp_path / "chapters"
+    chapters.mkdir()
+    (chapters / "a.py").write_text(CHAPTER.format(body="chi[epsilon]**2", name="one"))
+    (chapters / "b.py").write_text(CHAPTER.format(body="chi[epsilon]", name="two"))
+    checked: list[tuple[int, str]] = []
+
+    def run() -> list[tuple[int, str]]:
+        checked.clear()
+        with Kept(tmp_path / "kept") as kept:
+            report = check(
+                collect(chapters), jobs=1, kept=kept, progress=lambda done, name: checked.append((done, name))
+            )
+        assert report.counts()["steps"]["true"] == 2
+        return list(checked)
+
+    assert run() == [(1, "one"), (2, "two")]
+    assert run() == [(2, "found in the store")]
+    text = (chapters / "b.py").read_text()
+    (chapters / "b.py").write_text(f"# words that change nothing\n{text}")
+    assert run() == [(2, "found in the store")]
+    (chapters / "b.py").write_text(text.replace("chi[epsilon]", "chi[epsilon]**3"))
+    assert run() == [(1, "found in the store"), (2, "two")]
+
+
+def test_a_validation_runs_again_when_its_file_changes(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    file = tmp_path / "claims.py"
+    file.write_text(VALIDATION.format(log=str(log)))
+    with Kept(tmp_path / "kept") as kept:
+        for _ in range(2):
+            assert validate(validation_files([file]), kept=kept)[0].agrees
+        assert log.read_text() == "x"
+        file.write_text(file.read_text() + "# another word\n")
+        validate(validation_files([file]), kept=kept)
+    assert log.read_text() == "xx"
