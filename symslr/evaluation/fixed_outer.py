@@ -8,9 +8,13 @@ import mpmath
 import numpy as np
 
 from symslr.evaluation.arithmetic import Multiprecision
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace_code import Constants, LaplaceCode
 from symslr.evaluation.laplace_layout import Layout, layout
 from symslr.evaluation.mesh import Line
+
+DEEPEST = 1e6
+"""Largest -log of a moment, beside its weight, that a fixed point keeps: a million and a half bits a number."""
 
 
 class FixedOuter:
@@ -51,7 +55,13 @@ class FixedOuter:
         self.set_bits(self.layout.sunk)
 
     def set_bits(self, sunk: float) -> None:
-        """Bits of the fixed point, for moments that sink by exp(-sunk) below their weights."""
+        """Bits of the fixed point, for moments that sink by exp(-sunk) below their weights.
+
+        Raises:
+            CannotEvaluate: where they would fill the memory.
+        """
+        if sunk > DEEPEST:
+            raise CannotEvaluate(f"mpmath: a moment sinks by exp(-{sunk:.2g}), too far for a fixed point")
         self.bits = self.arithmetic.bits + int(sunk / np.log(2)) + self.guard + 14
 
     @property

@@ -75,7 +75,7 @@ def _outer_windows(coarse: _Coarse, depth: float) -> Layout:
             raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
         found = [_relevant(logs > top - depth, nodes[n], n) for n in range(len(windows))]
         if all(_settled(old, new) for old, new in zip(windows, found)):
-            return coarse.layout(found, nodes, logs - top, depth)
+            return coarse.layout(found, nodes, logs, depth)
         if any(high - low > 1e6 for low, high in found):
             break
         windows = found
@@ -115,6 +115,7 @@ class _Coarse:
         self.at: list[Any] = [None] * len(self.form.moments)
         self.tables: list[Any] = [None] * len(self.form.moments)
         self.totals: list[Any] = [None] * len(self.form.moments)
+        self.sizes: dict[int, Any] = {}
         for k, own in enumerate(pieces):
             mesh, slopes, parts, steep = self._resolving(k, own)
             self.steep.append(steep)
@@ -203,42 +204,53 @@ class _Coarse:
         for i in self.active:
             exponent, rest = terms[i]
             size = exponent + np.log(np.abs(rest * self.constants.coefficients[i]))
-            result = np.maximum(result, np.where(np.isnan(size), -np.inf, size))
+            self.sizes[i] = np.broadcast_to(np.where(np.isnan(size), -np.inf, size), shape)
+            result = np.maximum(result, self.sizes[i])
         return result
+
+    def _logarithm_with(self, moment: int, top: float) -> Any:
+        """log |outer integrand| - top, of the terms in which a moment stands.
+
+        Where they are negligible beside the others, the moment may sink: its value there does not matter.
+        """
+        own = [size for t, size in self.sizes.items() if float(self.constants.powers[t][moment]) != 0]
+        return np.max(own, axis=0) - top if own else np.full_like(next(iter(self.sizes.values())), -np.inf)
 
     def layout(self, windows: list[tuple[float, float]], nodes: list[Any], logs: Any, depth: float) -> Layout:
         """What the last table showed: the tokens that matter, their means at the peak, and how far moments sink."""
+        top = float(np.max(logs))
         peak = np.unravel_index(int(np.argmax(logs)), logs.shape)
-        tokens = [0.0] * len(self.form.moments)
-        tilts = [0] * len(self.form.moments)
-        powers = [(0,) * len(nodes)] * len(self.form.moments)
+        count = len(self.form.moments)
+        tokens, tilts, powers = [0.0] * count, [0] * count, [(0,) * len(nodes)] * count
         pieces, sunk, sunk_tilted, sunk_by_powers = [], 0.0, 0.0, 0.0
         for (indices, slopes, rows, x), own in zip(self.kernels, self.pieces):
+            sizes = [self._logarithm_with(i, top) for i in indices]
             matters = np.zeros(len(x), dtype=bool)
-            for i, row in zip(indices, rows):
+            for i, row, size in zip(indices, rows, sizes):
                 share = np.exp(self.tables[i][peak])
                 tokens[i] = float(np.sum(share * x) / np.sum(share)) if self.at[i] is None else float(self.at[i][peak])
                 if self.form.moments[i].is_survival and self.constants.largest_power(self.form, self.active) > 0:
                     matters |= row > np.max(row) - depth
-                matters |= np.any((self.tables[i] + logs[..., None]).reshape(-1, len(x)) > -depth, axis=0)
+                matters |= np.any((self.tables[i] + size[..., None]).reshape(-1, len(x)) > -depth, axis=0)
                 if self.at[i] is not None:
-                    near = np.searchsorted(x, self.at[i][logs > -depth])
+                    near = np.searchsorted(x, self.at[i][size > -depth])
                     matters[np.clip(near, 0, len(x) - 1)] = matters[np.clip(near - 1, 0, len(x) - 1)] = True
-            index = np.flatnonzero(matters)
+            index = np.flatnonzero(matters) if matters.any() else np.arange(len(x))
             if len(own) == 1 and isinstance(own[0], Line):
                 low, high = x[max(index[0] - 1, 0)], x[min(index[-1] + 1, len(x) - 1)]
                 own = (Line(float(low), float(high), own[0].step),)
             pieces.append(own)
             kept = np.zeros(len(x), dtype=bool)
             kept[max(index[0] - 1, 0) : index[-1] + 2] = True
-            for i, row in zip(indices, rows):
-                powers[i], least = self._relieved(i, row[kept], [s[kept] for s in slopes], nodes, logs > -depth)
+            for i, row, size in zip(indices, rows, sizes):
+                inside = size > -depth
+                powers[i], least = self._relieved(i, row[kept], [s[kept] for s in slopes], nodes, inside)
                 sunk_by_powers = max(sunk_by_powers, least)
                 sinking = float(np.max(row[kept])) - self.totals[i]
-                sunk = max(sunk, float(np.max(sinking + logs, where=logs > -depth, initial=0.0)))
+                sunk = max(sunk, float(np.max(sinking + size, where=inside, initial=0.0)))
                 if len(nodes) == 1:
                     tilts[i], moved = self._tilted(i, row, x, kept, tokens[i], nodes[0])
-                    sunk_tilted = max(sunk_tilted, float(np.max(moved + logs, where=logs > -depth, initial=0.0)))
+                    sunk_tilted = max(sunk_tilted, float(np.max(moved + size, where=inside, initial=0.0)))
         return Layout(pieces, windows, sunk, tokens, tilts, sunk_tilted, powers, sunk_by_powers)
 
     def _relieved(
