@@ -16,6 +16,10 @@ BLOCK = 2048
 MOST_STEPS = 100
 DECREMENT = 1e-11
 """Newton's decrement, relative to 1 + F, below which the next step is the last; it leaves an error near its square."""
+ROUGH = 1e-4
+"""The same while starts are compared."""
+SAME = 0.05
+"""Two minima no farther apart count as one: distinct ones are apart by the scale of the kernel, of order 1."""
 SMALLEST_BALL = 0.2
 """A better minimum lies within sqrt(2 V_k F) of the field; where that is less than this, one start is enough."""
 
@@ -68,20 +72,26 @@ def _block(terms: SampleTerms, block: Samples, start: Array, guarded: bool, warm
 
 def _guarded(terms: SampleTerms, block: Samples, start: Array, guarded: bool, warm: bool) -> tuple[Array, Array]:
     keys, best = newton(terms, block, start)
-    if not guarded:
+    far = np.flatnonzero(2 * block.V_k * best > SMALLEST_BALL**2)
+    if not guarded or not len(far):
         return keys, best
-    others = [block.omega_chi] if warm else []
-    for shift in _directions(len(start), terms.invariant):
-        radius = np.sqrt(2 * block.V_k * best)
-        # 0.7 of the way to the edge: at the edge the distance alone already costs F.
-        others.append(block.omega_chi + shift[:, None] * np.minimum(REACH, 0.7 * radius))
-    for other in others:
-        far = np.flatnonzero(2 * block.V_k * best > SMALLEST_BALL**2)
-        if not len(far):
-            break
-        found, value = newton(terms, block.take(far), other[:, far])
-        better = value < best[far] - 1e-12 * (1 + best[far])
-        keys[:, far[better]], best[far[better]] = found[:, better], value[better]
+    left = block.take(far)
+    others = [left.omega_chi] if warm else []
+    # 0.7 of the way to the edge: at the edge the distance alone already costs F.
+    radius = np.minimum(REACH, 0.7 * np.sqrt(2 * block.V_k * best[far]))
+    others += [left.omega_chi + shift[:, None] * radius for shift in _directions(len(start), terms.invariant)]
+    # All starts at once, only as far as it takes to see which of them lead elsewhere and lower.
+    columns, starts = np.tile(far, len(others)), np.hstack(others)
+    near, value = newton(terms, block.take(columns), starts, ROUGH)
+    apart = np.abs(near - keys[:, columns]).max(axis=0) > SAME
+    promising = np.flatnonzero(apart & (value < best[columns] + 4 * ROUGH * (1 + best[columns])))
+    if len(promising):
+        columns = columns[promising]
+        found, value = newton(terms, block.take(columns), near[:, promising])
+        # The lowest of a sample's starts is written last.
+        order = np.argsort(-value, kind="stable")
+        better = order[value[order] < best[columns[order]] - 1e-12 * (1 + best[columns[order]])]
+        keys[:, columns[better]], best[columns[better]] = found[:, better], value[better]
     return keys, best
 
 
@@ -99,8 +109,12 @@ def _directions(length: int, invariant: bool) -> list[Array]:
     return unit if invariant else [s * row for row in (*unit, np.full(length, length**-0.5)) for s in (1, -1)]
 
 
-def newton(terms: SampleTerms, samples: Samples, start: Array) -> tuple[Array, Array]:
-    """Descent to the minimum of each sample's basin: Newton's steps, shortened where F would not fall."""
+def newton(terms: SampleTerms, samples: Samples, start: Array, tolerance: float = DECREMENT) -> tuple[Array, Array]:
+    """Descent to the minimum of each sample's basin: Newton's steps, shortened where F would not fall.
+
+    Args:
+        tolerance: Newton's decrement, relative to 1 + F, below which the next step is the last.
+    """
     keys, values = np.array(start), np.empty(start.shape[1])
     active = np.arange(start.shape[1])
     part, at = samples, np.array(start)
@@ -109,7 +123,7 @@ def newton(terms: SampleTerms, samples: Samples, start: Array) -> tuple[Array, A
     step, slope = _direction(terms, model, samples.V_k)
     length = np.ones(len(active))
     for _ in range(MOST_STEPS):
-        last = -slope <= DECREMENT * (1 + value)
+        last = -slope <= tolerance * (1 + value)
         trial = at + length * step
         if last.any():
             keys[:, active[last]], values[active[last]] = trial[:, last], value[last]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,14 @@ def _update() -> tuple[Any, Any]:
     )
 
 
+@lru_cache(maxsize=64)
+def _proximal(attention: Attention) -> tuple[SampleTerms, tuple[float, float] | None]:
+    """The compiled proximal problem of an attention, shared by all randomisations, and (c0, c1) where it is affine."""
+    problem = ProximalProblem(attention)
+    affine = problem.affine
+    return SampleTerms(problem), None if affine is None else (float(affine[0]), float(affine[1]))
+
+
 FASTEST = 4.0
 """In one step a response grows at most this many times: far from the fixed point r + Vhat may even be negative."""
 
@@ -116,9 +124,7 @@ class SaddleMap:
         self.problem = problem
         self.sampler: KeySampler = key_sampler(problem.law, length, normals[:keys])
         self.value_normals = normals[keys:]
-        proximal = ProximalProblem(problem.attention)
-        self.terms = SampleTerms(proximal)
-        self.affine = proximal.affine
+        self.terms, self.affine = _proximal(problem.attention)
         self._keys: Array | None = None
 
     def mean(self, per_sample: Array) -> float:
@@ -176,7 +182,7 @@ class SaddleMap:
         return force, sigma * residual, residual
 
     def _affine_forces(self, samples: Samples) -> tuple[Array, Array, Array]:
-        constant, slope = map(float, self.affine or (0, 0))
+        constant, slope = self.affine or (0.0, 0.0)
         u, w = constant + slope * samples.omega_chi, samples.omega_z
         width = slope**2 * samples.V_k
         uu, uw, ww = (np.einsum("ln,ln->n", a, b) for a, b in ((u, u), (u, w), (w, w)))
