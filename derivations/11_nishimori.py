@@ -1,4 +1,4 @@
-"""The Nishimori identity E_g[sum_l p_l^2] = E_g[p_eps], from the definition of the posterior."""
+"""The Nishimori identity, from the definition of the posterior."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Proposition 4.2: softmax attention attains the Bayes risk at k = c_nu k*, v = v*."""
+"""Proposition 4.2: softmax attention attains the Bayes risk."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Strong signal: the Bayes risk decays like exp(-nu/4) on spiked-SLR and like 1/nu on max-SLR."""
+"""Strong signal: the Bayes risk decays exponentially on spiked-SLR and algebraically on max-SLR."""
 
 from collections.abc import Iterator
 

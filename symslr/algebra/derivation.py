@@ -50,6 +50,8 @@ class Derivation:
         ranges: admissible values for the random points of a check, symbol -> (low, high) or a tuple of choices given as
             ``[..]``; symbols that are not named take the house's defaults for their assumptions.
         sources: bibliography keys and places on which the definition rests.
+        introduction: what a reader should know first; text with mathematics between dollar signs.
+        chapter: heading under which a report shows it; the title of its file where it has none of its own.
     """
 
     start: Expr
@@ -61,6 +63,7 @@ class Derivation:
     steps: tuple[Step, ...] = ()
     claims: tuple[Claim, ...] = ()
     introduction: str = ""
+    chapter: str = ""
 
     @property
     def result(self) -> Expr:

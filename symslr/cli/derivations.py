@@ -112,6 +112,7 @@ def report(
     from symslr.export import kept_in, standard_figures, write_report
     from symslr.verify import check as check_derivations
     from symslr.verify.collect import builtin_folder, collect
+    from symslr.verify.published import published_in
     from symslr.verify.validate import validate, validation_files
 
     found = collect(_folders(folders))
@@ -126,6 +127,7 @@ def report(
             checks=result,
             validations=validations,
             figures=[] if folders else standard_figures(),
+            published=[item for folder in _folders(folders) for item in published_in(folder)],
             kept=kept,
             progress=stage("writing"),
         )

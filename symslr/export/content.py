@@ -19,6 +19,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, l
 from symslr.model.symbols import m as index_m
+from symslr.verify.published import Judged, Statement, judge
 from symslr.verify.report import CheckReport
 from symslr.verify.validate import Validation
 
@@ -73,6 +74,7 @@ class Section:
 
     name: str
     title: str
+    chapter: str
     introduction: str
     here: tuple[str, ...]
     start: tuple[Line, ...]
@@ -93,6 +95,15 @@ class Content:
     references: tuple[Reference, ...]
     checked: bool
     validations: tuple[Validation, ...]
+    published: tuple[Judged, ...] = ()
+
+    @property
+    def chapters(self) -> list[tuple[str, list[Section]]]:
+        """The derivations under their headings, in order; all under one heading where they have none."""
+        found: dict[str, list[Section]] = {}
+        for section in self.sections:
+            found.setdefault(section.chapter or "Derivations", []).append(section)
+        return list(found.items())
 
 
 def anchor(text: str) -> str:
@@ -105,6 +116,7 @@ def content(
     checks: CheckReport | None = None,
     references: Mapping[str, Reference] = REFERENCES,
     validations: Sequence[Validation] = (),
+    statements: Sequence[Statement] = (),
 ) -> Content:
     """What the report says about these derivations.
 
@@ -113,10 +125,11 @@ def content(
         checks: what ``symslr.verify.check`` found for them; None where nothing was checked.
         references: the records that sources are looked up in.
         validations: what ``symslr.verify.validate`` found.
+        statements: published ones, each with what these checks and validations say of it.
 
     Raises:
         UnknownReference: when a rule, a derivation or a claim names a source without record.
-        ValueError: when two derivations share a name.
+        ValueError: when two derivations share a name, or a statement names a derivation that is not there.
     """
     names = [anchor(item.name or item.title) for item in derivations]
     for name in names:
@@ -125,8 +138,9 @@ def content(
     rules = _rules(derivations)
     found = verdicts(list(derivations), checks)
     sections = tuple(_section(*each, rules) for each in zip(derivations, names, found, strict=True))
-    listed = tuple(cited(_sources(derivations), references))
-    return Content(sections, tuple(rules.values()), listed, checks is not None, tuple(validations))
+    listed = tuple(cited([*_sources(derivations), *(item.source for item in statements)], references))
+    judged = tuple(judge(statements, checks, validations))
+    return Content(sections, tuple(rules.values()), listed, checks is not None, tuple(validations), judged)
 
 
 def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:
@@ -163,6 +177,7 @@ def _section(item: Derivation, name: str, verdict: DerivationVerdict, rules: Map
     return Section(
         name,
         title,
+        item.chapter,
         item.introduction,
         tuple(_here(item, printer)),
         lines(item.start, "=", "" if told else item.symbol),

@@ -15,6 +15,7 @@ from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, linear, softmax
 from symslr.model.task import Task
+from symslr.verify.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,7 +54,7 @@ def figure2(
     shown = listed.replace("$", "")
     alt = f"Risk against nu on logarithmic axes for {names} attention and the Bayes predictor, for {shown}."
     compute = partial(_table, tuple(attentions), tuple(lengths), tuple(nu), curve)
-    return Figure("figure2", caption, compute, partial(_draw, tuple(attentions), tuple(lengths)), alt)
+    return Figure("figure2", caption, compute, partial(_draw, tuple(attentions), tuple(lengths)), alt, _claims)
 
 
 def _column(task: str, length: int, predictor: str) -> str:
@@ -70,6 +71,25 @@ def _table(attentions: Sequence[Attention], lengths: Sequence[int], nu: Sequence
                 predictor = attention.name if attention is not None else "bayes"
                 columns[_column(name, length, predictor)] = list(map(float, curve(task, attention, length, strengths)))
     return columns
+
+
+def _claims(table: Table) -> list[NamedComparison]:
+    """Softmax is at the Bayes risk at every nu, every other attention above it."""
+    rows = []
+    for column in table:
+        where, _, predictor = column.rpartition("_")
+        if not where or predictor == "bayes":
+            continue
+        ratio = np.asarray(table[column], dtype=float) / np.asarray(table[f"{where}_bayes"], dtype=float)
+        place = where.replace("_L", "-SLR, L=")
+        if predictor == "softmax":
+            farthest = float(ratio[np.argmax(np.abs(ratio - 1))])
+            note = f"ratio to the Bayes risk farthest from 1, of {ratio.size} signal strengths"
+            rows.append(NamedComparison(f"softmax attains the Bayes risk, {place}", 1.0, farthest, 1e-9, note))
+        else:
+            note = f"ratio to the Bayes risk between {ratio.min():.6g} and {ratio.max():.4g}"
+            rows.append(states(f"{predictor} lies above the Bayes risk, {place}", bool(ratio.min() > 1 + 1e-9), note))
+    return rows
 
 
 def _draw(attentions: Sequence[Attention], lengths: Sequence[int], table: Table) -> Drawing:

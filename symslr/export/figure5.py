@@ -14,6 +14,7 @@ import numpy as np
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.export.processes import mapped
 from symslr.model.catalogue import ATTENTIONS, TASKS
+from symslr.verify.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -35,7 +36,7 @@ def figure5(
         r" without bound. A curve begins where every start at the mismatched end stops falling into the well matched minimum."
     )
     alt = "Risk against nu at the matched and the mismatched minimum of five attentions, for both tasks."
-    return Figure("figure5", caption, partial(_table, length, tuple(nu), tuple(attentions)), _draw, alt)
+    return Figure("figure5", caption, partial(_table, length, tuple(nu), tuple(attentions)), _draw, alt, _claims)
 
 
 def _table(length: int, nu: Sequence[float], attentions: Sequence[str]) -> Table:
@@ -72,6 +73,24 @@ def _curve(length: int, nu: Sequence[float], job: tuple[str, str]) -> dict[str, 
             columns[f"{part}_curvature"].append(float(item.eigenvalues[0]) if there else float("nan"))
             columns[f"{part}_strict"].append(float(item.is_minimum and there))
     return columns
+
+
+def _claims(table: Table) -> list[NamedComparison]:
+    """Where there is a mismatched minimum the matched one lies below it."""
+    found = []
+    for column in table:
+        curve, _, what = column.rpartition("_mismatched_")
+        if what != "strict":
+            continue
+        strict = np.asarray(table[column], dtype=float) == 1
+        gap = np.asarray(table[f"{curve}_mismatched_risk"], float) - np.asarray(table[f"{curve}_matched_risk"], float)
+        if strict.any():
+            note = f"at {strict.sum()} of {strict.size} signal strengths there is one, higher by {gap[strict].min():.3g} or more"
+            task, _, name = curve.partition("_")
+            found.append(
+                states(f"{name} on {task}-SLR: the mismatched minimum is higher", bool((gap[strict] > 0).all()), note)
+            )
+    return found
 
 
 def _draw(table: Table) -> Drawing:

@@ -43,7 +43,14 @@ def figure_trained_kernels(steps: int = STEPS) -> Figure:
         r" free, so each curve is drawn less its mean over tokens. Where tokens are rare nothing teaches the network."
     )
     alt = "Learned and derived log kernels nearly coincide on three tasks."
-    return Figure("figure-trained-kernels", caption, partial(_table, steps), _draw, alt)
+    return Figure(
+        "figure-trained-kernels",
+        caption,
+        partial(_table, steps),
+        _draw,
+        alt,
+        seeds=f"training: {SEEDS[0]} to {SEEDS[-1]}",
+    )
 
 
 def _table(steps: int) -> Table:

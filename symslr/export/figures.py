@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from symslr.export.processes import Progress, keeping, kept_key
 from symslr.kept.results import Kept
+from symslr.verify.validation import NamedComparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -70,6 +71,11 @@ STYLE = {
 """Type readable at column width; text in SVG as outlines, so that it looks the same without the fonts."""
 
 
+def no_claims(table: Table) -> Sequence[NamedComparison]:
+    """Nothing is said about the table."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Figure:
     """A figure and the numbers in it.
@@ -80,6 +86,8 @@ class Figure:
         data: computes the table; called once.
         draw: draws the table on a Matplotlib figure, inside the house style.
         alt: what the figure shows, in words, for who cannot see it.
+        claims: what the table says about published statements, as comparisons.
+        seeds: where chance enters, the seeds in words.
     """
 
     name: str
@@ -87,24 +95,29 @@ class Figure:
     data: Callable[[], Table]
     draw: Callable[[Table], Drawing]
     alt: str = ""
+    claims: Callable[[Table], Sequence[NamedComparison]] = no_claims
+    seeds: str = ""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A figure as a report shows it: its SVG, or why there is none."""
+    """A figure as a report shows it: its SVG, the data behind it as CSV, what they say; or why there is none."""
 
     figure: Figure
     svg: str = ""
     failure: str = ""
+    csv: str = ""
+    comparisons: tuple[NamedComparison, ...] = ()
 
 
 @dataclass(frozen=True)
 class FigureFiles:
-    """Where a figure was written."""
+    """Where a figure was written, and what its table says about published statements."""
 
     svg: Path
     pdf: Path
     csv: Path
+    comparisons: tuple[NamedComparison, ...] = ()
 
 
 def colour(name: str, position: int = 0) -> str:
@@ -140,7 +153,8 @@ def write_figure(
     lengths = {name: len(column) for name, column in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"figure {figure.name}: found columns of lengths {lengths}; expected one length")
-    files = FigureFiles(*(folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv")))
+    svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
+    files = FigureFiles(svg, pdf, data, tuple(figure.claims(table)))
     with files.csv.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table)
@@ -162,4 +176,5 @@ def drawn(
         files = write_figure(figure, folder, kept, progress)
     except ValueError as error:
         return Drawn(figure, failure=str(error).splitlines()[0] if str(error) else type(error).__name__)
-    return Drawn(figure, files.svg.read_text(encoding="utf-8"))
+    svg, data = (path.read_text(encoding="utf-8") for path in (files.svg, files.csv))
+    return Drawn(figure, svg, csv=data, comparisons=files.comparisons)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,8 +16,10 @@ from symslr.export.definitions import definitions
 from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
+from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.kept.results import Kept
+from symslr.verify.published import Statement, judge
 from symslr.verify.report import CheckReport
 from symslr.verify.validate import Validation
 
@@ -55,6 +57,7 @@ def write_report(
     checks: CheckReport | None = None,
     validations: Sequence[Validation] = (),
     figures: Sequence[Figure] = (),
+    published: Sequence[Statement] = (),
     references: Mapping[str, Reference] = REFERENCES,
     title: str = TITLE,
     kept: Kept | None = None,
@@ -69,6 +72,7 @@ def write_report(
         checks: what ``symslr.verify.check`` found; None writes a report without verdicts.
         validations: what ``symslr.verify.validate`` found; none leaves their section out.
         figures: computed, drawn and shown in this order.
+        published: statements of papers, shown with what checks, validations and figures say of them.
         references: the records that sources are looked up in.
         title: of the report.
         kept: where the tables of figures are found if they were computed before, and written if not.
@@ -79,7 +83,7 @@ def write_report(
     """
     total = len(figures) + 4
     progress(0, total, "printing the formulas")
-    said = content(derivations, checks, references, validations)
+    said = content(derivations, checks, references, validations, published)
     opening = definitions()
     with staged(out) as folder:
         _write(folder / "macros.tex", tex.MACROS)
@@ -92,10 +96,13 @@ def write_report(
         for done, figure in enumerate(figures):
             progress(1 + done, total, figure.name)
             shown.append(drawn(figure, folder / "figures", kept, partial(_parts, progress, done + 1, total, figure)))
+        from_figures = [Validation(item.figure.name, item.comparisons) for item in shown if item.comparisons]
+        said = replace(said, published=tuple(judge(published, checks, [*validations, *from_figures])))
+        made = provenance(shown, checked=checks is not None, validated=bool(validations))
         progress(1 + len(figures), total, "writing LaTeX")
-        _write(folder / "report.tex", tex.document(said, opening, shown, title))
+        _write(folder / "report.tex", tex.document(said, opening, shown, title, made))
         progress(2 + len(figures), total, "writing HTML")
-        _write(folder / "report.html", page(said, opening, shown, title))
+        _write(folder / "report.html", page(said, opening, shown, title, made))
         progress(3 + len(figures), total, "running TeX")
         outcome = compile_pdf(folder / "report.tex")
     progress(total, total, "done")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symslr.export.bibliography import Reference, key_of, place_in
-from symslr.export.breaking import Line
+from symslr.export.bibliography import Reference
 from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
 from symslr.export.definitions import Definitions
 from symslr.export.figures import Drawn
+from symslr.export.latex import detail, display, source, verdict
+from symslr.export.provenance import Provenance, provenance_to_tex
+from symslr.export.published import published_to_tex
 from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
 from symslr.export.validated import validations_to_tex
-from symslr.export.verdicts import Verdict, Word
-
-INDENT = 1.5
-BOX_LIMIT = 14
-"""Lines of the longest result that is boxed: a box does not break across pages."""
+from symslr.export.verdicts import Word
 
 MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper:
 %   \usepackage{amsmath,amssymb,xcolor}
@@ -53,48 +51,6 @@ PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 """
 
 
-def display(lines: Sequence[Line], *, boxed: bool = False) -> str:
-    """A formula on its lines, flush left."""
-    rows = [(rf"\hspace{{{INDENT * line.depth:g}em}}" if line.depth else "") + line.tex for line in lines]
-    if boxed and len(rows) == 1:
-        rows = [rf"\boxed{{{rows[0]}}}"]
-    elif boxed and len(rows) <= BOX_LIMIT:
-        body = r" \\ ".join(f"& {row}" for row in rows)
-        rows = [rf"\boxed{{\begin{{aligned}} {body} \end{{aligned}}}}"]
-    body = "\\\\\n".join(rf"\quad & {row} &&" for row in rows)
-    return f"\\begin{{flalign*}}\n{body}\n\\end{{flalign*}}"
-
-
-def source(text: str) -> str:
-    """A source in words: a citation where it begins with a key."""
-    key = key_of(text)
-    if key is None:
-        return text_to_tex(text)
-    place = place_in(text)
-    return rf"\cite[{text_to_tex(place)}]{{{key}}}" if place else rf"\cite{{{key}}}"
-
-
-def verdict(item: Verdict, *, tally: bool = True) -> str:
-    """A verdict with its sign and colour; nothing where nothing was checked."""
-    if item.word is Word.UNCHECKED:
-        return ""
-    shown = f"{item.word}: {item.tally}" if tally and item.tally else str(item.word)
-    return rf"\{MACRO[item.word]}{{{shown}}}"
-
-
-MACRO = {
-    Word.TRUE: "symslrtrue",
-    Word.CONFIRMED: "symslrtrue",
-    Word.FALSE: "symslrfalse",
-    Word.DIFFERS: "symslrdiffers",
-    Word.UNKNOWN: "symslrunknown",
-}
-
-
-def _detail(item: Verdict) -> str:
-    return rf"{{\small\raggedright {plain_to_tex(item.detail)}\par}}" if item.detail else ""
-
-
 def fragment(section: Section) -> str:
     """One derivation, to ``\\input`` after ``macros.tex``."""
     bookmark = text_to_tex(text_to_plain(section.title, greek=False))
@@ -104,7 +60,7 @@ def fragment(section: Section) -> str:
     named = [item for item in section.sources if item]
     parts += [f"Sources of the definition: {'; '.join(source(item) for item in named)}.", ""] if named else []
     parts += [rf"\symslrhead{{Start}}{{{verdict(section.start_verdict)}}}", display(section.start)]
-    parts += [_detail(section.start_verdict)] if section.start_verdict.detail else []
+    parts += [detail(section.start_verdict)] if section.start_verdict.detail else []
     parts += [_step(step) for step in section.steps]
     if section.steps:
         parts += [rf"\symslrhead{{Result}}{{{verdict(section.verdict)}}}", display(section.result, boxed=True)]
@@ -118,20 +74,29 @@ def _step(step: StepEntry) -> str:
     # In one paragraph with its heading: a display that begins a paragraph leaves an empty line above.
     note = f"\\\\*\n{text_to_tex(step.note)}" if step.note else ""
     bound = display(step.remainder) if step.remainder else ""
-    return "\n".join(part for part in (head + note, display(step.lines), bound, _detail(step.verdict)) if part)
+    return "\n".join(part for part in (head + note, display(step.lines), bound, detail(step.verdict)) if part)
 
 
 def _claim(claim: ClaimEntry) -> str:
     quoted = " (as quoted in summaries)" if claim.quoted else ""
     head = rf"\symslrhead{{Published}}{{{verdict(claim.verdict)}}}"
-    return f"{head}\\\\*\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{_detail(claim.verdict)}"
+    return f"{head}\\\\*\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{detail(claim.verdict)}"
 
 
 def document(
-    content: Content, opening: Definitions, figures: Sequence[Drawn], title: str, *, whole: bool = False
+    content: Content,
+    opening: Definitions,
+    figures: Sequence[Drawn],
+    title: str,
+    made: Provenance | None = None,
+    *,
+    whole: bool = False,
 ) -> str:
     """The report; it reads ``macros.tex``, ``fragments/`` and ``figures/`` beside it, or is ``whole`` in one file."""
-    sections = [fragment(item) if whole else rf"\input{{fragments/{item.name}}}" for item in content.sections]
+    sections = []
+    for heading, items in content.chapters:
+        sections.append(rf"\section{{{plain_to_tex(heading)}}}")
+        sections += [fragment(item) if whole else rf"\input{{fragments/{item.name}}}" for item in items]
     parts = [
         PREAMBLE,
         MACROS if whole else r"\input{macros}",
@@ -142,8 +107,8 @@ def document(
         r"\begin{document}",
         r"\maketitle",
         r"\tableofcontents",
+        *([published_to_tex(content.published)] if content.published else []),
         _definitions(opening),
-        r"\section{Derivations}",
         *sections,
     ]
     if figures:
@@ -151,6 +116,7 @@ def document(
     parts += [_rules(content.rules)] if content.rules else []
     parts += [_checks(content.sections)] if content.checked else []
     parts += [validations_to_tex(content.validations)] if content.validations else []
+    parts += [provenance_to_tex(made)] if made is not None else []
     parts += [_references(content.references)] if content.references else []
     return "\n".join([*parts, r"\end{document}", ""])
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from symslr.export import html
 from symslr.export.text import plain_to_tex
 from symslr.verify.validate import Validation
 from symslr.verify.validation import NamedComparison
@@ -28,7 +29,7 @@ def validations_to_tex(items: Sequence[Validation]) -> str:
 
 def validations_to_html(items: Sequence[Validation]) -> str:
     """The same as HTML; each table scrolls by itself where the screen is narrower."""
-    return "\n".join([f'<h2 id="validation">Validation</h2><p>{escape(OPENING)}</p>', *map(_to_html, items)])
+    return html.part("validation", "Validation", f"<p>{escape(OPENING)}</p>", *map(_to_html, items))
 
 
 def _to_tex(item: Validation) -> str:
@@ -59,20 +60,26 @@ def _to_tex(item: Validation) -> str:
 
 
 def _to_html(item: Validation) -> str:
-    heading = f"<h3>{escape(item.heading)}</h3>"
     summary = f'<p class="meta"><code>{escape(item.name)}</code>: {escape(item.summary)}.</p>'
-    if not item.comparisons:
-        return heading + summary
-    kinds = ("", ' class="number"', ' class="number"', "", "")
-    top = "".join(f'<th scope="col"{kind}>{name}</th>' for name, kind in zip(HEAD, kinds, strict=True))
-    rows = []
-    for row in item.comparisons:
-        numbers = (_number_to_html(row.expected), _number_to_html(row.found))
-        cells = (escape(row.name), *numbers, _verdict_to_html(row), escape(row.note))
-        rows.append("".join(f"<td{kind}>{cell}</td>" for cell, kind in zip(cells, kinds, strict=True)))
-    body = "".join(f"<tr>{cells}</tr>" for cells in rows)
-    table = f'<table class="validation"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
-    return f'{heading}{summary}<div class="scroll" tabindex="0">{table}</div>'
+    rows = rows_to_html(item.comparisons, item.heading)
+    return html.part(f"validation-{item.name}", escape(item.heading), summary, rows, level=3)
+
+
+def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:
+    """Comparisons as a table, named by its caption to a screen reader; nothing where there are none."""
+    if not rows:
+        return ""
+    cells = [
+        (
+            escape(row.name),
+            _number_to_html(row.expected),
+            _number_to_html(row.found),
+            _verdict_to_html(row),
+            escape(row.note),
+        )
+        for row in rows
+    ]
+    return html.table(HEAD, cells, caption, "validation")
 
 
 def _verdict_to_tex(row: NamedComparison) -> str:
@@ -81,7 +88,7 @@ def _verdict_to_tex(row: NamedComparison) -> str:
 
 def _verdict_to_html(row: NamedComparison) -> str:
     kind, said = ("good", "✓ agrees") if row.agrees else ("bad", "✗ differs")
-    return f'<span class="verdict {kind}"><b>{said}</b></span>'
+    return html.marked(kind, said)
 
 
 def _number_to_tex(number: float) -> str:

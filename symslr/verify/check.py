@@ -35,6 +35,9 @@ SECONDS_PER_DERIVATION = 40.0
 """Processor time; what is not done by then is unknown."""
 
 SAMPLES = 200_000
+SEED = 20_259_210
+"""Of the simulated starts: the k-th expectation of a derivation has SEED + k."""
+
 MOST_NODES = 3
 """Expectations of one start that are simulated."""
 
@@ -268,7 +271,7 @@ def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: 
         return replace(unknown, reason=exact.reason)
     try:
         with processor_time(SECONDS_PER_VALUE):
-            sample = simulate_expectation(node, point.values, SAMPLES, seed=20_259_210 + number)
+            sample = simulate_expectation(node, point.values, SAMPLES, seed=SEED + number)
     except OutOfTime:
         return replace(unknown, reason="simulation: out of time")
     except (CannotReferee, ValueError) as refusal:

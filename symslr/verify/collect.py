@@ -76,6 +76,12 @@ def _files(path: Path) -> list[Path]:
 def _derivations(file: Path) -> Iterator[Derivation]:
     """The derivations of one file, objects before functions, each in order of definition."""
     module = load_module(file)
+    chapter = (module.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
+    for item in _members(file, module):
+        yield item if item.chapter else replace(item, chapter=chapter)
+
+
+def _members(file: Path, module: ModuleType) -> Iterator[Derivation]:
     seen: list[Derivation] = []
     members = list(vars(module).items())
     for name, value in members:

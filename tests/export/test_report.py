@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -157,24 +155,3 @@ def test_failing_tex_names_the_line(tmp_path: Path) -> None:
     outcome = compile_pdf(tmp_path / "bad.tex")
     assert outcome.path is None
     assert re.search(r"bad\.tex:3: Undefined control sequence", outcome.message)
-
-
-@pytest.mark.needs("chromium")
-def test_page_does_not_scroll_sideways_on_a_phone(
-    toy: Derivation, toy_checks: CheckReport, tool: Callable[[str], str], tmp_path: Path
-) -> None:
-    files = write_report([toy], tmp_path, checks=toy_checks, figures=[FIGURE])
-    probe = "<script>document.title=document.documentElement.scrollWidth+' '+innerWidth</script></body>"
-    (tmp_path / "probe.html").write_text(files.html.read_text().replace("</body>", probe))
-    command = [
-        tool("chromium"),
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={tmp_path / 'profile'}",
-    ]
-    command += ["--window-size=500,900", "--dump-dom", (tmp_path / "probe.html").as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-    found = re.search(r"<title>(\d+) (\d+)</title>", done.stdout)
-    assert found, done.stderr[-500:]
-    assert int(found[1]) <= int(found[2])

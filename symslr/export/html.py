@@ -1,0 +1,79 @@
+"""Pieces of the page that every part of it uses: running text, formulas, verdicts, sources, tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from symslr.export.bibliography import key_of, place_in
+from symslr.export.breaking import INDENT, Line
+from symslr.export.mathml import mathml
+from symslr.export.text import text_to_html
+from symslr.export.verdicts import SIGNS, Verdict, Word
+
+CLASS = {
+    Word.TRUE: "good",
+    Word.CONFIRMED: "good",
+    Word.FALSE: "bad",
+    Word.DIFFERS: "open",
+    Word.UNKNOWN: "open",
+    Word.UNCHECKED: "none",
+}
+
+
+def text(source: str) -> str:
+    """Running text with its mathematics."""
+    return text_to_html(source, mathml)
+
+
+def display(lines: Sequence[Line]) -> str:
+    """A formula on its lines, in a box of its own that scrolls where the screen is narrower."""
+    rows = (
+        f'<div style="margin-left:{INDENT * line.depth:g}em">{mathml(line.tex, block=True)}</div>' for line in lines
+    )
+    return f'<div class="formula">{"".join(rows)}</div>'
+
+
+def verdict(item: Verdict, *, tally: bool = True) -> str:
+    """A verdict with sign, word and colour."""
+    numbers = f" · {item.tally}" if tally and item.tally else ""
+    return marked(CLASS[item.word], f"{SIGNS[item.word]} {item.word}", numbers)
+
+
+def marked(kind: str, said: str, after: str = "") -> str:
+    """A word in one of the colours good, bad, open and none, with what follows it."""
+    return f'<span class="verdict {kind}"><b>{said}</b>{after}</span>'
+
+
+def detail(item: Verdict) -> str:
+    """What a verdict has to say beside its word; nothing where it has nothing."""
+    return f'<p class="meta">{escape(item.detail)}</p>' if item.detail else ""
+
+
+def source(reference: str) -> str:
+    """A source in words, linked to the list of references where it begins with a key."""
+    key = key_of(reference)
+    if key is None:
+        return text(reference)
+    place = place_in(reference)
+    return f'<a href="#ref-{key}">{escape(key)}</a>{", " if place else ""}{text(place)}'
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, kind: str = "") -> str:
+    """A table of cells in HTML under headings in running text; the first cell of a row is its heading.
+
+    ``caption`` says to a screen reader what the table holds; ``kind`` is a class for the style sheet.
+    """
+    top = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
+    body = "".join(
+        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>' for first, *rest in rows
+    )
+    label = f'<caption class="spoken">{escape(caption)}</caption>'
+    opening = f'<table class="{kind}">' if kind else "<table>"
+    return f'<div class="scroll">{opening}{label}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def part(anchor: str, heading: str, *inside: str, level: int = 2) -> str:
+    """A region of the page that is named by its heading."""
+    opening = f'<section aria-labelledby="{anchor}"><h{level} id="{anchor}">{heading}</h{level}>'
+    return "\n".join([opening, *inside, "</section>"])

@@ -1,0 +1,89 @@
+"""Derivations on the page: chapters, steps that fold, claims, the rules they use and the table of checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from symslr.export.breaking import Line
+from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, anchor
+from symslr.export.html import detail, display, part, source, text, verdict
+from symslr.export.verdicts import Word
+
+
+def chapter(heading: str, sections: Sequence[Section]) -> str:
+    """The derivations of one chapter."""
+    return part(chapter_anchor(heading), escape(heading), *map(derivation, sections))
+
+
+def chapter_anchor(heading: str) -> str:
+    """What links to a chapter point to."""
+    return f"chapter-{anchor(heading)}"
+
+
+def derivation(section: Section) -> str:
+    """From the definition to the result, with what was published beside it."""
+    parts = [f"<p>{text(section.introduction)}</p>"] if section.introduction else []
+    parts += [f"<p>{' '.join(text(sentence) for sentence in section.here)}</p>"] if section.here else []
+    named = "; ".join(source(item) for item in section.sources if item)
+    parts += [f'<p class="meta">Sources of the definition: {named}.</p>'] if named else []
+    known = section.start_verdict.word is not Word.UNCHECKED
+    parts += [f"<h4>Start {verdict(section.start_verdict) if known else ''}</h4>", display(section.start)]
+    parts += [detail(section.start_verdict), *(_step(step) for step in section.steps)]
+    if section.steps:
+        parts.append(f'<div class="result"><h4>Result {verdict(section.verdict)}</h4>{display(section.result)}</div>')
+    parts += [_claim(claim) for claim in section.claims]
+    return part(section.name, text(section.title), *parts, level=3)
+
+
+def _step(step: StepEntry) -> str:
+    name = f'<span class="step-name">{step.number}. {text(step.rule.name)}</span>'
+    rule = f'<a class="meta" href="#rule-{step.rule.anchor}">Rule R{step.rule.number}</a>'
+    note = f"{text(step.note)} " if step.note else ""
+    bound = display(step.remainder) if step.remainder else ""
+    body = f"<p>{note}{rule}</p>{display(step.lines)}{bound}{detail(step.verdict)}"
+    return f'<details class="step" open><summary>{name}{verdict(step.verdict)}</summary>{body}</details>'
+
+
+def _claim(claim: ClaimEntry) -> str:
+    quoted = " (as quoted in summaries)" if claim.quoted else ""
+    head = f"<strong>Published</strong>: {source(claim.source)}{quoted} {verdict(claim.verdict)}"
+    return f'<div class="claim">{head}{display(claim.lines)}{detail(claim.verdict)}</div>'
+
+
+def rules(entries: Sequence[RuleEntry]) -> str:
+    """Every rule that a step names: its statement, its conditions, where it is from."""
+    items = []
+    for rule in entries:
+        origin = f' <span class="meta">{source(rule.source)}</span>' if rule.source else ""
+        items.append(f'<dt id="rule-{rule.anchor}">R{rule.number} {text(rule.name)}{origin}</dt>')
+        items.append(f"<dd>{display((Line(0, rule.statement),))}</dd>")
+        items += [f"<dd>Conditions: {text(rule.conditions)}.</dd>"] if rule.conditions else []
+    return part("rules", "Rules used", f'<dl class="rules">{"".join(items)}</dl>')
+
+
+def checks(sections: Sequence[Section]) -> str:
+    """One row for each step and claim, with its verdict and the comparisons it rests on."""
+    bodies = []
+    for section in sections:
+        title = f'<a href="#{section.name}">{text(section.title)}</a>'
+        rows = [f'<tr class="group"><th scope="rowgroup" colspan="5">{title}</th></tr>']
+        known = section.start_verdict.word is not Word.UNCHECKED
+        entries = [("start", "simulation", section.start_verdict)] if known else []
+        entries += [(f"step {step.number}", text(step.rule.name), step.verdict) for step in section.steps]
+        entries += [("claim", source(claim.source), claim.verdict) for claim in section.claims]
+        for where, what, found in entries:
+            digits = "" if found.digits is None else str(found.digits)
+            numbers = f"{found.effective}/{found.total}" if found.total else ""
+            rows.append(
+                f'<tr><th scope="row">{where}</th><td>{what}</td><td>{verdict(found, tally=False)}</td>'
+                f'<td class="number">{numbers}</td><td class="number">{digits}</td></tr>'
+            )
+        bodies.append(f"<tbody>{''.join(rows)}</tbody>")
+    head = (
+        '<thead><tr><th scope="col">where</th><th scope="col">rule or source</th><th scope="col">verdict</th>'
+        '<th scope="col" class="number">effective</th><th scope="col" class="number">digits</th></tr></thead>'
+    )
+    caption = '<caption class="spoken">Verdicts of all steps and claims</caption>'
+    listed = f'<div class="scroll"><table class="checks">{caption}{head}{"".join(bodies)}</table></div>'
+    return part("checks", "Checks", f"<p>{text(CHECKED)}</p>", listed)

@@ -1,0 +1,56 @@
+"""Pieces of the LaTeX report that every part of it uses: formulas on lines, sources, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symslr.export.bibliography import key_of, place_in
+from symslr.export.breaking import Line
+from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.verdicts import Verdict, Word
+
+INDENT = 1.5
+BOX_LIMIT = 14
+"""Lines of the longest result that is boxed: a box does not break across pages."""
+
+
+def display(lines: Sequence[Line], *, boxed: bool = False) -> str:
+    """A formula on its lines, flush left."""
+    rows = [(rf"\hspace{{{INDENT * line.depth:g}em}}" if line.depth else "") + line.tex for line in lines]
+    if boxed and len(rows) == 1:
+        rows = [rf"\boxed{{{rows[0]}}}"]
+    elif boxed and len(rows) <= BOX_LIMIT:
+        body = r" \\ ".join(f"& {row}" for row in rows)
+        rows = [rf"\boxed{{\begin{{aligned}} {body} \end{{aligned}}}}"]
+    body = "\\\\\n".join(rf"\quad & {row} &&" for row in rows)
+    return f"\\begin{{flalign*}}\n{body}\n\\end{{flalign*}}"
+
+
+def source(text: str) -> str:
+    """A source in words: a citation where it begins with a key."""
+    key = key_of(text)
+    if key is None:
+        return text_to_tex(text)
+    place = place_in(text)
+    return rf"\cite[{text_to_tex(place)}]{{{key}}}" if place else rf"\cite{{{key}}}"
+
+
+def verdict(item: Verdict, *, tally: bool = True) -> str:
+    """A verdict with its sign and colour; nothing where nothing was checked."""
+    if item.word is Word.UNCHECKED:
+        return ""
+    shown = f"{item.word}: {item.tally}" if tally and item.tally else str(item.word)
+    return rf"\{MACRO[item.word]}{{{shown}}}"
+
+
+MACRO = {
+    Word.TRUE: "symslrtrue",
+    Word.CONFIRMED: "symslrtrue",
+    Word.FALSE: "symslrfalse",
+    Word.DIFFERS: "symslrdiffers",
+    Word.UNKNOWN: "symslrunknown",
+}
+
+
+def detail(item: Verdict) -> str:
+    return rf"{{\small\raggedright {plain_to_tex(item.detail)}\par}}" if item.detail else ""

@@ -1,0 +1,65 @@
+"""With what a report was made, in TeX and HTML: the versions that compute, and the seeds wherever chance enters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import symslr
+from symslr.export import html
+from symslr.export.figures import Drawn
+from symslr.export.text import plain_to_tex
+from symslr.kept.results import library_versions
+from symslr.verify.check import SAMPLES, SEED
+
+HEADING = "Versions and seeds"
+
+OPENING = (
+    "The same versions and seeds give the same numbers; the timing of the machine decides only which comparisons fit"
+    " into the processor time of a check."
+)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Versions and seeds as (what, which) pairs."""
+
+    versions: tuple[tuple[str, str], ...]
+    seeds: tuple[tuple[str, str], ...]
+
+
+def provenance(figures: Sequence[Drawn], *, checked: bool, validated: bool) -> Provenance:
+    """The versions of symslr, Python and the libraries that compute, and the seeds of what the report shows."""
+    seeds = []
+    if checked:
+        seeds.append(("points of a check", "SHA-256 of the derivation's name"))
+        seeds.append(("simulated starts of a check", f"{SEED}, {SEED + 1}, ..., {SAMPLES} sequences each"))
+    if validated:
+        seeds.append(("validations", "in the note of each row"))
+    seeds += [(item.figure.name, item.figure.seeds) for item in figures if item.figure.seeds and not item.failure]
+    versions = {"symslr": symslr.__version__, **library_versions()}
+    return Provenance(tuple(versions.items()), tuple(seeds))
+
+
+def provenance_to_html(item: Provenance) -> str:
+    """Two tables."""
+    versions = html.table(("package", "version"), item.versions, "Versions")
+    seeds = html.table(("where chance enters", "seed"), item.seeds, "Seeds") if item.seeds else ""
+    return html.part("versions", HEADING, f"<p>{OPENING}</p>", versions, seeds)
+
+
+def provenance_to_tex(item: Provenance) -> str:
+    """The same in LaTeX."""
+    rows = "\n".join(
+        rf"{plain_to_tex(what)} & {plain_to_tex(which)} \\" for what, which in (*item.versions, *item.seeds)
+    )
+    return rf"""\section{{{HEADING}}}
+{OPENING}
+
+\begin{{center}}\small
+\begin{{tabular}}{{@{{}}lp{{.6\linewidth}}@{{}}}}
+\toprule
+{rows}
+\bottomrule
+\end{{tabular}}
+\end{{center}}"""

@@ -1,0 +1,160 @@
+"""The page in a real browser: at desktop and phone width, in light and dark, and as a screen reader meets it."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from matplotlib import pyplot as plt
+from sympy import Add, Symbol
+
+from symslr.algebra.derivation import Derivation
+from symslr.export import pdf
+from symslr.export.adaptive import adaptive
+from symslr.export.figures import Figure, Table
+from symslr.export.report import ReportFiles, write_report
+from symslr.verify.published import Statement
+from symslr.verify.report import CheckReport
+from symslr.verify.validate import Validation
+from symslr.verify.validation import states
+from tests.export.browser import Browser, chromium
+
+WIDTHS = {"phone": 390, "desktop": 1280}
+
+
+def _draw(table: Table) -> object:
+    drawing, axes = plt.subplots(figsize=(6.3, 2))
+    axes.plot(table["x"], table["y"], color="#000000")
+    return drawing
+
+
+FIGURE = Figure(
+    "parabola",
+    "The square $x^2$ & more, 5 %.",
+    lambda: {"x": [1, 2, 3], "y": [1, 4, 9]},
+    _draw,
+    "A curve that rises from 1 to 9.",
+    lambda table: [states("it rises", table["y"] == sorted(table["y"]), "at 3 of 3 points")],
+    "seed 7",
+)
+STATEMENT = Statement("stein1981, Lemma 1", r"The square $x^2$ rises.", (), (("parabola", ""),), remark="On the right.")
+
+
+@pytest.fixture
+def report(toy: Derivation, toy_checks: CheckReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReportFiles:
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    return write_report(
+        [toy],
+        tmp_path / "report",
+        checks=toy_checks,
+        figures=[FIGURE],
+        validations=[Validation("numbers", (states("agreement", True, "a note"),), title="Numbers.")],
+        published=[STATEMENT],
+    )
+
+
+@pytest.fixture
+def browser(tool: Callable[[str], str], tmp_path: Path) -> Iterator[Browser]:
+    with chromium(tool("chromium"), tmp_path / "profile") as found:
+        yield found
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance of an rgb(...) colour, as WCAG defines it."""
+    parts = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, two: str) -> float:
+    low, high = sorted((_luminance(one), _luminance(two)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.needs("chromium")
+def test_widths_and_schemes(browser: Browser, report: ReportFiles) -> None:
+    for width in WIDTHS.values():
+        for dark in (False, True):
+            browser.open(report.html, width, dark=dark)
+            assert browser.value("document.documentElement.scrollWidth") <= width
+            paper = browser.value("getComputedStyle(document.body).backgroundColor")
+            assert (_luminance(paper) < 0.05) is dark
+            for what in ("body", ".meta", "a[href]", ".good", ".open"):
+                ink = browser.value(f"getComputedStyle(document.querySelector('{what}')).color")
+                # WCAG AA for running text
+                assert _contrast(ink, paper) >= 4.5, (what, ink, paper)
+            line = "[...document.querySelectorAll('figure svg path')].find(p => p.style.strokeWidth === '1.5')"
+            assert _contrast(browser.value(f"getComputedStyle({line}).stroke"), paper) > 10
+            assert browser.value("performance.getEntriesByType('resource').length") == 0
+
+
+@pytest.mark.needs("chromium")
+def test_a_wide_formula_scrolls_in_its_box(browser: Browser, toy: Derivation, tmp_path: Path) -> None:
+    wide = Symbol("w" * 12, real=True) ** Add(*(Symbol(f"e_{i}", real=True) for i in range(25)))
+    files = write_report([replace(toy, start=toy.start + wide)], tmp_path / "wide")
+    browser.open(files.html, WIDTHS["phone"])
+    assert browser.value("document.documentElement.scrollWidth") <= WIDTHS["phone"]
+    wider = "[...document.querySelectorAll('.formula')].filter(box => box.scrollWidth > box.clientWidth)"
+    assert browser.value(f"{wider}.length") >= 1
+    # reached by the keyboard; formulas that fit are not in the way of the tab key
+    assert browser.value(f"{wider}.every(box => box.tabIndex === 0)")
+    assert browser.value("document.querySelectorAll('.formula:not([tabindex])').length") >= 1
+
+
+@pytest.mark.needs("chromium")
+def test_what_a_screen_reader_meets(browser: Browser, report: ReportFiles) -> None:
+    browser.open(report.html, WIDTHS["desktop"])
+    assert browser.value("document.documentElement.lang") == "en"
+    met = browser.accessible()
+    roles = {role for role, _ in met}
+    assert {"banner", "main", "navigation", "region", "figure", "table", "columnheader", "rowheader"} <= roles
+    assert "MathMLMath" in roles or "math" in roles
+    assert ("image", "A curve that rises from 1 to 9.") in met
+    names = {name for role, name in met if role == "table"}
+    assert {"Symbols", "Tasks", "Attentions", "Verdicts of all steps and claims", "Versions", "Seeds"} <= names
+    assert all(names)
+    regions = [name for role, name in met if role == "region"]
+    assert any(name.startswith("A toy with") for name in regions)
+    assert "What is published, and what was found" in regions
+    levels = browser.value("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+@pytest.mark.needs("chromium")
+def test_steps_fold_and_contents_close_on_a_phone(browser: Browser, report: ReportFiles) -> None:
+    opened = "document.querySelectorAll('details.step[open]').length"
+    browser.open(report.html, WIDTHS["phone"])
+    assert not browser.value("document.querySelector('nav details').open")
+    assert browser.value(opened) == 2
+    for expected in (0, 2):
+        browser.value("document.getElementById('fold').click()")
+        assert browser.value(opened) == expected
+    browser.open(report.html, WIDTHS["desktop"])
+    assert browser.value("document.querySelector('nav details').open")
+
+
+def test_data_behind_a_figure_come_with_the_page(report: ReportFiles) -> None:
+    markup = report.html.read_text(encoding="utf-8")
+    data = markup.partition('<a download="parabola.csv" href="data:text/csv;base64,')[2].partition('"')[0]
+    assert (
+        base64.b64decode(data) == (report.folder / "figures" / "parabola.csv").read_bytes() == b"x,y\n1,1\n2,4\n3,9\n"
+    )
+
+
+def test_published_statements_versions_and_seeds_are_said(report: ReportFiles) -> None:
+    for markup in (report.html.read_text(encoding="utf-8"), report.tex.read_text(encoding="utf-8")):
+        assert "1 statement: 1 confirmed." in markup
+        assert "1 of 1 comparisons agree" in markup
+        for word in ("python-flint", "mpmath", "seed 7"):
+            assert word in markup
+
+
+def test_only_paper_ink_and_faint_colours_of_a_drawing_follow_the_page() -> None:
+    svg = '<path style="fill: none; stroke: #000000"/><path style="fill: #D55E00"/><path id="a#000000"/>'
+    assert adaptive(svg) == svg.replace("stroke: #000000", "stroke: var(--figure-ink, #000000)")
