@@ -1,7 +1,7 @@
 """Numbers: one interface, several backends, errors that are true."""
 
 from symslr.evaluation.engine import evaluate as evaluate
-from symslr.evaluation.engine import minimise as minimise
 from symslr.evaluation.errors import CannotEvaluate as CannotEvaluate
+from symslr.evaluation.minima import minimise as minimise
 from symslr.evaluation.value import Kind as Kind
 from symslr.evaluation.value import Value as Value

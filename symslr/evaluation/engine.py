@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -16,8 +16,7 @@ from symslr.algebra.quantity import conditioned
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs
-from symslr.evaluation.minimum_node import MinimumNode
-from symslr.evaluation.multiprecision import evaluate_multiprecision, minimum_multiprecision
+from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.plan import canonical, plan
 from symslr.evaluation.value import Kind, Value
@@ -58,7 +57,7 @@ def evaluate(
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
     wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
     expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
-    inputs = checked_inputs(*_symbols(expr), values or {})
+    inputs = checked_inputs(*symbols_of(expr), values or {})
     if inputs.arrays:
         if backend not in (None, "numpy"):
             raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")
@@ -75,7 +74,7 @@ def evaluate(
 
 
 @lru_cache(maxsize=512)
-def _symbols(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
+def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
     """Symbols that need a value, and those that may have one though the reduced formula has lost them."""
     needed = frozenset(s for s in canonical(expr).free_symbols if isinstance(s, Symbol))
     known = conditioned(expr).free_symbols - BOUND_IN_SEQUENCE
@@ -126,7 +125,35 @@ def digits_of(value: Any, error: Any) -> int:
     return max(0, int(mpmath.floor(-mpmath.log10(abs(error / value)))))
 
 
-def _tolerance(digits: int) -> float:
+def digits_of_arrays(values: Any, errors: Any) -> int:
+    """The smallest number of digits over an array."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = np.where(errors == 0, 1e-17, errors / np.abs(values))
+    return max(0, int(np.floor(-np.log10(np.max(relative))))) if np.all(np.isfinite(relative)) else 0
+
+
+def grid_scopes(inputs: Inputs) -> tuple[tuple[int, ...], Iterator[tuple[tuple[int, ...], dict[Symbol, Pair]]]]:
+    """The shape of the broadcast arrays, and (index, float64 scope) of each of their points in order.
+
+    Raises:
+        ValueError: where they do not broadcast together.
+    """
+    try:
+        grids = np.broadcast_arrays(*inputs.arrays.values())
+    except ValueError:
+        shapes = ", ".join(f"{s}: {np.shape(a)}" for s, a in inputs.arrays.items())
+        raise ValueError(f"arrays do not broadcast together ({shapes}); give them one shape") from None
+    fixed = float_scope(inputs.scalars)
+
+    def points() -> Iterator[tuple[tuple[int, ...], dict[Symbol, Pair]]]:
+        for index in np.ndindex(grids[0].shape):
+            numbers = ((symbol, float(grid[index])) for symbol, grid in zip(inputs.arrays, grids))
+            yield index, {**fixed, **{symbol: (number, abs(number) * FLOAT.eps) for symbol, number in numbers}}
+
+    return grids[0].shape, points()
+
+
+def tolerance_of(digits: int) -> float:
     return max(10.0 ** -(digits + 1), 2e-15)
 
 
@@ -136,7 +163,7 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
     Raises:
         CannotEvaluate: when fewer digits than ``required`` are reached.
     """
-    value, error = float_pair(plan(expr), float_scope(inputs.scalars), _tolerance(min(aim, FLOAT_DIGITS)))
+    value, error = float_pair(plan(expr), float_scope(inputs.scalars), tolerance_of(min(aim, FLOAT_DIGITS)))
     reached = digits_of(value, error)
     if reached < required:
         raise CannotEvaluate(f"float64 reaches {reached} of {required} digits here; use backend 'mpmath'")
@@ -163,78 +190,15 @@ def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
 def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
     """The plan at every point of the broadcast arrays; one point costs well under a millisecond where kernels are exponentials."""
     node = plan(expr)
-    fixed = float_scope(inputs.scalars)
-    symbols = list(inputs.arrays)
-    try:
-        grids = np.broadcast_arrays(*inputs.arrays.values())
-    except ValueError:
-        shapes = ", ".join(f"{s}: {np.shape(a)}" for s, a in inputs.arrays.items())
-        raise ValueError(f"arrays do not broadcast together ({shapes}); give them one shape") from None
-    shape = grids[0].shape
+    shape, points = grid_scopes(inputs)
     values, errors = np.empty(shape), np.empty(shape)
-    tolerance = _tolerance(min(digits, FLOAT_DIGITS) if digits else 12)
+    tolerance = tolerance_of(min(digits, FLOAT_DIGITS) if digits else 12)
     memory: dict[Any, Any] = {}
-    for index in np.ndindex(shape):
-        point = {s: (float(g[index]), abs(float(g[index])) * FLOAT.eps) for s, g in zip(symbols, grids)}
-        values[index], errors[index] = float_pair(node, {**fixed, **point}, tolerance, memory)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = np.where(errors == 0, 1e-17, errors / np.abs(values))
-    reached = max(0, int(np.floor(-np.log10(np.max(relative))))) if np.all(np.isfinite(relative)) else 0
+    for index, scope in points:
+        values[index], errors[index] = float_pair(node, scope, tolerance, memory)
+    reached = digits_of_arrays(values, errors)
     if digits and reached < digits:
         raise CannotEvaluate(
             f"float64 reaches {reached} of {digits} digits somewhere on the grid; ask for fewer digits"
         )
     return Value(values, errors, Kind.ESTIMATED, reached, FLOAT_METHOD)
-
-
-def minimise(
-    expr: Expr,
-    variables: Sequence[Symbol],
-    values: Mapping[Any, object] | None = None,
-    digits: int | None = None,
-    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
-) -> tuple[Value, dict[Symbol, Value]]:
-    """The least value of ``expr`` over real ``variables`` and where it lies; several local minima are compared.
-
-    Args:
-        expr: as for ``evaluate``.
-        variables: the symbols that are free to move.
-        values: numbers for all the other symbols.
-        digits: significant digits of the least value; the place has about half as many.
-        bounds: for a variable, the interval in which it is searched; both signs up to 50 otherwise.
-
-    Raises:
-        CannotEvaluate: when there is no interior minimum, or the digits are out of reach.
-        ValueError: as ``evaluate``.
-    """
-    start = time.perf_counter()
-    wanted = FLOAT_DIGITS - 1 if digits is None else checked_digits(digits)
-    moving = tuple(variables)
-    if not moving or any(not isinstance(s, Symbol) for s in moving):
-        raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
-    needed, known = _symbols(expr)
-    inputs = checked_inputs(needed - set(moving), known - set(moving), values or {})
-    if inputs.arrays:
-        raise ValueError("minimise takes single numbers; call it once per point")
-    node = MinimumNode(plan(expr), moving)
-    limits = dict(bounds or {})
-    places: dict[Symbol, Pair]
-    if wanted <= FLOAT_DIGITS:
-        value, error, places = node.minimum(Context(FLOAT, _tolerance(wanted)), float_scope(inputs.scalars), limits)
-        method = "numpy: scan and refinement in float64"
-    else:
-        value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)
-        method = "mpmath: scan in float64, Newton steps at full precision"
-    seconds = time.perf_counter() - start
-
-    def packed(v: Any, e: Any) -> Value:
-        return Value(
-            mpmath.mp.make_mpf(mpmath.mpmathify(v)._mpf_),
-            mpmath.mpmathify(e),
-            Kind.ESTIMATED,
-            digits_of(v, e),
-            method,
-            seconds,
-        )
-
-    return packed(value, error), {symbol: packed(*pair) for symbol, pair in places.items()}

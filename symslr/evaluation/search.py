@@ -31,6 +31,12 @@ FLAT = 1e-2
 """A fall per doubling, relative, below which an end that is not the lowest is followed no further."""
 SCALES = (0.04, 16.0)
 """Where a scan of the line begins; it goes on outwards while the function falls."""
+SECOND_DIFFERENCE = 1e-11
+"""Tolerance at which mixed second differences over small steps mean something."""
+SMALLEST_CURVATURE = 1e-7
+"""Least curvature, relative to the largest, that a step in a box divides by."""
+POOR = 1e-6
+"""Relative error above which a value may not count as lower than another."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -48,7 +54,8 @@ class Objective:
     def searching(self) -> Objective:
         """The same function with meshes remembered from point to point of the search."""
         known = self.context.memory
-        return replace(self, context=replace(self.context, memory={} if known is None else known))
+        tolerance = self.context.tolerance if len(self.variables) == 1 else min(self.context.tolerance, SECOND_DIFFERENCE)
+        return replace(self, context=replace(self.context, tolerance=tolerance, memory={} if known is None else known))
 
     @property
     def alone(self) -> Objective:
@@ -67,11 +74,12 @@ class Objective:
         return replace(self, context=Context(FLOAT, tolerance, {} if memory is None else memory), scope=scope)
 
     def number(self, place: Any) -> float:
-        """The float64 value, infinite where there is none."""
+        """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
         try:
-            value = float(self.pair([float(v) for v in place])[0])
+            value, error = (float(part) for part in self.pair([float(v) for v in place]))
         except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
             return np.inf
+        value = value if error < POOR * abs(value) else value + error
         return value if np.isfinite(value) else np.inf
 
 
@@ -136,7 +144,7 @@ def least(
         start = trail.next_start()
         if start is not None and all(low < x < high for x, (low, high) in zip(start, intervals)):
             try:
-                result = _polished(objective, start, FIRST_REACH[min(len(start), 2)])
+                result = _polished_where_flat(objective, start)
             except CannotEvaluate:
                 trail.forget()
             else:
@@ -154,7 +162,7 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
     if objective.context.arithmetic.name != "numpy":
         places = _polished(objective.rough(FINE), place, FIRST_REACH[min(len(place), 2)])[2]
         return _polished(objective, [float(x) for x, _ in places], 1e-6)
-    result = _polished(objective, place, FIRST_REACH[min(len(place), 2)])
+    result = _polished_where_flat(objective, place)
     trail.begin([float(x) for x, _ in result[2]])
     return result
 
@@ -232,19 +240,48 @@ def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> 
     if not starts:
         raise CannotEvaluate("the function to minimise has no finite value on the scan")
     best: Any = None
+    free = all(np.isinf(end) for interval in intervals for end in interval)
     for index in starts:
         found = minimize(
             fine.number,
             [axis[i] for axis, i in zip(axes, index)],
-            method="BFGS" if all(np.isinf(end) for interval in intervals for end in interval) else "L-BFGS-B",
+            method="BFGS" if free else "L-BFGS-B",
             jac="3-point",
-            bounds=intervals if any(np.isfinite(end) for interval in intervals for end in interval) else None,
+            bounds=None if free else intervals,
+            options={"gtol": 1e-5, "maxiter": 25},
         )
         if np.isfinite(found.fun) and (best is None or found.fun < best.fun):
             best = found
     if best is None:
         raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
-    return [float(x) for x in best.x]
+    return _descended(fine, [float(x) for x in best.x])
+
+
+def _descended(objective: Objective, start: list[float]) -> list[float]:
+    """Down a flat, bent valley: Newton steps with the absolute values of the curvatures, shortened until they descend."""
+    place, value = np.array(start), objective.number(start)
+    for _ in range(60):
+        scale = np.maximum(np.abs(place), 0.1)
+        gradient, hessian = (
+            np.array(part, dtype=float) for part in _derivatives(objective, place, list(FIRST_REACH[2] * scale))
+        )
+        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
+            break
+        curvatures, axes = np.linalg.eigh(hessian * np.outer(scale, scale))
+        sizes = np.maximum(np.abs(curvatures), SMALLEST_CURVATURE * np.max(np.abs(curvatures)))
+        shift = axes @ (axes.T @ (gradient * scale) / sizes)
+        shift *= min(1.0, 0.5 / max(float(np.max(np.abs(shift))), 1e-300))
+        for _ in range(8):
+            lower = objective.number(place - shift * scale)
+            if lower < value:
+                break
+            shift /= 4.0
+        else:
+            break
+        place, value = place - shift * scale, lower
+        if float(np.max(np.abs(shift))) < FIRST_REACH[2]:
+            break
+    return [float(x) for x in place]
 
 
 def _box_minima(values: Any) -> list[tuple[int, ...]]:
@@ -254,6 +291,17 @@ def _box_minima(values: Any) -> list[tuple[int, ...]]:
         if np.isfinite(values[index]) and values[index] <= np.min(block):
             found.append(index)
     return sorted(found, key=lambda i: values[i])[:STARTS]
+
+
+def _polished_where_flat(objective: Objective, start: list[float]) -> tuple[Any, Any, list[Pair]]:
+    """As ``_polished``, with longer steps where the function is so flat that short ones see rounding alone."""
+    first = FIRST_REACH[min(len(start), 2)]
+    for reach in (first, 5.0 * first):
+        try:
+            return _polished(objective, start, reach)
+        except CannotEvaluate:
+            continue
+    return _polished(objective, start, 25.0 * first)
 
 
 def _polished(objective: Objective, start: list[float], reach: float) -> tuple[Any, Any, list[Pair]]:
@@ -272,7 +320,7 @@ def _polished(objective: Objective, start: list[float], reach: float) -> tuple[A
         moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
         if moved > 3.0:
             break
-        if moved <= 3.0 * reach:
+        if moved <= (3.0 if reach > smallest else 1.0) * reach:
             if reach <= smallest:
                 value, error = objective.alone.pair(list(place))
                 doubt = [number(10 * s) * (number(reach) ** 2 + number(moved) ** 2) for s in scale]
@@ -284,6 +332,14 @@ def _polished(objective: Objective, start: list[float], reach: float) -> tuple[A
 
 def _newton(objective: Objective, place: Any, step: list[Any]) -> tuple[Any, Any, list[Any]]:
     """The vertex of the quadratic through neighbouring points, the step to it and the diagonal of its Hessian."""
+    gradient, hessian = _derivatives(objective, place, step)
+    shift = _solved(hessian, gradient)
+    diagonal = [hessian[i][i] for i in range(len(place))]
+    return np.array([x - d for x, d in zip(place, shift)]), shift, diagonal
+
+
+def _derivatives(objective: Objective, place: Any, step: list[Any]) -> tuple[list[Any], list[list[Any]]]:
+    """Gradient and Hessian by divided differences."""
     count = len(place)
 
     def at(*moves: tuple[int, int]) -> Any:
@@ -301,8 +357,7 @@ def _newton(objective: Objective, place: Any, step: list[Any]) -> tuple[Any, Any
         for j in range(i):
             mixed = at((i, 1), (j, 1)) - at((i, 1), (j, -1)) - at((i, -1), (j, 1)) + at((i, -1), (j, -1))
             hessian[i][j] = hessian[j][i] = mixed / (4 * step[i] * step[j])
-    shift = _solved(hessian, gradient)
-    return np.array([x - d for x, d in zip(place, shift)]), shift, [hessian[i][i] for i in range(count)]
+    return gradient, hessian
 
 
 def _solved(matrix: list[list[Any]], right: list[Any]) -> list[Any]:
