@@ -8,7 +8,8 @@ from typing import Any, final
 from sympy import Symbol
 
 from symslr.evaluation.node import Context, Node, Pair
-from symslr.evaluation.search import Objective, Trail, least
+from symslr.evaluation.objective import Objective
+from symslr.evaluation.search import Trail, least
 
 
 @final

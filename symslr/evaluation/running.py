@@ -32,6 +32,8 @@ def compiled_formula(expr: Expr) -> Formula:
         return _product([compiled_formula(arg) for arg in cheap_first])
     if isinstance(expr, Pow) and expr.exp.is_Integer:
         return _integer_power(compiled_formula(expr.base), int(expr.exp))
+    if isinstance(expr, Pow) and expr.exp.is_Rational:
+        return _function(lambda base: base**expr.exp, [compiled_formula(expr.base)])
     return _function(expr.func, [compiled_formula(arg) for arg in expr.args])
 
 
@@ -88,14 +90,16 @@ def _function(head: Any, parts: list[Formula]) -> Formula:
     dummies = [Dummy(f"y{i}", real=True) for i in range(len(parts))]
     applied = head(*dummies)
 
-    kept: dict[str, Any] = {}
+    kept: dict[tuple[str, bool], Any] = {}
 
     def call(arithmetic: Arithmetic, scope: Scope) -> Pair:
         pairs = [part(arithmetic, scope) for part in parts]
-        key = arithmetic.name
+        # Slopes of exact arguments are not formed: sqrt has none at zero.
+        key = arithmetic.name, all(e == 0 for _, e in pairs)
         function = kept.get(key)
         if function is None:
-            function = kept[key] = arithmetic.compile(dummies, [applied, *(applied.diff(d) for d in dummies)])
+            slopes = [] if key[1] else [applied.diff(d) for d in dummies]
+            function = kept[key] = arithmetic.compile(dummies, [applied, *slopes])
         value, *slopes = function(*(v for v, _ in pairs))
         error = 8 * arithmetic.eps * abs(value)
         for slope, (_, e) in zip(slopes, pairs):

@@ -1,86 +1,29 @@
-"""Minima found in float64 by a scan over signs and scales, then refined; several local minima are compared.
-
-A value at its minimum is insensitive to the place: an error d of the place costs f'' d^2/2.
-"""
+"""Minima found in float64 by a scan over signs and scales, then refined; several local minima are compared."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
-import mpmath
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
-from sympy import Symbol
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.node import Pair
+from symslr.evaluation.objective import Objective
+from symslr.evaluation.refine import along_the_valley, polished, refined
 
-FLOAT = Float64()
 ROUGH = 1e-4
 MEDIUM = 1e-7
 FINE = 1e-12
-FIRST_REACH = {1: 1e-2, 2: 2e-3}
-"""First step of the divided differences, relative to the place, on a line and in a box, where valleys may be narrow."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 FLAT = 1e-2
 """A fall per doubling, relative, below which an end that is not the lowest is followed no further."""
 SCALES = (0.04, 16.0)
 """Where a scan of the line begins; it goes on outwards while the function falls."""
-SECOND_DIFFERENCE = 1e-11
-"""Tolerance at which mixed second differences over small steps mean something."""
-SMALLEST_CURVATURE = 1e-7
-"""Least curvature, relative to the largest, that a step in a box divides by."""
-POOR = 1e-6
-"""Relative error above which a value may not count as lower than another."""
 STARTS = 3
 """Local minima of the scan that are refined."""
-
-
-@dataclass(frozen=True)
-class Objective:
-    """A node as a function of some of its parameters."""
-
-    node: Node
-    variables: tuple[Symbol, ...]
-    context: Context
-    scope: Mapping[Symbol, Pair]
-
-    @property
-    def searching(self) -> Objective:
-        """The same function with meshes remembered from point to point of the search."""
-        known = self.context.memory
-        tolerance = self.context.tolerance if len(self.variables) == 1 else min(self.context.tolerance, SECOND_DIFFERENCE)
-        return replace(self, context=replace(self.context, tolerance=tolerance, memory={} if known is None else known))
-
-    @property
-    def alone(self) -> Objective:
-        """The same function with nothing remembered."""
-        return replace(self, context=replace(self.context, memory=None))
-
-    def pair(self, place: Any) -> Pair:
-        """(value, error) at a place."""
-        zero = self.context.arithmetic.number(0)
-        return self.node.evaluate(self.context, {**self.scope, **{s: (v, zero) for s, v in zip(self.variables, place)}})
-
-    def rough(self, tolerance: float) -> Objective:
-        """The same function in float64 at low accuracy."""
-        scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
-        memory = self.context.memory if self.context.arithmetic is FLOAT else None
-        return replace(self, context=Context(FLOAT, tolerance, {} if memory is None else memory), scope=scope)
-
-    def number(self, place: Any) -> float:
-        """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
-        try:
-            value, error = (float(part) for part in self.pair([float(v) for v in place]))
-        except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
-            return np.inf
-        value = value if error < POOR * abs(value) else value + error
-        return value if np.isfinite(value) else np.inf
 
 
 class Trail:
@@ -144,7 +87,7 @@ def least(
         start = trail.next_start()
         if start is not None and all(low < x < high for x, (low, high) in zip(start, intervals)):
             try:
-                result = _polished_where_flat(objective, start)
+                result = refined(objective, start)
             except CannotEvaluate:
                 trail.forget()
             else:
@@ -160,9 +103,14 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
     if any(x in interval for x, interval in zip(place, intervals)):
         return _on_the_boundary(objective, place)
     if objective.context.arithmetic.name != "numpy":
-        places = _polished(objective.rough(FINE), place, FIRST_REACH[min(len(place), 2)])[2]
-        return _polished(objective, [float(x) for x, _ in places], 1e-6)
-    result = _polished_where_flat(objective, place)
+        near = [float(x) for x, _ in refined(objective.rough(FINE), place)[2]]
+        try:
+            return polished(objective, near, 1e-6)
+        except CannotEvaluate:
+            if line:
+                raise
+            return along_the_valley(objective, near)
+    result = refined(objective, place)
     trail.begin([float(x) for x, _ in result[2]])
     return result
 
@@ -254,34 +202,7 @@ def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> 
             best = found
     if best is None:
         raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
-    return _descended(fine, [float(x) for x in best.x])
-
-
-def _descended(objective: Objective, start: list[float]) -> list[float]:
-    """Down a flat, bent valley: Newton steps with the absolute values of the curvatures, shortened until they descend."""
-    place, value = np.array(start), objective.number(start)
-    for _ in range(60):
-        scale = np.maximum(np.abs(place), 0.1)
-        gradient, hessian = (
-            np.array(part, dtype=float) for part in _derivatives(objective, place, list(FIRST_REACH[2] * scale))
-        )
-        if not (np.isfinite(gradient).all() and np.isfinite(hessian).all()):
-            break
-        curvatures, axes = np.linalg.eigh(hessian * np.outer(scale, scale))
-        sizes = np.maximum(np.abs(curvatures), SMALLEST_CURVATURE * np.max(np.abs(curvatures)))
-        shift = axes @ (axes.T @ (gradient * scale) / sizes)
-        shift *= min(1.0, 0.5 / max(float(np.max(np.abs(shift))), 1e-300))
-        for _ in range(8):
-            lower = objective.number(place - shift * scale)
-            if lower < value:
-                break
-            shift /= 4.0
-        else:
-            break
-        place, value = place - shift * scale, lower
-        if float(np.max(np.abs(shift))) < FIRST_REACH[2]:
-            break
-    return [float(x) for x in place]
+    return [float(x) for x in best.x]
 
 
 def _box_minima(values: Any) -> list[tuple[int, ...]]:
@@ -291,86 +212,3 @@ def _box_minima(values: Any) -> list[tuple[int, ...]]:
         if np.isfinite(values[index]) and values[index] <= np.min(block):
             found.append(index)
     return sorted(found, key=lambda i: values[i])[:STARTS]
-
-
-def _polished_where_flat(objective: Objective, start: list[float]) -> tuple[Any, Any, list[Pair]]:
-    """As ``_polished``, with longer steps where the function is so flat that short ones see rounding alone."""
-    first = FIRST_REACH[min(len(start), 2)]
-    for reach in (first, 5.0 * first):
-        try:
-            return _polished(objective, start, reach)
-        except CannotEvaluate:
-            continue
-    return _polished(objective, start, 25.0 * first)
-
-
-def _polished(objective: Objective, start: list[float], reach: float) -> tuple[Any, Any, list[Pair]]:
-    """Newton steps on divided differences; each squares the error of the place.
-
-    With steps h of the differences the place is wrong by about h^2 and, through errors eps of the values, by eps/h: hence the
-    last h = eps^(1/3).
-    """
-    number = objective.context.arithmetic.number
-    place = np.array([number(x) for x in start])
-    scale = [max(abs(x), 0.1) for x in start]
-    smallest = min(reach, 10.0 ** (float(mpmath.log10(objective.context.tolerance)) / 3))
-    searching = objective.searching
-    for _ in range(40):
-        place, shift, curvature = _newton(searching, place, [number(s) * number(reach) for s in scale])
-        moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
-        if moved > 3.0:
-            break
-        if moved <= (3.0 if reach > smallest else 1.0) * reach:
-            if reach <= smallest:
-                value, error = objective.alone.pair(list(place))
-                doubt = [number(10 * s) * (number(reach) ** 2 + number(moved) ** 2) for s in scale]
-                error = error + sum(abs(c) * d**2 for c, d in zip(curvature, doubt))
-                return value, error, list(zip(place, doubt))
-            reach = max(reach * reach, smallest)
-    raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
-
-
-def _newton(objective: Objective, place: Any, step: list[Any]) -> tuple[Any, Any, list[Any]]:
-    """The vertex of the quadratic through neighbouring points, the step to it and the diagonal of its Hessian."""
-    gradient, hessian = _derivatives(objective, place, step)
-    shift = _solved(hessian, gradient)
-    diagonal = [hessian[i][i] for i in range(len(place))]
-    return np.array([x - d for x, d in zip(place, shift)]), shift, diagonal
-
-
-def _derivatives(objective: Objective, place: Any, step: list[Any]) -> tuple[list[Any], list[list[Any]]]:
-    """Gradient and Hessian by divided differences."""
-    count = len(place)
-
-    def at(*moves: tuple[int, int]) -> Any:
-        point = list(place)
-        for axis, sign in moves:
-            point[axis] = point[axis] + sign * step[axis]
-        return objective.pair(point)[0]
-
-    centre = at()
-    gradient, hessian = [], [[centre * 0] * count for _ in range(count)]
-    for i in range(count):
-        up, down = at((i, 1)), at((i, -1))
-        gradient.append((up - down) / (2 * step[i]))
-        hessian[i][i] = (up - 2 * centre + down) / step[i] ** 2
-        for j in range(i):
-            mixed = at((i, 1), (j, 1)) - at((i, 1), (j, -1)) - at((i, -1), (j, 1)) + at((i, -1), (j, -1))
-            hessian[i][j] = hessian[j][i] = mixed / (4 * step[i] * step[j])
-    return gradient, hessian
-
-
-def _solved(matrix: list[list[Any]], right: list[Any]) -> list[Any]:
-    """Gaussian elimination for a positive definite matrix of any kind of number."""
-    rows = [[*row, r] for row, r in zip(matrix, right)]
-    for i in range(len(rows)):
-        if not rows[i][i] > 0:
-            raise CannotEvaluate("the minimum could not be refined: the second derivative is not positive there")
-        for j in range(i + 1, len(rows)):
-            factor = rows[j][i] / rows[i][i]
-            rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i])]
-    solution: list[Any] = [None] * len(rows)
-    for i in reversed(range(len(rows))):
-        known = sum((rows[i][j] * solution[j] for j in range(i + 1, len(rows))), rows[i][-1] * 0)
-        solution[i] = (rows[i][-1] - known) / rows[i][i]
-    return solution

@@ -6,14 +6,16 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
-from scipy.optimize import minimize_scalar
-from sympy import Max, Min, Rational, exp
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import erfc
+from sympy import Max, Min, Rational, Symbol, exp
 
 from symslr.evaluation import CannotEvaluate, evaluate, minimise
 from symslr.evaluation.fixed_outer import FixedOuter
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR
+from symslr.model.catalogue import SpikedSLR, erf, linear
 from symslr.model.symbols import a, x
 from symslr.theory import population_risk
 
@@ -82,3 +84,59 @@ def test_dividing_a_kernel_and_its_scale_changes_nothing() -> None:
     (one, wide), (other, near) = (minimise(population_risk(SpikedSLR(), kernel), [a], at) for kernel in (RELU, LEAKY))
     assert abs(one.value - other.value) <= one.error + other.error
     assert abs(wide[a].value - 10 * near[a].value) <= wide[a].error + 10 * near[a].error
+
+
+MOVING = (a, Symbol("c", real=True))
+
+
+def erf_risk(length: int, strength: float, scale: float, shift: float) -> float:
+    """1 - (E s_1)^2 / (E s_1^2 + (L - 1) E s_2^2) with s = 1 + erf(shift + scale x), by Gauss-Hermite."""
+    nodes, weights = hermegauss(80)
+    weights = weights / np.sqrt(2 * np.pi)
+    near, far = (erfc(-shift - scale * (nodes + moved)) for moved in (np.sqrt(strength), 0.0))
+    return float(1 - (weights @ near) ** 2 / (weights @ near**2 + (length - 1) * (weights @ far**2)))
+
+
+def test_a_minimum_over_scale_and_shift() -> None:
+    value, place = minimise(population_risk(SpikedSLR(), erf), MOVING, PAIR)
+    found = minimize(lambda at: erf_risk(2, NU, *at), [0.5, -0.5], method="Nelder-Mead", tol=1e-9)
+    assert abs(float(value) - found.fun) < float(value.error) + 1e-12
+    assert np.allclose([float(place[s]) for s in MOVING], found.x, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("strength", [0, Rational(1, 1000), Rational(3, 100), Rational(1, 5)])
+def test_a_weak_signal_leaves_a_flat_valley_and_true_errors(strength) -> None:
+    """Short of a signal any shift does: the value is known, the place in the valley has a large error, never a false one."""
+    at = {"L": 10, "nu": strength, "Delta": 0}
+    value, place = minimise(population_risk(SpikedSLR(), erf), MOVING, at, digits=8)
+
+    def floor(shift: float) -> float:
+        size = 2 * np.sqrt(float(strength)) + 1e-3
+        tight = {"xatol": 1e-10}
+        return minimize_scalar(
+            lambda scale: erf_risk(10, float(strength), scale, shift), bounds=(0, size), method="bounded", options=tight
+        ).fun
+
+    found = minimize_scalar(floor, bounds=(-2.5, -1.0), method="bounded")
+    assert abs(float(value) - found.fun) < float(value.error) + 1e-12
+    assert float(value.error) < 1e-7
+    assert abs(float(place[MOVING[1]]) - found.x) < float(place[MOVING[1]].error) + 1e-3
+
+
+def test_minima_along_an_array_are_those_of_its_points() -> None:
+    risk, strengths = population_risk(SpikedSLR(), erf), np.geomspace(0.2, 12, 18)
+    values, places = minimise(risk, MOVING, {"L": 4, "nu": strengths, "Delta": 0}, digits=9)
+    for i in (0, 9, 16):
+        alone, place = minimise(risk, MOVING, {"L": 4, "nu": strengths[i], "Delta": 0}, digits=9)
+        assert abs(values.value[i] - float(alone)) <= values.error[i] + float(alone.error)
+        for s in MOVING:
+            assert abs(places[s].value[i] - float(place[s])) <= places[s].error[i] + float(place[s].error)
+
+
+def test_minima_along_arrays_have_their_shape() -> None:
+    risk = population_risk(SpikedSLR(), linear)
+    values, places = minimise(risk, [a], {"L": np.array([[2], [5]]), "nu": np.array([1.0, 3.0]), "Delta": 0}, digits=8)
+    length, strength = np.array([[2], [5]]), np.array([1.0, 3.0])
+    closed = length * (length - 1) / (length**2 + strength * (length - 1))
+    assert np.all(np.abs(values.value - closed) <= values.error)
+    assert np.all(np.abs(places[a].value - np.sqrt(strength) * (length - 1) / length) <= places[a].error)

@@ -1,0 +1,68 @@
+"""A node of the plan as a function of some of its parameters, which a search calls in float64 or at any precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sympy import Symbol
+
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.node import Context, Node, Pair
+
+FLOAT = Float64()
+SECOND_DIFFERENCE = 1e-11
+"""Tolerance at which mixed second differences over small steps mean something."""
+POOR = 1e-6
+"""Relative error above which a value may not count as lower than another."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A node as a function of some of its parameters."""
+
+    node: Node
+    variables: tuple[Symbol, ...]
+    context: Context
+    scope: Mapping[Symbol, Pair]
+
+    @property
+    def searching(self) -> Objective:
+        """The same function with meshes remembered from point to point of the search."""
+        known = self.context.memory
+        tolerance = self.context.tolerance
+        if len(self.variables) > 1:
+            tolerance = min(tolerance, SECOND_DIFFERENCE)
+        return replace(self, context=replace(self.context, tolerance=tolerance, memory={} if known is None else known))
+
+    @property
+    def alone(self) -> Objective:
+        """The same function with nothing remembered."""
+        return replace(self, context=replace(self.context, memory=None))
+
+    def pair(self, place: Any) -> Pair:
+        """(value, error) at a place."""
+        return self.node.evaluate(self.context, self.scope_at(place))
+
+    def scope_at(self, place: Any) -> dict[Symbol, Pair]:
+        """All parameters, with the variables at a place."""
+        zero = self.context.arithmetic.number(0)
+        return {**self.scope, **{s: (v, zero) for s, v in zip(self.variables, place)}}
+
+    def rough(self, tolerance: float) -> Objective:
+        """The same function in float64 at low accuracy."""
+        scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
+        memory = self.context.memory if self.context.arithmetic is FLOAT else None
+        return replace(self, context=Context(FLOAT, tolerance, {} if memory is None else memory), scope=scope)
+
+    def number(self, place: Any) -> float:
+        """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
+        try:
+            value, error = (float(part) for part in self.pair([float(v) for v in place]))
+        except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
+            return np.inf
+        value = value if error < POOR * abs(value) else value + error
+        return value if np.isfinite(value) else np.inf
