@@ -160,14 +160,26 @@ def _token_nats(shape: Shape, v: Array, psis: list[Array], nats: float, exact: A
     goal = _log_sum(terms) - nats
     token_nats = nats
     for _ in range(200):
-        blur = (n * np.logaddexp(0, -token_nats - psi) for (_, _, n), psi in zip(shape.tokens, psis))
-        growth = np.maximum(sum(blur, np.zeros_like(v)), 1e-300)
-        excess = _log_sum(terms + growth + np.log(-np.expm1(-growth))) - goal
-        if not shape.tokens or excess < 0:
+        if not shape.tokens:
+            break
+        blurs = [log(n) + _log_log1p_exp(-token_nats - psi) for (_, _, n), psi in zip(shape.tokens, psis)]
+        excess = _log_sum(terms + _log_expm1_exp(np.logaddexp.reduce(blurs, axis=0))) - goal
+        if excess < 0:
             break
         # Far from the goal several copies of psi are all error, and the excess falls faster than the error does.
         token_nats += max(excess, 1.0) / (2.0 if excess > nats else 1.0)
     return token_nats
+
+
+def _log_log1p_exp(x: Array) -> Array:
+    """log log(1 + e^x), also where e^x underflows."""
+    return np.where(x < -36, x, np.log(np.logaddexp(0, np.maximum(x, -36))))
+
+
+def _log_expm1_exp(x: Array) -> Array:
+    """log(e^(e^x) - 1), also where e^x underflows."""
+    growth = np.exp(np.maximum(x, -36))
+    return np.where(x < -36, x, growth + np.log(-np.expm1(-growth)))
 
 
 def _log_sum(terms: Array) -> float:

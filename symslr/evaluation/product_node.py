@@ -136,7 +136,7 @@ class _Product:
         if (index[0] == 0 and np.isinf(low)) or (index[-1] == len(nodes) - 1 and np.isinf(high)):
             raise CannotEvaluate("the weight moves the tokens too far for direct quadrature")
         first, last = nodes[max(index[0] - 1, 0)], nodes[min(index[-1] + 1, len(nodes) - 1)]
-        return Window(float(first), float(last), own.peak, own.width)
+        return Window(float(first), float(last), own.peak, own.width, own.depth)
 
 
 def _opened(body: Expr, tokens: list[Expr]) -> Expr:

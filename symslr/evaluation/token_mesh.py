@@ -56,7 +56,7 @@ def bell_window(curvature: float, centre: float, depth: float) -> Window:
     if not curvature < 0:
         raise CannotEvaluate("a token integral diverges: its Gaussian factor does not decay")
     reach = float(np.sqrt(-depth / curvature))
-    return Window(centre - reach, centre + reach, centre, float(np.sqrt(-1 / curvature)))
+    return Window(centre - reach, centre + reach, centre, float(np.sqrt(-1 / curvature)), depth)
 
 
 def cover(windows: list[Window], low: float, high: float, kinks: list[float]) -> tuple[Piece, ...]:
