@@ -44,9 +44,10 @@ def evaluate(
         values: a number for every free symbol, by name or symbol: integers, fractions, decimal floats, SymPy numbers;
             lists or arrays (broadcast) in float64; ``"P_L"`` takes a ``LengthLaw``.
         digits: significant digits. By default what float64 gives where that is ten digits or more (its error and digits
-            are in the result), else 15 from mpmath.
+            are in the result), else 15.
         backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified); by default numpy for arrays
-            and up to 13 digits where it reaches them, else mpmath.
+            and up to 13 digits where it reaches them, else Arb where a proof is available (which is also the fastest),
+            else mpmath.
 
     Raises:
         CannotEvaluate: when the digits are out of reach, with the reason.
@@ -69,7 +70,7 @@ def evaluate(
     elif backend is None and (digits is None or wanted <= FLOAT_DIGITS):
         value = _float_first(expr, inputs, digits)
     else:
-        value = evaluate_multiprecision(plan(expr), inputs.scalars, wanted)
+        value = _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
     return replace(value, seconds=time.perf_counter() - start)
 
 
@@ -85,6 +86,21 @@ def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
     from symslr.evaluation.arb_backend import evaluate_arb
 
     return evaluate_arb(canonical(expr), inputs.scalars, digits)
+
+
+def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
+    return evaluate_multiprecision(plan(expr), inputs.scalars, digits)
+
+
+def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:
+    """A certified value where a proof is available and reaches the digits, which is also the fastest; else an estimated one."""
+    try:
+        value = _certified(expr, inputs, digits)
+        if value.digits >= digits:
+            return value
+    except CannotEvaluate:
+        pass
+    return _estimated(expr, inputs, digits)
 
 
 def float_scope(scalars: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
@@ -180,7 +196,7 @@ def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
     except CannotEvaluate:
         pass
     try:
-        return evaluate_multiprecision(plan(expr), inputs.scalars, digits or MULTIPRECISION_DIGITS)
+        return _any_digits(expr, inputs, digits or MULTIPRECISION_DIGITS)
     except CannotEvaluate:
         if digits is None and found is not None and found.digits > 0:
             return found

@@ -6,11 +6,10 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
 
 from mpmath import isfinite, mpf
 from sympy import Expr, Integral
@@ -19,7 +18,7 @@ from symslr.algebra.expectation import Expectation
 from symslr.algebra.folded import Minimum
 from symslr.evaluation import Value, evaluate
 from symslr.verify.plans import TooCostly
-from symslr.verify.points import FLOAT_DIGITS, Point
+from symslr.verify.points import Point
 from symslr.verify.referee import referee
 
 EVALUATOR = "evaluate"
@@ -85,7 +84,7 @@ class Routes:
                 if route == REFEREE:
                     found: Value = referee(expr, values, point.digits, seconds=left)
                 else:
-                    found = _evaluated(expr, values, point.digits)
+                    found = evaluate(expr, values, digits=point.digits)
         except (OutOfTime, TooCostly) as cost:
             self._overruns[route, str(point)] += 1
             if isinstance(cost, TooCostly):
@@ -98,16 +97,6 @@ class Routes:
         if not (isfinite(found.value) and isfinite(found.error)):
             return Outcome(route, reason=f"{route}: not a finite number")
         return Outcome(route, mpf(found.value), mpf(found.error))
-
-
-def _evaluated(expr: Expr, values: Mapping[str, Any], digits: int) -> Value:
-    """The evaluators' number: an integral certified where a proof exists, which is also the fastest; else estimated."""
-    if digits > FLOAT_DIGITS and not is_elementary(expr):
-        try:
-            return evaluate(expr, values, digits=digits, backend="arb")
-        except ValueError:
-            pass
-    return evaluate(expr, values, digits=digits)
 
 
 def _short(refusal: Exception) -> str:

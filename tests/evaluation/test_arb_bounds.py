@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import sympy
 from flint import acb, arb, ctx
@@ -13,6 +14,7 @@ from symslr.evaluation.arb_laplace import Mesh, _Integral, laplace_integral, out
 from symslr.evaluation.arb_monomial import Monomial
 from symslr.evaluation.arb_plan import Shape, make_plan
 from symslr.evaluation.arb_steps import inner_step, outer_strip
+from symslr.evaluation.scan import scan
 
 BITS = 200
 
@@ -150,3 +152,23 @@ def test_fixed_point_error_dominates() -> None:
 def test_outer_error_refuses_a_strip_beyond_its_limit() -> None:
     with pytest.raises(ArithmeticError):
         outer_error(arb(1), arb(0.1), float(sympy.pi / 2) + 1e-9)
+
+
+@pytest.mark.parametrize("nats", [100.0, 650.0, 720.0, 5000.0])
+def test_the_plan_asks_no_more_of_a_token_than_needed_at_any_depth(nats: float) -> None:
+    """e^-nats underflows in float64 beyond 745, the nats that a token needs must not jump there."""
+    shape = Shape(1.0, 0.0, ((2**0.5, 2.0, 2), (2**0.5, 0.0, 1)))
+    assert nats <= make_plan(shape, nats).token_nats < 1.1 * nats + 10
+
+
+@pytest.mark.parametrize("depth", [34.0, 1000.0, 20000.0])
+def test_light_and_heavy_tails_are_told_apart_at_any_depth(depth: float) -> None:
+    laws = {
+        "gauss": lambda x: -(x**2) / 2,
+        "laplace": lambda x: -abs(x),
+        "student": lambda x: -2.5 * np.log1p(x**2 / 4),
+    }
+    with np.errstate(over="ignore"):
+        windows = {name: scan(law, -np.inf, np.inf, depth) for name, law in laws.items()}
+    heavy = {name: window is not None and window.is_heavy for name, window in windows.items()}
+    assert heavy == {"gauss": False, "laplace": False, "student": True}
