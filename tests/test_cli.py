@@ -27,13 +27,14 @@ def number(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, str
 def test_bayes_prints_decimal_strings(capsys):
     found = number(capsys, "bayes", "--task", "spiked", "--length", "3", "--nu", "2", "--digits", "30")
     assert found["value"].startswith("0.352423268884167107072769293457")  # two routes, THEORY.md section 4
-    assert found["kind"] == "estimated"
+    assert found["kind"] == "certified"  # what has a proof comes with it
     assert mpf(found["error"]) < mpf(10) ** -30
 
 
 def test_certified_and_estimated_agree(capsys):
-    arguments = ("bayes", "--length", "100", "--nu", "5", "--digits", "25")
-    estimated, certified = number(capsys, *arguments), number(capsys, *arguments, "--certified")
+    arguments = ("bayes", "--length", "100", "--nu", "5", "--digits")
+    estimated, certified = number(capsys, *arguments, "12"), number(capsys, *arguments, "25", "--certified")
+    assert estimated["kind"] == "estimated"
     assert certified["kind"] == "certified"
     spread = mpf(estimated["error"]) + mpf(certified["error"])
     assert abs(mpf(estimated["value"]) - mpf(certified["value"])) <= spread
