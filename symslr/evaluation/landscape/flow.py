@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from symslr.evaluation.landscape.dual import Array
+from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.vectors import in_vectors, matrices
 

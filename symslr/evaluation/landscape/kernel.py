@@ -1,19 +1,25 @@
-"""A kernel and its derivatives as functions of an array of scores."""
+"""A kernel as a function of an array of scores: its values, and its Taylor coefficients where it is smooth."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import factorial
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Symbol
+from numpy.typing import NDArray
+from sympy import Abs, Dummy, Expr, Heaviside, Max, Min, Piecewise, Symbol, exp, sign, together
 
 from symslr.evaluation.compiled import compile_float
-from symslr.evaluation.landscape.dual import Array
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.symbols import x
+
+Array = NDArray[np.float64]
+
+ORDER = 4
+"""Derivatives of a kernel that a second-order moment and its slope in the squared scale need."""
 
 HIGHEST = 230.0
 """log of the largest kernel: its cube is a float64, and so is the square of a Laplace variable 575 below it."""
@@ -21,11 +27,19 @@ HIGHEST = 230.0
 
 @dataclass(frozen=True)
 class Kernel:
-    """kappa, kappa' and its derivatives in the kernel's own parameters, in the order of their names."""
+    """kappa and its derivatives in the kernel's own parameters, in the order of their names.
+
+    Attributes:
+        values: kappa and dkappa/dc for each parameter c, of (scores, parameters).
+        taylor: the same, each with its Taylor coefficients 0 to ``ORDER`` in the score.
+        mirrored: ``taylor`` written in exp(-x), finite where exp(x) overflows.
+    """
 
     attention: Attention
     parameters: tuple[Symbol, ...]
-    functions: Any
+    values: Any
+    taylor: Any
+    mirrored: Any
     offset: float
 
     @classmethod
@@ -42,30 +56,52 @@ class Kernel:
         numbers = {s: exact(values[s.name], s.name) for s in fixed}
         kernel = attention.kernel.subs(numbers)
         free = tuple(sorted(attention.bounds, key=str))
-        derivatives: list[Expr] = [kernel, kernel.diff(x), *(kernel.diff(s) for s in free)]
-        return cls(attention, free, compile_float((x, *free), derivatives), float(attention.offset.subs(numbers)))
+        rows: list[Expr] = [kernel, *(kernel.diff(s) for s in free)]
+        taylor = [row.diff(x, n) / factorial(n) for row in rows for n in range(ORDER + 1)] if _smooth(kernel) else rows
+        compiled = (compile_float((x, *free), exprs) for exprs in (rows, taylor, [_mirrored(item) for item in taylor]))
+        return cls(attention, free, *compiled, offset=float(attention.offset.subs(numbers)))
 
     @property
     def is_normalised(self) -> bool:
         return self.attention.is_normalised
 
-    def scaled(self, *roles: list[Array]) -> float:
-        """Divide kernels by one number, in place, so that their cubes do not overflow; the number, which sigma does not see.
-
-        The offset has to be divided by it too.
-        """
-        top = max(float(np.max(role[0])) for role in roles)
-        size = float(np.exp(max(0.0, np.log(top) - HIGHEST))) if self.is_normalised and top > 0 else 1.0
-        for role in roles:
-            role[:] = [part / size for part in role]
-        return size
+    @property
+    def is_smooth(self) -> bool:
+        """Whether ``jets`` are there."""
+        return _smooth(self.attention.kernel)
 
     @property
     def is_polynomial(self) -> bool:
         """Whether sigma is a polynomial of its score: any mesh that integrates N(0, 1) will do."""
         return not self.is_normalised and bool(self.attention.kernel.is_polynomial(x))
 
-    def at(self, scores: Array, own: Array) -> list[Array]:
-        """kappa, kappa', and the derivatives in the parameters ``own``, each shaped like the scores."""
+    def at(self, scores: Array, own: Array) -> Array:
+        """kappa and its derivatives in the parameters ``own``, shape (1 + parameters, *scores.shape)."""
         with np.errstate(all="ignore"):
-            return [np.broadcast_to(np.asarray(f, dtype=float), scores.shape) for f in self.functions(scores, *own)]
+            return _stacked(self.values(scores, *own), scores)
+
+    def jets(self, scores: Array, own: Array) -> Array:
+        """Taylor coefficients of the same in the score, shape (1 + parameters, ORDER + 1, *scores.shape)."""
+        with np.errstate(all="ignore"):
+            found = _stacked(self.taylor(scores, *own), scores)
+            if not np.all(np.isfinite(found)):
+                found = np.where(np.isfinite(found), found, _stacked(self.mirrored(scores, *own), scores))
+        return found.reshape(-1, ORDER + 1, *scores.shape)
+
+    def size(self, kappa: Array) -> float:
+        """By what kernels are divided so that their cubes do not overflow; sigma does not see it if the offset is too."""
+        top = float(np.max(kappa))
+        return float(np.exp(max(0.0, np.log(top) - HIGHEST))) if self.is_normalised and top > 0 else 1.0
+
+
+def _smooth(kernel: Expr) -> bool:
+    return not kernel.has(Abs, Max, Min, Piecewise, Heaviside, sign)
+
+
+def _mirrored(expr: Expr) -> Expr:
+    small = Dummy("small", positive=True)
+    return together(expr.subs(exp(x), 1 / small)).subs(small, exp(-x))
+
+
+def _stacked(parts: list[Any], scores: Array) -> Array:
+    return np.stack([np.broadcast_to(np.asarray(part, dtype=float), scores.shape) for part in parts])

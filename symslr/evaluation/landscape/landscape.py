@@ -13,22 +13,17 @@ from sympy import Expr, S
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
 from symslr.algebra.rules.cameron_martin import gaussian_shift
-from symslr.evaluation.landscape.dual import Array, Dual
-from symslr.evaluation.landscape.kernel import Kernel
-from symslr.evaluation.landscape.moments import Means
-from symslr.evaluation.landscape.order import NAMES, OrderParameters
-from symslr.evaluation.landscape.pair import LogWeight, PairTables
-from symslr.evaluation.landscape.risk import pair_moments, risk_and_gradient, single_moments
-from symslr.evaluation.landscape.single import SingleTables
+from symslr.evaluation.landscape.kernel import Array, Kernel
+from symslr.evaluation.landscape.moments import Moments
+from symslr.evaluation.landscape.order import NAMES
+from symslr.evaluation.landscape.risk import compiled_risk
+from symslr.evaluation.landscape.tokens import LogWeight, shifted_moments, weighted_moments
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, x
 from symslr.model.task import Task
-
-SMALLEST = 1e-5
-"""Scales below this are raised to it: the moments are even in the scale, so the risk moves by 1e-10 at most."""
 
 HESSIAN_STEP = 1e-4
 
@@ -105,8 +100,18 @@ class Landscape:
         """
         w, own = np.asarray(at[:7], dtype=float), np.asarray(at[7:], dtype=float)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            moments, slopes = self._moments(w[0], w[4], own)
-            risk, gradient = risk_and_gradient(w, moments, slopes, self.noise, self.shift)
+            parts = [(probability, self._moments(w[0], w[4], own, n)) for n, probability in self.lengths]
+            values = sum(probability * item.values for probability, item in parts)
+            numbers = (*map(float, w), *map(float, values), self.noise, self.shift or 0.0)
+            risk, *slopes = compiled_risk(shifted=self.shift is not None)(*numbers)
+            by_moment = np.array(slopes[7:])
+            inner = sum(probability * item.slopes(by_moment) for probability, item in parts)
+        gradient = np.array([*slopes[:7], *inner[2:]])
+        if self.shift is not None:
+            gradient[0] += self.shift * inner[0]
+        else:
+            gradient[0] += inner[0] - 2 * w[0] * inner[1]
+        gradient[4] += inner[1]
         if not (math.isfinite(risk) and np.all(np.isfinite(gradient))):
             raise ValueError(
                 f"landscape of {self.kernel.attention.name}: the risk is not finite at {list(map(float, at))}"
@@ -128,45 +133,15 @@ class Landscape:
         """The same on a mesh with ``factor`` times as many points."""
         return replace(self, refined=self.refined * factor)
 
-    def _moments(self, m_kk: float, q_kk: float, own: Array) -> tuple[Array, Array]:
-        """Moments, and their slopes in m_kk, q_kk and the kernel's own parameters, averaged over the length."""
-        made: list[Dual] = []
+    def _moments(self, m_kk: float, q_kk: float, own: Array, length: int) -> Moments:
+        """At one length, with slopes in the shift or m_kk, the squared scale and the kernel's own parameters."""
         if self.shift is not None:
-            scale = max(math.sqrt(max(q_kk, 0.0)), SMALLEST)
-            made = self._averaged(
-                [single_moments(Means(self._single(own, m_kk, scale, n), n), scale) for n, _ in self.lengths]
-            )
-            chain = np.array([[self.shift, 0.0], [0.0, 1 / (2 * scale)]])
-        else:
-            scale = max(math.sqrt(max(q_kk - m_kk**2, 0.0)), SMALLEST)
-            made = self._averaged(
-                [pair_moments(Means(self._pair(own, m_kk, scale, n), n), scale) for n, _ in self.lengths]
-            )
-            chain = np.array([[1.0, -m_kk / scale], [0.0, 1 / (2 * scale)]])
-        values = np.array([float(item.value) for item in made])
-        slopes = np.stack([item.slopes for item in made], axis=1)
-        slopes[:2] = chain @ slopes[:2]
-        return values, slopes
-
-    def _single(self, own: Array, m: float, scale: float, length: int) -> SingleTables:
-        shift = (self.shift or 0.0) * m
-        return SingleTables(self.kernel, own, shift, scale, length, self.refined)
-
-    def _pair(self, own: Array, m: float, s: float, length: int) -> PairTables:
-        return PairTables(
-            self.kernel, own, m, s, self.log_weight, self.steepness, length, self.refined, selects=self.selects
+            return shifted_moments(self.kernel, own, self.shift * m_kk, q_kk, length, self.refined)
+        squared = q_kk - m_kk**2
+        weight = self.log_weight, self.steepness
+        return weighted_moments(
+            self.kernel, own, m_kk, squared, *weight, length, self.refined, selects=self.selects
         )
-
-    def _averaged(self, made: list[list[Dual]]) -> list[Dual]:
-        total = [item.scaled(self.lengths[0][1]) for item in made[0]]
-        for moments, (_, probability) in zip(made[1:], self.lengths[1:]):
-            total = [old + new.scaled(probability) for old, new in zip(total, moments)]
-        return total
-
-
-def order(at: Array) -> OrderParameters:
-    """The order parameters of a point in the coordinates of a landscape."""
-    return OrderParameters.of(at[:7])
 
 
 def _numbers(symbols: set[Expr], by_name: Mapping[str, object]) -> dict[Expr, Expr]:

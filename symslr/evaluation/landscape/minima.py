@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from symslr.evaluation.landscape.dual import Array
+from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.order import OrderParameters
 from symslr.evaluation.landscape.vectors import COORDINATES, hessian_in_vectors, in_vectors

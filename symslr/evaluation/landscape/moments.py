@@ -1,101 +1,151 @@
-"""Means over sequences from tables of one token: products over tokens, one table for each role.
+"""Seven moments of an attention's scores, and their slopes by the reverse of the sums that make them.
 
-A table T(a, f) is E[kappa^a f e^(-u kappa)] over one token, at every node of the Laplace variables; S is that of the
-relevant token, N that of another, phi = N(0, 1). Without normaliser u = 0. With A = f(token), sigma = kappa/N:
+A token has c = m chi + s rho for a score; P = sum_l sigma_l chi_l, Q = sum_l sigma_l rho_l, and under Stein's lemma
+
+    h = E sigma_eps,  n = E sum_l sigma_l^2,  p = E P^2,
+    d1 = (E[rho_eps Q] - h)/s^2,  e1 = E[rho_eps P]/s,  d2 = (E Q^2 - n)/s^2,  e2 = E[P Q]/s
+
+need no division. With 1/N^k = int u^(k-1)/Gamma(k) e^(-u N) du each is a sum over the Laplace nodes of products of tables
+of one token: S for the relevant one, N for another,
+
+    S_aj^p = sum_chi relevant chi^p G(a, j),   N_aj^p = sum_chi other chi^p G(a, j),   phi = N_00.
+
+Where the weight shifts a Gaussian, chi is 1 for the relevant token and 0 for others, and m is the shift.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
 
-from symslr.evaluation.landscape.dual import Array, Dual
+import numpy as np
 
-Monomial = tuple[int, int]
-"""(p, q) stands for chi*^p rho^q; p = 0 where a token has one Gaussian."""
+from symslr.evaluation.landscape.kernel import Array
+from symslr.evaluation.landscape.mesh import inverse_power
+from symslr.evaluation.landscape.smoothed import Smoothed
 
-ONE: Monomial = (0, 0)
-
-
-class Tables(Protocol):
-    """Tables of one token for both roles, and the weights of the Laplace nodes for each power of the normaliser."""
-
-    def relevant(self, a: int, f: Monomial) -> Dual:
-        """S(a, f)."""
-
-    def other(self, a: int, f: Monomial) -> Dual:
-        """N(a, f)."""
-
-    def weights(self, power: int) -> Array:
-        """What turns a table into a mean, for sigma to this power."""
+MOMENTS = ("h", "n", "d1", "e1", "d2", "e2", "p")
 
 
-class Means:
-    """Expectations of sigma times values of tokens at one length."""
+@dataclass(frozen=True)
+class Roles:
+    """chi* of a token as it counts for the relevant one and for another.
 
-    def __init__(self, tables: Tables, length: int) -> None:
-        self.tables, self.length = tables, length
-        self._powers: dict[int, Dual] = {}
+    Attributes:
+        chi: nodes, shape (n,).
+        relevant, other: weights, shape (nodes of the weight's normaliser, n).
+        du: weights of the nodes of the weight's normaliser.
+    """
 
-    def attended(self, own: Monomial, f: Monomial) -> Dual:
-        """E[A_eps sum_l sigma_l B_l] for A = own, B = f."""
-        table = self.tables
-        terms = table.relevant(1, _times(own, f)) * self._phi(self.length - 1)
-        if self.length > 1:
-            pair = table.relevant(0, own) * table.other(1, f)
-            terms = terms + (pair * self._phi(self.length - 2)).scaled(self.length - 1)
-        return terms.total(table.weights(1))
-
-    def hit(self, own: Monomial = ONE) -> Dual:
-        """E[sigma_eps A_eps]."""
-        return (self.tables.relevant(1, own) * self._phi(self.length - 1)).total(self.tables.weights(1))
-
-    def hit_squared(self) -> Dual:
-        """E[sigma_eps^2]."""
-        return (self.tables.relevant(2, ONE) * self._phi(self.length - 1)).total(self.tables.weights(2))
-
-    def norm(self) -> Dual:
-        """E[sum_l sigma_l^2]."""
-        return self._diagonal(ONE).total(self.tables.weights(2))
-
-    def hit_and_sum(self, f: Monomial) -> Dual:
-        """E[sigma_eps sum_l sigma_l B_l]."""
-        table = self.tables
-        terms = table.relevant(2, f) * self._phi(self.length - 1)
-        if self.length > 1:
-            pair = table.relevant(1, ONE) * table.other(1, f)
-            terms = terms + (pair * self._phi(self.length - 2)).scaled(self.length - 1)
-        return terms.total(table.weights(2))
-
-    def product(self, f: Monomial, g: Monomial) -> Dual:
-        """E[(sum_l sigma_l A_l)(sum_l sigma_l B_l)]."""
-        table, length = self.tables, self.length
-        terms = self._diagonal(_times(f, g))
-        if length > 1:
-            pair = table.relevant(1, f) * table.other(1, g)
-            pair = pair.scaled(2) if f == g else pair + table.relevant(1, g) * table.other(1, f)
-            terms = terms + (pair * self._phi(length - 2)).scaled(length - 1)
-        if length > 2:
-            both = table.relevant(0, ONE) * table.other(1, f) * table.other(1, g)
-            terms = terms + (both * self._phi(length - 3)).scaled((length - 1) * (length - 2))
-        return terms.total(table.weights(2))
-
-    def _diagonal(self, f: Monomial) -> Dual:
-        table = self.tables
-        own = table.relevant(2, f) * self._phi(self.length - 1)
-        if self.length == 1:
-            return own
-        return own + (table.relevant(0, ONE) * table.other(2, f) * self._phi(self.length - 2)).scaled(self.length - 1)
-
-    def _phi(self, power: int) -> Dual:
-        if power not in self._powers:
-            self._powers[power] = self.tables.other(0, ONE).power(power)
-        return self._powers[power]
+    chi: Array
+    relevant: Array
+    other: Array
+    du: Array
 
 
-def _times(f: Monomial, g: Monomial) -> Monomial:
-    return f[0] + g[0], f[1] + g[1]
+@final
+class Moments:
+    """``values`` in the order of ``MOMENTS``; ``slopes`` of any combination of them."""
 
+    def __init__(self, smoothed: Smoothed, roles: Roles, dt: Array, offset: float, length: int) -> None:
+        self.smoothed, self.roles, self.length = smoothed, roles, length
+        self.chi = roles.chi[:, None]
+        normalised = smoothed.kernel.is_normalised
+        self.w1, self.w2 = (
+            np.outer(roles.du, inverse_power(smoothed.t, dt, power, offset) if normalised else dt) for power in (1, 2)
+        )
+        at_zero, at_one, slope, value = (
+            smoothed.table(0, 0),
+            smoothed.table(0, 1),
+            smoothed.table(1, 1),
+            self.chi * smoothed.table(1, 0),
+        )
+        self.s0, self.s01, self.s11, self.s10 = (roles.relevant @ part for part in (at_zero, at_one, slope, value))
+        self.phi, self.n11, self.n10 = (roles.other @ part for part in (at_zero, slope, value))
+        # phi^(L-1), (L-1) phi^(L-2), (L-1)(L-2) phi^(L-3), (L-1)(L-2)(L-3) phi^(L-4)
+        self.f1, self.f2, self.f3, self.f4 = (self._falling(n) for n in range(4))
+        self.v1 = roles.relevant.T @ (self.w1 * self.f1)
+        self.v2 = roles.relevant.T @ (self.w2 * self.f1) + roles.other.T @ (self.w2 * self.f2 * self.s0)
+        self.values = self._made()
 
-Moments = Mapping[str, Dual]
-"""Name -> mean, with slopes in m_kk, q_kk and the kernel's own parameters."""
+    def slopes(self, by_moment: Array) -> Array:
+        """Derivatives of by_moment @ values in m, s^2 and the kernel's own parameters."""
+        pulled = self._pulled(by_moment)
+        table, chi = self.smoothed.table, self.chi
+
+        def paired(moved: Callable[[int, int], Array]) -> float:
+            first, second = self._linear(by_moment, moved)
+            parts = (moved(0, 0), moved(0, 1), moved(1, 1), chi * moved(1, 0), first, second)
+            return float(sum(np.vdot(pull, part) for pull, part in zip(pulled, parts, strict=True)))
+
+        own = range(len(self.smoothed.kernel.parameters))
+        return np.array(
+            [
+                paired(lambda a, j: chi * table(a, j + 1)),
+                paired(lambda a, j: table(a, j + 2) / 2),
+                *(paired(lambda a, j, i=i: self.smoothed.moved(i, a, j)) for i in own),  # type: ignore[misc]
+            ]
+        )
+
+    def _made(self) -> Array:
+        table, chi = self.smoothed.table, self.chi
+        one, two = self.w1 * self.f2, self.w2 * self.f2
+        three = self.w2 * self.f3 * self.s0
+        by_two = chi * self.v2
+        return np.array(
+            [
+                np.vdot(self.v1, table(1, 0)),
+                np.vdot(self.v2, table(2, 0)),
+                np.vdot(self.v1, table(1, 2)) + np.vdot(one * self.s01, self.n11),
+                np.vdot(chi * self.v1, table(1, 1)) + np.vdot(one * self.s01, self.n10),
+                np.vdot(self.v2, table(2, 2)) + np.vdot(2 * two * self.s11 + three * self.n11, self.n11),
+                np.vdot(by_two, table(2, 1))
+                + np.vdot(two, self.s10 * self.n11 + self.s11 * self.n10)
+                + np.vdot(three * self.n10, self.n11),
+                np.vdot(chi * by_two, table(2, 0)) + np.vdot(2 * two * self.s10 + three * self.n10, self.n10),
+            ]
+        )
+
+    def _linear(self, by_moment: Array, moved: Callable[[int, int], Array]) -> tuple[Array, Array]:
+        """What stands in the moments by itself, for sigma and for sigma^2."""
+        h, n, d1, e1, d2, e2, p = by_moment
+        chi = self.chi
+        first = h * moved(1, 0) + d1 * moved(1, 2) + e1 * chi * moved(1, 1)
+        second = (n + p * chi**2) * moved(2, 0) + d2 * moved(2, 2) + e2 * chi * moved(2, 1)
+        return first, second
+
+    def _pulled(self, by_moment: Array) -> tuple[Array, ...]:
+        """The combination's slopes in G(0,0), G(0,1), G(1,1), chi G(1,0), and what multiplies ``_linear``."""
+        _, _, d1, e1, d2, e2, p = by_moment
+        first, second = self._linear(by_moment, self.smoothed.table)
+        one, two, three = self.roles.relevant @ first, self.roles.relevant @ second, self.roles.other @ second
+        w1, w2, n11, n10, s01, s11, s10 = self.w1, self.w2, self.n11, self.n10, self.s01, self.s11, self.s10
+        ahead = d1 * n11 + e1 * n10
+        to_n11, to_n10 = 2 * d2 * n11 + e2 * n10, 2 * p * n10 + e2 * n11
+        both = (to_n11 * n11 + to_n10 * n10) / 2
+        crossed = s11 * to_n11 + s10 * to_n10
+        on_s0 = w2 * (self.f2 * three + self.f3 * both)
+        weighted = w2 * self.f3 * self.s0
+        on_phi = (
+            self.f2 * (w1 * one + w2 * two)
+            + self.f3 * (w2 * self.s0 * three + w1 * s01 * ahead + w2 * crossed)
+            + self.f4 * w2 * self.s0 * both
+        )
+        back = self.roles.relevant.T, self.roles.other.T
+        single = self.w2 * self.f2
+        return (
+            back[0] @ on_s0 + back[1] @ on_phi,
+            back[0] @ (w1 * self.f2 * ahead),
+            back[0] @ (single * to_n11)
+            + back[1] @ (w1 * self.f2 * s01 * d1 + single * (2 * d2 * s11 + e2 * s10) + weighted * to_n11),
+            back[0] @ (single * to_n10)
+            + back[1] @ (w1 * self.f2 * s01 * e1 + single * (2 * p * s10 + e2 * s11) + weighted * to_n10),
+            self.v1,
+            self.v2,
+        )
+
+    def _falling(self, n: int) -> Array:
+        """(L-1)...(L-n) phi^(L-1-n), nought where the factor is."""
+        factor = float(np.prod([self.length - 1 - i for i in range(n)]))
+        return factor * self.phi ** max(self.length - 1 - n, 0)

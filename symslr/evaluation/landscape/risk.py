@@ -1,105 +1,102 @@
-"""The risk as a polynomial in overlaps, with moments that depend on m_kk, q_kk and the kernel alone.
+"""The derived risk as a function of overlaps and moments, compiled from the end of its derivation.
 
-One Gaussian a token, s the shift of the relevant one, x_l its centred score over sqrt(q_kk), X = sum_l sigma_l x_l:
-
-    E = Delta^2 + 1 - 2 m_vv h + q_vv n - 2 m_kv q_kv d1 - 2 s m_kv m_vk e1 + q_kv^2 d2 + 2 s m_vk q_kv e2 + s^2 m_vk^2 h2
-
-    h = E sigma_eps, n = E sum sigma_l^2, h2 = E sigma_eps^2, e1 = E[x_eps sigma_eps]/sqrt(q), e2 = E[sigma_eps X]/sqrt(q),
-    d1 = E[x_eps X - sigma_eps]/q, d2 = E[X^2 - sum sigma_l^2]/q
-
-Two Gaussians a token, s^2 = q_kk - m_kk^2, C = q_kv - m_kk m_vk, P = sum sigma_l chi_l, Q = sum sigma_l rho_l:
-
-    E = Delta^2 + 1 - 2 m_vv h + q_vv n - 2 m_kv C d1 - 2 m_kv m_vk e1 + C^2 d2 + 2 m_vk C e2 + m_vk^2 h2
-
-    e1 = E[rho_eps P]/s, e2 = E[P Q]/s, h2 = E P^2 - n, d1 = E[rho_eps Q - sigma_eps]/s^2, d2 = E[Q^2 - sum sigma_l^2]/s^2
-
-By Stein's lemma every quotient has a limit where its denominator vanishes, so both forms are smooth up to the manifold.
-Source: derivations/25_landscape.py (landscape-centred), from arXiv 2509.21936, section 4.
+``landscape_chain`` ends in expectations of sigma beside chi and, elsewhere than with a shifted Gaussian, z. Each is written
+in the moments of ``symslr.evaluation.landscape.moments`` by Stein's lemma, which takes every 1/s and 1/q_kk away: what is
+left is a polynomial, and SymPy differentiates it.
 """
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from functools import cache
 
-from symslr.evaluation.landscape.dual import Array, Dual
-from symslr.evaluation.landscape.moments import Means
+from sympy import Expr, S, Sum, Symbol, cancel, expand, lambdify, sqrt
 
-MOMENTS = ("h", "n", "d1", "e1", "d2", "e2", "h2")
-X = RHO = (0, 1)
-CHI = (1, 0)
+from symslr.algebra.expectation import SequenceExpectation
+from symslr.algebra.folded import Activation
+from symslr.algebra.scored import ScoredActivation
+from symslr.evaluation.landscape.moments import MOMENTS
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.symbols import (
+    ORDER_PARAMETERS,
+    Delta,
+    L,
+    chi,
+    epsilon,
+    l,
+    m_kk,
+    nu,
+    q_kk,
+    z,
+)
+from symslr.theory.landscape import landscape_chain
 
+SHIFT = Symbol("s", real=True)
+"""s of the weight exp(s chi_eps - s^2/2); s^2 is nu for spiked-SLR."""
 
-def single_moments(means: Means, scale: float) -> list[Dual]:
-    """The seven moments for one Gaussian a token; slopes in (shift, scale, parameters of the kernel)."""
-    h, n = means.hit(), means.norm()
-    over = _inverse(scale, len(h.slopes), 1)
-    twice = over * over
-    return [
-        h,
-        n,
-        (means.attended(X, X) - h) * twice,
-        means.hit(X) * over,
-        (means.product(X, X) - n) * twice,
-        means.hit_and_sum(X) * over,
-        means.hit_squared(),
-    ]
-
-
-def pair_moments(means: Means, s: float) -> list[Dual]:
-    """The same for two Gaussians a token; slopes in (m_kk, s, parameters of the kernel)."""
-    h, n = means.hit(), means.norm()
-    over = _inverse(s, len(h.slopes), 1)
-    twice = over * over
-    return [
-        h,
-        n,
-        (means.attended(RHO, RHO) - h) * twice,
-        means.attended(RHO, CHI) * over,
-        (means.product(RHO, RHO) - n) * twice,
-        means.product(CHI, RHO) * over,
-        means.product(CHI, CHI) - n,
-    ]
+NAMED = tuple(Symbol(name, real=True) for name in MOMENTS)
+Compiled = Callable[..., list[float]]
 
 
-def _inverse(number: float, directions: int, which: int) -> Dual:
-    slopes = np.zeros(directions)
-    slopes[which] = -1 / number**2
-    return Dual(np.asarray(1 / number), slopes)
+@cache
+def compiled_risk(*, shifted: bool) -> Compiled:
+    """(order parameters, moments, Delta, s) -> E, its slopes in the seven at fixed moments, and those in the moments."""
+    risk = polynomial(shifted=shifted)
+    slopes = [risk.diff(symbol) for symbol in (*ORDER_PARAMETERS, *NAMED)]
+    function: Compiled = lambdify([*ORDER_PARAMETERS, *NAMED, Delta, SHIFT], [risk, *slopes], modules="math", cse=True)
+    return function
 
 
-def risk_and_gradient(
-    w: Array, moments: Array, slopes: Array, noise: float, shift: float | None
-) -> tuple[float, Array]:
-    """E and its derivatives in the seven order parameters and then in the kernel's own.
+@cache
+def polynomial(*, shifted: bool) -> Expr:
+    """E as a polynomial in overlaps, moments, Delta and s.
 
-    Args:
-        w: order parameters in the order of ``NAMES``.
-        moments: shape (7,), in the order of ``MOMENTS``.
-        slopes: shape (2 + parameters, 7), in m_kk, q_kk and the kernel's own parameters.
-        noise: Delta.
-        shift: s for one Gaussian a token, None for two.
+    ``shifted``: the weight shifts the relevant token's Gaussian, and moments are taken about that shift.
     """
-    m_kk, m_vv, m_kv, m_vk, _, q_vv, q_kv = w
-    s = 1.0 if shift is None else shift
-    c = q_kv - m_kk * m_vk if shift is None else q_kv
-    h, n, d1, e1, d2, e2, h2 = moments
-    factors = np.array([-2 * m_vv, q_vv, -2 * m_kv * c, -2 * s * m_kv * m_vk, c**2, 2 * s * m_vk * c, (s * m_vk) ** 2])
-    risk = noise**2 + 1 + factors @ moments
-    by_c = -2 * m_kv * d1 + 2 * c * d2 + 2 * s * m_vk * e2
-    by_moments = slopes @ factors
-    gradient = np.array(
-        [
-            by_moments[0],
-            -2 * h,
-            -2 * c * d1 - 2 * s * m_vk * e1,
-            -2 * s * m_kv * e1 + 2 * s * c * e2 + 2 * s**2 * m_vk * h2,
-            by_moments[1],
-            n,
-            by_c,
-            *by_moments[2:],
-        ]
-    )
-    if shift is None:  # c depends on m_kk and m_vk
-        gradient[0] -= m_vk * by_c
-        gradient[3] -= m_kk * by_c
-    return float(risk), gradient
+    derived = landscape_chain(SpikedSLR() if shifted else MaxSLR(), softmax).result
+    nodes = derived.atoms(SequenceExpectation)
+    sigma = next(iter(derived.atoms(Activation if shifted else ScoredActivation))).at(epsilon)
+    meant = _about_the_shift(sigma) if shifted else _beside_the_weight(sigma)
+    unknown = [node.body for node in nodes if node.body not in meant]
+    if unknown:
+        raise ValueError(f"derived risk: found the mean of {unknown[0]}; expected one of {', '.join(map(str, meant))}")
+    written = derived.xreplace({node: meant[node.body] for node in nodes}).subs(sqrt(nu), SHIFT).subs(nu, SHIFT**2)
+    collected = expand(written).as_coefficients_dict(*NAMED, OTHER)
+    return sum((cancel(factor) * moment for moment, factor in collected.items()), S.Zero)
+
+
+OTHER = Symbol("E_X", real=True)
+"""E sum_l sigma_l x_l, which the derived risk has twice with opposite signs."""
+
+
+def _about_the_shift(sigma: Activation) -> dict[Expr, Expr]:
+    """Means of chi = x + b for the relevant token, with x_l = rho_l and scores sqrt(q_kk) chi_l."""
+    h, n, d1, e1, d2, e2, p = NAMED
+    root, b = sqrt(q_kk), SHIFT * m_kk / sqrt(q_kk)
+    total = Sum(sigma.at(l) * chi[l], (l, 1, L))
+    return {
+        sigma: h,
+        Sum(sigma.at(l) ** 2, (l, 1, L)): n,
+        sigma**2: p,
+        total: OTHER + b * h,
+        sigma * chi[epsilon]: root * e1 + b * h,
+        sigma * total: root * e2 + b * p,
+        chi[epsilon] * total: h + q_kk * d1 + b * OTHER + b * root * e1 + b**2 * h,
+        total**2: n + q_kk * d2 + 2 * b * root * e2 + b**2 * p,
+    }
+
+
+def _beside_the_weight(sigma: ScoredActivation) -> dict[Expr, Expr]:
+    """Means of chi, on which the weight depends, and of z = rho."""
+    h, n, d1, e1, d2, e2, p = NAMED
+    squared = q_kk - m_kk**2
+    in_key, in_noise = (Sum(family[l] * sigma.at(l), (l, 1, L)) for family in (chi, z))
+    return {
+        sigma: h,
+        Sum(sigma.at(l) ** 2, (l, 1, L)): n,
+        in_key**2: p,
+        in_noise**2: n + squared * d2,
+        in_key * in_noise: sqrt(squared) * e2,
+        z[epsilon] * in_key: sqrt(squared) * e1,
+        z[epsilon] * in_noise: h + squared * d1,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symslr.evaluation.landscape.dual import Array
+from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.order import OrderParameters
 

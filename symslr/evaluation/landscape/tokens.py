@@ -1,0 +1,69 @@
+"""A token's Gaussians on meshes: chi*, on which the weight depends, and rho, what else its score has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from symslr.evaluation.landscape.kernel import Array, Kernel
+from symslr.evaluation.landscape.mesh import kernel_range, laplace_nodes, normal_nodes
+from symslr.evaluation.landscape.moments import Moments, Roles
+from symslr.evaluation.landscape.smoothed import Smoothed
+
+WIDEST = 0.8
+"""exp(-(2 pi/(0.8 * 0.36))^2/(2 L)) is 5e-11 at L = 10, and smaller with what the strip adds."""
+
+LogWeight = Callable[[Array], Array]
+"""log w at key projections, for a weight w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)."""
+
+
+def shifted_moments(
+    kernel: Kernel, own: Array, shift: float, squared_scale: float, length: int, refined: float
+) -> Moments:
+    """Scores shift + s rho for the relevant token and s rho for another; slopes in (shift, s^2, parameters)."""
+    chi = np.array([0.0, 1.0])
+    roles = Roles(chi, np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]), np.ones(1))
+    smoothed = Smoothed(kernel, own, shift * chi, squared_scale, refined)
+    offset = kernel.offset / smoothed.size
+    if not kernel.is_normalised:
+        return Moments(smoothed.on(np.zeros(1)), roles, np.ones(1), 0.0, length)
+    noise, moved = smoothed.kappa
+    own_low, own_high = kernel_range(moved, smoothed.mass, 1, offset)
+    low, high = kernel_range(noise, smoothed.mass, length - 1, offset) if length > 1 else (own_low, own_high)
+    t, dt = laplace_nodes(low, max(high, own_high), refined)
+    return Moments(smoothed.on(t), roles, dt, offset, length)
+
+
+def weighted_moments(
+    kernel: Kernel,
+    own: Array,
+    m: float,
+    squared_scale: float,
+    log_weight: LogWeight,
+    steepness: float,
+    length: int,
+    refined: float,
+    *,
+    selects: bool,
+) -> Moments:
+    """Scores m chi* + s rho with chi*, rho ~ N(0, 1) under E_0; slopes in (m, s^2, parameters).
+
+    The weight has a normaliser, and a Laplace variable of its own, where ``selects``.
+    """
+    chi, w = normal_nodes(max(0.0 if kernel.is_polynomial else abs(m), steepness), refined)
+    smoothed = Smoothed(kernel, own, m * chi, squared_scale, refined)
+    offset = kernel.offset / smoothed.size
+    t, dt = np.zeros(1), np.ones(1)
+    if kernel.is_normalised:
+        t, dt = laplace_nodes(*kernel_range(smoothed.kappa, np.outer(w, smoothed.mass), length, offset), refined)
+    score = log_weight(chi)
+    if not selects:
+        roles = Roles(chi, (w * np.exp(score))[None, :], w[None, :], np.ones(1))
+        return Moments(smoothed.on(t), roles, dt, offset, length)
+    # A shift of chi* into the complex plane widens the strip of log u; N(0, 1) itself smooths over the steepness.
+    wider = max(1.0, min(1 + steepness / max(abs(m), 1e-300), WIDEST * steepness))
+    u, du = laplace_nodes(*kernel_range(np.exp(score), w, length, 0.0), refined, wider)
+    y = np.log(u)[:, None] + score
+    tail = np.exp(-np.exp(np.minimum(y, 700.0)))
+    return Moments(smoothed.on(t), Roles(chi, w * np.exp(y) * tail, w * tail, length * du / u), dt, offset, length)
