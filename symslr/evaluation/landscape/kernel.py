@@ -58,8 +58,8 @@ class Kernel:
         free = tuple(sorted(attention.bounds, key=str))
         rows: list[Expr] = [kernel, *(kernel.diff(s) for s in free)]
         taylor = [row.diff(x, n) / factorial(n) for row in rows for n in range(ORDER + 1)] if _smooth(kernel) else rows
-        compiled = (compile_float((x, *free), exprs) for exprs in (rows, taylor, [_mirrored(item) for item in taylor]))
-        return cls(attention, free, *compiled, offset=float(attention.offset.subs(numbers)))
+        plain, jets, mirrored = (compile_float((x, *free), e) for e in (rows, taylor, [_mirrored(e) for e in taylor]))
+        return cls(attention, free, plain, jets, mirrored, float(attention.offset.subs(numbers)))
 
     @property
     def is_normalised(self) -> bool:

@@ -101,11 +101,11 @@ class Landscape:
         w, own = np.asarray(at[:7], dtype=float), np.asarray(at[7:], dtype=float)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             parts = [(probability, self._moments(w[0], w[4], own, n)) for n, probability in self.lengths]
-            values = sum(probability * item.values for probability, item in parts)
+            values = np.sum([probability * item.values for probability, item in parts], axis=0)
             numbers = (*map(float, w), *map(float, values), self.noise, self.shift or 0.0)
             risk, *slopes = compiled_risk(shifted=self.shift is not None)(*numbers)
             by_moment = np.array(slopes[7:])
-            inner = sum(probability * item.slopes(by_moment) for probability, item in parts)
+            inner = np.sum([probability * item.slopes(by_moment) for probability, item in parts], axis=0)
         gradient = np.array([*slopes[:7], *inner[2:]])
         if self.shift is not None:
             gradient[0] += self.shift * inner[0]
@@ -139,9 +139,7 @@ class Landscape:
             return shifted_moments(self.kernel, own, self.shift * m_kk, q_kk, length, self.refined)
         squared = q_kk - m_kk**2
         weight = self.log_weight, self.steepness
-        return weighted_moments(
-            self.kernel, own, m_kk, squared, *weight, length, self.refined, selects=self.selects
-        )
+        return weighted_moments(self.kernel, own, m_kk, squared, *weight, length, self.refined, selects=self.selects)
 
 
 def _numbers(symbols: set[Expr], by_name: Mapping[str, object]) -> dict[Expr, Expr]:

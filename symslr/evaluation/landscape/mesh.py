@@ -25,9 +25,12 @@ RIGHT = 4.5
 """exp(-e^4.5) is 1e-39."""
 
 
-def normal_nodes(scale: float, refined: float = 1.0) -> tuple[Array, Array]:
-    """Nodes x and weights of N(0, 1) for a function of scale * x that varies on the scale of exp(-e^y)."""
-    step = min(LOG_STEP / max(scale, 1e-300), 0.5) / refined
+def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0) -> tuple[Array, Array]:
+    """Nodes x and weights of N(0, 1) for a function of scale * x that varies on the scale of exp(-e^y).
+
+    ``wider`` multiplies the step where what it leaves out oscillates in a variable that is summed over afterwards.
+    """
+    step = wider * min(LOG_STEP / max(scale, 1e-300), 0.5) / refined
     count = int(np.ceil(REACH / step))
     nodes: Array = np.arange(-count, count + 1, dtype=np.float64) * step
     weights = np.exp(-(nodes**2) / 2)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from sympy import Rational, oo
+from sympy import Rational, expand, oo
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.landscape import Landscape, OrderParameters
+from symslr.evaluation.landscape.risk import NAMED, polynomial
+from symslr.evaluation.landscape.vectors import in_vectors
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.scalar_law import laplace, normal
-from symslr.model.symbols import x
+from symslr.model.symbols import ORDER_PARAMETERS, Delta, m_kv, m_vk, m_vv, q_kv, q_vv, x
 from symslr.model.task import Task
 from symslr.simulate import Overlaps, risk_monte_carlo
 from symslr.theory import landscape_risk, population_risk
@@ -65,6 +69,17 @@ def test_a_finer_mesh_changes_nothing(task: str, name: str) -> None:
         assert np.max(np.abs(gradient - fine_gradient)) < 5e-9
 
 
+def kernel(name: str, own: Any, score: Any) -> Any:
+    """kappa, in torch."""
+    import torch
+
+    if name == "erf":
+        return 1 + torch.erf(own[0] + score)
+    if name == "softplus":
+        return torch.nn.functional.softplus(score)
+    return 1 + score if name == "linear" else torch.exp(score)
+
+
 @pytest.mark.needs("torch")
 @pytest.mark.parametrize(("task", "name"), ALL)
 def test_gradient_agrees_with_autograd(task: str, name: str) -> None:
@@ -95,14 +110,7 @@ def autograd_on_a_grid(task: str, name: str, nu: float, noise: float, at: np.nda
     s = torch.sqrt(q_kk - m_kk**2)
     across = q_kv - m_kk * m_vk
     scores = [m_kk * a + s * b for a, b in ((chi, rho), (chi_other, rho_other))]
-    kernels = {
-        "softmax": torch.exp,
-        "softmax1": torch.exp,
-        "softplus": torch.nn.functional.softplus,
-        "linear": lambda v: 1 + v,
-        "erf": lambda v: 1 + torch.erf(own[0] + v),
-    }
-    kappa = [kernels[name](score) for score in scores]
+    kappa = [kernel(name, own, score) for score in scores]
     total = {"linear": 1.0, "erf": 1.0, "softmax1": 1 + kappa[0] + kappa[1]}.get(name, kappa[0] + kappa[1])
     sigma = [part / total for part in kappa]
     values = [m_vk * a + across / s * b for a, b in ((chi, rho), (chi_other, rho_other))]
@@ -110,6 +118,49 @@ def autograd_on_a_grid(task: str, name: str, nu: float, noise: float, at: np.nda
     rest = 1 - (m_kv / s) ** 2 - 2 * (m_vv - m_kv * across / s**2) * sigma[0]
     rest = rest + (q_vv - m_vk**2 - (across / s) ** 2) * (sigma[0] ** 2 + sigma[1] ** 2)
     risk = noise**2 + (mass * (error**2 + rest)).sum()
+    risk.backward()
+    return float(risk.detach()), w.grad.numpy()
+
+
+@pytest.mark.needs("torch")
+@pytest.mark.parametrize(("task", "name"), ALL)
+@pytest.mark.parametrize("size", [0.0, 1e-5, 0.05])
+def test_gradient_agrees_with_autograd_close_to_the_manifold(task: str, name: str, size: float) -> None:
+    """Over the vectors themselves, where R = 0 is an ordinary point; six nodes in what moves the scores by ``size``."""
+    nu = 0.8
+    k, v = [0.3, 0.6 * size, 0.8 * size, 0.0], [0.2, 0.7, 0.3, 0.0]
+    landscape = Landscape.of(TASKS[task](), ATTENTIONS[name], {"L": 2, "nu": nu, "Delta": 0})
+    own = [SHIFT_OF_ERF] * (len(landscape.names) - 7)
+    risk, gradient = in_vectors(landscape, np.array([*k, *v, *own]))
+    reference, slopes = autograd_over_vectors(task, name, nu, np.array([*k, *v, *own]))
+    assert risk == pytest.approx(reference, abs=1e-8)
+    assert np.max(np.abs(gradient - slopes)) < 1e-8
+
+
+def autograd_over_vectors(task: str, name: str, nu: float, point: np.ndarray) -> tuple[float, np.ndarray]:
+    """A grid in (chi*, z*, eta) of both tokens; the fourth coordinates are 0, and so are the slopes there."""
+    import torch
+
+    w = torch.tensor(point, dtype=torch.float64, requires_grad=True)
+    k, v, own = w[:4], w[4:8], w[8:]
+    many, few = (tuple(torch.tensor(part) for part in np.polynomial.hermite_e.hermegauss(nodes)) for nodes in (16, 6))
+    axes = torch.meshgrid(many[0], many[0], *[few[0]] * 4, indexing="ij")
+    masses = torch.meshgrid(many[1], many[1], *[few[1]] * 4, indexing="ij")
+    mass = torch.stack(masses).prod(dim=0)
+    mass = mass / mass.sum()
+    chi, other = axes[0], axes[1]
+    if task == "spiked":
+        chi = chi + nu**0.5
+    else:
+        mass = mass * 2 * torch.sigmoid(nu * (chi - other))
+    tokens = [torch.stack(group) for group in ((chi, axes[2], axes[3]), (other, axes[4], axes[5]))]
+    scores = [torch.tensordot(k[:3], token, dims=1) for token in tokens]
+    values = [torch.tensordot(v[:3], token, dims=1) for token in tokens]
+    kappa = [kernel(name, own, score) for score in scores]
+    total = {"linear": 1.0, "erf": 1.0, "softmax1": 1 + kappa[0] + kappa[1]}.get(name, kappa[0] + kappa[1])
+    sigma = [part / total for part in kappa]
+    error = axes[2] - sigma[0] * values[0] - sigma[1] * values[1]
+    risk = (mass * error**2).sum()
     risk.backward()
     return float(risk.detach()), w.grad.numpy()
 
@@ -145,6 +196,42 @@ def test_a_users_weight_and_kernel() -> None:
     same = Overlaps(**dict(zip(Landscape.of(task, attention, {}).names, overlaps.array.tolist())))
     found = risk_monte_carlo(task, attention, {}, size=200_000, seed=6, overlaps=same)
     assert abs(found.z_score(risk)) < 4
+
+
+@pytest.mark.parametrize(("task", "name"), ALL)
+def test_both_ways_of_smoothing_agree(task: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Derivatives of the kernel on few nodes, and of the Gaussian on many, just below the scale where the second begins."""
+    landscape = Landscape.of(TASKS[task](), ATTENTIONS[name], {"L": 5, "nu": 3, "Delta": 0})
+    vectors = np.array([[0.9, 0.05, 0.15, 0.0], [0.2, 0.8, -0.1, 0.1]])
+    if task == "spiked":
+        vectors[0] *= 0.2
+    at = coordinates(landscape, OrderParameters.of_vectors(vectors))
+    risk, gradient = landscape.risk_and_gradient(at)
+    monkeypatch.setattr("symslr.evaluation.landscape.smoothed.SMALL", 0.0)
+    again, slopes = landscape.risk_and_gradient(at)
+    assert risk == pytest.approx(again, abs=1e-9)
+    assert np.max(np.abs(gradient - slopes)) < 2e-9
+
+
+def test_long_keys_on_the_manifold_keep_a_smooth_kernel() -> None:
+    """softplus at scores of 250 and R = 0, where its derivatives in exp(x) overflow."""
+    landscape = Landscape.of(MaxSLR(), softplus, {"L": 3, "nu": 2, "Delta": 0})
+    on, beside = (np.array([30.0, 0.8, 0, 0, 900.0 + extra, 0.64, 0]) for extra in (0.0, 1e-9))
+    (risk, gradient), (again, slopes) = landscape.risk_and_gradient(on), landscape.risk_and_gradient(beside)
+    assert risk == pytest.approx(again, abs=1e-9)
+    assert np.max(np.abs(gradient - slopes)) < 1e-8
+
+
+def test_the_compiled_risk_is_the_derived_one() -> None:
+    """The polynomial says what section 4 says on the manifold, and about z = m_vv z* alone: no overlap is forgotten."""
+    h, n, *_ = NAMED
+    for shifted in (True, False):
+        risk = polynomial(shifted=shifted)
+        on_manifold = risk.subs({m_kv: 0, m_vk: 0, q_kv: 0})
+        assert expand(on_manifold - (1 + Delta**2 - 2 * m_vv * h + q_vv * n)) == 0
+        assert risk.is_polynomial(*ORDER_PARAMETERS, *NAMED)
+        flipped = {m_kv: -m_kv, m_vk: -m_vk, q_kv: -q_kv}
+        assert expand(risk - risk.xreplace(flipped)) == 0
 
 
 def test_hessian_is_the_slope_of_the_gradient() -> None:
