@@ -16,13 +16,18 @@ from scipy.integrate import solve_ivp
 
 from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
-from symslr.evaluation.landscape.vectors import in_vectors, matrices
+from symslr.evaluation.landscape.order import OrderParameters
+from symslr.evaluation.landscape.vectors import in_vectors, matrices, order_of
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-10
 """Tolerances of the integrator: the end of a flow moves by less than 1e-6 when they are a hundred times smaller."""
 
 AT_REST = 1e-6
-"""A flow has arrived where no order parameter moves faster than this."""
+"""A flow has arrived where no order parameter moves faster than this.
+
+From keys of norm 3 and more most flows have not by time 1e4: saturated attention has a gradient that is exponentially small
+in the norm of the key, so they crawl, and ``arrived`` says so.
+"""
 
 
 @dataclass(frozen=True)
@@ -63,24 +68,31 @@ def gradient_flow(
 ) -> Flow:
     """The flow from ``start`` until it rests or ``time`` is over.
 
+    Integrated over coordinates of k and v, as an integrator's errors in m and q would leave q >= m m^T.
+
     Args:
         start: shaped like ``landscape.names``.
         time: the longest time.
-        at: times at which the trajectory is wanted; the integrator's own steps without.
+        at: times at which the trajectory is wanted, those after its rest left out; the integrator's own steps without.
         rest_at: speed at which it counts as arrived.
 
     Raises:
         ValueError: where the integrator fails.
     """
 
-    def rest(_: float, state: Array) -> float:
-        return float(np.max(np.abs(velocity(landscape, state)))) - rest_at
+    begin = np.asarray(start, dtype=float)
+    vectors = np.append(OrderParameters.of(begin[:7]).vectors, begin[7:])
 
-    rest.terminal = True  # type: ignore[attr-defined]
+    def rest(_: float, point: Array) -> float:
+        return float(np.max(np.abs(velocity(landscape, order_of(point))))) - rest_at
+
+    rest.terminal, rest.direction = True, -1.0  # type: ignore[attr-defined]
+    if rest(0.0, vectors) <= 0:  # nothing would be crossed
+        return Flow(np.zeros(1), begin[None, :], np.array([landscape.risk(begin)]), True)
     found = solve_ivp(
-        lambda _, state: velocity(landscape, state),
+        lambda _, point: -in_vectors(landscape, point)[1],
         (0.0, time),
-        np.asarray(start, dtype=float),
+        vectors,
         method="LSODA",
         rtol=RELATIVE,
         atol=ABSOLUTE,
@@ -88,8 +100,9 @@ def gradient_flow(
         t_eval=at,
     )
     _refuse_failure(found)
-    risks = np.array([landscape.risk(state) for state in found.y.T])
-    return Flow(found.t, found.y.T, risks, bool(found.status == 1))
+    states = np.array([order_of(point) for point in found.y.T])
+    risks = np.array([landscape.risk(state) for state in states])
+    return Flow(found.t, states, risks, bool(found.status == 1))
 
 
 def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
@@ -115,6 +128,30 @@ def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
         if float(np.max(np.abs(in_vectors(coarse, point)[1]))) < NEAR_REST:
             break
     return point
+
+
+def time_to_risk(landscape: Landscape, start: Array, level: float, time: float = 1e3) -> float:
+    """The time at which the flow from ``start`` brings the risk down to ``level``, to 1e-2; infinite if not by ``time``.
+
+    Args:
+        start: coordinates of k and v, then the kernel's own parameters.
+
+    Raises:
+        ValueError: where the integrator fails.
+    """
+    coarse = landscape.refine(COARSE)
+
+    def above(_: float, state: Array) -> float:
+        return in_vectors(coarse, state)[0] - level
+
+    above.terminal = True  # type: ignore[attr-defined]
+    if above(0.0, start) <= 0:
+        return 0.0
+    found = solve_ivp(
+        lambda _, state: -in_vectors(coarse, state)[1], (0.0, time), start, "BDF", rtol=1e-3, atol=1e-5, events=above
+    )
+    _refuse_failure(found)
+    return float(found.t[-1]) if found.status == 1 else float("inf")
 
 
 COARSE = 0.6

@@ -19,14 +19,18 @@ def matrices(gradient: Array) -> tuple[Array, Array]:
     return by_m, by_q
 
 
+def order_of(point: Array) -> Array:
+    """The order parameters of these coordinates of k and v, then the kernel's own parameters."""
+    return np.append(OrderParameters.of_vectors(point[:COORDINATES].reshape(2, 4)).array, point[COORDINATES:])
+
+
 def in_vectors(landscape: Landscape, point: Array) -> tuple[float, Array]:
     """Risk and gradient at the coordinates of k, those of v and the kernel's own parameters, one after the other.
 
     dE/dW = (dE/dm | 0) + 2 dE/dq W. There q >= m m^T holds by itself and the manifold R = 0 is an ordinary point.
     """
-    vectors, own = point[:COORDINATES].reshape(2, 4), point[COORDINATES:]
-    at = np.append(OrderParameters.of_vectors(vectors).array, own)
-    risk, gradient = landscape.risk_and_gradient(at)
+    vectors = point[:COORDINATES].reshape(2, 4)
+    risk, gradient = landscape.risk_and_gradient(order_of(point))
     by_m, by_q = matrices(gradient)
     slope = 2 * by_q @ vectors
     slope[:, :2] += by_m
