@@ -9,35 +9,33 @@ from symslr.verify.validation import NamedComparison, by_z_score
 
 VALUES = {"L": 3, "nu": 3, "Delta": 0}
 SEEDS, SIZE = (1, 2, 3), 60_000
-STEPS = {"softmax": 1500, "softplus": 1500, "linear": 4000}
-STARTS = {"softmax": 0.5, "softplus": 0.5, "linear": 0.2}
-RATES = {
-    "sgd": {"softmax": 0.15, "softplus": 0.15, "linear": 0.05},
-    "adam": {"softmax": 0.02, "softplus": 0.03, "linear": 0.01},
+RECIPES = {
+    ("softmax", "sgd"): Recipe("sgd", steps=2500, batch=256, rate=0.1, dimension=30, start=0.5),
+    ("softmax", "adam"): Recipe("adam", steps=1500, batch=256, rate=0.02, dimension=30, start=0.5),
+    ("softplus", "sgd"): Recipe("sgd", steps=2500, batch=256, rate=0.1, dimension=30, start=0.5),
+    ("softplus", "adam"): Recipe("adam", steps=1500, batch=256, rate=0.02, dimension=30, start=0.5),
+    ("linear", "sgd"): Recipe("sgd", steps=6000, batch=256, rate=0.05, dimension=30, start=0.2),
+    ("linear", "adam"): Recipe("adam", steps=1500, batch=256, rate=0.01, dimension=30, start=0.2),
 }
+"""Rates fall to zero over the last half; SGD on the unbounded linear attention diverges at a rate of 0.1."""
 
 
 def validate() -> list[NamedComparison]:
+    """Trained vectors can only be worse than the minimum, so a risk below it would count against the theory as well."""
     rows = []
     for task in (SpikedSLR(), MaxSLR()):
         for attention in (softmax, softplus, linear):
             expected = float(evaluate(minimal_risk(task, attention), VALUES, digits=8))
-            for optimiser, rates in RATES.items():
-                recipe = Recipe(
-                    optimiser,
-                    steps=1000,
-                    batch=256,
-                    rate=rates[attention.name],
-                    dimension=30,
-                    start=STARTS[attention.name],
-                )
-                means, squares = [], []
+            for optimiser in ("sgd", "adam"):
+                recipe = RECIPES[attention.name, optimiser]
+                tests = []
                 for seed in SEEDS:
                     run = train(task, attention, VALUES, recipe, seed)
-                    test = risk_monte_carlo(task, attention, VALUES, size=SIZE, seed=1000 + seed, overlaps=run.overlaps)
-                    means.append(test.mean)
-                    squares.append(test.standard_error**2)
-                found, error = sum(means) / len(SEEDS), sum(squares) ** 0.5 / len(SEEDS)
+                    tests.append(
+                        risk_monte_carlo(task, attention, VALUES, size=SIZE, seed=1000 + seed, overlaps=run.overlaps)
+                    )
+                found = sum(test.mean for test in tests) / len(tests)
+                error = sum(test.standard_error**2 for test in tests) ** 0.5 / len(tests)
                 note = (
                     f"{recipe.steps} steps of {recipe.batch} fresh sequences in dimension {recipe.dimension}; "
                     f"{len(SEEDS)} seeds, tested on {SIZE} sequences each"

@@ -35,8 +35,9 @@ class NamedComparison:
 
 
 def by_z_score(name: str, expected: float, found: float, standard_error: float, note: str = "") -> NamedComparison:
-    """Agreement within 4 standard errors."""
-    return NamedComparison(name, expected, found, LARGEST_Z * standard_error, note)
+    """Agreement within 4 standard errors; the note ends with the z-score."""
+    said = f"z = {(found - expected) / standard_error:+.2f}"
+    return NamedComparison(name, expected, found, LARGEST_Z * standard_error, f"{note}; {said}" if note else said)
 
 
 def by_frequency(name: str, probability: float, successes: int, size: int, note: str = "") -> NamedComparison:

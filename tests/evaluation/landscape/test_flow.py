@@ -7,7 +7,7 @@ import pytest
 from sympy import Rational
 
 from symslr.evaluation import evaluate
-from symslr.evaluation.landscape import Landscape, OrderParameters, both_minima, gradient_flow
+from symslr.evaluation.landscape import Landscape, OrderParameters, both_minima, gradient_flow, time_to_risk
 from symslr.evaluation.landscape.flow import velocity
 from symslr.evaluation.landscape.minima import FARTHEST, descend, mismatched_start
 from symslr.evaluation.landscape.vectors import hessian_in_vectors, in_vectors
@@ -65,6 +65,37 @@ def test_flow_is_converged_in_its_tolerances(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("symslr.evaluation.landscape.flow.ABSOLUTE", 1e-12)
     fine = gradient_flow(landscape, begin, 5.0, times)
     assert np.max(np.abs(coarse.states - fine.states)) < 2e-6
+
+
+def test_a_saturated_flow_crawls_and_arrives() -> None:
+    """At nu = 16 the slowest relaxation takes thousands of units of time, and the end is the minimum."""
+    landscape = Landscape.of(SpikedSLR(), softmax, {"nu": 16, "L": 3, "Delta": 0})
+    begin = OrderParameters.of_vectors(start(1, 1.0)).array
+    flow = gradient_flow(landscape, begin)
+    assert flow.arrived
+    assert 5e3 < flow.times[-1] < 5e4
+    # softmax is Bayes optimal at k = sqrt(nu) k*, v = v*
+    least = landscape.risk(np.array([4.0, 1.0, 0, 0, 16.0, 1.0, 0]))
+    assert least - 1e-12 < flow.risks[-1] < least + 1e-7
+
+
+def test_a_start_at_rest_stays() -> None:
+    landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
+    matched, _ = both_minima(landscape)
+    flow = gradient_flow(landscape, matched.order.array)
+    assert flow.arrived
+    assert flow.times[-1] == 0
+
+
+def test_time_to_risk_is_when_the_flow_passes() -> None:
+    landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
+    begin = start(3, 0.3)
+    flow = gradient_flow(landscape, OrderParameters.of_vectors(begin).array, 50.0)
+    level = 0.8
+    passed = float(np.interp(-level, -flow.risks, flow.times))
+    assert time_to_risk(landscape, begin.ravel(), level) == pytest.approx(passed, rel=3e-2)
+    assert time_to_risk(landscape, begin.ravel(), 2 * flow.risks[0]) == 0
+    assert time_to_risk(landscape, begin.ravel(), 0.0, time=20.0) == float("inf")
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
