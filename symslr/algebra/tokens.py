@@ -71,17 +71,18 @@ def unfolded(expr: Expr, length: Expr) -> Expr:
 def _outer_sum(total: Sum, length: Expr) -> Expr:
     """A sum whose summand holds sums: those are symmetric, so they leave the outer sum."""
     inner = {s: Dummy() for s in sorted(total.function.atoms(Sum), key=str)}
-    masked = together(total.function.xreplace(inner))
-    result = S.Zero
-    numerator, denominator = fraction(masked)
+    body, hidden = masked(total.function.xreplace(inner), inner.values())
+    numerator, denominator = fraction(together(body))
     index = chi[total.variables[0]]
     own, common = S.One, S.One
     for factor in Mul.make_args(denominator):
-        own, common = (own, common * factor) if not factor.has(index) else (own * factor, common)
+        shown = factor.xreplace(hidden)
+        own, common = (own, common * shown) if not shown.has(index) else (own * shown, common)
     if any(own.has(d) for d in inner.values()):
         raise NotSymmetric(f"the summand of {total} mixes one token with the sum in a denominator")
-    for term in Add.make_args(expand(numerator, power_exp=False, log=False, func=False)):
-        symmetric, single = term.as_independent(index, as_Add=False)
+    result = S.Zero
+    for term in Add.make_args(expand(numerator)):
+        symmetric, single = term.xreplace(hidden).as_independent(index, as_Add=False)
         result += symmetric / common * token_sum((single / own).subs(index, x), length)
     return result.xreplace({d: s for s, d in inner.items()})
 
