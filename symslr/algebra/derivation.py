@@ -52,6 +52,9 @@ class Derivation:
         sources: bibliography keys and places on which the definition rests.
         introduction: what a reader should know first; text with mathematics between dollar signs.
         chapter: heading under which a report shows it; the title of its file where it has none of its own.
+
+    Raises:
+        ValueError: where a step does not begin with the line before it.
     """
 
     start: Expr
@@ -64,6 +67,16 @@ class Derivation:
     claims: tuple[Claim, ...] = ()
     introduction: str = ""
     chapter: str = ""
+
+    def __post_init__(self) -> None:
+        line = self.start
+        for number, step in enumerate(self.steps, 1):
+            if step.before != line:
+                raise ValueError(
+                    f"{self.name or 'derivation'}, step {number} ({step.rule.name}): begins with {step.before}; "
+                    f"expected the line before it, {line}"
+                )
+            line = step.after
 
     @property
     def result(self) -> Expr:

@@ -37,7 +37,8 @@ PARABOLA = object()
 STENCIL = {1: (Integer(4) / 5, 1), 2: (-Integer(1) / 5, 1), 3: (Integer(4) / 105, 1), 4: (-Integer(1) / 280, 1)}
 """Central differences of order 8: coefficient of f(x + k h) - f(x - k h)."""
 
-LIMIT_STEPS = 8
+LIMIT_STEPS = range(6, 16, 2)
+"""Values from which a limit is extrapolated, until a longer extrapolation no longer comes closer."""
 
 
 @definition_of(Minimum)
@@ -187,15 +188,23 @@ def _limit(self: Interpreter, node: Limit, scope: Scope) -> Array:
     if point not in (oo, -oo):
         raise CannotReferee(f"{node} is a limit at a finite point")
     start = 16 if self.quadrature.shifted else 24
-    values = []
-    for k in range(LIMIT_STEPS):
-        argument = start * 2**k * (1 if point == oo else -1)
-        if variable.is_integer:
-            inside = scope.with_integers({variable: argument})
-        else:
-            inside = scope.bind({variable: self.number(argument)})
-        values.append(self.value(expr, inside))
-    return _wynn(self, values)
+    values: list[Array] = []
+    found: Array = None
+    change = float("inf")
+    for steps in LIMIT_STEPS:
+        for k in range(len(values), steps):
+            argument = start * 2**k * (1 if point == oo else -1)
+            if variable.is_integer:
+                inside = scope.with_integers({variable: argument})
+            else:
+                inside = scope.bind({variable: self.number(argument)})
+            values.append(self.value(expr, inside))
+        longer = _wynn(self, values)
+        closer = float("inf") if found is None else abs(self.arithmetic.midpoint(longer - found))
+        if found is not None and not closer < change:
+            break
+        found, change = longer, closer
+    return found
 
 
 def _wynn(self: Interpreter, values: list[Array]) -> Array:

@@ -44,6 +44,12 @@ def test_a_rule_that_changes_nothing_is_no_step() -> None:
         Derivation(START).apply(Linearity()).apply(Linearity())
 
 
+def test_a_chain_with_a_gap_is_refused() -> None:
+    chain = Derivation(START).apply(Linearity()).apply(Nishimori())
+    with pytest.raises(ValueError, match=r"^bent, step 1 \(Nishimori identity\): begins with"):
+        Derivation(START, name="bent", steps=chain.steps[1:])
+
+
 def test_a_truncating_rule_leaves_its_remainder() -> None:
     error = SequenceExpectation(1 - Posterior(epsilon, LAW), LAW)
     chain = Derivation(error).apply(SingleCompetitor())

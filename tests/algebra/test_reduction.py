@@ -128,6 +128,15 @@ def test_reduction_leaves_other_expressions_alone() -> None:
         assert reduce(expr) == expr
 
 
+def test_one_token_alone_takes_all_attention() -> None:
+    """Regression: powers of a sigmoid were expanded, so that they no longer cancelled against its normaliser."""
+    for kernel in (1 / (1 + exp(-x)), log(1 + exp(x)), 1 + x**4):
+        sigma = Activation.of(epsilon, Attention(kernel), a)
+        law = SpikedSLR(length=1).law
+        others = SequenceExpectation(Sum(sigma.at(l) ** 2, (l, 1, L)) - sigma**2, law)
+        assert reduce(others.subs(L, 1)) == 0
+
+
 def test_reduction_goes_into_products_and_powers() -> None:
     mean = SequenceExpectation(attention_of("sigmoid"), SpikedSLR().law)
     assert_equal(1 - nu * mean**2 / (1 + mean), reduce(1 - nu * mean**2 / (1 + mean)))

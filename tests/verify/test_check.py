@@ -123,6 +123,7 @@ WRONG: dict[str, tuple[Expr, Expr]] = {
     ),
     "Jensen for a random length": (LengthExpectation(1 / (L + nu), P_L), 1 / (LengthExpectation(L, P_L) + nu)),
     "a limit": (Limit(nu * L / (nu + L), nu, oo), L + 1),
+    "a limit, by a millionth": (Limit(nu * L * (L - 1) / (L**2 + L * nu - nu), nu, oo), L + Rational(1, 10**6)),
     "Stein with the wrong function": (scalar(x * exp(-((x - a) ** 2))), scalar(2 * (x - a) * exp(-((x - a) ** 2)))),
 }  # fmt: skip
 

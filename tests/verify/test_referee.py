@@ -110,7 +110,7 @@ def test_minimum_that_does_not_exist_is_refused() -> None:
 
 def test_limit_is_extrapolated_with_an_error_that_holds() -> None:
     found = referee(Limit(nu * (1 - nu / (nu + 3)), nu, oo), {})
-    assert abs(found.value - 3) <= found.error < mpf("1e-4")
+    assert abs(found.value - 3) <= found.error < mpf("1e-10")
 
 
 def test_a_token_that_does_not_exist_only_counts_where_its_factor_does() -> None:
