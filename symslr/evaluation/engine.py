@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -27,6 +28,8 @@ from symslr.model.symbols import BOUND_IN_SEQUENCE
 BACKENDS = ("numpy", "mpmath", "arb")
 FLOAT_DIGITS = 13
 """Up to so many digits the float64 plan is tried first."""
+FLOAT_AIM = 12
+"""So many digits float64 meshes are made for where none are asked for."""
 DEFAULT_DIGITS = 10
 """Where no digits are asked for, a float64 value with so many is returned."""
 MULTIPRECISION_DIGITS = 15
@@ -66,7 +69,7 @@ def evaluate(
     elif backend == "arb":
         value = _certified(expr, inputs, wanted)
     elif backend == "numpy":
-        value = _scalars(expr, inputs, FLOAT_DIGITS if digits is None else wanted, 0 if digits is None else wanted)
+        value = _scalars(expr, inputs, FLOAT_AIM if digits is None else wanted, 0 if digits is None else wanted)
     elif backend is None and (digits is None or wanted <= FLOAT_DIGITS):
         value = _float_first(expr, inputs, digits)
     else:
@@ -110,9 +113,16 @@ def float_scope(scalars: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
         if isinstance(value, LengthLaw):
             scope[symbol] = value
         else:
-            number = float(value)
+            number = nearest(value)
             scope[symbol] = (number, 0.0 if number == int(number) else abs(number) * FLOAT.eps)
     return scope
+
+
+def nearest(value: Expr) -> float:
+    """The float64 next to a SymPy number; a ratio of integers is divided without the way through mpmath."""
+    if value.is_Rational and abs(value.p) < 2**1000 and value.q < 2**1000:
+        return value.p / value.q
+    return float(value)
 
 
 def float_pair(
@@ -123,8 +133,17 @@ def float_pair(
     Raises:
         CannotEvaluate: when the result is not a finite number.
     """
+    return finite(lambda: node.evaluate(Context(FLOAT, tolerance, memory), scope))
+
+
+def finite(compute: Callable[[], Pair]) -> tuple[float, float]:
+    """What a node gives in float64, as a finite number with a finite error.
+
+    Raises:
+        CannotEvaluate: when it is none.
+    """
     try:
-        value, error = (float(part) for part in node.evaluate(Context(FLOAT, tolerance, memory), scope))
+        value, error = (float(part) for part in compute())
     except (OverflowError, ZeroDivisionError, FloatingPointError) as fault:
         raise CannotEvaluate(f"float64 overflows: {fault}") from fault
     if not (np.isfinite(value) and np.isfinite(error)):
@@ -138,7 +157,10 @@ def digits_of(value: Any, error: Any) -> int:
         return 17
     if value == 0:
         return 0
-    return max(0, int(mpmath.floor(-mpmath.log10(abs(error / value)))))
+    relative = abs(error / value)
+    if isinstance(relative, float) and relative > 0:
+        return max(0, math.floor(-math.log10(relative)))
+    return max(0, int(mpmath.floor(-mpmath.log10(relative))))
 
 
 def digits_of_arrays(values: Any, errors: Any) -> int:
@@ -148,8 +170,8 @@ def digits_of_arrays(values: Any, errors: Any) -> int:
     return max(0, int(np.floor(-np.log10(np.max(relative))))) if np.all(np.isfinite(relative)) else 0
 
 
-def grid_scopes(inputs: Inputs) -> tuple[tuple[int, ...], Iterator[tuple[tuple[int, ...], dict[Symbol, Pair]]]]:
-    """The shape of the broadcast arrays, and (index, float64 scope) of each of their points in order.
+def grid_scopes(inputs: Inputs) -> tuple[tuple[int, ...], list[dict[Symbol, Pair]]]:
+    """The shape of the broadcast arrays, and the float64 scope of each of their points in C order.
 
     Raises:
         ValueError: where they do not broadcast together.
@@ -160,13 +182,9 @@ def grid_scopes(inputs: Inputs) -> tuple[tuple[int, ...], Iterator[tuple[tuple[i
         shapes = ", ".join(f"{s}: {np.shape(a)}" for s, a in inputs.arrays.items())
         raise ValueError(f"arrays do not broadcast together ({shapes}); give them one shape") from None
     fixed = float_scope(inputs.scalars)
-
-    def points() -> Iterator[tuple[tuple[int, ...], dict[Symbol, Pair]]]:
-        for index in np.ndindex(grids[0].shape):
-            numbers = ((symbol, float(grid[index])) for symbol, grid in zip(inputs.arrays, grids))
-            yield index, {**fixed, **{symbol: (number, abs(number) * FLOAT.eps) for symbol, number in numbers}}
-
-    return grids[0].shape, points()
+    columns = zip(*(grid.ravel().tolist() for grid in grids))
+    points = [fixed | {s: (v, abs(v) * FLOAT.eps) for s, v in zip(inputs.arrays, point)} for point in columns]
+    return grids[0].shape, points
 
 
 def tolerance_of(digits: int) -> float:
@@ -190,7 +208,7 @@ def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
     """float64 where its error allows, else mpmath; without digits asked for, a poor float64 value is better than none."""
     found = None
     try:
-        found = _scalars(expr, inputs, digits or FLOAT_DIGITS, 0)
+        found = _scalars(expr, inputs, digits or FLOAT_AIM, 0)
         if found.digits >= (digits or DEFAULT_DIGITS):
             return found
     except CannotEvaluate:
@@ -207,11 +225,9 @@ def _arrays(expr: Expr, inputs: Inputs, digits: int) -> Value:
     """The plan at every point of the broadcast arrays; one point costs well under a millisecond where kernels are exponentials."""
     node = plan(expr)
     shape, points = grid_scopes(inputs)
-    values, errors = np.empty(shape), np.empty(shape)
-    tolerance = tolerance_of(min(digits, FLOAT_DIGITS) if digits else 12)
-    memory: dict[Any, Any] = {}
-    for index, scope in points:
-        values[index], errors[index] = float_pair(node, scope, tolerance, memory)
+    tolerance = tolerance_of(min(digits, FLOAT_DIGITS) if digits else FLOAT_AIM)
+    found = [finite(get) for get in node.at(Context(FLOAT, tolerance, {}), points)]
+    values, errors = (np.array(column).reshape(shape) for column in zip(*found))
     reached = digits_of_arrays(values, errors)
     if digits and reached < digits:
         raise CannotEvaluate(

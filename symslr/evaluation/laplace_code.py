@@ -155,6 +155,14 @@ class LaplaceCode:
             [tuple(values[4 * i + 2 : 4 * i + 4]) for i in range(kernels)],
         )
 
+    def constant_table(self, p: Any) -> Any:
+        """The numbers behind ``constants`` at many points: (constants, points) for ``p`` (parameters, points), float64."""
+        values = self._constants(*p)
+        table = np.empty((len(values), np.shape(p)[-1]))
+        for row, value in zip(table, values):
+            row[:] = value
+        return table
+
     @cached_property
     def _kinks(self) -> list[list[tuple[Expr, Any, Any]]]:
         table = []

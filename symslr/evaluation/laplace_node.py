@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from math import isfinite
 from typing import final
 
 import mpmath
@@ -10,6 +12,7 @@ import numpy as np
 from sympy import Symbol
 
 from symslr.evaluation.arithmetic import Arithmetic, Float64, Multiprecision
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.fixed_outer import FixedOuter
 from symslr.evaluation.laplace_code import LaplaceCode
 from symslr.evaluation.laplace_dense import DenseFloat
@@ -19,6 +22,7 @@ from symslr.evaluation.laplace_form import LaplaceForm
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.shared_fixed import SharedFixed
 from symslr.evaluation.shared_mesh import SharedMesh
+from symslr.evaluation.shared_points import suits
 
 FLOAT = Float64()
 
@@ -36,6 +40,10 @@ class LaplaceNode(Node):
             self._codes[arithmetic.name] = LaplaceCode(self.form, self.parameters, arithmetic)
         return self._codes[arithmetic.name]
 
+    @cached_property
+    def _shared(self) -> SharedMesh | None:
+        return SharedMesh(self._code(FLOAT)) if suits(self.form) else None
+
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         p = tuple(scope[s][0] for s in self.parameters)
         code = self._code(context.arithmetic)
@@ -52,14 +60,28 @@ class LaplaceNode(Node):
         with mpmath.workprec(outer.arithmetic.bits + outer.guard):
             return (SharedFixed(outer) if SharedFixed.fits(outer) else DenseFixed(outer)).run()
 
+    def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
+        if len(scopes) == 1 or not isinstance(context.arithmetic, Float64) or self._shared is None:
+            return super().at(context, scopes)
+        with np.errstate(all="ignore"):
+            p = np.array([[scope[s][0] for scope in scopes] for s in self.parameters])
+            values, errors = self._shared.run(p, context.tolerance)
+        alone = super().at(context, scopes)
+        pairs = zip(values.tolist(), errors.tolist())
+        return [partial(tuple, pair) if isfinite(pair[1]) else get for pair, get in zip(pairs, alone)]
+
     def _float(self, code: LaplaceCode, p: tuple[float, ...], context: Context) -> Pair:
+        if self._shared is not None:
+            value, error = self._shared.one(p, context.tolerance)
+            if isfinite(error):
+                return value, error
         outer = FloatOuter(code, code.constants(p), p, context.tolerance)
         if not outer.active:
             return 0.0, 0.0
-        shared = SharedMesh(outer).run() if SharedMesh.fits(outer) else None
-        if shared is not None:
-            return shared
         if context.memory is None or any(self.form.kinks):
-            return DenseFloat(outer).run()
-        value, error, context.memory[self] = DenseFloat(outer).near(context.memory.get(self))
+            value, error = DenseFloat(outer).run()
+        else:
+            value, error, context.memory[self] = DenseFloat(outer).near(context.memory.get(self))
+        if value == 0 and error == 0:
+            raise CannotEvaluate("a Laplace integral underflows in float64")
         return value, error

@@ -12,6 +12,7 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.engine import (
     FLOAT,
+    FLOAT_AIM,
     FLOAT_DIGITS,
     digits_of,
     digits_of_arrays,
@@ -52,7 +53,7 @@ def minimise(
         ValueError: as ``evaluate``.
     """
     start = time.perf_counter()
-    wanted = FLOAT_DIGITS - 1 if digits is None else checked_digits(digits)
+    wanted = FLOAT_AIM if digits is None else checked_digits(digits)
     moving = tuple(variables)
     if not moving or any(not isinstance(s, Symbol) for s in moving):
         raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
@@ -91,7 +92,7 @@ def _along(
     shape, points = grid_scopes(inputs)
     tables = {symbol: (np.empty(shape), np.empty(shape)) for symbol in (None, *node.variables)}
     context = Context(FLOAT, tolerance, {})
-    for index, scope in points:
+    for index, scope in zip(np.ndindex(shape), points):
         value, error, places = node.minimum(context, scope, limits)
         for symbol, pair in ((None, (value, error)), *places.items()):
             for table, number in zip(tables[symbol], pair):

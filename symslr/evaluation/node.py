@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from sympy import Symbol
@@ -36,3 +37,10 @@ class Node(ABC):
     @abstractmethod
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         """(value, error) at parameters given as (value, error)."""
+
+    def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
+        """``evaluate`` at many points, as functions: a value that a formula does not ask for is not missed.
+
+        Nodes that gain from seeing all the points together do their work here.
+        """
+        return [partial(self.evaluate, context, scope) for scope in scopes]

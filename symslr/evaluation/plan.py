@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, lru_cache, partial
+from itertools import islice
 from typing import Any, final
 
 from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
@@ -187,19 +188,17 @@ class FormulaNode(Node):
         self.formula, self.children = compiled_formula(expr), dict(children)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        finished: dict[Symbol, Pair] = {}
+        (value,) = self.at(context, [scope])
+        return value()
 
-        def child(symbol: Symbol, node: Node) -> Any:
-            def get() -> Pair:
-                if symbol not in finished:
-                    finished[symbol] = node.evaluate(context, scope)
-                return finished[symbol]
+    def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
+        children = {symbol: [cache(get) for get in node.at(context, scopes)] for symbol, node in self.children.items()}
 
-            return get
+        def value(i: int, scope: Mapping[Symbol, Pair]) -> Pair:
+            getters = {symbol: (lambda pair=pair: pair) for symbol, pair in scope.items()}
+            return self.formula(context.arithmetic, getters | {symbol: own[i] for symbol, own in children.items()})
 
-        getters = {symbol: (lambda pair=pair: pair) for symbol, pair in scope.items()}
-        getters |= {symbol: child(symbol, node) for symbol, node in self.children.items()}
-        return self.formula(context.arithmetic, getters)
+        return [partial(value, i, scope) for i, scope in enumerate(scopes)]
 
 
 @final
@@ -229,14 +228,24 @@ class LengthNode(Node):
         self.body, self.law = body, law
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        law = self.law if isinstance(self.law, LengthLaw) else scope[self.law]
-        number = context.arithmetic.number
-        value, error = number(0), number(0)
-        for length, probability in law:
-            weight = number(probability)
-            v, e = self.body.evaluate(context, {**scope, L: (number(length), number(0))})
-            value, error = value + weight * v, error + weight * (e + 2 * context.arithmetic.eps * abs(v))
-        return value, error
+        (value,) = self.at(context, [scope])
+        return value()
+
+    def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
+        number, zero = context.arithmetic.number, context.arithmetic.number(0)
+        laws: list[Any] = [self.law if isinstance(self.law, LengthLaw) else scope[self.law] for scope in scopes]
+        own = [{**scope, L: (number(n), zero)} for scope, law in zip(scopes, laws) for n, _ in law]
+        values = iter(self.body.at(context, own))
+
+        def mean(law: Any, bodies: list[Callable[[], Pair]]) -> Pair:
+            value, error = zero, zero
+            for (_, probability), body in zip(law, bodies):
+                weight = number(probability)
+                v, e = body()
+                value, error = value + weight * v, error + weight * (e + 2 * context.arithmetic.eps * abs(v))
+            return value, error
+
+        return [partial(mean, law, list(islice(values, len(law.args)))) for law in laws]
 
 
 @final

@@ -1,279 +1,158 @@
-"""The shared mesh, for one exponential kernel kappa = C e^{s x}: the table depends on v + s x alone.
+"""The shared mesh, for one exponential kernel kappa = C e^{s x}: the table depends on t = log(u C) + s x alone.
 
-With one step h for v = log(u C) and h/s for x, a moment is the correlation of one vector exp(-e^t) with weights on x:
-O(n) exponentials for the whole table. Source: symslr's own; see docs/proofs.md for its certified sister.
+With one step h for log u and h/s for x, a moment is the correlation of one vector exp(-e^t) with weights on x: O(n)
+exponentials for the whole table. Points with like s (values of nu, lengths, scales) share the table too, so that a grid of
+them costs little more than a few. Source: symslr's own; see docs/proofs.md for its certified sister.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
-from symslr.evaluation.arithmetic import Float64
-from symslr.evaluation.convergence import geometric_error
-from symslr.evaluation.laplace_float import LARGE_POWER, TINY, FloatOuter, outer_step
-from symslr.evaluation.laplace_layout import Layout, layout
+from symslr.evaluation.laplace_code import LaplaceCode
+from symslr.evaluation.laplace_float import outer_step
+from symslr.evaluation.shared_points import Places, Points, places
+from symslr.evaluation.shared_sum import Grid, SharedSum
 
-FLOAT = Float64()
-SMALLEST_SHARE = 0.2
-"""Where s is so small that the shared step would be this fraction of the usual one, the plain table is cheaper."""
-WIDE = 220.0
-"""Above this span of s x the windows are found in logarithms first, and weights are tilted to the tokens that matter."""
-MOST_NODES = 120_000
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Weights of all moments on x = (first + k) step/rate, k < count, and the tilt q of each.
-
-    A moment is exp(scale - q t) times the correlation of exp(q t - e^t) with its row, t = v + log C: a tilt moves the Gaussian
-    of the row to the tokens that matter, so that neither factor underflows.
-    """
-
-    first: int
-    step: float
-    x: Any
-    rows: Any
-    tilts: list[float]
-    scales: list[float]
-
-
-def widest(outer: FloatOuter) -> float:
-    """Largest step of x: a Gaussian of width w has the error exp(-pi^2 w^2/h^2), seen at twice the step."""
-    width = min(1.0 / float(np.sqrt(-bell[0])) for bell in outer.constants.bells)
-    return 2.2 * width / float(np.sqrt(2.0 - np.log(outer.tolerance)))
+TOGETHER = 64
+"""Points that share a table at most."""
+ALIKE = 1.2
+"""Largest ratio of their rates."""
+MOST_PAIRS = 20_000_000
+"""In the table of one evaluation."""
+ATTEMPTS = 14
+REMEMBERED = 256
+"""Meshes of single points."""
+POOR = 40.0
+"""A remembered mesh whose error is so many tolerances is not used."""
+ENOUGH = 4.0
+"""So many tolerances are not worth a finer mesh."""
 
 
 class SharedMesh:
-    """One evaluation on the shared mesh."""
+    """The rule of one form: built once, carried out at many points."""
 
-    def __init__(self, outer: FloatOuter) -> None:
-        self.outer, self.code, self.form, self.p = outer, outer.code, outer.form, outer.p
+    def __init__(self, code: LaplaceCode) -> None:
+        self.code, self.form = code, code.form
+        self._near = lru_cache(maxsize=REMEMBERED)(self._near_by)
+        self.rests = code.arithmetic.compile((self.form.x, *code.parameters), [m.rest for m in self.form.moments])
 
-    @staticmethod
-    def fits(outer: FloatOuter) -> bool:
-        """Whether the form is one exponential kernel on the line with Gaussian weights and no kinks."""
-        form = outer.form
-        if len(form.logs) > 1 or len(form.kernels) > 1 or form.kinks[0] or any(m.bell is None for m in form.moments):
-            return False
-        constant, rate = outer.constants.exponentials[0]
-        low, high = outer.constants.ends[0]
-        if not constant > 0 or rate == 0 or np.isfinite(low) or np.isfinite(high):
-            return False
-        if not all(bell[0] < 0 for bell in outer.constants.bells):
-            return False
-        return bool(widest(outer) * abs(rate) > SMALLEST_SHARE * outer_step(outer.tolerance))
+    def run(self, p: Any, tolerance: float) -> Any:
+        """Values and errors (2, points) at parameters ``p`` (parameters, points); nan where the plain table has to take over."""
+        points = Points(self.code, p)
+        if not points.coefficients.any():
+            return np.zeros((2, p.shape[1]))
+        both = np.full((2, p.shape[1]), np.nan)
+        found = places(points, 4.0 - float(np.log(tolerance)))
+        for index in _groups(points, found, np.flatnonzero(points.fit & found.found)):
+            everything = len(index) == p.shape[1]
+            own = (points, found) if everything else (points.take(index), found.take(index))
+            both[:, index] = self._settled(*own, tolerance)
+        return both
 
-    def run(self) -> tuple[float, float] | None:
-        """The integral and its error; None where the plain table has to take over."""
-        outer = self.outer
-        bells = outer.constants.bells
-        rate = float(outer.constants.exponentials[0][1])
-        step = min(outer_step(outer.tolerance), widest(outer) * abs(rate))
-        reaches = [float(np.sqrt(-outer.depth / bell[0])) for bell in bells]
-        span = max(b[1] + r for b, r in zip(bells, reaches)) - min(b[1] - r for b, r in zip(bells, reaches))
-        found = None
-        if span * abs(rate) > WIDE:
-            found = layout(self.code, outer.constants, self.p, outer.depth, outer.active)
-        stride = self._stride(step, rate)
-        weights = None
-        for _ in range(14):
-            if weights is None:
-                weights = self._weights(step, rate, reaches, found)
-                if weights is None or len(weights.x) > MOST_NODES:
-                    return None
-                window = self._window(weights) if found is None else self._aligned(found, step)
-                if window is None:
-                    return None
-            assert window is not None  # it was made with the weights
-            value, error, outer_error, inner_error = self._sum(*window, stride, weights)
-            if max(outer_error, inner_error) < outer.tolerance:
+    def one(self, p: tuple[float, ...], tolerance: float) -> tuple[float, float]:
+        """As ``run`` at one point, on the mesh of a point with three digits nearby, which is remembered."""
+        grid = self._near(tuple(float(f"{value:.3g}") for value in p), tolerance)
+        if grid is not None:
+            own = Points(self.code, np.array(p)[:, None])
+            value, error, outer, inner = SharedSum(own, grid, self.rests).run()
+            if max(outer[0], inner[0]) < ENOUGH * tolerance and error[0] < POOR * tolerance * abs(value[0]):
+                return float(value[0]), float(error[0])
+        (value,), (error,) = self.run(np.array(p)[:, None], tolerance)
+        return float(value), float(error)
+
+    def _near_by(self, p: tuple[float, ...], tolerance: float) -> Grid | None:
+        """A mesh for all points that round to ``p``."""
+        points = Points(self.code, np.array(p)[:, None])
+        found = places(points, 4.0 - float(np.log(tolerance)))
+        if not (points.fit[0] and found.found[0]):
+            return None
+        slack = 1.0 + 0.01 * max(abs(found.low[0]), abs(found.high[0]))
+        return self._grid(points, replace(found, low=found.low - slack, high=found.high + slack), tolerance, 1.05, 1.05)
+
+    def _settled(self, points: Points, found: Places, tolerance: float) -> Any:
+        """Values and errors (2, points) of points that share a table; it is refined for those where it is too coarse."""
+        both = np.full((2, points.p.shape[1]), np.nan)
+        todo = np.arange(both.shape[1])
+        finer_outer = finer_inner = 1.0
+        for _ in range(ATTEMPTS):
+            grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
+            if grid.rows * grid.count > MOST_PAIRS:
                 break
-            if inner_error >= outer.tolerance or stride == 1:
-                step, weights = step / 1.5, None
-            stride = max(1, stride // 2 if outer_error >= outer.tolerance else stride)
-        return value, error
+            value, error, outer, inner = SharedSum(points, grid, self.rests).run()
+            both[:, todo] = value, error
+            outer, inner = outer >= ENOUGH * tolerance, inner >= ENOUGH * tolerance
+            coarse = np.flatnonzero(outer | inner)
+            if not len(coarse):
+                break
+            finer_outer *= 2.0 if outer.any() else 1.0
+            finer_inner *= 1.5 if inner.any() else 1.0
+            if len(coarse) < len(todo):
+                todo, points, found = todo[coarse], points.take(coarse), found.take(coarse)
+        return both
 
-    def _stride(self, step: float, rate: float) -> int:
-        """Steps of the shared mesh between the outer nodes.
+    def _grid(self, points: Points, found: Places, tolerance: float, finer_outer: float, finer_inner: float) -> Grid:
+        """Steps that the tolerance asks for.
 
-        A Gaussian over tokens makes the moments smooth in v on the scale s of its width, however sharp e^{-e^t} is.
+        A Gaussian of width w has the error exp(-pi^2 w^2/h^2), seen at twice the step.
         """
-        if not self.form.is_smoothed:
-            return 1
-        return max(1, int(0.6 * widest(self.outer) * abs(rate) / step))
+        seen = float(np.sqrt(2.0 - np.log(tolerance)))
+        rates = np.abs(points.rate)
+        rate = float(rates.min())
+        widest = 2.2 / seen * float(-points.curvature.min()) ** -0.5
+        usual = outer_step(tolerance)
+        outer = 0.85 * usual
+        if self.form.is_smoothed:
+            crowd = float(np.log1p(points.power))
+            sharp = min(1.8, (1.0 + 1.0 / (1.0 + crowd)) / np.sqrt(2.0 * crowd)) if crowd else 1.8
+            outer = max(outer, min(2.37 / seen * float(found.width.min()), sharp * usual * rate))
+        outer /= finer_outer
+        step = min(widest * rate, usual) / finer_inner
+        depth = 8.0 - float(np.log(tolerance)) + float(np.log1p(points.power))
+        tilts = found.tilts.mean(axis=1)[:, None, None]
+        centres = points.centre + 0.5 * tilts * points.rate / points.curvature
+        reach = np.sqrt(-depth / points.curvature)
+        x_step = step / points.rate if rate else np.full_like(points.rate, widest / finer_inner)
+        first, count = _nodes(centres, reach, x_step)
+        stride = int(np.ceil(outer / step)) if step else count
+        if stride < count:
+            step = outer / stride
+            x_step = step / points.rate
+            first, count = _nodes(centres, reach, x_step)
+        else:
+            stride = 0
+        low, high = float(found.low.min()), float(found.high.max())
+        unit = step if stride else outer
+        start = int(np.floor(low / unit))
+        rows = 4 * int(np.ceil((high - start * unit) / (4.0 * outer))) + 1
+        return Grid(outer, rows, step, first, count, widest / finer_inner, start, stride, tilts)
 
-    def _weights(self, step: float, rate: float, reaches: list[float], found: Layout | None) -> Weights | None:
-        """Weights at one step: around their own centres, or tilted to the tokens that a layout found."""
-        bells, moments = self.outer.constants.bells, self.form.moments
-        centres = [float(bell[1]) for bell in bells]
-        if found is not None:
-            centres = [c if m.is_survival else token for c, token, m in zip(centres, found.tokens, moments)]
-        low = min(c - r for c, r in zip(centres, reaches))
-        high = max(c + r for c, r in zip(centres, reaches))
-        ends = sorted((low * rate, high * rate))
-        first = int(np.floor(ends[0] / step)) - 1
-        count = 4 * (int(np.ceil((ends[1] / step - first + 1) / 4))) + 1
-        x = np.arange(first, first + count) * (step / rate)
-        _, parts = self.code.weights(0, x, self.p)
-        rows = np.empty((len(parts), count))
-        tilts, scales = [], []
-        for i, (row, (exponent, rest), (curvature, own, height), centre) in enumerate(zip(rows, parts, bells, centres)):
-            tilt = 0.0 if centre == own else (centre - own) * 2.0 * curvature / rate
-            np.multiply(np.exp(exponent if tilt == 0.0 else curvature * (x - centre) ** 2), rest, out=row)
-            tilts.append(tilt)
-            if tilt != 0.0:
-                height = self.code.token_exponent(i, centre, self.p)[0] - tilt * rate * centre
-            scales.append(float(height))
-        rows *= step / abs(rate)
-        return Weights(first, step, x, rows, tilts, scales) if np.isfinite(rows).all() else None
 
-    @property
-    def _shift(self) -> float:
-        """log C, with t = v + log C + s x."""
-        return float(np.log(self.outer.constants.exponentials[0][0]))
+def _nodes(centres: Any, reach: Any, step: Any) -> tuple[int, int]:
+    """First and number of the nodes k step that hold every window centre +- reach; a multiple of four and one."""
+    ends = np.concatenate([(centres - reach) / step, (centres + reach) / step])
+    first = int(np.floor(ends.min()))
+    return first, 4 * int(np.ceil((float(ends.max()) - first) / 4.0)) + 1
 
-    def _aligned(self, found: Layout, step: float) -> tuple[int, int]:
-        """The window of a layout on the shared mesh."""
-        low, high = found.windows[0]
-        start = int(np.floor((low + self._shift) / step))
-        return start, start + 4 * max(2, int(np.ceil((high - low) / step / 4)) + 1)
 
-    def _window(self, weights: Weights) -> tuple[int, int] | None:
-        """The part of the v-mesh that matters, found on every eighth node of v and every fourth of x."""
-        across, count, step = 8, len(weights.x), weights.step
-        start = int(np.floor(-(weights.first + count) - self.outer.depth / step))
-        stop = int(np.ceil(-weights.first + 6.0 / step))
-        thin = weights.rows[:, ::4] * 4.0
-        for _ in range(6):
-            powers = np.exp(np.arange(start + weights.first, stop + weights.first + count) * step)
-            table = sliding_window_view(np.exp(-powers), count)[::across, ::4]
-            means = list((table @ thin.T).T)
-            lost = None
-            if self._needs_missing:
-                lost = sliding_window_view(-np.expm1(-powers), count)[::across, ::4] @ thin[self._survivors[0]]
-            v = np.arange(start, start + across * len(means[0]), across) * step - self._shift
-            values, _ = self.outer.values([v], means, self._logs(means, lost, weights), weights.scales)
-            inside = np.flatnonzero(np.log(np.abs(values)) > -self.outer.depth)
-            if not len(inside):
-                return None
-            if inside[0] > 0 and inside[-1] < len(v) - 1:
-                low, high = start + across * (int(inside[0]) - 1), start + across * (int(inside[-1]) + 1)
-                return low, low + 4 * ((high - low) // 4)
-            reach = (stop - start) // 2
-            start = start - reach if inside[0] == 0 else start
-            stop = stop + reach if inside[-1] == len(v) - 1 else stop
-        return None
+def _groups(points: Points, found: Places, todo: Any) -> Iterator[Any]:
+    """Ascending indices of points with like rates and windows, few enough that their numbers stay near the processor."""
+    if len(todo) == 1:
+        yield todo
+        return
+    rates = points.rate[todo, 0]
+    order = np.lexsort((found.low[todo], rates))
+    start = 0
+    for stop in range(1, len(order) + 1):
+        if stop == len(order) or stop - start == TOGETHER or not _alike(rates[order[start]], rates[order[stop]]):
+            yield np.sort(todo[order[start:stop]])
+            start = stop
 
-    @property
-    def _survivors(self) -> list[int]:
-        return [i for i, m in enumerate(self.form.moments) if m.is_survival]
 
-    @property
-    def _needs_missing(self) -> bool:
-        return self.outer.power > LARGE_POWER and bool(self._survivors)
-
-    def _logs(self, means: list[Any], lost: Any, weights: Weights) -> list[Any]:
-        logs: list[Any] = [0.0] * len(means)
-        for i in self._survivors:
-            factor = np.exp(weights.scales[i])
-            logs[i] = np.log(np.maximum(means[i] * factor, TINY))
-            if lost is not None:
-                missing = lost * factor
-                logs[i] = np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), logs[i])
-        return logs
-
-    def _sum(self, start: int, stop: int, stride: int, weights: Weights) -> tuple[float, float, float, float]:
-        """Value, error and the errors of the outer and of the token mesh, on rows start, start + stride, ... of the mesh."""
-        outer, rows, count, step = self.outer, weights.rows, len(weights.x), weights.step
-        steps = 4 * max(2, -(-(stop - start) // (4 * stride)))
-        t = np.arange(start + weights.first, start + steps * stride + weights.first + count) * step
-        powers = np.exp(t)
-        plain = sliding_window_view(np.exp(-powers), count)[::stride]
-        levels = self._nested(rows)
-        means: list[Any] = [None] * len(rows)
-        together = [i for i, q in enumerate(weights.tilts) if q == 0.0]
-        if together:
-            products = plain @ levels[:, together].reshape(-1, count).T
-            for n, i in enumerate(together):
-                means[i] = products[:, n :: len(together)].T.ravel()
-        tables = [plain] * len(rows)
-        for i, q in enumerate(weights.tilts):
-            if q != 0.0:
-                tables[i] = sliding_window_view(np.exp(q * t - powers), count)[::stride]
-                means[i] = (tables[i] @ levels[:, i].T).T.ravel()
-        lost = None
-        if self._needs_missing:
-            missing = sliding_window_view(-np.expm1(-powers), count)[::stride]
-            lost = (missing @ levels[:, self._survivors[0]].T).T.ravel()
-        v = (start + stride * np.arange(steps + 1)) * step - self._shift
-        thrice = np.concatenate([v, v, v])
-        logs = self._logs(means, lost, weights)
-        scales: list[Any] = [
-            c if q == 0.0 else c - q * (thrice + self._shift) for c, q in zip(weights.scales, weights.tilts)
-        ]
-        values, top = outer.values([thrice], means, logs, scales)
-        fine, middle, coarse = values.reshape(3, -1)
-        size = float(np.sum(np.abs(fine)))
-        full, half, quarter = (float(np.sum(fine[::n])) * n for n in (1, 2, 4))
-        outer_error = float(geometric_error(quarter, half, full, size))
-        near, far = float(np.sum(np.abs(middle - fine))), float(np.sum(np.abs(coarse - middle)))
-        inner_error = float(geometric_error(far + near, near, 0.0, size))
-        edge = 8.0 * float(abs(fine[0]) + abs(fine[-1])) / size
-        peak = int(np.argmax(np.abs(fine)))
-        roundings = self._conditioning(peak, v, means, logs, scales, weights, tables)
-        relative = (
-            outer_error + inner_error + edge + FLOAT.eps * roundings + self._cut(fine, means, weights, tables, size)
-        )
-        factor = step * stride * float(np.exp(top))
-        return full * factor, relative * size * factor, outer_error, inner_error
-
-    @staticmethod
-    def _nested(rows: Any) -> Any:
-        """Weights on the mesh and on those with two and four times the step, zero elsewhere: (3, moments, nodes)."""
-        levels = np.zeros((3, *rows.shape))
-        levels[0] = rows
-        levels[1][:, ::2] = 2.0 * rows[:, ::2]
-        levels[2][:, ::4] = 4.0 * rows[:, ::4]
-        return levels
-
-    def _conditioning(
-        self,
-        peak: int,
-        v: Any,
-        means: list[Any],
-        logs: list[Any],
-        scales: list[Any],
-        weights: Weights,
-        tables: list[Any],
-    ) -> float:
-        tokens = []
-        for row, table in zip(weights.rows, tables):
-            mass = row * table[peak]
-            total = float(np.sum(np.abs(mass)))
-            tokens.append(
-                (float(np.abs(mass) @ weights.x) / max(total, TINY), total / max(abs(float(np.sum(mass))), TINY))
-            )
-
-        def at(column: Any) -> float:
-            return float(column[peak]) if np.ndim(column) else float(column)
-
-        where = [float(v[peak])]
-        return self.outer.conditioning(
-            where, [at(m) for m in means], [at(g) for g in logs], [at(c) for c in scales], tokens
-        )
-
-    def _cut(self, fine: Any, means: list[Any], weights: Weights, tables: list[Any], size: float) -> float:
-        """What the ends of the token mesh leave out, relative, seen at every outer node through the moments."""
-        n = len(fine)
-        outer_weights = np.abs(fine) / size
-        lost = 0.0
-        for i, (row, mean, table) in enumerate(zip(weights.rows, means, tables)):
-            power = max(abs(float(self.outer.constants.powers[t][i])) for t in self.outer.active)
-            if power > 0:
-                ends = abs(row[0]) * table[:, 0] + abs(row[-1]) * table[:, -1]
-                lost += 4.0 * power * float(outer_weights @ (ends / np.maximum(np.abs(mean[:n]), TINY)))
-        return lost
+def _alike(one: float, other: float) -> bool:
+    return bool(one == other or (one * other > 0.0 and max(one / other, other / one) < ALIKE))
