@@ -21,16 +21,20 @@ def register(app: typer.Typer) -> None:
 
 def validate(
     folders: list[Path] = typer.Argument(None, help="Folders or files of validations; symslr's own by default."),
+    keep: Path = typer.Option(
+        None, "--keep", help="File in which results are kept as they come: an interrupted run goes on from there."
+    ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Compare claims with simulation, brute force and trained predictors; exit status 1 where any disagrees."""
+    from symslr.kept.results import Kept
     from symslr.verify.collect import builtin_folder
     from symslr.verify.validate import validate as run
     from symslr.verify.validate import validation_files
 
     files = validation_files(folders or [builtin_folder("validation")])
-    with stages() as stage:
-        results = run(files, stage("validating"))
+    with stages() as stage, Kept(keep) as kept:
+        results = run(files, stage("validating"), kept)
     if as_json:
         typer.echo(json.dumps([item.as_json() for item in results]))
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
-from symslr.export.processes import mapped
+from symslr.kept.processes import mapped
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
-from symslr.export.processes import mapped
+from symslr.kept.processes import mapped
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.verify.validation import NamedComparison
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
-from symslr.export.processes import mapped
+from symslr.kept.processes import mapped
 from symslr.model.catalogue import SpikedSLR, softmax
 
 if TYPE_CHECKING:

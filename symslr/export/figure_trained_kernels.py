@@ -10,7 +10,7 @@ import numpy as np
 from sympy import expand_log, log
 
 from symslr.export.figures import TEXT_WIDTH, Figure, Table
-from symslr.export.processes import mapped
+from symslr.kept.processes import mapped
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.scalar_law import laplace
 from symslr.model.symbols import x

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from symslr.export.processes import Progress, keeping, kept_key
+from symslr.kept.processes import Progress, keeping, kept_key
 from symslr.kept.results import Kept
 from symslr.verify.validation import NamedComparison
 

@@ -58,7 +58,12 @@ class Kept:
 
     def __init__(self, path: Path | None = None) -> None:
         self._asked: set[str] = set()
-        self._connection = sqlite3.connect(":memory:" if path is None else path, timeout=60, isolation_level=None)
+        try:
+            self._connection = sqlite3.connect(":memory:" if path is None else path, timeout=60, isolation_level=None)
+        except sqlite3.OperationalError as problem:
+            raise ValueError(
+                f"{path}: cannot keep results there ({problem}); name a file in a folder that exists"
+            ) from None
         try:
             self._prepare()
         except sqlite3.DatabaseError as problem:

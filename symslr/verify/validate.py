@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from symslr.kept.code import file_version
+from symslr.kept.processes import keeping
 from symslr.kept.results import Kept, key_of
 from symslr.verify.collect import CollectError, load_module
 from symslr.verify.validation import NamedComparison
@@ -74,17 +75,23 @@ def validate(
 
     Args:
         files: as ``validation_files`` finds them.
-        progress: called before each file and once at the end.
+        progress: called before each file, for the parts of a file that works in parts, and once at the end.
         kept: where comparisons are found that the same file made before by the same code, and where new ones are
-            written as soon as a file is done. A skipped file is tried again.
+            written as soon as a file is done, parts as soon as they are. A skipped file is tried again.
 
     Raises:
         CollectError: when a file fails to load, has no ``validate`` or compares nothing.
     """
     results = []
+    store = kept or Kept()
     for done, file in enumerate(files):
         progress(done, len(files), file.stem)
-        results.append(_kept(file, kept) if kept is not None else _run(file))
+
+        def part(ready: int, parts: int, done: int = done, stem: str = file.stem) -> None:
+            progress(done, len(files), f"{stem} {ready}/{parts}")
+
+        with keeping(store, file.stem, part):
+            results.append(_kept(file, store))
     progress(len(files), len(files), "done")
     return results
 

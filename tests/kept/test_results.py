@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from sympy import Function, Rational, Symbol, symbols
 
-from symslr.export.processes import keeping, mapped
 from symslr.kept.content import NoContent, content
+from symslr.kept.processes import keeping, mapped
 from symslr.kept.results import MISSING, Kept, key_of, library_versions
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.verify import check
@@ -194,3 +194,32 @@ def test_a_validation_runs_again_when_its_file_changes(tmp_path: Path) -> None:
         file.write_text(file.read_text() + "# another word\n")
         validate(validation_files([file]), kept=kept)
     assert log.read_text() == "xx"
+
+
+def test_a_validation_that_broke_off_keeps_its_parts(tmp_path: Path) -> None:
+    file, marker = tmp_path / "claim.py", tmp_path / "repaired"
+    file.write_text(
+        f"""
+from pathlib import Path
+from symslr.kept.processes import mapped
+from symslr.model.exact import exact
+from symslr.verify.validation import states
+
+def validate():
+    parts = mapped(exact, [1, 2, 3])
+    if not Path({str(marker)!r}).exists():
+        raise ValueError("broken off")
+    return [states("sum", sum(parts) == 6, "")]
+"""
+    )
+    said: list[str] = []
+    with Kept(tmp_path / "kept") as kept, pytest.raises(ValueError, match="broken off"):
+        validate([file], lambda done, total, what: said.append(what), kept)
+    assert said[1] == "claim 0/3" and said[-1] == "claim 3/3"
+    marker.touch()
+    said.clear()
+    with Kept(tmp_path / "kept") as kept:
+        (result,) = validate([file], lambda done, total, what: said.append(what), kept)
+    assert said == ["claim", "claim 3/3", "done"] and result.agrees
+    with pytest.raises(ValueError, match="a folder that exists"):
+        Kept(tmp_path / "none" / "kept")

@@ -1,4 +1,4 @@
-"""Work that a figure spreads over the processors and keeps; seeds travel with the jobs, so the order changes nothing."""
+"""Work in parts, spread over the processors and kept part by part; seeds travel with the jobs, so order changes nothing."""
 
 from __future__ import annotations
 
