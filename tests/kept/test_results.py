@@ -215,11 +215,12 @@ def validate():
     said: list[str] = []
     with Kept(tmp_path / "kept") as kept, pytest.raises(ValueError, match="broken off"):
         validate([file], lambda done, total, what: said.append(what), kept)
-    assert said[1] == "claim 0/3" and said[-1] == "claim 3/3"
+    assert (said[1], said[-1]) == ("claim 0/3", "claim 3/3")
     marker.touch()
     said.clear()
     with Kept(tmp_path / "kept") as kept:
         (result,) = validate([file], lambda done, total, what: said.append(what), kept)
-    assert said == ["claim", "claim 3/3", "done"] and result.agrees
+    assert said == ["claim", "claim 3/3", "done"]
+    assert result.agrees
     with pytest.raises(ValueError, match="a folder that exists"):
         Kept(tmp_path / "none" / "kept")
