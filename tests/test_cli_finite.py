@@ -42,6 +42,18 @@ def test_bayes_optimal(capsys):
     assert "overlap with k*" in _run(capsys, *SPIKED, "--noise", "3/10", "--bayes-optimal")[1]
 
 
+CURVE = ("--length", "3", "--nu", "2", "--attention", "linear", "--rk", "1", "--rv", "10", "--precision", "0.01")
+
+
+def test_several_alphas_in_words_and_as_json(capsys):
+    code, out, _ = _run(capsys, *CURVE, "--alphas", "4,2")
+    assert code == 0
+    assert [line.split()[0] for line in out.splitlines()[2:]] == ["4", "2"]
+    points = json.loads(_run(capsys, *CURVE, "--alphas", "4,2", "--json")[1])["points"]
+    assert [point["alpha"] for point in points] == ["4.0", "2.0"]
+    assert points[0]["branch"] == "informed"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -51,6 +63,12 @@ def test_bayes_optimal(capsys):
         ((*SPIKED, "--bayes-optimal", "--attention", "linear"), "--bayes-optimal: found with options of a fit"),
         (("--length", "1:1/2,2:1/2", "--nu", "2", "--alpha", "4", "--tuned"), "expected one integer from 1 to 10"),
         ((*SPIKED, "--rk", "1", "--rv", "1", "--branch", "best"), "branch: found 'best'"),
+        ((*CURVE,), "alpha: expected --alpha or --alphas, one of them"),
+        ((*CURVE, "--alphas", "1,two"), "--alphas: found '1,two'; expected numbers with commas between"),
+        ((*CURVE, "--alphas", "1,1"), "alphas: found 1, 1; expected distinct numbers"),
+        ((*CURVE, "--alphas", "1,-1"), "alpha: found -1; expected a positive number"),
+        ((*CURVE, "--alphas", "1,2", "--branch", "informed"), "--branch: found with --alphas"),
+        ((*CURVE, "--alphas", ",".join(["1"] * 201)), "--alphas: found 201 numbers"),
     ],
 )
 def test_bad_input_is_one_line_and_status_2(capsys, arguments, message):

@@ -10,6 +10,7 @@ import typer
 from symslr.cli import options
 from symslr.cli.options import Problem
 from symslr.evaluation.value import Value
+from symslr.model.attention import Attention
 
 WHAT = {
     "m_k": "overlap of the key with k*",
@@ -35,7 +36,8 @@ def finite(
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
-    alpha: float = typer.Option(..., "--alpha", help="Samples per dimension, N/D > 0."),
+    alpha: float = typer.Option(None, "--alpha", help="Samples per dimension, N/D > 0."),
+    alphas: str = typer.Option("", "--alphas", help="Several, such as 1,2,4: every branch is continued along them."),
     rk: float = typer.Option(None, "--rk", help="Ridge of the key, r_k > 0."),
     rv: float = typer.Option(None, "--rv", help="Ridge of the value, r_v > 0."),
     tuned: bool = typer.Option(False, "--tuned", help="Find the ridges of least test risk."),
@@ -50,21 +52,27 @@ def finite(
     from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
 
     problem = options.problem(task, length, nu, noise)
+    if (alpha is None) == (not alphas):
+        raise ValueError("alpha: expected --alpha or --alphas, one of them")
     if optimal:
+        if alphas:
+            raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
         if tuned or attention or kernel or rk is not None or rv is not None:
             raise ValueError("--bayes-optimal: found with options of a fit; expected it without attention and ridges")
         _bayes_optimal(problem, alpha, seed, as_json)
         return
     chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
     values: dict[Any, Any] = {**problem.values, "c": shift}
-    if tuned:
-        if rk is not None or rv is not None:
-            raise ValueError("--tuned: found together with --rk or --rv; expected one or the other")
+    given = _ridge(rk, rv, tuned)
+    if alphas:
+        if branch != "lowest":
+            raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
+        _curve(problem, chosen, values, _numbers(alphas), given, precision, seed, as_json)
+        return
+    if given is None:
         found, ridge = tuned_finite_sample(problem.task, chosen, values, alpha=alpha, precision=precision, seed=seed)
     else:
-        if rk is None or rv is None:
-            raise ValueError("ridge: found no --rk and --rv; expected both, or --tuned")
-        ridge = (rk, rv)
+        ridge = given
         found = finite_sample(
             problem.task, chosen, values, alpha=alpha, ridge=ridge, precision=precision, branch=branch, seed=seed
         )
@@ -87,6 +95,73 @@ def finite(
     stable = "holds" if found.stable else "is broken: fits get stuck above this energy, and the risk is not theirs"
     typer.echo(f"  replicon {found.replicon:.3g}, jumps {found.jumps:.2%}: replica symmetry {stable}")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
+
+
+def _ridge(rk: float | None, rv: float | None, tuned: bool) -> tuple[float, float] | None:
+    if tuned:
+        if rk is not None or rv is not None:
+            raise ValueError("--tuned: found together with --rk or --rv; expected one or the other")
+        return None
+    if rk is None or rv is None:
+        raise ValueError("ridge: found no --rk and --rv; expected both, or --tuned")
+    return rk, rv
+
+
+def _numbers(text: str) -> list[float]:
+    parts = text.split(",")
+    if len(parts) > MOST_ALPHAS:
+        raise ValueError(f"--alphas: found {len(parts)} numbers; expected at most {MOST_ALPHAS}")
+    try:
+        return [float(part) for part in parts]
+    except ValueError:
+        raise ValueError(f"--alphas: found {text!r}; expected numbers with commas between, such as 1,2,4") from None
+
+
+MOST_ALPHAS = 200
+
+
+def _curve(
+    problem: Problem,
+    chosen: Attention,
+    values: dict[Any, Any],
+    alphas: list[float],
+    ridge: tuple[float, float] | None,
+    precision: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """One line per alpha and branch, the branch of lowest energy first."""
+    from symslr.evaluation.finite_sample import finite_sample_curve
+
+    points = finite_sample_curve(
+        problem.task, chosen, values, alphas=alphas, ridge=ridge, precision=precision, seed=seed
+    )
+    if as_json:
+        about = {**problem.as_json(), "attention": chosen.name}
+        rows = [
+            {
+                "alpha": repr(point.alpha),
+                "r_k": f"{point.ridge[0]:.6g}",
+                "r_v": f"{point.ridge[1]:.6g}",
+                "branch": fit.branch,
+                "risk": fit.risk.as_json(),
+                "energy": fit.energy.as_json(),
+                "stable": fit.stable,
+            }
+            for point in points
+            for fit in point.fits
+        ]
+        typer.echo(json.dumps({**about, "points": rows}))
+        return
+    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.task.length}")
+    typer.echo(f"  {'alpha':>8}  {'risk':<20} {'energy':<20} {'r_k':>8} {'r_v':>8}  branch")
+    for point in points:
+        for fit in point.fits:
+            mark = "" if fit.stable else ", replica symmetry broken"
+            typer.echo(
+                f"  {point.alpha:8g}  {_with_error(fit.risk):<20} {_with_error(fit.energy):<20}"
+                f" {point.ridge[0]:8.4g} {point.ridge[1]:8.4g}  {fit.branch}{mark}"
+            )
 
 
 def _bayes_optimal(problem: Problem, alpha: float, seed: int, as_json: bool) -> None:

@@ -93,32 +93,30 @@ def _curve(
 ) -> list[tuple[object, ...]]:
     """Theory at tuned ridges, continued from alpha to alpha; fits at some of them; the limit."""
     from symslr.evaluation import evaluate
-    from symslr.evaluation.finite_sample import tuned_finite_sample
+    from symslr.evaluation.finite_sample import finite_sample_curve
     from symslr.simulate.erm import erm_replicates
     from symslr.theory import minimal_risk
 
     name, nan = attention.name, math.nan
     rows: list[tuple[object, ...]] = []
-    ridge = (0.5, 2.0)
-    for place, at in reversed(list(enumerate(alpha))):
-        theory, ridge = tuned_finite_sample(task, attention, {}, alpha=at, precision=PRECISION, start=ridge)
-        numbers = float(theory.risk), float(theory.risk.error), *ridge, float(theory.stable)
-        rows.append((panel, name, at, *numbers))
+    for place, point in enumerate(finite_sample_curve(task, attention, {}, alphas=alpha, precision=PRECISION)):
+        risk = point.fit.risk
+        rows.append((panel, name, point.alpha, float(risk), float(risk.error), *point.ridge, float(point.fit.stable)))
         if place in fitted:
             fits = erm_replicates(
                 task,
                 attention,
                 {},
-                alpha=at,
-                dimension=round(entries / math.sqrt(at)),
-                r_k=ridge[0],
-                r_v=ridge[1],
+                alpha=point.alpha,
+                dimension=round(entries / math.sqrt(point.alpha)),
+                r_k=point.ridge[0],
+                r_v=point.ridge[1],
                 seeds=[1000 * panel + 100 * place + seed for seed in seeds],
                 fresh=200_000,
             )
-            rows.append((panel, f"{name}_fit", at, fits.risk, fits.standard_error, *ridge, nan))
+            rows.append((panel, f"{name}_fit", point.alpha, fits.risk, fits.standard_error, *point.ridge, nan))
     limit = float(evaluate(minimal_risk(task, attention), {}, digits=6))
-    return [*reversed(rows), (panel, f"{name}_limit", math.inf, limit, 0.0, nan, nan, nan)]
+    return [*rows, (panel, f"{name}_limit", math.inf, limit, 0.0, nan, nan, nan)]
 
 
 def _optimum(panel: int, task: Task, alpha: Sequence[float]) -> list[tuple[object, ...]]:

@@ -2,6 +2,8 @@
 
 from symslr.evaluation.finite_sample.bayes_optimal import BayesOptimal as BayesOptimal
 from symslr.evaluation.finite_sample.bayes_optimal import bayes_optimal as bayes_optimal
+from symslr.evaluation.finite_sample.curve import CurvePoint as CurvePoint
+from symslr.evaluation.finite_sample.curve import finite_sample_curve as finite_sample_curve
 from symslr.evaluation.finite_sample.fit import finite_sample as finite_sample
 from symslr.evaluation.finite_sample.fit import tuned_finite_sample as tuned_finite_sample
 from symslr.evaluation.finite_sample.hard_phase import HardPhase as HardPhase

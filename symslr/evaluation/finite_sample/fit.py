@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from symslr.evaluation.finite_sample.order_parameters import STARTS
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
-from symslr.evaluation.finite_sample.randomised import STARTS, FiniteSample, branches, randomised
+from symslr.evaluation.finite_sample.randomised import FiniteSample, branches, randomised
 from symslr.evaluation.finite_sample.tuning import tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
@@ -44,7 +45,7 @@ def finite_sample(
     if branch not in (*STARTS, "lowest"):
         raise ValueError(f"branch: found {branch!r}; expected lowest, {' or '.join(STARTS)}")
     problem, fit = numeric_problem(task, attention, values), training(alpha, ridge)
-    _check_precision(precision)
+    check_precision(precision)
     name, coarse = next(iter(branches(problem, fit, seed, [branch] if branch in STARTS else STARTS).items()))
     return randomised(problem, fit, coarse.state, precision=precision, seed=seed, branch=name)
 
@@ -59,19 +60,21 @@ def tuned_finite_sample(
     seed: int = 0,
     start: tuple[float, float] = (0.5, 0.5),
 ) -> tuple[FiniteSample, tuple[float, float]]:
-    """(the fit, (r_k, r_v)) at the ridges of least test risk; arguments as for ``finite_sample``.
+    """(the fit, (r_k, r_v)) at the ridges of least test risk, on the branch of lowest energy.
 
     Args:
+        task, attention, values, alpha, precision, seed: as for ``finite_sample``.
         start: ridges from which the optimiser starts, such as those of a nearby alpha.
     """
     problem = numeric_problem(task, attention, values)
     fit = training(alpha, start)
-    _check_precision(precision)
+    check_precision(precision)
     ridge, state = tune(problem, fit.alpha, seed=seed, start=start)
     found = randomised(problem, training(alpha, ridge), state, precision=precision, seed=seed, branch="tuned")
     return found, ridge
 
 
-def _check_precision(precision: float) -> None:
+def check_precision(precision: float) -> None:
+    """Refuse a relative standard error that is out of reach or says nothing."""
     if not 1e-5 <= precision <= 0.2:
         raise ValueError(f"precision: found {precision:g}; expected a relative standard error from 1e-5 to 0.2")

@@ -50,7 +50,7 @@ class OrderParameters:
         return cls(m_k, m_k**2 + R_k, V_k, m_v, m_v**2 + R_v, V_v)
 
 
-INFORMED, UNINFORMED = "informed", "uninformed"
+STARTS = INFORMED, UNINFORMED = "informed", "uninformed"
 
 
 def start(name: str, alpha: float) -> OrderParameters:

@@ -1,0 +1,123 @@
+"""A curve in alpha: every branch that either start finds at any alpha, continued to all the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from symslr.evaluation.finite_sample.fit import PRECISION, check_precision
+from symslr.evaluation.finite_sample.order_parameters import OrderParameters
+from symslr.evaluation.finite_sample.problem import numeric_problem, training
+from symslr.evaluation.finite_sample.randomised import (
+    ARRIVED,
+    COARSE,
+    FiniteSample,
+    branches,
+    is_same,
+    randomised,
+    sub_seed,
+)
+from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
+from symslr.evaluation.finite_sample.solve import FixedPoint, solve
+from symslr.evaluation.finite_sample.tuning import tune
+from symslr.model.attention import Attention
+from symslr.model.task import Task
+
+MOST_BRANCHES = 4
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """All known branches at one alpha.
+
+    Attributes:
+        alpha: N/D.
+        ridge: (r_k, r_v).
+        fits: one per branch, the lowest energy first: that one is the least value of the fit's objective, the others
+            are where a fit may get stuck.
+    """
+
+    alpha: float
+    ridge: tuple[float, float]
+    fits: tuple[FiniteSample, ...]
+
+    @property
+    def fit(self) -> FiniteSample:
+        """The branch of lowest energy."""
+        return self.fits[0]
+
+
+def finite_sample_curve(
+    task: Task,
+    attention: Attention,
+    values: Mapping[object, object],
+    *,
+    alphas: Sequence[float],
+    ridge: tuple[float, float] | None = None,
+    precision: float = PRECISION,
+    seed: int = 0,
+) -> list[CurvePoint]:
+    """The fit at several alpha = N/D, in the order given; arguments otherwise as for ``finite_sample``.
+
+    At every alpha both starts are tried; what they find is continued down to the smallest alpha and up to the largest,
+    so that a branch is known wherever it exists.
+
+    Args:
+        ridge: (r_k, r_v) at every alpha; None tunes them at each, starting from those of the next larger alpha.
+
+    Raises:
+        ValueError: in one line, for no alpha or the same one twice, and as ``finite_sample``.
+    """
+    if not alphas or len(set(alphas)) < len(alphas):
+        raise ValueError(f"alphas: found {', '.join(f'{a:g}' for a in alphas) or 'none'}; expected distinct numbers")
+    problem = numeric_problem(task, attention, values)
+    check_precision(precision)
+    ordered = sorted(training(alpha, ridge or (0.5, 0.5)).alpha for alpha in alphas)
+    fits = [training(alpha, ridge) for alpha in ordered] if ridge else _tuned(problem, ordered, seed)
+    points = {}
+    for fit, found in zip(fits, track(problem, fits, seed), strict=True):
+        numbers = [
+            randomised(problem, fit, point.state, precision=precision, seed=seed, branch=name)
+            for name, point in found.items()
+        ]
+        lowest = tuple(sorted(numbers, key=lambda one: float(one.energy)))
+        points[fit.alpha] = CurvePoint(fit.alpha, (fit.r_k, fit.r_v), lowest)
+    return [points[float(alpha)] for alpha in alphas]
+
+
+def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> list[Training]:
+    """Tuned ridges at increasing alphas, found from the largest downwards: there the answer depends least on luck."""
+    ridge = (0.5, 0.5)
+    states: list[OrderParameters] = []
+    found: list[Training] = []
+    for alpha in reversed(alphas):
+        ridge, state = tune(problem, alpha, seed=seed, start=ridge, states=states)
+        states = [state]
+        found.append(training(alpha, ridge))
+    return found[::-1]
+
+
+def track(problem: Problem, fits: Sequence[Training], seed: int) -> list[dict[str, FixedPoint]]:
+    """Distinct branches at each of ``fits``, by the start they come from, on one coarse randomisation.
+
+    A branch reached only by continuation keeps its start's name with a number.
+    """
+    saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
+    found = [branches(problem, fit, seed) for fit in fits]
+    for places in (range(len(fits))[::-1], range(len(fits))):
+        for before, place in pairwise(places):
+            here = found[place]
+            for name, point in found[before].items():
+                known = any(is_same(point.state, other.state) for other in here.values())
+                if known or len(here) == MOST_BRANCHES:
+                    continue
+                continued = solve(saddle, fits[place], point.state)
+                if continued.change < ARRIVED and not any(is_same(continued.state, b.state) for b in here.values()):
+                    here[_unused(name, here)] = continued
+    return found
+
+
+def _unused(name: str, taken: Mapping[str, object]) -> str:
+    start = name.split(" ", maxsplit=1)[0]
+    return next(label for label in (start, *(f"{start} {n}" for n in range(2, 9))) if label not in taken)

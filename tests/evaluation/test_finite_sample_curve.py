@@ -1,0 +1,47 @@
+"""Curves in alpha: the order asked for, branches continued where no start finds them, the lowest energy first."""
+
+import pytest
+
+from symslr.evaluation.finite_sample import finite_sample, finite_sample_curve
+from symslr.evaluation.finite_sample.curve import track
+from symslr.evaluation.finite_sample.problem import numeric_problem, training
+from symslr.evaluation.finite_sample.randomised import branches
+from symslr.model.catalogue import SpikedSLR, linear
+
+TASK = SpikedSLR(2, length=3, noise=0)
+TWO_BRANCHES = 3.0, (0.05, 0.05)
+"""alpha and ridges at which the two starts of linear attention, nu = 16, end apart."""
+
+
+def test_points_come_in_the_order_asked_for_and_equal_the_single_call():
+    points = finite_sample_curve(TASK, linear, {}, alphas=[4, 2], ridge=(0.6, 12.0), precision=0.01)
+    alone = finite_sample(TASK, linear, {}, alpha=2, ridge=(0.6, 12.0), precision=0.01)
+    assert [point.alpha for point in points] == [4, 2]
+    assert float(points[1].fit.risk) == pytest.approx(float(alone.risk), rel=1e-4)
+
+
+def test_every_branch_is_shown_the_lowest_energy_first():
+    strong = SpikedSLR(16, length=3, noise=0)
+    alpha, ridge = TWO_BRANCHES
+    (point,) = finite_sample_curve(strong, linear, {}, alphas=[alpha], ridge=ridge, precision=0.05)
+    energies = [float(fit.energy) for fit in point.fits]
+    assert {fit.branch for fit in point.fits} == {"informed", "uninformed"}
+    assert energies == sorted(energies)
+    assert energies[0] < energies[1] - 0.01
+
+
+def test_continuation_finds_the_lowest_energy_where_no_start_does():
+    """At alpha = 5 both starts end above the branch that comes down from alpha = 8: risk 0.27, not 37 or 7."""
+    problem = numeric_problem(SpikedSLR(16, length=3, noise=0), linear, {})
+    fits = [training(alpha, (0.05, 0.05)) for alpha in (5, 8)]
+    continued = track(problem, fits, seed=0)[0]
+    alone = branches(problem, fits[0], seed=0)
+    lowest = min(point.energy for point in continued.values())
+    assert lowest < min(point.energy for point in alone.values()) - 0.2
+    assert {"informed", "informed 2"} <= set(continued)
+
+
+@pytest.mark.parametrize("alphas", [[], [2, 2]])
+def test_alphas_must_be_distinct(alphas):
+    with pytest.raises(ValueError, match="expected distinct numbers"):
+        finite_sample_curve(TASK, linear, {}, alphas=alphas, ridge=(1, 1))
