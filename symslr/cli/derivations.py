@@ -29,15 +29,19 @@ def _folders(folders: list[Path] | None) -> list[Path]:
 
 def derive(
     what: str = typer.Argument(None, help="A derivation's name, a file or a folder; all of symslr's own by default."),
-    latex: Path = typer.Option(None, "--latex", help="Also write the derivations as LaTeX to this file."),
+    latex: Path = typer.Option(
+        None,
+        "--latex",
+        help="Also write LaTeX: a document to FILE.tex, or fragments for a paper into another name, a folder.",
+    ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Show derivations step by step, with the rule that made each step."""
     chosen = _chosen(what)
     if latex is not None:
-        from symslr.export import write_latex
+        from symslr.export import write_fragments, write_latex
 
-        write_latex(chosen, latex)
+        (write_latex if latex.suffix == ".tex" else write_fragments)(chosen, latex)
     if as_json:
         typer.echo(json.dumps([_as_json(item) for item in chosen]))
         return

@@ -9,6 +9,7 @@ from symslr.export.figure2 import figure2 as figure2
 from symslr.export.figures import Figure as Figure
 from symslr.export.printing import house_latex as house_latex
 from symslr.export.report import ReportFiles as ReportFiles
+from symslr.export.report import write_fragments as write_fragments
 from symslr.export.report import write_latex as write_latex
 from symslr.export.report import write_report as write_report
 from symslr.export.staging import kept_in as kept_in

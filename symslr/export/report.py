@@ -86,11 +86,8 @@ def write_report(
     said = content(derivations, checks, references, validations, published)
     opening = definitions()
     with staged(out) as folder:
-        _write(folder / "macros.tex", tex.MACROS)
-        _write(folder / "references.bib", "\n".join(record.bibtex() for record in said.references))
+        _fragments(said, folder)
         _write(folder / "checks.json", json.dumps(_checks(checks, validations), indent=2, ensure_ascii=False) + "\n")
-        for section in said.sections:
-            _write(folder / "fragments" / f"{section.name}.tex", tex.fragment(section))
         (folder / "figures").mkdir(exist_ok=True)
         shown = []
         for done, figure in enumerate(figures):
@@ -107,6 +104,13 @@ def write_report(
         outcome = compile_pdf(folder / "report.tex")
     progress(total, total, "done")
     return _files(out, said, shown, outcome)
+
+
+def _fragments(said: Content, folder: Path) -> None:
+    _write(folder / "macros.tex", tex.MACROS)
+    _write(folder / "references.bib", "\n".join(record.bibtex() for record in said.references))
+    for section in said.sections:
+        _write(folder / "fragments" / f"{section.name}.tex", tex.fragment(section))
 
 
 def _parts(progress: Progress, done: int, total: int, figure: Figure, ready: int, parts: int) -> None:
@@ -139,6 +143,15 @@ def _files(out: Path, said: Content, figures: Sequence[Drawn], outcome: PdfOutco
 def _checks(checks: CheckReport | None, validations: Sequence[Validation]) -> dict[str, object]:
     found: dict[str, object] = {"checked": False} if checks is None else {"checked": True, **checks.as_json()}
     return {**found, "validations": [item.as_json() for item in validations]}
+
+
+def write_fragments(derivations: Sequence[Derivation], folder: Path) -> None:
+    """Write what a paper of one's own needs: ``fragments/NAME.tex`` to input, ``macros.tex`` and ``references.bib``.
+
+    Raises:
+        ValueError: for a source without record or two derivations of one name.
+    """
+    _fragments(content(derivations), folder)
 
 
 def write_latex(derivations: Sequence[Derivation], path: Path, *, title: str = TITLE) -> None:

@@ -15,7 +15,8 @@ FILE = "published.toml"
 """Stands in a folder of derivations."""
 
 LISTS = ("derivations", "validations", "against")
-FIELDS = {"source", "says", "remark", "open", *LISTS}
+FIELDS = {"source", "says", "remark", "reach", *LISTS}
+REACH = ("whole", "part", "none")
 
 
 class Standing(StrEnum):
@@ -44,7 +45,8 @@ class Statement:
         validations: (name of a validation, beginning of its comparisons' names) pairs.
         against: such pairs that contradict the statement where they hold.
         remark: what a reader should know beside the verdict.
-        open: whether the evidence stops short of the statement, so that it stays open whatever agrees.
+        reach: how much of the statement its evidence covers: "whole"; "part", so that it is confirmed at best; or
+            "none", so that it stays open whatever agrees.
     """
 
     source: str
@@ -53,7 +55,7 @@ class Statement:
     validations: tuple[tuple[str, str], ...] = ()
     against: tuple[tuple[str, str], ...] = ()
     remark: str = ""
-    open: bool = False
+    reach: str = "whole"
 
 
 @dataclass(frozen=True)
@@ -118,9 +120,9 @@ def _statement(file: Path, number: int, table: Mapping[str, object]) -> Statemen
         raise ValueError(f"{where}: expected the texts source and says, and perhaps a remark")
     if not all(isinstance(items, list) and all(isinstance(i, str) for i in items) for items in lists.values()):
         raise ValueError(f"{where}: expected {', '.join(LISTS)} as lists of names")
-    is_open = table.get("open", False)
-    if not isinstance(is_open, bool):
-        raise ValueError(f"{where}: found open = {is_open!r}; expected true or false")
+    reach = table.get("reach", "whole")
+    if reach not in REACH:
+        raise ValueError(f"{where}: found reach = {reach!r}; expected one of {', '.join(REACH)}")
     return Statement(
         str(texts["source"]),
         str(texts["says"]),
@@ -128,7 +130,7 @@ def _statement(file: Path, number: int, table: Mapping[str, object]) -> Statemen
         _pairs(lists["validations"]),
         _pairs(lists["against"]),
         str(texts["remark"]),
-        is_open,
+        str(reach),
     )
 
 
@@ -156,9 +158,9 @@ def _judged(item: Statement, checked: Mapping[str, DerivationCheck], ran: Mappin
     evidence = (*derived, *measured)
     if any(each.speaks_for is False for each in evidence):
         standing = Standing.DIFFERS
-    elif item.open or not any(each.speaks_for for each in evidence):
+    elif item.reach == "none" or not any(each.speaks_for for each in evidence):
         standing = Standing.OPEN
-    elif derived and all(each.holds for each in derived):
+    elif derived and item.reach == "whole" and all(each.holds for each in derived):
         standing = Standing.DERIVED
     else:
         standing = Standing.CONFIRMED

@@ -42,7 +42,8 @@ RUNS = [
         ({"validations": (("never", ""),)}, Standing.OPEN),
         ({"against": (("numbers", "risk"),)}, Standing.DIFFERS),
         ({"against": (("numbers", "limit"),)}, Standing.OPEN),
-        ({"derivations": ("good",), "open": True}, Standing.OPEN),
+        ({"derivations": ("good",), "reach": "none"}, Standing.OPEN),
+        ({"derivations": ("good",), "reach": "part"}, Standing.CONFIRMED),
         ({}, Standing.OPEN),
     ],
 )
@@ -71,7 +72,7 @@ def test_names_that_are_not_there_are_refused() -> None:
         ("[[statement]]\nsays = 'x'", "statement 1: expected the texts source and says"),
         ("[[statement]]\nsource = 'a'\nsays = 'x'\nverdict = 'derived'", "found verdict; expected"),
         ("[[statement]]\nsource = 'a'\nsays = 'x'\nderivations = 'b'", "as lists of names"),
-        ("[[statement]]\nsource = 'a'\nsays = 'x'\nopen = 1", "found open = 1"),
+        ("[[statement]]\nsource = 'a'\nsays = 'x'\nreach = 1", "found reach = 1; expected one of whole"),
         ("statement = 3", r"expected \[\[statement\]\] tables"),
         ("claims = []", r"found claims; expected \[\[statement\]\] tables"),
         ("[[", "expected TOML"),
