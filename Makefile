@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
-.PHONY: report test lint docs bench clean distclean
+.PHONY: report test lint docs package bench clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -33,6 +33,15 @@ lint: $(VENV)/.lint
 docs: $(VENV)/.docs
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 	@echo "The documentation is in build/docs/index.html."
+
+# What is uploaded passes twine, and the wheel works where nothing but its own dependencies is installed.
+package: $(VENV)/.package
+	rm -rf dist build/alone
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(PYTHON) -m venv build/alone
+	build/alone/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/*.whl
+	cd build/alone && bin/python -I ../../tests/alone.py
 
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
@@ -57,6 +66,7 @@ $(VENV)/.report: EXTRAS := figures
 $(VENV)/.test: EXTRAS := figures,fit,study,train,test
 $(VENV)/.docs: EXTRAS := figures,fit,docs
 $(VENV)/.lint: EXTRAS := lint
-$(VENV)/.report $(VENV)/.test $(VENV)/.docs $(VENV)/.lint: $(VENV)/.created pyproject.toml
+$(VENV)/.package: EXTRAS := package
+$(VENV)/.report $(VENV)/.test $(VENV)/.docs $(VENV)/.lint $(VENV)/.package: $(VENV)/.created pyproject.toml
 	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
 	@touch $@

@@ -10,6 +10,7 @@ import typer
 from symslr.algebra.derivation import Derivation
 from symslr.cli import options
 from symslr.cli.progress import stages
+from symslr.extras import need
 
 FALSE = 1
 
@@ -119,6 +120,7 @@ def report(
     from symslr.verify.published import published_in
     from symslr.verify.validate import validate, validation_files
 
+    need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
     found = collect(_folders(folders))
     files_to_validate = [] if folders else validation_files([builtin_folder("validation")])
     with stages() as stage, kept_in(out) as kept:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from symslr.extras import need
 from symslr.kept.processes import Progress, keeping, kept_key
 from symslr.kept.results import Kept
 from symslr.verify.validation import NamedComparison
@@ -144,10 +145,11 @@ def write_figure(
         progress: called with the parts of the table that are done, and their number.
 
     Raises:
+        MissingExtra: when matplotlib is not installed.
         ValueError: when the columns differ in length.
     """
-    import matplotlib as mpl
-    from matplotlib import pyplot as plt
+    mpl = need("matplotlib", "a figure")
+    plt = need("matplotlib.pyplot", "a figure")
 
     table = computed(figure, kept or Kept(), progress)
     lengths = {name: len(column) for name, column in table.items()}

@@ -7,6 +7,8 @@ from functools import lru_cache
 from itertools import pairwise
 from xml.etree import ElementTree as ET
 
+from symslr.extras import need
+
 UPRIGHT = re.compile(r"\\mathrm\{([^{}\\]*)\}")
 STACKED = {"∑", "∏", "min", "max", "lim"}
 CAPITALS = set("ΓΔΘΛΞΠΣΥΦΨΩ")
@@ -24,9 +26,9 @@ def mathml(tex: str, *, block: bool = False) -> str:
 
     Raises:
         CannotTypeset: when a command is left unconverted.
+        MissingExtra: when latex2mathml is not installed.
     """
-    from latex2mathml.converter import convert_to_element
-
+    convert_to_element = need("latex2mathml.converter", "MathML").convert_to_element
     # The converter sets one upright letter in italics and several one by one; as text they stay upright and together.
     source = UPRIGHT.sub(r"\\text{\1}", tex)
     try:

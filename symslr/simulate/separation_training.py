@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Expr, lambdify
 
+from symslr.extras import need
 from symslr.model.separation import Separation
 from symslr.model.symbols import x
 from symslr.simulate.separation import attention_on, data_matrix, threshold
@@ -106,10 +107,10 @@ def train(parameters: Separation, kernel: Expr, recipe: Recipe, seed: int) -> Tr
     """Train one network; the seed draws the sign weights and the rows that are held out.
 
     Raises:
-        ImportError: when torch is not installed.
+        MissingExtra: when torch is not installed.
         ValueError: for cross-attention.
     """
-    import torch
+    torch = need("torch", "training")
 
     if parameters.keys is not None:
         raise ValueError("keys: found cross-attention; expected self-attention, keys=None")

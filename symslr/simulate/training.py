@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from symslr.extras import need
 from symslr.model.attention import Attention
 from symslr.model.symbols import L
 from symslr.model.task import Task
@@ -64,10 +65,10 @@ def train(
         checkpoint: where the run is kept every ``recipe.every`` steps; continued where the file exists.
 
     Raises:
-        ImportError: when torch is not installed.
+        MissingExtra: when torch is not installed.
         ValueError: for a missing value, or a checkpoint of another run.
     """
-    import torch
+    torch = need("torch", "training")
 
     torch.set_num_threads(1)
     length = checked_length(fixed(task.length, values))

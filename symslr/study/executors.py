@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context
 
+from symslr.extras import need
 from symslr.study.work import end_with_parent
 
 SCHEME = "dask://"
@@ -56,13 +57,10 @@ def place_named(text: str, workers: int | None = None) -> Iterator[Place]:
         raise ValueError(f"executor: found {text!r}; expected local or {SCHEME}HOST:PORT")
     if workers is not None:
         raise ValueError("workers: found together with a Dask cluster; expected the cluster's own workers")
-    try:
-        from distributed import Client
-    except ImportError:
-        raise ValueError("executor: dask.distributed is not installed; pip install 'symslr[study]'") from None
+    distributed = need("distributed", "a Dask cluster")
     address = "tcp://" + text.removeprefix(SCHEME)
     try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as problem:
         raise ValueError(f"executor: no Dask scheduler answers at {address} ({type(problem).__name__})") from None
     with client:

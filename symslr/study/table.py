@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from symslr.extras import need
 from symslr.study.store import Row
 
 ANSWER = ("quantity", "value", "error", "error_kind", "method", "state", "reason", "key")
@@ -68,13 +69,10 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Write the table as Parquet: the same text columns, and value and error once more as float64.
 
     Raises:
-        ValueError: where pyarrow is not installed.
+        MissingExtra: where pyarrow is not installed.
     """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ValueError("--parquet: pyarrow is not installed; pip install 'symslr[study]'") from None
+    pyarrow = need("pyarrow", "--parquet")
+    parquet = need("pyarrow.parquet", "--parquet")
     table = table_of(rows)
     columns: dict[str, Any] = {
         name: pyarrow.array([line[i] for line in table.lines], pyarrow.string()) for i, name in enumerate(table.columns)
@@ -82,7 +80,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     for name in ("value", "error"):
         texts = [line[table.columns.index(name)] for line in table.lines]
         columns[f"{name}_float"] = pyarrow.array([None if text is None else float(text) for text in texts])
-    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    parquet.write_table(pyarrow.table(columns), path)
 
 
 def as_xarray(rows: Sequence[Row]) -> Any:
@@ -93,13 +91,12 @@ def as_xarray(rows: Sequence[Row]) -> Any:
     vary are attributes. Points that fill less than a quarter of their grid lie along one dimension, ``point``.
 
     Raises:
-        ValueError: where xarray is not installed, or nothing is finished.
+        MissingExtra: where xarray is not installed.
+        ValueError: where nothing is finished.
     """
-    try:
-        import numpy as np
-        import xarray
-    except ImportError:
-        raise ValueError("--xarray: xarray is not installed; pip install 'symslr[study]'") from None
+    import numpy as np
+
+    xarray = need("xarray", "--xarray")
     done = [row for row in rows if row.state == "done"]
     if not done:
         raise ValueError("store: found no finished point; expected at least one")

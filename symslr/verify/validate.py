@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from symslr.extras import MissingExtra, remedy
 from symslr.kept.code import file_version
 from symslr.kept.processes import keeping
 from symslr.kept.results import Kept, key_of
@@ -116,7 +117,9 @@ def _run(file: Path) -> Validation:
     try:
         made = tuple(function() or ())
     except ModuleNotFoundError as missing:
-        return Validation(file.stem, (), f"needs {missing.name}: pip install 'symslr[train]'", title)
+        return Validation(file.stem, (), f"needs {missing.name}: {remedy(missing.name or '')}", title)
+    except MissingExtra as missing:
+        return Validation(file.stem, (), str(missing), title)
     if not made:
         # Nothing compared would read as everything agrees.
         raise CollectError(f"{file}: validate() returned no comparisons; expected at least one NamedComparison")

@@ -7,6 +7,7 @@ from typing import Any
 
 from sympy import DiracDelta, Expr, Function, Mul, S, Wild, diff, exp, lambdify, log
 
+from symslr.extras import need
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
 from symslr.simulate.values import Values, fixed
@@ -80,10 +81,6 @@ def require_numba() -> Any:
     """The module numba.
 
     Raises:
-        ValueError: when it is not installed.
+        MissingExtra: when it is not installed.
     """
-    try:
-        import numba
-    except ImportError:
-        raise ValueError("fitting needs Numba, which is not installed; pip install 'symslr[fit]'") from None
-    return numba
+    return need("numba", "fitting")
