@@ -33,6 +33,7 @@ class Kernel:
         values: kappa and dkappa/dc for each parameter c, of (scores, parameters).
         taylor: the same, each with its Taylor coefficients 0 to ``ORDER`` in the score.
         mirrored: ``taylor`` written in exp(-x), finite where exp(x) overflows.
+        sharpness: mesh points in the scores, as a multiple of what exp needs.
     """
 
     attention: Attention
@@ -41,6 +42,7 @@ class Kernel:
     taylor: Any
     mirrored: Any
     offset: float
+    sharpness: float = 1.0
 
     @classmethod
     def of(cls, attention: Attention, values: Mapping[str, object]) -> Kernel:

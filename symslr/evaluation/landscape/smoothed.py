@@ -49,13 +49,15 @@ class Smoothed:
         self.kernel = kernel
         scale = float(np.sqrt(max(squared_scale, 0.0)))
         wider = AVERAGED if kernel.is_normalised else 1.0
-        self.differentiates = kernel.is_smooth and scale < SMALL
+        self.differentiates = kernel.is_smooth and scale * kernel.sharpness < SMALL
         if self.differentiates:
             self.scale = scale
             self.rho, self.mass = few_normal_nodes()
         else:
             self.scale = max(scale, KINKED)
-            self.rho, self.mass = normal_nodes(0.0 if kernel.is_polynomial else self.scale, refined, wider)
+            self.rho, self.mass = normal_nodes(
+                0.0 if kernel.is_polynomial else self.scale * kernel.sharpness, refined, wider
+            )
         scores = centres[:, None] + self.scale * self.rho
         if self.differentiates:
             jets = kernel.jets(scores, own)

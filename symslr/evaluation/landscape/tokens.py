@@ -55,7 +55,7 @@ def weighted_moments(
     The weight has a normaliser, and a Laplace variable of its own, where ``selects``.
     """
     chi, w = normal_nodes(
-        max(0.0 if kernel.is_polynomial else abs(m), steepness),
+        max(0.0 if kernel.is_polynomial else abs(m) * kernel.sharpness, steepness),
         refined,
         CLOSE if selects and kernel.is_normalised else 1.0,
     )
