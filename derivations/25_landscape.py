@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from sympy import Expr, Rational, Sum, sqrt
+from sympy import Expr, Matrix, Rational, Sum, sqrt, symbols
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.folded import Activation
-from symslr.algebra.rules import Linearity
+from symslr.algebra.rules import Collect, Linearity
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax1, softplus
 from symslr.model.sequence_law import SequenceLaw
@@ -26,7 +26,16 @@ from symslr.model.symbols import (
     q_kv,
     q_vv,
 )
-from symslr.theory.landscape import ON_MANIFOLD, landscape_chain, landscape_loss, reduced
+from symslr.theory.landscape import (
+    ON_MANIFOLD,
+    R_KK,
+    R_KV,
+    R_VV,
+    landscape_chain,
+    landscape_loss,
+    reduced,
+    velocities,
+)
 
 ADMISSIBLE = {
     m_kk: (Rational(1, 5), Rational(3, 5)),
@@ -75,7 +84,8 @@ def derive_centred() -> Iterator[Derivation]:
             symbol=r"\mathcal{E}(m,q)",
             introduction=r"Written around the mean of each score, every term is an overlap times what it multiplies: "
             r"$q_{kv}$ is all that ties values to scores, $m_{kv^\star}$ all that ties scores to the label, and "
-            r"$m_{vk^\star}$ moves the value of the relevant token.",
+            r"$m_{vk^\star}$ moves the value of the relevant token. The three stand "
+            r"in pairs in every term, so where they vanish the slopes in them do: the flow never leaves the manifold.",
             ranges={**ADMISSIBLE, nu: (Rational(1, 2), 3)},
         )
         .apply(Linearity())
@@ -106,6 +116,35 @@ def spiked_risk(attention: Attention) -> Expr:
         + 2 * q_kv * m_vk * sqrt(nu / q_kk) * mean(sigma * total)
         + nu * m_vk**2 * mean(sigma**2)
     )
+
+
+def derive_outside() -> Iterator[Derivation]:
+    """R = 0 under the flow, whatever the risk is."""
+    slopes_m = Matrix(2, 2, symbols("d_kk d_kv d_vk d_vv", real=True))
+    e_kk, e_kv, e_vv = symbols("e_kk e_kv e_vv", real=True)
+    slopes_q = Matrix([[e_kk, e_kv], [e_kv, e_vv]])
+    m, q = Matrix([[m_kk, m_kv], [m_vk, m_vv]]), Matrix([[q_kk, q_kv], [q_kv, q_vv]])
+    R = Matrix([[R_KK, R_KV], [R_KV, R_VV]])
+    by_m, by_q = velocities(slopes_m, slopes_q, m, q)
+    rate = by_q - by_m * m.T - m * by_m.T
+    claimed = -2 * (slopes_q * R + R * slopes_q)
+    for (i, j), label in (((0, 0), "kk"), ((0, 1), "kv"), ((1, 1), "vv")):
+        yield (
+            Derivation(
+                rate[i, j],
+                title=f"What lies outside the hidden directions, along the gradient flow: the entry {label}",
+                name=f"landscape-flow-outside-{label}",
+                symbol=rf"\frac{{\mathrm{{d}}R_{{{label}}}}}{{\mathrm{{d}}t}}",
+                introduction=r"$k$ and $v$ follow minus the gradient of any risk that depends on them through $m$ and $q$;"
+                r" $d$ are its slopes in $m$ and $e$ those in $q$, a symmetric matrix. The slopes in $m$ drop out of"
+                r" $R=q-mm^\top$, and $\mathrm{d}R/\mathrm{d}t=-2(eR+Re)$ vanishes with $R$: vectors within"
+                r" $\mathrm{span}(k^\star,v^\star)$ stay there, and how fast others come is the slope in $q$.",
+                sources=("duranthon2025, Sec. 4",),
+                ranges=ADMISSIBLE,
+            )
+            .apply(Collect())
+            .claim(claimed[i, j], "symslr, -2 (e R + R e)")
+        )
 
 
 def derive_manifold() -> Iterator[Derivation]:

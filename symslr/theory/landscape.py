@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import cache
 
-from sympy import Expr, S, Sum, sqrt
+from sympy import Expr, Matrix, S, Sum, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
@@ -77,3 +77,17 @@ def landscape_risk(task: Task, attention: Attention) -> Expr:
     Source: arXiv 2509.21936, section 4; derived in derivations/25_landscape.py.
     """
     return landscape_chain(task, attention).result
+
+
+def velocities(slopes_m: Matrix, slopes_q: Matrix, m: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
+    """(dm/dt, dq/dt) where dk/dt = -D dE/dk and dv/dt = -D dE/dv.
+
+        dm/dt = -(E_m + 2 E_q m),   dq/dt = -(E_m m^T + m E_m^T + 2 E_q q + 2 q E_q)
+
+    Args:
+        slopes_m: E_m = dE/dm, rows (k, v) and columns (k*, v*).
+        slopes_q: E_q, half of dE/dq_kv off its diagonal.
+        m, q: the order parameters in the same order.
+    """
+    half = slopes_m * m.T + 2 * slopes_q * q
+    return -(slopes_m + 2 * slopes_q * m), -(half + half.T)

@@ -79,3 +79,11 @@ def test_a_weight_that_shifts_no_gaussian_keeps_two_gaussians_a_token() -> None:
     assert risk.has(sqrt(q_kk - m_kk**2))
     assert m_kv in risk.free_symbols
     assert m_vk in risk.free_symbols
+
+
+@pytest.mark.parametrize("task", [SpikedSLR(), MaxSLR()], ids=lambda task: task.name)
+def test_slopes_off_the_manifold_vanish_on_it(task: Task) -> None:
+    """Symbolically: dE/dm_kv = dE/dm_vk = dE/dq_kv = 0 at m_kv = m_vk = q_kv = 0, and with them their velocities."""
+    risk = landscape_risk(task, softmax)
+    for symbol in ON_MANIFOLD:
+        assert expand(risk.diff(symbol).subs(ON_MANIFOLD)) == 0

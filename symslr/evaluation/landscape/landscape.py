@@ -28,6 +28,9 @@ from symslr.model.task import Task
 
 HESSIAN_STEP = 1e-4
 
+STEEPEST = 65.0
+"""Slope of a selecting weight's logarithm, nu of max-SLR: one risk takes about 0.3 s there."""
+
 
 @dataclass(frozen=True)
 class Landscape:
@@ -61,7 +64,7 @@ class Landscape:
 
         Raises:
             ValueError: for a missing value, a token law that is not standard normal, or a weight that is neither one of
-                the relevant token nor a selection.
+                the relevant token nor a selection, or a selection that is too steep.
         """
         by_name = {str(key): value for key, value in (values or {}).items()}
         law = task.law.subs(_numbers(task.law.free_symbols - {L}, by_name))
@@ -83,6 +86,11 @@ class Landscape:
                     f"task {task.name}: found the weight {law.weight}; expected w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)"
                 )
             log_weight, steepness = _log_weight(weight)
+            if selects and steepness > STEEPEST:
+                raise ValueError(
+                    f"task {task.name}: found a weight whose logarithm has slope {steepness:.4g}; expected {STEEPEST:g} at"
+                    " most, as a mesh grows with its square"
+                )
         noise = float(task.noise.subs(_numbers(task.noise.free_symbols, by_name)))
         kernel = sharpened(Kernel.of(attention, by_name))
         return cls(kernel, _lengths(task, by_name), noise, shift, log_weight, steepness, selects)
@@ -118,7 +126,8 @@ class Landscape:
         gradient[4] += inner[1]
         if not (math.isfinite(risk) and np.all(np.isfinite(gradient))):
             raise ValueError(
-                f"landscape of {self.kernel.attention.name}: the risk is not finite at {list(map(float, at))}"
+                f"landscape of {self.kernel.attention.name}: the risk is not finite at {list(map(float, at))}; "
+                "expected a shorter key or a weaker signal"
             )
         return risk, gradient
 
