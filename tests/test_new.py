@@ -48,7 +48,7 @@ def test_every_file_is_a_derivation_that_shows(mine: Path, capsys: pytest.Captur
     capsys.readouterr()
     assert run("derive", mine, "--json") == 0
     names = {item["name"] for item in json.loads(capsys.readouterr().out)}
-    assert names == {"quartic-overlap", "cosh-moment", "optimal-attention-wider"}
+    assert names == {"quartic-risk", "quartic-overlap", "cosh-moment", "optimal-attention-wider"}
 
 
 def test_the_model_file_is_read(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,7 @@ class Claim:
     quoted: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Derivation:
     """``Derivation(start).apply(rule).apply(rule)...``, an immutable chain.
 
@@ -97,6 +97,16 @@ class Derivation:
     def claim(self, formula: Expr, source: str, *, quoted: bool = False) -> Derivation:
         """The chain with a published formula beside its result."""
         return replace(self, claims=(*self.claims, Claim(exact(formula, "claim"), source, quoted)))
+
+    def __str__(self) -> str:
+        heading = ": ".join(part for part in (self.name, self.title) if part)
+        lines = [heading] if heading else []
+        lines += [f"    {self.start}"]
+        lines += [f"  = {step.after}    [{step.rule.name}]" for step in self.steps]
+        lines += [f"  published: {claim.formula}    [{claim.source}]" for claim in self.claims]
+        return "\n".join(lines)
+
+    __repr__ = __str__
 
     def _repr_latex_(self) -> str:
         lines = [f"{latex(self.start)} &"]

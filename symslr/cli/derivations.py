@@ -47,7 +47,7 @@ def derive(
         typer.echo(json.dumps([_as_json(item) for item in chosen]))
         return
     for item in chosen:
-        typer.echo(_text(item))
+        typer.echo(f"{item}\n")
     if latex is not None:
         typer.echo(f"LaTeX written to {latex}")
 
@@ -65,13 +65,6 @@ def _chosen(what: str | None) -> list[Derivation]:
         known = ", ".join(item.name for item in everything)
         raise ValueError(f"derive: found no derivation, file or folder {what!r}; expected one of {known}")
     return named
-
-
-def _text(item: Derivation) -> str:
-    lines = [f"{item.name}: {item.title}", f"    {item.start}"]
-    lines += [f"  = {step.after}    [{step.rule.name}]" for step in item.steps]
-    lines += [f"  published: {claim.formula}    [{claim.source}]" for claim in item.claims]
-    return "\n".join(lines) + "\n"
 
 
 def _as_json(item: Derivation) -> dict[str, object]:

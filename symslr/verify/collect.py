@@ -101,7 +101,7 @@ def _called(file: Path, name: str, function: object) -> list[Derivation]:
         raise CollectError(f"{file}: {name} takes arguments; expected a function without any that returns derivations")
     try:
         result = function()  # type: ignore[operator]
-        items = [result] if isinstance(result, Derivation) else list(result)
+        items = list(result) if isinstance(result, Iterable) else [result]
     except Exception as error:
         raise _one_line(file, error) from error
     for item in items:

@@ -187,13 +187,15 @@ class CheckReport:
         return tuple(c for item in self.derivations for part in item.parts for c in part.comparisons)
 
     def counts(self) -> dict[str, object]:
-        """Steps, claims and starts by verdict; comparisons made and effective."""
-        made = [c for c in self.comparisons if c.left is not None and c.right is not None]
+        """Steps, claims and starts by verdict; comparisons tried, those with numbers on both sides, effective ones."""
+        tried = self.comparisons
+        made = [c for c in tried if c.left is not None and c.right is not None]
         return {
             "derivations": len(self.derivations),
             "steps": _tally(step for item in self.derivations for step in item.steps),
             "claims": _tally(claim for item in self.derivations for claim in item.claims),
             "starts": _tally(item.start for item in self.derivations if item.start is not None),
+            "tried": len(tried),
             "comparisons": len(made),
             "effective": sum(c.effective for c in made),
         }
@@ -215,7 +217,7 @@ class CheckReport:
             digits = min((part.digits for part in item.parts if part.digits is not None), default=None)
             agreed = f", {digits} digits or more" if digits is not None else ""
             lines.append(
-                f"{item.verdict:8} {item.name}: {len(item.steps)} steps, "
+                f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
                 f"{effective} of {made} comparisons effective{agreed}"
             )
             lines += [f"         {line}" for line in _remarks(item)]
@@ -223,7 +225,8 @@ class CheckReport:
         for what in ("steps", "claims", "starts"):
             tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]
             lines.append(f"{what}: {tally or 'none'}")
-        lines.append(f"comparisons: {counts['comparisons']} made, {counts['effective']} of them effective")
+        tried, made, effective = (counts[what] for what in ("tried", "comparisons", "effective"))
+        lines.append(f"comparisons: {tried} tried, {made} with numbers on both sides, {effective} of them effective")
         return "\n".join(lines)
 
 
