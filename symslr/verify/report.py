@@ -225,8 +225,10 @@ class CheckReport:
         for what in ("steps", "claims", "starts"):
             tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]
             lines.append(f"{what}: {tally or 'none'}")
-        tried, made, effective = (counts[what] for what in ("tried", "comparisons", "effective"))
-        lines.append(f"comparisons: {tried} tried, {made} with numbers on both sides, {effective} of them effective")
+        both, effective = counts["comparisons"], counts["effective"]
+        lines.append(
+            f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {effective} of them effective"
+        )
         return "\n".join(lines)
 
 

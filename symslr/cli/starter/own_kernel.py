@@ -27,10 +27,10 @@ def derive_quartic_risk() -> Derivation:
     return (
         Derivation(
             squared_loss(predictor(sigma).subs(R_v, 0), law, Delta),
-            title="Risk of an attention with kernel 1 + x^4, normalised",
+            title="Risk of an attention with a quartic kernel",
             name="quartic-risk",
             symbol=r"\mathcal{E}_\sigma",
-            introduction=r"Key $a k^\star$ and value $m_v v^\star$, as functions of $a$ and $m_v$.",
+            introduction=r"The kernel is $1 + x^4$, normalised by its sum. Key $a k^\star$ and value $m_v v^\star$, as functions of $a$ and $m_v$.",
             # where the checker's points are drawn: a normaliser couples all tokens, which is dear at steep slopes
             ranges={a: (Rational(1, 5), Rational(4, 5)), nu: (Rational(1, 5), Rational(4, 5))},
         )
@@ -43,7 +43,7 @@ def derive_quartic_overlap() -> Derivation:
     return (
         Derivation(
             SequenceExpectation(sigma, law),
-            title="Attention that 1 + x^4, normalised, pays to the relevant token",
+            title="Attention that the quartic kernel pays to the relevant token",
             name="quartic-overlap",
             symbol=r"\mathbb{E}_g[\sigma_\epsilon]",
             introduction="The normaliser couples all tokens; as an integral over $u$ it factorises over them.",

@@ -22,7 +22,7 @@ def derive_optimal_attention() -> Derivation:
     return (
         Derivation(
             bayes_loss(wider.law, Delta),
-            title="Optimal attention for a relevant token of variance s^2",
+            title="Optimal attention for a relevant token of another variance",
             name="optimal-attention-wider",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
             introduction="The claim was typed in by hand; the chain above it was not.",
