@@ -225,9 +225,9 @@ class CheckReport:
         for what in ("steps", "claims", "starts"):
             tally = ", ".join(f"{number} {verdict}" for verdict, number in dict(counts[what]).items())  # type: ignore[call-overload]
             lines.append(f"{what}: {tally or 'none'}")
-        both, effective = counts["comparisons"], counts["effective"]
+        both, could_fail = counts["comparisons"], counts["effective"]
         lines.append(
-            f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {effective} of them effective"
+            f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them effective"
         )
         return "\n".join(lines)
 
