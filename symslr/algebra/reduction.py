@@ -14,6 +14,16 @@ from symslr.algebra.rules.exchangeability import Exchangeability
 from symslr.algebra.rules.independence import Independence
 from symslr.algebra.rules.laplace import LaplaceRepresentation
 from symslr.algebra.rules.largest import ConditionOnMaximum
+from symslr.algebra.rules.parity import Parity
+
+RULES = (
+    ChangeOfMeasure(),
+    Exchangeability(),
+    LaplaceRepresentation(),
+    ConditionOnMaximum(),
+    Independence(),
+    Parity(),
+)
 
 
 def reduce(expr: Expr) -> Expr:
@@ -27,7 +37,7 @@ def reduce(expr: Expr) -> Expr:
 
 def _reduce_one(node: SequenceExpectation) -> Expr:
     result: Expr = node
-    for rule in (ChangeOfMeasure(), Exchangeability(), LaplaceRepresentation(), ConditionOnMaximum(), Independence()):
+    for rule in RULES:
         result = rule.rewrite(result)
     return merged_integrals(result)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Expr, S, Symbol
 
 from symslr.evaluation.arithmetic import Arithmetic, Float64
 from symslr.evaluation.breakpoints import breakpoint_equations, solved
@@ -40,6 +40,8 @@ class IntegralNode(Node):
         self.variable, self.ends, self.parameters, self.children = variable, ends, parameters, dict(children)
         square = bell(parts.exponent, variable) if not children else None
         self.height = square.height if square is not None else integrand * 0
+        polynomial = square is not None and parts.rest.is_polynomial(variable)
+        self.curvature = square.curvature if square is not None and polynomial else S.NegativeOne
         exponent = parts.exponent
         if square is not None:
             exponent = square.curvature * (variable - square.centre) ** 2
@@ -52,7 +54,7 @@ class IntegralNode(Node):
         if arithmetic.name not in self._codes:
             inner = (self.variable, *self.children, *self.parameters)
             table = arithmetic.compile(inner, self.exprs)
-            outer = arithmetic.compile(self.parameters, [*self.ends, self.height])
+            outer = arithmetic.compile(self.parameters, [*self.ends, self.height, self.curvature])
             zeros = [
                 (
                     arithmetic.compile(self.parameters, [zero]) if zero is not None else None,
@@ -82,12 +84,14 @@ class IntegralNode(Node):
         arithmetic = context.arithmetic
         p = tuple(scope[s][0] for s in self.parameters)
         table, outer, _ = self._code(arithmetic)
-        low, high, height = outer(*p)
+        low, high, height, curvature = outer(*p)
         reversed_ends = low > high
         if reversed_ends:
             low, high = high, low
         if low == high:
             return 0 * arithmetic.number(1), 0 * arithmetic.number(1)
+        if curvature > 0 and np.isinf(float(high - low)):
+            raise CannotEvaluate(f"an expectation diverges: its integrand grows as exp({float(curvature):.3g} x^2)")
         pieces = self._pieces(context, scope, float(low), float(high))
         if pieces is None:
             return 0 * arithmetic.number(1), 0 * arithmetic.number(1)

@@ -312,7 +312,10 @@ class DenseFloat:
         return float(geometric_error(quarter + half, half, 0.0, size)) if size > 0 else 1.0
 
     def _cut(self, now: Outer, placed: list[PlacedKernel]) -> float:
-        """What the ends of the token meshes leave out, in units of the outer values."""
+        """What the ends of the token meshes leave out, in units of the outer values.
+
+        Measured on the moments of the absolute weights: one that cancels, an odd one, does not count for more.
+        """
         lost = 0.0
         for kernel, indices, factors in zip(placed, self.moments_of, now.tables):
             for row, i in zip(kernel.rows, indices):
@@ -324,7 +327,10 @@ class DenseFloat:
                 for e in (0, -1):
                     at = own[0][:, e] if len(own) == 1 else np.multiply.outer(own[0][:, e], own[1][:, e])
                     ends = ends + abs(row[e]) * at
-                share = np.minimum(8.0 * power * ends / np.maximum(np.abs(now.means[i]), TINY), 1.0)
+                sizes = np.abs(now.means[i])
+                if row.min() < 0.0 < row.max():
+                    sizes = own[0] @ np.abs(row) if len(own) == 1 else (own[0] * np.abs(row)) @ own[1].T
+                share = np.minimum(8.0 * power * ends / np.maximum(sizes, TINY), 1.0)
                 lost += float(np.sum(np.abs(now.values) * share))
         return lost
 
@@ -340,7 +346,7 @@ class DenseFloat:
                     mass = mass * table[q][place]
                 total, signed = float(np.sum(np.abs(mass))), abs(float(np.sum(mass)))
                 centre = float(np.sum(kernel.mesh.nodes * np.abs(mass))) / max(total, TINY)
-                tokens[i] = (centre, total / max(signed, TINY))
+                tokens[i] = (centre, total / max(signed, FLOAT.eps * total, TINY))
 
         def at(column: Any) -> float:
             return float(np.broadcast_to(column, now.values.shape)[peak])

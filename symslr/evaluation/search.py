@@ -131,24 +131,28 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
     for end in (0, -1):
         points, values = _extended(rough, points, values, end, interval[end])
     best: tuple[float, float] | None = None
+    lowest_edge, edge = np.inf, np.nan
     for i in _local_minima(values):
         if i in (0, len(points) - 1):
             candidate = (float(values[i]), float(points[i]))
+        elif not np.isfinite(values[i - 1]) or not np.isfinite(values[i + 1]):
+            if values[i] < lowest_edge:
+                lowest_edge, edge = values[i], points[i]
+            continue
         else:
-            bracket = (points[i - 1], points[i + 1])
-            if not np.isfinite(values[i - 1]) or not np.isfinite(values[i + 1]):
-                raise CannotEvaluate(
-                    f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated; give bounds"
-                )
             found = minimize_scalar(
                 lambda x: fine.number([x]),
-                bounds=bracket,
+                bounds=(points[i - 1], points[i + 1]),
                 method="bounded",
                 options={"xatol": 3e-3 * abs(points[i]) + 1e-5},
             )
             candidate = (float(found.fun), float(found.x))
         if best is None or candidate[0] < best[0]:
             best = candidate
+    if lowest_edge < (np.inf if best is None else best[0]):
+        raise CannotEvaluate(
+            f"the function falls towards {edge:.3g}, beyond which it could not be evaluated; give bounds"
+        )
     if best is None:
         raise CannotEvaluate("the function to minimise has no finite value on the scan")
     return [best[1]]

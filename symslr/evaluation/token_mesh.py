@@ -34,7 +34,7 @@ def token_pieces(
         for row, i in enumerate(own):
             moment = code.form.moments[i]
             curvature, centre, _ = (float(value) for value in constants.bells[i])
-            if moment.bell is not None and on_line and not moment.rest.has(exp_):
+            if moment.bell is not None and curvature < 0 and on_line and not moment.rest.has(exp_):
                 windows.append(bell_window(curvature, centre, depth))
                 continue
 
@@ -52,9 +52,7 @@ def token_pieces(
 
 
 def bell_window(curvature: float, centre: float, depth: float) -> Window:
-    """Window of exp(curvature (x - centre)^2)."""
-    if not curvature < 0:
-        raise CannotEvaluate("a token integral diverges: its Gaussian factor does not decay")
+    """Window of exp(curvature (x - centre)^2), curvature < 0."""
     reach = float(np.sqrt(-depth / curvature))
     return Window(centre - reach, centre + reach, centre, float(np.sqrt(-1 / curvature)), depth)
 

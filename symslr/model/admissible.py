@@ -74,6 +74,11 @@ def check_density(law: ScalarLaw) -> None:
             raise ValueError(f"token law {law.density}: holds a number beyond 1e308; expected smaller ones") from None
         if not lowest >= 0:
             raise ValueError(f"token law {law.density}: found the negative value {lowest:.4g}; expected a density")
+        if np.isnan(mass):
+            raise ValueError(
+                f"token law {law.density}: not a number somewhere on ({law.lower}, {law.upper}); expected a density "
+                "there, or a support that leaves such places out"
+            )
         if not abs(mass - 1) < MEAN_TOLERANCE:
             raise ValueError(f"token law {law.density}: found total mass {mass:.6g}; expected a density with mass 1")
 

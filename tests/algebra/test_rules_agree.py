@@ -30,6 +30,7 @@ from symslr.algebra.rules import (
     LikelihoodRatio,
     Linearity,
     Nishimori,
+    Parity,
     PickToken,
     RatioCondition,
     Reweight,
@@ -335,6 +336,15 @@ def test_unfold_and_algebra() -> None:
     for how in ("expand", "factor", "together", "cancel", "simplify"):
         before = (1 + mean(SOFT, SPIKED)) ** 2 / (1 + nu) - (nu + 1) / (mean(SOFT, SPIKED) + 1) + nu**2 - nu
         assert_equal(before, Algebra(how).rewrite(before), (2,))
+
+
+def test_parity() -> None:
+    """An odd mean vanishes under a symmetric law only."""
+    odd = ScalarExpectation(exp(-nu * x**2) * x * Abs(x), x, STANDARD_NORMAL)
+    assert Parity().rewrite(1 + odd * mean(KEY, SPIKED)) == 1
+    assert brute(odd, {nu: 0.7}) == pytest.approx(0, abs=1e-12)
+    for kept in (ScalarExpectation(x, x, normal(1)), ScalarExpectation(x**2 + x, x, STANDARD_NORMAL)):
+        assert Parity().rewrite(kept) == kept
 
 
 def test_limit() -> None:

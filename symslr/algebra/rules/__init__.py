@@ -24,6 +24,7 @@ from symslr.algebra.rules.limit import TakeLimit as TakeLimit
 from symslr.algebra.rules.linearity import Linearity as Linearity
 from symslr.algebra.rules.minimise import Minimise as Minimise
 from symslr.algebra.rules.nishimori import Nishimori as Nishimori
+from symslr.algebra.rules.parity import Parity as Parity
 from symslr.algebra.rules.projection import GaussianProjection as GaussianProjection
 from symslr.algebra.rules.projection import WriteTokensOut as WriteTokensOut
 from symslr.algebra.rules.ratio_condition import RatioCondition as RatioCondition

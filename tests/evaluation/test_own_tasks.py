@@ -1,0 +1,61 @@
+"""Weights, laws and kernels that are not the paper's, beside a trapezoid rule over two tokens written out here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sympy import exp, tanh
+
+from symslr.evaluation import CannotEvaluate, evaluate
+from symslr.model.attention import Attention
+from symslr.model.catalogue import SpikedSLR, softmax
+from symslr.model.scalar_law import normal
+from symslr.model.symbols import a, chi, epsilon, x
+from symslr.model.task import Task
+from symslr.theory import bayes_risk, minimal_risk, population_risk
+
+Function = Callable[[np.ndarray], np.ndarray]
+SPIKE = Task.from_token_laws(normal(0, 2), normal(), noise=0, length=2)
+TILTED = Task(1 + tanh(chi[epsilon]), noise=0, length=2)
+
+
+def two_tokens(relevant: Function, kernel: Function, reach: float = 14.0) -> float:
+    """1 - E[sigma_1]^2 / E[sigma_1^2 + sigma_2^2], the first token with density ``relevant``, the second N(0, 1)."""
+    t = np.linspace(-reach, reach, 1401)
+    p1, p0, k = relevant(t), np.exp(-t * t / 2), kernel(t)
+    weight = np.outer(p1 / p1.sum(), p0 / p0.sum())
+    first = k[:, None] / (k[:, None] + k[None, :])
+    return float(1 - np.sum(weight * first) ** 2 / np.sum(weight * (first**2 + (1 - first) ** 2)))
+
+
+def test_the_likelihood_ratio_of_a_wider_law_attains_the_bayes_risk() -> None:
+    """Its weights grow like a Gaussian, and only e^{-u kappa} makes their means finite."""
+    risk = evaluate(population_risk(SPIKE, Attention(exp(x**2)), a), {"a": 0.5}, digits=9)
+    least = evaluate(bayes_risk(SPIKE), digits=9)
+    assert abs(risk.value - least.value) <= risk.error + least.error
+    by_hand = two_tokens(lambda t: np.exp(-t * t / 4), lambda t: np.exp(t * t / 4))
+    assert float(risk.value) == pytest.approx(by_hand, abs=1e-9)
+
+
+@pytest.mark.parametrize("digits", [9, 20])
+def test_a_weight_whose_odd_part_leaves_no_trace(digits: int) -> None:
+    """Regression: the mean of an odd function is 0, and a relative error of it was asked for."""
+    even = Attention(1 + x**2)
+    found = evaluate(population_risk(TILTED, even, 1), digits=digits)
+    by_hand = two_tokens(lambda t: (1 + np.tanh(t)) * np.exp(-t * t / 2), lambda t: 1 + t * t)
+    assert float(found.value) == pytest.approx(by_hand, abs=1e-9)
+
+
+def test_a_minimum_beside_a_scale_without_a_value() -> None:
+    """Regression: at scale 0 an odd mean is lost in float64, and the whole search was given up."""
+    found = evaluate(minimal_risk(TILTED, softmax), digits=8)
+    at = [two_tokens(lambda t: (1 + np.tanh(t)) * np.exp(-t * t / 2), lambda t, s=s: np.exp(s * t)) for s in (0.6, 0.9)]
+    assert float(found.value) < min(at)
+    assert float(found.value) == pytest.approx(min(at), abs=0.01)
+
+
+def test_a_mean_that_diverges_is_named() -> None:
+    with pytest.raises(CannotEvaluate, match=r"diverges: its integrand grows as exp\(1.12 x\^2\)"):
+        evaluate(population_risk(SpikedSLR(), Attention(exp(x**2), None), 0.9), {"L": 3, "nu": 2, "Delta": 0})
