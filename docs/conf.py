@@ -16,6 +16,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "mathml",
+    "quantities",
     "rules_table",
     "terminal",
 ]
@@ -45,9 +46,15 @@ html_copy_source = False
 
 
 def setup(app):
-    """In a docstring |x| is an absolute value, not a substitution of reStructuredText."""
+    """Two habits of the library that Sphinx does not know."""
 
+    # In a docstring |x| is an absolute value, not a substitution of reStructuredText.
     def bars(app, what, name, obj, options, lines):
         lines[:] = [line.replace("|", r"\|") for line in lines]
 
+    # What SymPy's metaclass writes into every class of ours, such as is_real = True, is no part of the reference.
+    def assumptions(app, what, name, obj, skip, options):
+        return True if name == "default_assumptions" or (name.startswith("is_") and isinstance(obj, bool)) else None
+
     app.connect("autodoc-process-docstring", bars, priority=1000)
+    app.connect("autodoc-skip-member", assumptions)

@@ -30,8 +30,8 @@ def derive_quartic_risk() -> Derivation:
             title="Risk of an attention with a quartic kernel",
             name="quartic-risk",
             symbol=r"\mathcal{E}_\sigma",
-            introduction=r"The kernel is $1 + x^4$, normalised by its sum. Key $a k^\star$ and value $m_v v^\star$, as functions of "
-            r"$a$ and $m_v$.",
+            introduction=r"The kernel is $1 + x^4$, normalised by its sum. Key $a k^\star$ and value $m_v v^\star$, "
+            r"as functions of $a$ and $m_v$.",
             # where the checker's points are drawn: a normaliser couples all tokens, which is dear at steep slopes
             ranges={a: (Rational(1, 5), Rational(4, 5)), nu: (Rational(1, 5), Rational(4, 5))},
         )
