@@ -7,6 +7,7 @@ from typing import Any
 from sphinx.util.docutils import SphinxDirective
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, linear, minimal_risk, population_risk, softmax
+from symslr.algebra.quantity import Quantity
 from symslr.export import house_latex
 from symslr.theory import landscape_risk
 
@@ -25,8 +26,9 @@ class Quantities(SphinxDirective):
         }
         lines = []
         for call, quantity in shown.items():
-            folded, unfolded = house_latex(quantity), house_latex(quantity.doit())
-            formula = folded if folded == unfolded else f"{folded} = {unfolded}"
+            formula = house_latex(quantity)
+            if isinstance(quantity, Quantity):
+                formula += f" = {house_latex(quantity.doit())}"
             lines += [call, f": $${formula}$$", ""]
         return self.parse_text_to_nodes("\n".join(lines))
 
