@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -14,6 +12,7 @@ import pytest
 from symslr.export.report import write_fragments
 from symslr.export.text import MATH
 from symslr.verify.collect import builtin_folder, collect
+from tests.export.strict import parsed
 
 PAPER = r"""\documentclass{{article}}
 \usepackage{{amsmath,amssymb,xcolor}}
@@ -24,16 +23,6 @@ PAPER = r"""\documentclass{{article}}
 \bibliography{{references}}
 \end{{document}}
 """
-PARSE = """
-const katex = require('katex'), wrong = [];
-for (const [tex, displayMode] of JSON.parse(require('fs').readFileSync(0, 'utf8'))) {
-  try { katex.renderToString(tex, {displayMode, throwOnError: true, strict: 'error', trust: false}); }
-  catch (error) { wrong.push([tex, error.message]); }
-}
-console.log(JSON.stringify(wrong));
-"""
-KATEX = Path(__file__).parent / "katex"
-"""Pins KaTeX; `npm ci` there installs it."""
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +39,6 @@ def formulas(fragment: str) -> list[tuple[str, bool]]:
     rows = [row.removeprefix(r"\quad & ").removesuffix(" &&") for block in displayed for row in block.split("\\\\\n")]
     running = re.sub(r"\\begin\{flalign\*\}.*?\\end\{flalign\*\}", "", fragment, flags=re.DOTALL)
     return [(row, True) for row in rows] + [(found, False) for found in MATH.findall(running)]
-
-
-def parsed(items: list[tuple[str, bool]], node: str) -> list[tuple[str, str]]:
-    """The formulas that KaTeX refuses, with its reason."""
-    done = subprocess.run(
-        [node, "-e", PARSE],
-        input=json.dumps(items),
-        cwd=KATEX,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    if "Cannot find module 'katex'" in done.stderr:
-        message = "needs katex: npm ci --prefix tests/export/katex"
-        if os.environ.get("SYMSLR_REQUIRE_TOOLS") == "1":
-            pytest.fail(message, pytrace=False)
-        pytest.skip(message)
-    assert done.returncode == 0, done.stderr
-    return [(tex, why) for tex, why in json.loads(done.stdout)]
 
 
 @pytest.mark.needs("node")
