@@ -46,6 +46,7 @@ package: $(VENV)/.package
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/erm_gradient.py
+	$(BIN)/python benchmarks/landscape.py
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

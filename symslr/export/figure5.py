@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 LENGTH = 10
 STRENGTHS = tuple(float(nu) for nu in np.geomspace(0.5, 5, 7))
 PARTS = ("matched", "mismatched")
+EXACT = 1e-8
+"""Least risks agree with their formulas to 1e-10 and better."""
 
 
 def figure5(
@@ -36,7 +38,9 @@ def figure5(
         r" without bound. A curve begins where every start at the mismatched end stops falling into the well matched minimum."
     )
     alt = "Risk against nu at the matched and the mismatched minimum of five attentions, for both tasks."
-    return Figure("figure5", caption, partial(_table, length, tuple(nu), tuple(attentions)), _draw, alt, _claims)
+    return Figure(
+        "figure5", caption, partial(_table, length, tuple(nu), tuple(attentions)), _draw, alt, partial(_claims, length)
+    )
 
 
 def _table(length: int, nu: Sequence[float], attentions: Sequence[str]) -> Table:
@@ -75,9 +79,9 @@ def _curve(length: int, nu: Sequence[float], job: tuple[str, str]) -> dict[str, 
     return columns
 
 
-def _claims(table: Table) -> list[NamedComparison]:
-    """Where there is a mismatched minimum the matched one lies below it."""
-    found = []
+def _claims(length: int, table: Table) -> list[NamedComparison]:
+    """Where there is a mismatched minimum the matched one lies below it; closed forms where they exist."""
+    found = _closed_forms(length, table)
     for column in table:
         curve, _, what = column.rpartition("_mismatched_")
         if what != "strict":
@@ -90,6 +94,30 @@ def _claims(table: Table) -> list[NamedComparison]:
             found.append(
                 states(f"{name} on {task}-SLR: the mismatched minimum is higher", bool((gap[strict] > 0).all()), note)
             )
+    return found
+
+
+def _closed_forms(length: int, table: Table) -> list[NamedComparison]:
+    """The least risk of linear attention and of softmax; L/(L + nu) for the limit of linear attention's mismatched end."""
+    from symslr.evaluation import evaluate
+    from symslr.theory import minimal_risk
+
+    nu = np.asarray(table["nu"], dtype=float)
+    found = []
+    for task, name in ((task, name) for task in TASKS for name in ("linear", "softmax")):
+        if f"{task}_{name}_matched_risk" not in table:
+            continue
+        formula = minimal_risk(TASKS[task](), ATTENTIONS[name])
+        least = np.array([float(evaluate(formula, {"nu": value, "L": length, "Delta": 0}, digits=10)) for value in nu])
+        gap = float(np.max(np.abs(np.asarray(table[f"{task}_{name}_matched_risk"], float) - least)))
+        note = "largest distance from its least risk on the manifold over the signal strengths"
+        found.append(NamedComparison(f"{name} on {task}-SLR: the matched minimum", 0.0, gap, EXACT, note))
+    mismatched = np.asarray(table.get("spiked_linear_mismatched_risk", [np.nan] * len(nu)), dtype=float)
+    if np.isfinite(mismatched).any():
+        beyond = mismatched - length / (length + nu)
+        holds = bool(np.nanmin(beyond) > -EXACT and np.nanmax(beyond) < 0.01)
+        note = f"above L/(L + nu) by {np.nanmin(beyond):.2g} to {np.nanmax(beyond):.2g}"
+        found.append(states("linear on spiked-SLR: the mismatched end tends to L/(L + nu)", holds, note))
     return found
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
 from symslr.kept.processes import mapped
 from symslr.model.catalogue import SpikedSLR, softmax
+from symslr.verify.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -37,13 +38,13 @@ def figure_reach(starts: int = STARTS, lengths: Sequence[int] = LENGTHS, nu: Seq
     caption = (
         rf"Softmax on spiked-SLR from {starts} random starts, every coordinate of $k$ and $v$ along $k^\star$, along"
         rf" $v^\star$ and outside $\mathcal{{N}}(0,\eta^2)$. (a) Share whose flow is nine tenths of the way from risk 1 to"
-        rf" the least risk by time {TIME:g}: from small starts attention begins uniform, $v$ turns to $v^\star$ first and $k$"
-        r" follows; at $\eta=1$ a start has chosen its tokens before it has learnt from them. (b) Share that ends in the"
-        r" mismatched minimum, $k$ along $v^\star$, at $\eta=1$. The rest is caught on a plateau of risk 1, where saturated"
-        r" attention avoids the relevant token and its gradient is exponentially small. (c) Median time to (a) at"
-        r" $\eta=0.1$: it grows with $L$, as uniform attention sees $1/L$ of the signal, and falls with $\nu$ where the signal is"
-        r" strong. (d) Least curvature at the good minimum: it vanishes with the least risk, as softmax saturates, so that the"
-        rf" last approach slows down though the first one speeds up; left out below ${FLOOR * 1e8:g}\cdot 10^{{-8}}$."
+        rf" the least risk by time {TIME:g}. Small starts begin with uniform attention and find the good minimum until"
+        r" $\nu$ and $L$ are so large that their scores $\sqrt{\nu}\,\eta$ are not small; starts with $\eta=1$ attend to a few"
+        r" tokens before they have learnt to which. (b) Share that ends in the mismatched minimum, $k$ along $v^\star$, at"
+        r" $\eta=1$. The rest stays on a plateau of risk 1, where saturated attention avoids the relevant token and its"
+        r" gradient is exponentially small. (c) Median time to (a) at $\eta=0.1$: it grows with $L$, as uniform attention sees"
+        r" $1/L$ of the signal, and falls with $\nu$. (d) Least curvature at the good minimum: it vanishes with the least risk,"
+        r" as softmax saturates, so that the last approach slows down though the first one speeds up."
     )
     alt = "Shares of starts by where they end, median time, and curvature at the minimum, against nu for three lengths."
     return Figure(
@@ -52,6 +53,7 @@ def figure_reach(starts: int = STARTS, lengths: Sequence[int] = LENGTHS, nu: Seq
         partial(_table, starts, tuple(lengths), tuple(nu)),
         _draw,
         alt,
+        _claims,
         seeds=f"starts: {SEED}, 0 to {starts - 1}",
     )
 
@@ -96,6 +98,21 @@ def _end(landscape: Landscape, seed: int, size: float, least: float) -> tuple[st
         return "plateau", time
     (k_key, k_value), (v_key, v_value) = end[:2], end[4:6]
     return ("mismatched" if abs(k_value * v_key) > abs(k_key * v_value) else "elsewhere"), time
+
+
+def _claims(table: Table) -> list[NamedComparison]:
+    """Small starts do better than large ones, and every start ends in a way that is understood."""
+    small, large = (np.asarray(table[f"good_{size}"], dtype=float) for size in SIZES)
+    elsewhere = max(float(np.max(np.asarray(table[f"elsewhere_{size}"], dtype=float))) for size in SIZES)
+    note = f"shares of good ends: at least {small.min():.3g} at eta = {SIZES[0]:g}, {large.min():.3g} at eta = {SIZES[1]:g}"
+    return [
+        states(
+            "softmax on spiked-SLR: small starts find the good minimum as often as large ones or more",
+            bool((small >= large).all()),
+            note,
+        ),
+        states("every start ends good, mismatched or on a plateau", elsewhere == 0, f"share of others {elsewhere:.3g}"),
+    ]
 
 
 def _draw(table: Table) -> Drawing:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from symslr.simulate.estimate import Estimate
 from symslr.simulate.log_domain import Array
 from symslr.simulate.overlaps import Overlaps
 
@@ -53,6 +54,7 @@ class Trained:
         path: the order parameters (m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv) at the recorded steps, shape (n, 7).
         at: the recorded steps.
         losses: mean squared error on each step's batch.
+        test: mean squared error on fresh sequences after the last step, where it was asked for.
         network: log kappa as a function of an array of scores, where the kernel was trained; None elsewhere.
     """
 
@@ -62,4 +64,5 @@ class Trained:
     path: Array
     at: Array
     losses: Array
+    test: Estimate | None = None
     network: Callable[[Array], Array] | None = field(default=None, repr=False)

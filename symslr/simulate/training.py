@@ -54,6 +54,7 @@ def train(
     *,
     vectors: tuple[Array, Array] | None = None,
     checkpoint: Path | None = None,
+    test: int = 0,
     progress: Progress = lambda done, total: None,
 ) -> Trained:
     """Train k and v, and log kappa as a small network where ``attention`` is None.
@@ -62,6 +63,7 @@ def train(
         task, values: what the sequences are drawn from; a fixed length.
         vectors: coordinates of k and of v at the start along k*, v* and two directions outside, ``(4,)`` each, in place
             of a random start.
+        test: number of fresh sequences on which the predictor is tested at its end, at least two; 0 for none.
         checkpoint: where the run is kept every ``recipe.every`` steps; continued where the file exists.
 
     Raises:
@@ -85,7 +87,7 @@ def train(
             if checkpoint is not None:
                 run.keep(checkpoint, step + 1)
     run.record(recipe.steps, last=True)
-    return run.trained()
+    return run.trained(noise, test)
 
 
 def _model(task: Task, attention: Attention | None, values: Values, vectors: tuple[Array, Array] | None) -> str:

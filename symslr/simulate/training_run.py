@@ -11,6 +11,7 @@ from sympy import lambdify
 
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
+from symslr.simulate.estimate import Estimate, RunningMean
 from symslr.simulate.log_domain import Array
 from symslr.simulate.overlaps import Overlaps
 from symslr.simulate.recipe import Recipe, Trained
@@ -20,6 +21,7 @@ from symslr.simulate.values import Values, fixed
 if TYPE_CHECKING:
     from torch import Tensor
 
+TEST_BATCH = 10_000
 WIDTH = 24
 """Of both hidden layers of a network that learns log kappa."""
 
@@ -68,11 +70,8 @@ class Run:
         """One step on the batch's mean squared error."""
         import torch
 
-        size = self.recipe.dimension**0.5
-        tokens, label = torch.from_numpy(batch.X), torch.from_numpy(batch.label(noise))
         weights = torch.from_numpy(batch.weights)
-        prediction = (self.activation(tokens @ self.k / size) * (tokens @ self.v / size)).sum(dim=1)
-        loss = (weights * (label - prediction) ** 2).mean()
+        loss = (weights * self._squared_errors(batch, noise)).mean()
         left = 1.0 if self.recipe.steady else min(1.0, 2 * (1 - step / self.recipe.steps))
         for group, rate in zip(self.optimiser.param_groups, self.rates):
             group["lr"] = rate * left
@@ -80,6 +79,25 @@ class Run:
         loss.backward()
         self.optimiser.step()
         self.losses.append(float(loss.detach()))
+
+    def _squared_errors(self, batch: Sequences, noise: float) -> Tensor:
+        import torch
+
+        size = self.recipe.dimension**0.5
+        tokens, label = torch.from_numpy(batch.X), torch.from_numpy(batch.label(noise))
+        prediction = (self.activation(tokens @ self.k / size) * (tokens @ self.v / size)).sum(dim=1)
+        return (label - prediction) ** 2
+
+    def _tested(self, noise: float, size: int) -> Estimate:
+        """On sequences that no step has seen."""
+        import torch
+
+        mean = RunningMean()
+        for number, first in enumerate(range(0, size, TEST_BATCH)):
+            batch = self.sampler.draw(min(TEST_BATCH, size - first), np.random.default_rng([self.seed, number, 1]))
+            with torch.no_grad():
+                mean.add(self._squared_errors(batch, noise).numpy(), batch.weights)
+        return mean.estimate(self.seed, "trained predictor on fresh sequences")
 
     def record(self, step: int, *, last: bool = False) -> None:
         """The order parameters before this step."""
@@ -93,14 +111,16 @@ class Run:
         pairs = ((k, stars[0]), (v, stars[1]), (k, stars[1]), (v, stars[0]), (k, k), (v, v), (k, v))
         return np.array([one @ two for one, two in pairs]) / self.recipe.dimension
 
-    def trained(self) -> Trained:
+    def trained(self, noise: float, test: int) -> Trained:
+        """What was found; tested on ``test`` fresh sequences."""
         if not np.all(np.isfinite(self.path[-1])):
             raise ValueError(f"training: k or v is not finite after {self.recipe}; expected a lower rate or start")
         m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv = self.path[-1]
         overlaps = Overlaps(m_kk, m_vv, q_kk, q_vv, m_kv, m_vk, q_kv)
         learned = self._log_kernel if self.network is not None else None
         records = np.array(self.path), np.array(self.at), np.array(self.losses)
-        return Trained(self.seed, self.recipe, overlaps, *records, learned)
+        tested = self._tested(noise, test) if test else None
+        return Trained(self.seed, self.recipe, overlaps, *records, tested, learned)
 
     def _log_kernel(self, scores: Array) -> Array:
         import torch

@@ -10,6 +10,7 @@ import pytest
 from symslr.evaluation import evaluate
 from symslr.export.figure4 import figure4
 from symslr.export.figure5 import figure5
+from symslr.export.figure_reach import figure_reach
 from symslr.export.figure_trained_kernels import figure_trained_kernels
 from symslr.export.figures import write_figure
 from symslr.model.catalogue import SpikedSLR, linear
@@ -53,3 +54,14 @@ def test_trained_kernels_stand_beside_the_derived_ones() -> None:
         gap = table[f"{name}_derived"] - expected(table[f"{name}_key"])
         assert np.ptp(gap) < 1e-12
         assert np.all(np.isfinite(table[f"{name}_seed1"]))
+
+
+def test_every_start_of_figure_reach_ends_somewhere(tmp_path: Path) -> None:
+    figure = figure_reach(starts=2, lengths=(3,), nu=(2.0, 4.0))
+    table = figure.data()
+    kinds = ("good", "mismatched", "plateau", "elsewhere")
+    for size in (0.1, 1.0):
+        shares = np.array([table[f"{kind}_{size}"] for kind in kinds], dtype=float)
+        assert np.array_equal(shares.sum(axis=0), [1.0, 1.0])
+    assert all(item.agrees for item in figure.claims(table))
+    write_figure(figure, tmp_path)
