@@ -39,7 +39,9 @@ class OrderParameters:
             raise ValueError(f"order parameters: found {numbers}; expected finite numbers")
         lowest = np.linalg.eigvalsh(self.outside)[0]
         if not lowest >= -TOLERANCE * (1 + self.q_kk + self.q_vv):
-            raise ValueError(f"order parameters: found q - m m^T with eigenvalue {lowest:.4g}; expected q >= m m^T")
+            raise ValueError(
+                f"order parameters: found q - m m^T with eigenvalue {lowest:.4g}; expected q >= m m^T, such as q_kk >= m_kk^2 + m_kv^2"
+            )
 
     @classmethod
     def of(cls, numbers: Array) -> OrderParameters:
