@@ -39,10 +39,6 @@ class Expectation(Expr):
         """Symbols that the expectation integrates out."""
         raise NotImplementedError
 
-    def depends(self, expr: Expr) -> bool:
-        """Whether ``expr`` is random under this law."""
-        return bool(expr.free_symbols & self.bound)
-
     @property
     def free_symbols(self) -> set[Basic]:
         law = {s for arg in self.args[1:] for s in arg.free_symbols}

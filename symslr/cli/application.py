@@ -10,9 +10,8 @@ import typer
 from symslr import __version__
 from symslr.cli import derivations, finite, landscape, new, numbers, separation, study, validate
 
-_BASES: Any = typer.BadParameter.__mro__
-UsageError, ClickException = _BASES[1:3]
-"""Typer's own base classes of bad usage: some releases carry their own copy of click."""
+ClickException: Any = typer.BadParameter.__mro__[2]
+"""Typer's own base class of bad usage: some releases carry their own copy of click."""
 
 app = typer.Typer(
     name="symslr",

@@ -42,8 +42,8 @@ STYLES = {
 }
 """Colour is never alone: each predictor has its own dashes too."""
 
-COLUMN_WIDTH, TEXT_WIDTH = 3.4, 6.3
-"""Inches: one column of a two-column page, and the width of the report's text."""
+TEXT_WIDTH = 6.3
+"""Inches: the width of the report's text."""
 
 STYLE = {
     "font.size": 9,

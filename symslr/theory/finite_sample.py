@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from sympy import Add, Dummy, Expr, IndexedBase, Matrix, S, Sum, Symbol, simplify, solve
+from sympy import Dummy, Expr, IndexedBase, Matrix, S, Sum, Symbol, simplify, solve
 
 from symslr.algebra.folded import Activation
 from symslr.model.attention import Attention
@@ -79,12 +79,6 @@ class ProximalProblem:
         return eliminate_values()[1].xreplace(self._named)
 
     @property
-    def best_value(self) -> Expr:
-        """z_l that minimises the objective at given keys: omega_z,l + V_v sigma_l (residual)."""
-        token = eliminate_values()[0].xreplace({_SIGMA: self._sigma(l), _OWN: omega_z[l]})
-        return token.xreplace({RESIDUAL: self.residual})
-
-    @property
     def reduced(self) -> Expr:
         """The objective at the best values: |chi - omega_chi|^2/(2 V_k) + (y - sigma.omega_z)^2/(2(1+V_v |sigma|^2))."""
         return self.key_term + eliminate_values()[2].xreplace(self._named)
@@ -120,12 +114,6 @@ class ProximalProblem:
     def token_curvatures(self) -> tuple[Expr, ...]:
         """d^2 s_i/dx^2: the Hessian of G is delta_lm sum_i G_i s_i''(chi_l) + sum_ij G_ij s_i'(chi_l) s_j'(chi_m)."""
         return tuple(s.diff(x) for s in self.token_slopes)
-
-    def stationarity(self) -> Expr:
-        """d/dchi_l of the reduced objective, for the token of key ``chi[l]``; zero at the proximal point."""
-        force = Add(*(g * s for g, s in zip(self.slopes, self.token_slopes, strict=True)))
-        here = {x: chi[l], w: omega_z[l], offset: self.attention.offset}
-        return (chi[l] - omega_chi[l]) / V_k + force.xreplace(here)
 
     @property
     def shift_invariant(self) -> bool:

@@ -24,8 +24,6 @@ from functools import cache
 
 from sympy import Eq, Expr, Function, Symbol, exp, log, pi, simplify, solve, sqrt
 
-from symslr.algebra.expectation import ScalarExpectation
-from symslr.model.scalar_law import normal
 from symslr.theory.finite_sample_saddle import ALPHA, FORCE, Channel, TokenMean
 
 Q_HAT = Symbol(r"\hat{q}", positive=True)
@@ -66,12 +64,6 @@ def state_evolution() -> tuple[Eq, ...]:
         Eq(Q_HAT, solve(outer, Q_HAT)[0], evaluate=False),
         Eq(OVERLAP, solve(inner.diff(Q_HAT), OVERLAP)[0].factor(), evaluate=False),
     )
-
-
-def gumbel_distribution(width: Expr, t: Expr) -> Expr:
-    """psi(t) = E exp(-exp(-t + width xi)): the law of a standard Gumbel plus a Gaussian of that width."""
-    xi = Symbol("xi", real=True)
-    return ScalarExpectation(exp(-exp(-t + width * xi)), xi, normal())
 
 
 def _channels() -> tuple[Channel, Channel]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from sympy import Dummy, Expr, expand, expand_power_exp, lambdify, log, solve
+from sympy import Dummy, Expr, expand, expand_power_exp, lambdify, solve
 
 from symslr.model.separation import SOFTMAX_KERNEL, a, b, beta, margin, n, t
 from symslr.theory.separation.definition import Column, Row
@@ -28,11 +28,6 @@ def critical_power() -> Expr:
     spread = reach.replace(lambda e: e.is_Pow and e.base == n, lambda e: expand_power_exp(n ** expand(e.exp)))
     (root,) = solve(spread.subs(n ** (beta * a**2), power), power)
     return root
-
-
-def finite_correction() -> Expr:
-    """beta a1^2 - (1 - beta b^2) on the finite-n boundary; it tends to log(margin/(a + b - margin)) / log n."""
-    return log(critical_power() * n ** (beta * b**2 - 1)) / log(n)
 
 
 def boundary_width(rows: int, blocks: int, reach: float, temperature: float = 1.0) -> float:
