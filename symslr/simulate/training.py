@@ -31,18 +31,20 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Training:
-    """One run as a value, so that many can be spread over processes and each be kept."""
+    """One run as a value, so that many can be spread over processes and each be kept; the fields are those of ``train``."""
 
     task: Task
     attention: Attention
     values: Values
     recipe: Recipe
     seed: int
+    vectors: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
 
 def trained(run: Training) -> Trained:
     """``train`` with these arguments."""
-    return train(run.task, run.attention, run.values, run.recipe, run.seed)
+    vectors = None if run.vectors is None else (np.array(run.vectors[0]), np.array(run.vectors[1]))
+    return train(run.task, run.attention, run.values, run.recipe, run.seed, vectors=vectors)
 
 
 def train(

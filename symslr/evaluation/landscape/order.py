@@ -40,7 +40,8 @@ class OrderParameters:
         lowest = np.linalg.eigvalsh(self.outside)[0]
         if not lowest >= -TOLERANCE * (1 + self.q_kk + self.q_vv):
             raise ValueError(
-                f"order parameters: found q - m m^T with eigenvalue {lowest:.4g}; expected q >= m m^T, such as q_kk >= m_kk^2 + m_kv^2"
+                f"order parameters: found q - m m^T with eigenvalue {lowest:.4g}; expected q >= m m^T, such as "
+                "q_kk >= m_kk^2 + m_kv^2"
             )
 
     @classmethod
