@@ -16,6 +16,8 @@ from symslr.evaluation.node import Context, Node, Pair
 FLOAT = Float64()
 SECOND_DIFFERENCE = 1e-11
 """Tolerance at which mixed second differences over small steps mean something."""
+STRICT = 1e-12
+"""The tolerance at which a value is sought where a higher one gave none."""
 POOR = 1e-6
 """Relative error above which a value may not count as lower than another."""
 
@@ -60,9 +62,14 @@ class Objective:
 
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
-        try:
-            value, error = (float(part) for part in self.pair([float(v) for v in place]))
-        except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
+        for objective in (self, self.rough(STRICT)) if self.context.tolerance > STRICT else (self,):
+            try:
+                value, error = (float(part) for part in objective.pair([float(v) for v in place]))
+            except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
+                # Meshes that are laid out for few digits may miss what they need to be laid out at all.
+                continue
+            break
+        else:
             return np.inf
         value = value if error < POOR * abs(value) else value + error
         return value if np.isfinite(value) else np.inf

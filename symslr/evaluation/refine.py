@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sympy import Symbol
 
+from symslr.evaluation.blunt import bracketed
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.objective import Objective
@@ -54,7 +55,10 @@ def refined(objective: Objective, start: list[float]) -> Least:
         except CannotEvaluate:
             continue
     if len(start) == 1:
-        return polished(objective, start, 25.0 * first)
+        try:
+            return polished(objective, start, 25.0 * first)
+        except CannotEvaluate:
+            return bracketed(objective, start[0])
     return along_the_valley(objective, start)
 
 
@@ -94,12 +98,15 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
                 break
             shorter = max(reach * reach, smallest, visible)
             if reach <= smallest or shorter > 0.7 * reach:
-                value, error = objective.alone.pair(list(place))
                 ratio = most / least
                 off = number(10) * (number(reach) ** 2 + number(moved) ** 2)
                 blind = noise / (number(reach) * number(least))
+                doubts = [number(s) * (number(ratio) * off + blind) for s in scale]
+                # Risks are often even; beside zero, where attentions are uniform, digits cancel.
+                settled = [x * 0 if abs(x) <= doubt else x for x, doubt in zip(place, doubts)]
+                value, error = objective.alone.pair(settled)
                 error = error + number(most) * (number(ratio) * off**2 + blind**2)
-                return value, error, [(x, number(s) * (number(ratio) * off + blind)) for x, s in zip(place, scale)]
+                return value, error, list(zip(settled, doubts))
             reach = shorter
     raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
+from symslr.evaluation.blunt import bracketed
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.far import Limit, limit
 from symslr.evaluation.node import Pair
 from symslr.evaluation.objective import Objective
 from symslr.evaluation.refine import along_the_valley, polished, refined
@@ -22,6 +24,10 @@ FLAT = 1e-2
 """A fall per doubling, relative, below which an end that is not the lowest is followed no further."""
 SCALES = (0.04, 16.0)
 """Where a scan of the line begins; it goes on outwards while the function falls."""
+DOUBLINGS = 3
+"""Beyond the scan; a function that still falls there has a limit, or none that is of use."""
+INSIDE = 32.0
+"""A limit is extrapolated from so much nearer than where values can no longer be had."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -100,6 +106,8 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
     """A whole search, from many starts."""
     line = len(intervals) == 1
     place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
+    if isinstance(place, Limit):
+        return _approached(objective, place)
     if any(x in interval for x, interval in zip(place, intervals)):
         return _on_the_boundary(objective, place)
     if objective.context.arithmetic.name != "numpy":
@@ -108,9 +116,14 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
             return polished(objective, near, 1e-6)
         except CannotEvaluate:
             if line:
-                raise
+                return bracketed(objective, near[0])
             return along_the_valley(objective, near)
-    result = refined(objective, place)
+    try:
+        result = refined(objective, place)
+    except CannotEvaluate:
+        if not line or np.isfinite(intervals[0]).any():
+            raise
+        return _approached(objective, limit(objective.rough(FINE), place[0], 2.0))
     trail.begin([float(x) for x, _ in result[2]])
     return result
 
@@ -124,44 +137,75 @@ def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any
     return value, error, [(x, x * 0) for x in at]
 
 
-def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float]:
+def _approached(objective: Objective, limit: Limit) -> tuple[Any, Any, list[Pair]]:
+    """An infimum that no place attains, or that all places of one sign do."""
+    number = objective.context.arithmetic.number
+    if limit.level:
+        at = number(1 if limit.place >= 0 else -1)
+        return *objective.alone.pair([at]), [(at, abs(at))]
+    if objective.context.arithmetic.name != "numpy" and limit.error > objective.context.tolerance * abs(limit.value):
+        known = int(-np.log10(limit.error / abs(limit.value)))
+        raise CannotEvaluate(
+            f"the infimum {limit.value:.{known}g} +- {limit.error:.0e} is only approached, as {objective.variables[0]} goes "
+            f"to {limit.place:g}; ask for at most {known} digits, or fix {objective.variables[0]}"
+        )
+    return number(limit.value), number(limit.error), [(number(limit.place), number(0))]
+
+
+def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = scan_points(*interval, 10)
     values = np.array([rough.number([x]) for x in points])
     for end in (0, -1):
         points, values = _extended(rough, points, values, end, interval[end])
-    best: tuple[float, float] | None = None
-    lowest_edge, edge = np.inf, np.nan
+    best: tuple[float, list[float] | Limit] | None = None
+    edge: int | None = None
     for i in _local_minima(values):
-        if i in (0, len(points) - 1):
-            candidate = (float(values[i]), float(points[i]))
-        elif not np.isfinite(values[i - 1]) or not np.isfinite(values[i + 1]):
-            if values[i] < lowest_edge:
-                lowest_edge, edge = values[i], points[i]
-            continue
-        else:
+        inside = 0 < i < len(points) - 1
+        if inside and np.isfinite(values[i - 1]) and np.isfinite(values[i + 1]):
             found = minimize_scalar(
                 lambda x: fine.number([x]),
                 bounds=(points[i - 1], points[i + 1]),
                 method="bounded",
                 options={"xatol": 3e-3 * abs(points[i]) + 1e-5},
             )
-            candidate = (float(found.fun), float(found.x))
+            candidate = (float(found.fun), [float(found.x)])
+        elif not inside and np.isfinite(interval[0 if i == 0 else 1]):
+            candidate = (float(values[i]), [float(points[i])])
+        else:
+            edge = i if edge is None or values[i] < values[edge] else edge
+            continue
         if best is None or candidate[0] < best[0]:
             best = candidate
-    if lowest_edge < (np.inf if best is None else best[0]):
-        raise CannotEvaluate(
-            f"the function falls towards {edge:.3g}, beyond which it could not be evaluated; give bounds"
-        )
+    if edge is not None and (best is None or values[edge] < best[0]):
+        reached = _beyond(objective, points, values, edge)
+        best = (reached.value, reached) if best is None or reached.value < best[0] else best
     if best is None:
         raise CannotEvaluate("the function to minimise has no finite value on the scan")
-    return [best[1]]
+    return best[1]
+
+
+def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
+    """What the function falls to beyond a point of the scan next to which it has no value.
+
+    Raises:
+        CannotEvaluate: where that is not a limit.
+    """
+    outwards = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
+    to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in outwards)
+    start = points[i] if to_zero else points[i] / INSIDE
+    try:
+        return limit(objective.rough(FINE), float(start), 0.5 if to_zero else 2.0)
+    except CannotEvaluate as fault:
+        raise CannotEvaluate(
+            f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated ({fault}); give bounds"
+        ) from fault
 
 
 def _extended(rough: Objective, points: Any, values: Any, end: int, limit: float) -> tuple[Any, Any]:
     """The scan, continued beyond one end while the function falls there."""
     inner = 1 if end == 0 else -2
-    for _ in range(6):
+    for _ in range(DOUBLINGS):
         lower = values[inner] - values[end]
         if np.isfinite(limit) or len(points) < 2 or not lower > 0:
             return points, values
@@ -171,9 +215,7 @@ def _extended(rough: Objective, points: Any, values: Any, end: int, limit: float
         where = 0 if end == 0 else len(points)
         points = np.insert(points, where, further)
         values = np.insert(values, where, rough.number([further]))
-    if values[end] > np.min(values):
-        return points, values
-    raise CannotEvaluate(f"the least value lies beyond {points[end]:.3g}; give bounds, or take the limit first")
+    return points, values
 
 
 def _local_minima(values: Any) -> list[int]:

@@ -17,6 +17,8 @@ from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, RatioCondition
 from symslr.algebra.tokens import unfolded
 from symslr.model.attention import Attention
+from symslr.model.catalogue import softmax
+from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, R_v, a, epsilon, l, m_v
@@ -133,7 +135,12 @@ class MinimalRisk(Quantity):
 
 
 def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
-    """The scale at which the activation equals the posterior, or None: there the attention is Bayes-optimal."""
+    """The scale at which the activation equals the posterior, or None: there the attention is Bayes-optimal.
+
+    Infinite where softmax only approaches the indicator of the largest key projection.
+    """
+    if activation == Activation.of(epsilon, softmax, a) and law.weight == L * IsLargest.of(epsilon, L):
+        return S.Infinity
     candidates = [S.One]
     with suppress(RuleRefused):
         candidates.append(RatioCondition().slope(law))

@@ -1,0 +1,62 @@
+"""Least risks that no finite scale attains, that every scale attains, or that lie where Newton steps see nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sympy import Expr, Max, Min, exp, oo
+
+from symslr.evaluation import evaluate, minimise
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.far import extrapolated
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.symbols import a, x
+from symslr.theory import bayes_risk, minimal_risk, population_risk
+
+
+def test_infimum_at_infinite_scale_is_the_risk_of_the_limiting_kernel() -> None:
+    """(elu(a x) + 1)/a tends to relu(x), whose risk does not depend on the scale: two routes to one number."""
+    task = SpikedSLR(nu=20, length=2, noise=0)
+    grown = Attention(exp(Min(x, 0)) + Max(x, 0), normaliser=None)
+    relu = Attention(Max(x, 0), normaliser=None)
+    found, place = minimise(population_risk(task, grown), [a])
+    limit = evaluate(population_risk(task, relu, 1))
+    assert float(place[a]) == np.inf
+    assert abs(float(found) - float(limit)) <= float(found.error) + float(limit.error)
+    assert float(found.error) < 1e-8
+
+
+def test_more_digits_of_such_an_infimum_are_refused_in_one_line() -> None:
+    task = SpikedSLR(nu=20, length=2, noise=0)
+    grown = Attention(exp(Min(x, 0)) + Max(x, 0), normaliser=None)
+    with pytest.raises(CannotEvaluate, match="only approached, as a goes to inf; ask for at most") as fault:
+        minimise(population_risk(task, grown), [a], digits=20)
+    assert "\n" not in str(fault.value)
+
+
+def test_a_kernel_without_scale_has_a_least_risk() -> None:
+    task = SpikedSLR(nu=2, length=3, noise=0)
+    relu = Attention(Max(x, 0), normaliser=None)
+    least = evaluate(minimal_risk(task, relu))
+    both = [float(evaluate(population_risk(task, relu, sign))) for sign in (1, -1)]
+    assert float(least) == pytest.approx(min(both), rel=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [x**4 + 1, 1 + x + x**2 / 2])
+def test_without_signal_every_token_is_as_good(kernel: Expr) -> None:
+    """At nu = 0 the least risk is 1 - 1/L at scale 0, where x^4 + 1 is flat to third order."""
+    least = evaluate(minimal_risk(SpikedSLR(nu=0, length=4, noise=0), Attention(kernel)))
+    assert float(least) == pytest.approx(0.75, rel=1e-12)
+    assert abs(float(least) - 0.75) <= float(least.error) < 1e-11
+
+
+def test_softmax_reaches_the_largest_token_in_the_limit() -> None:
+    """At nu = oo the posterior is the indicator of the maximum, which softmax only approaches."""
+    task = MaxSLR(nu=oo, length=5, noise=1)
+    assert float(evaluate(minimal_risk(task, softmax))) == float(evaluate(bayes_risk(task))) == 1.0
+
+
+def test_richardson_removes_the_powers_it_names() -> None:
+    values = [3 + 2 * h**2 - h**3 for h in (0.5, 0.25, 0.125)]
+    assert extrapolated(values, 2) == pytest.approx(3, abs=1e-14)
