@@ -6,12 +6,14 @@ Prints what became of them and names every failure. The table of failures is mea
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 
 from symslr.verify.honesty import Outcome, judge, random_points
 
 
 def main() -> int:
+    start = time.process_time()
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 20260921
     judged = []
@@ -31,9 +33,10 @@ def main() -> int:
         print(
             f"  float64: {within} of {len(floats)} claim a relative error of 1e-11 or less, the widest {max(floats):.1e}"
         )
-    print(
-        f"  by a proof: {sum(j.referee == 'Arb' for j in judged)}, by more digits: {sum(j.referee == 'mpmath' for j in judged)}"
-    )
+    asked = Counter((j.point.backend, j.referee) for j in judged if j.outcome is Outcome.TRUE)
+    for (backend, referee), times in sorted(asked.items()):
+        print(f"  {times} values of {backend} judged by {referee}")
+    print(f"  processor time {time.process_time() - start:.0f} s")
     return int(any(j.outcome in (Outcome.FALSE, Outcome.CRASHED) for j in judged))
 
 

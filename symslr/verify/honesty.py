@@ -1,4 +1,4 @@
-"""Are the claimed errors true? Random points of the library, each number against a referee with a proof or more digits."""
+"""Are the claimed errors true? Random points of the library, each number against a referee that shares no integrator with it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from mpmath import mp, mpf, nstr
@@ -26,6 +27,12 @@ ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf
 
 SECONDS = 3.0
 """Processor time that one number may take, the referee's among them."""
+FLOAT_REFEREE = 20
+"""Digits of the referee of a float64 value."""
+MORE_DIGITS = 12
+"""So many more than the number has, for the others."""
+BACKENDS = ("numpy", "numpy", "numpy", "mpmath", "arb")
+"""What random points ask for: float64 three times in five, and certified values among the rest."""
 
 
 class Outcome(StrEnum):
@@ -43,17 +50,19 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Point:
-    """One question to the library; ``digits`` None asks for float64."""
+    """One question to the library; ``digits`` is None for float64."""
 
     task: str
     attention: Attention | None
     length: int | LengthLaw
+    noise: Fraction
     values: tuple[tuple[str, Fraction], ...]
+    backend: str
     digits: int | None
 
     @property
     def expression(self) -> Expr:
-        made = {"spiked": SpikedSLR, "max": MaxSLR}[self.task](noise=0, length=self.length)
+        made = {"spiked": SpikedSLR, "max": MaxSLR}[self.task](noise=self.noise, length=self.length)
         if self.attention is None:
             return bayes_risk(made)
         return population_risk(made, self.attention)
@@ -63,7 +72,8 @@ class Point:
         what = "Bayes" if self.attention is None else self.attention.name
         length = ",".join(f"{n}:{p}" for n, p in self.length) if isinstance(self.length, LengthLaw) else self.length
         at = ", ".join(f"{name}={value}" for name, value in self.values)
-        return f"{self.task}, {what}, L={length}, {at}, {'float64' if self.digits is None else f'{self.digits} digits'}"
+        asked = "float64" if self.digits is None else f"{self.backend} {self.digits} digits"
+        return f"{self.task}, {what}, L={length}, Delta={self.noise}, {at}, {asked}"
 
 
 @dataclass(frozen=True)
@@ -79,7 +89,7 @@ class Judged:
 
 
 def random_points(count: int, seed: int) -> Iterator[Point]:
-    """Tasks, attentions, lengths up to 10^6, nu up to 400, scales and digits; the same for the same seed."""
+    """Tasks, attentions, lengths up to 10^6, nu up to 400, noise, scales, backends and 15 to 60 digits; one seed, one list."""
     rng = random.Random(seed)
     for _ in range(count):
         task, attention = rng.choice(("spiked", "spiked", "max")), rng.choice(ATTENTIONS)
@@ -94,8 +104,10 @@ def random_points(count: int, seed: int) -> Iterator[Point]:
             length = LengthLaw(
                 {1: Rational(1, 7), rng.randint(2, 9): Rational(2, 7), rng.randint(10, 999): Rational(4, 7)}
             )
-        digits = None if rng.random() < 0.6 else rng.randint(15, 30)
-        yield Point(task, attention, length, tuple(sorted(values.items())), digits)
+        noise = _short(rng.uniform(0.01, 2)) if rng.random() < 0.3 else Fraction(0)
+        backend = rng.choice(BACKENDS)
+        digits = None if backend == "numpy" else rng.randint(15, 60)
+        yield Point(task, attention, length, noise, tuple(sorted(values.items())), backend, digits)
 
 
 def _short(number: float) -> Fraction:
@@ -103,20 +115,29 @@ def _short(number: float) -> Fraction:
 
 
 def judge(point: Point, seconds: float = SECONDS) -> Judged:
-    """One number and its claimed error against the referee: Arb where it has a proof, else 12 digits more of mpmath."""
+    """One number and its claimed error against the referee.
+
+    An estimated number is judged by Arb where it has a proof, else by mpmath with more digits; a certified one by mpmath.
+    """
     at = dict(point.values)
     expression = point.expression
-    asked: dict[str, Any] = (
-        {"backend": "numpy"} if point.digits is None else {"digits": point.digits, "backend": "mpmath"}
-    )
+    asked: dict[str, Any] = {"backend": point.backend}
+    if point.digits is not None:
+        asked["digits"] = point.digits
     number, problem = _timed(lambda: evaluate(expression, at, **asked), seconds)
     if number is None:
         return Judged(point, *problem)
     claimed = mpf(number.error)
-    wanted = 20 if point.digits is None else point.digits + 12
-    truth, _ = _timed(lambda: evaluate(expression, at, digits=wanted, backend="arb"), seconds)
-    if truth is None:
-        truth, problem = _timed(lambda: evaluate(expression, at, digits=wanted, backend="mpmath"), seconds)
+    wanted = FLOAT_REFEREE if point.digits is None else point.digits + MORE_DIGITS
+    truth: Value | None = None
+    for backend in ("mpmath",) if point.backend == "arb" else ("arb", "mpmath"):
+        found, problem = _timed(partial(evaluate, expression, at, digits=wanted, backend=backend), seconds)
+        if found is None:
+            continue
+        if found.error <= max(claimed, mpf(10) ** (1 - wanted) * abs(found.value)):
+            truth = found
+            break
+        problem = Outcome.UNJUDGED, f"the referee {backend} has {found.digits} of {wanted} digits"
     if truth is None:
         return Judged(point, Outcome.UNJUDGED, problem[1])
     referee = "Arb" if truth.kind is Kind.CERTIFIED else "mpmath"
