@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import ceil, log, log2
 from typing import Any
 
+import numpy as np
 from flint import arb, ctx
 from sympy import Expr, Rational
 
@@ -62,7 +63,11 @@ def laplace_integral(term: Monomial, bits: int) -> Any:
     floats = tuple((nearest_float(s), nearest_float(c), n) for s, c, n in tokens)
     shape = Shape(float(power), nearest_float(term.offset), floats)
     nats = bits * log(2) + GUARD_NATS
-    plan = make_plan(shape, nats)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):
+            plan = make_plan(shape, nats)
+    except OverflowError:
+        raise CannotEvaluate("certified: the window of the Laplace integral overflows: extreme parameters") from None
     size = log2(sum(n for _, _, n in tokens) + 1) + log2(plan.high - plan.low + 2)
     with ctx.workprec(int(plan.token_nats / log(2) + size) + GUARD_BITS):
         return _Integral(term, shape, plan, nats).enclosure()

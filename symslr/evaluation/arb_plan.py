@@ -90,9 +90,11 @@ def make_plan(shape: Shape, nats: float) -> Plan:
     low, size = peak - 50, -np.inf
     while True:
         high = _bisect(partial(_tail_below, shape, max(size, shape.k * low) - nats), peak)
-        if not isfinite(high - low) or high - low > LARGEST_RANGE:
+        if not low < high <= low + LARGEST_RANGE:
             raise CannotEvaluate("certified: the window of the Laplace integral is too wide: extreme parameters")
         v = np.linspace(low, high, 900)
+        if not v[0] < v[1]:
+            raise CannotEvaluate("certified: the Laplace integral lies where float64 has no digits: extreme parameters")
         phis = [log_phi(s, v + c) for s, c, _ in shape.tokens]
         terms = log_terms(shape, v, phis)
         size = _log_sum(terms) + log(v[1] - v[0])
@@ -184,4 +186,6 @@ def _log_expm1_exp(x: Array) -> Array:
 
 def _log_sum(terms: Array) -> float:
     top = float(terms.max())
+    if not isfinite(top):
+        raise CannotEvaluate("certified: the Laplace integral vanishes or overflows: extreme parameters")
     return top + log(float(np.exp(terms - top).sum()))

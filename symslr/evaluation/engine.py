@@ -92,7 +92,10 @@ def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
 
 
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    return evaluate_multiprecision(plan(expr), inputs.scalars, digits)
+    try:
+        return evaluate_multiprecision(plan(expr), inputs.scalars, digits)
+    except OverflowError as fault:
+        raise CannotEvaluate(f"mpmath: a mesh is placed with float64, which overflows here: {fault}") from fault
 
 
 def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:

@@ -71,7 +71,7 @@ def _outer_windows(coarse: _Coarse, depth: float) -> Layout:
         nodes = [np.linspace(low, high, NODES[len(windows)]) for low, high in windows]
         logs = coarse.logarithm(nodes)
         top = float(np.max(logs))
-        if not np.isfinite(top):
+        if not top - depth < top < np.inf:
             raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
         found = [_relevant(logs > top - depth, nodes[n], n) for n in range(len(windows))]
         if all(_settled(old, new) for old, new in zip(windows, found)):

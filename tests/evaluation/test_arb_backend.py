@@ -264,3 +264,9 @@ def test_no_precision_is_left_behind() -> None:
     before = ctx.prec, mpmath.mp.prec
     certified(SPIKED, 60, L=3, nu=1)
     assert (ctx.prec, mpmath.mp.prec) == before
+
+
+@pytest.mark.parametrize(("expr", "strength"), [(SPIKED, "1e300"), (SPIKED, "1e40"), (MAX, "1e160"), (MAX, "1e300")])
+def test_parameters_beyond_float64_are_refused_in_one_line(expr: Expr, strength: str) -> None:
+    with pytest.raises(CannotEvaluate, match="^certified: .*$"):
+        certified(expr, L=3, nu=Integer(10) ** int(strength[2:]))
