@@ -268,5 +268,5 @@ def test_no_precision_is_left_behind() -> None:
 
 @pytest.mark.parametrize(("expr", "strength"), [(SPIKED, "1e300"), (SPIKED, "1e40"), (MAX, "1e160"), (MAX, "1e300")])
 def test_parameters_beyond_float64_are_refused_in_one_line(expr: Expr, strength: str) -> None:
-    with pytest.raises(CannotEvaluate, match="^certified: .*$"):
+    with pytest.raises(CannotEvaluate, match=r"^certified: .*$"):
         certified(expr, L=3, nu=Integer(10) ** int(strength[2:]))
