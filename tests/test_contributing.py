@@ -29,6 +29,14 @@ def test_named_files_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_formulas_begin_and_end_where_the_site_sees_it(page: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.S)
+    # displayed formulas are paragraphs of their own; running ones touch their dollar signs
+    left = re.sub(r"(?:^|(?<=\n\n))\s*\$\$[^$]+\$\$(?=\n\n|\n?$)|\$[^\s$](?:[^$]*[^\s$])?\$", "", text)
+    assert "$" not in left
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_local_links_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     targets = [t.split("#")[0] for t in re.findall(r"\]\(([^)]+)\)", text) if "://" not in t and not t.startswith("#")]

@@ -66,8 +66,12 @@ def _repair(node: ET.Element, block: bool) -> None:
         node.tag, node.text = "mo", "∼"
     elif node.tag == "mi" and text in CAPITALS:
         node.set("mathvariant", "normal")
-    elif node.tag == "mi" and text == "#":
+    elif node.tag == "mi" and text in ("#", "±"):
         node.tag = "mo"
+    elif node.tag == "mtext" and not text:
+        # the control space of TeX, which arrives without its space
+        node.tag, node.text = "mspace", None
+        node.set("width", "0.25em")
     elif node.tag == "mo" and text == "|" and node.get("fence") is None:
         node.set("lspace", "0em")
         node.set("rspace", "0em")

@@ -42,3 +42,9 @@ def test_repairs() -> None:
 def test_unknown_command_is_named() -> None:
     with pytest.raises(CannotTypeset, match=r"\\nosuchcommand"):
         mathml(r"a \nosuchcommand b")
+
+
+def test_plus_minus_is_an_operator_and_a_control_space_a_space() -> None:
+    markup = mathml(r"1 \pm 2\ \text{(estimated)}")
+    assert "<mo>±</mo>" in markup
+    assert '<mspace width="0.25em" />' in markup
