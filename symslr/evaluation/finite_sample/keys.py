@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -146,6 +147,7 @@ def _slope(kernel: Expr, keys: Array) -> Array:
     return np.broadcast_to(compile_float([x], [slope])(keys)[0], keys.shape)
 
 
+@lru_cache(maxsize=64)
 def gaussian_shift(law: SequenceLaw) -> float | None:
     """s where chi*_eps ~ N(s, 1) and the others are N(0, 1); None for any other law."""
     factor = law.relevant_factor

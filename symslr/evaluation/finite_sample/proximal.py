@@ -14,9 +14,9 @@ from symslr.evaluation.finite_sample.sample_terms import SampleTerms
 BLOCK = 2048
 """Samples treated together: their arrays stay in the cache."""
 MOST_STEPS = 100
-DECREMENT = 1e-11
+DECREMENT = 1e-10
 """Newton's decrement, relative to 1 + F, below which the next step is the last; it leaves an error near its square."""
-ROUGH = 1e-4
+ROUGH = 1e-3
 """The same while starts are compared."""
 SAME = 0.05
 """Two minima no farther apart count as one: distinct ones are apart by the scale of the kernel, of order 1."""

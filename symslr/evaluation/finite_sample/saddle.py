@@ -107,6 +107,8 @@ FASTEST = 4.0
 
 NUDGE = 1e-4
 """Half of a central difference of the forces."""
+BLOCKS = 4
+"""Blocks of samples whose means are compared, so that one sample does not decide on stability."""
 
 
 class SaddleMap:
@@ -210,12 +212,14 @@ class SaddleMap:
 
         Replica symmetry is stable where it is below 1: two fits that differ a little are then pulled together. The
         slopes are central differences of the forces along every field; jumps of the proximal point are not in them.
+        Where two minima are about to merge the squared slope has a finite mean and an infinite variance, so the mean is
+        the median of the means of a few blocks of samples.
         """
         fields = self.sampler.fields(state.m_k, state.q_k)
         values, label = value_fields(self.value_normals, state.m_v, state.q_v, self.problem.noise)
         samples = Samples(fields.omega, values.omega, label, state.V_k, state.V_v)
         self._forces(samples, guarded=True)
-        keys, matrix = self._keys, np.zeros((2, 2))
+        keys, squares = self._keys, np.zeros((2, 2, len(label)))
         for b, name in enumerate(("omega_chi", "omega_z")):
             for token in range(self.problem.length):
                 sides = []
@@ -226,10 +230,13 @@ class SaddleMap:
                     sides.append(self._forces(replace(samples, **{name: moved}), guarded=False))
                 for a in (0, 1):
                     slope = (sides[0][a] - sides[1][a]) / (2 * NUDGE)
-                    matrix[a, b] += self.mean(np.einsum("ln,ln->n", slope, slope))
-        matrix *= training.alpha * np.array([[state.V_k**2], [state.V_v**2]])
+                    squares[a, b] += np.einsum("ln,ln->n", slope, slope)
         self._keys = keys
-        return float(np.max(np.abs(np.linalg.eigvals(matrix))))
+        if self.sampler.weights is not None:
+            squares *= self.sampler.weights
+        scale = training.alpha * np.array([[state.V_k**2], [state.V_v**2]])
+        means = (scale * block.mean(axis=2) for block in np.array_split(squares, BLOCKS, axis=2))
+        return float(np.median([np.max(np.abs(np.linalg.eigvals(mean))) for mean in means]))
 
     def test_risk(self, state: OrderParameters) -> float:
         """E (y - f)^2 of the fit on a new sample: Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2, values integrated."""
