@@ -90,9 +90,9 @@ def randomised(
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
             stability = sample.replicon(state, training), sample.jumps(state)
             return _summary(found, stability, branch, count, time.perf_counter() - began)
-        # The scatter falls at least like 1/sqrt(count); a margin for its own uncertainty.
+        # The scatter falls at least like 1/sqrt(count), often faster: no more than four times as many at once.
         wanted = count * (1.1 * error / precision) ** 2
-        count = min(finest, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
+        count = min(finest, 4 * count, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
 
 
 def branches(problem: Problem, training: Training, seed: int, starts: Sequence[str] = STARTS) -> dict[str, FixedPoint]:
