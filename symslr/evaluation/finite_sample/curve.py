@@ -15,6 +15,7 @@ from symslr.evaluation.finite_sample.randomised import (
     FiniteSample,
     branches,
     is_same,
+    not_found,
     randomised,
     sub_seed,
 )
@@ -77,6 +78,8 @@ def finite_sample_curve(
     fits = [training(alpha, ridge) for alpha in ordered] if ridge else _tuned(problem, ordered, seed)
     points = {}
     for fit, found in zip(fits, track(problem, fits, seed), strict=True):
+        if not found:
+            raise not_found(fit)
         numbers = [
             randomised(problem, fit, point.state, precision=precision, seed=seed, branch=name)
             for name, point in found.items()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from symslr.evaluation.finite_sample.order_parameters import STARTS
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
-from symslr.evaluation.finite_sample.randomised import FiniteSample, branches, randomised
+from symslr.evaluation.finite_sample.randomised import FiniteSample, branches, not_found, randomised
 from symslr.evaluation.finite_sample.tuning import tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
@@ -38,7 +38,7 @@ def finite_sample(
         seed: of the scramblings.
 
     Raises:
-        ValueError: in one line, for a missing or inadmissible value.
+        ValueError: in one line, for a missing or inadmissible value, or where no iteration arrives.
 
     Source: arXiv 2509.21936, Result 5.1.
     """
@@ -46,7 +46,10 @@ def finite_sample(
         raise ValueError(f"branch: found {branch!r}; expected lowest, {' or '.join(STARTS)}")
     problem, fit = numeric_problem(task, attention, values), training(alpha, ridge)
     check_precision(precision)
-    name, coarse = next(iter(branches(problem, fit, seed, [branch] if branch in STARTS else STARTS).items()))
+    found = branches(problem, fit, seed, [branch] if branch in STARTS else STARTS)
+    if not found:
+        raise not_found(fit)
+    name, coarse = next(iter(found.items()))
     return randomised(problem, fit, coarse.state, precision=precision, seed=seed, branch=name)
 
 

@@ -16,6 +16,8 @@ from symslr.model.symbols import L
 from symslr.model.task import Task
 
 LONGEST = 10
+MOST_ABUNDANT = 1e4
+"""Beyond, the fixed point is too steep for the samples to hold, and its risk within 1/alpha of the population's."""
 
 
 def numeric_problem(task: Task, attention: Attention, values: Mapping[object, object]) -> Problem:
@@ -53,9 +55,14 @@ def training(alpha: float, ridge: tuple[float, float]) -> Training:
     """alpha and the ridges, checked.
 
     Raises:
-        ValueError: unless all three are positive finite numbers.
+        ValueError: unless all three are positive finite numbers, alpha at most ``MOST_ABUNDANT``.
     """
     for name, number in (("alpha", alpha), ("r_k", ridge[0]), ("r_v", ridge[1])):
         if not (math.isfinite(number) and number > 0):
             raise ValueError(f"{name}: found {number:g}; expected a positive number")
+    if alpha > MOST_ABUNDANT:
+        raise ValueError(
+            f"alpha: found {alpha:g}; expected at most {MOST_ABUNDANT:g}, as beyond it the test risk is that of"
+            " alpha -> infinity (`symslr risk`) to four digits"
+        )
     return Training(float(alpha), float(ridge[0]), float(ridge[1]))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from mpmath import mpf
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.acceleration import Memory
 from symslr.evaluation.finite_sample.order_parameters import STARTS, OrderParameters, start
 from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
@@ -20,6 +21,7 @@ RANDOMISATIONS = 8
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
 MOST_JUMPS = 5e-3
 """Fits agreed with the theory up to 0.1 per cent of jumping samples, and no longer at 1 per cent."""
+ABUNDANT = 1000.0
 ARRIVED = 0.1
 """A solution that still moves by more has not arrived: its branch may have ended."""
 STABILITY = 2048
@@ -84,6 +86,8 @@ def randomised(
             found.append(solve(saddle, training, state, memory=memory))
             state = found[-1].state
         finest = FINEST if saddle.affine is None else FINEST_AFFINE
+        if not max(point.change for point in found) < ARRIVED:
+            raise not_found(training)
         risks = [point.risk for point in found]
         error = _standard_error(risks) / abs(float(np.mean(risks)))
         if error <= precision or count >= finest:
@@ -98,16 +102,44 @@ def randomised(
 def branches(problem: Problem, training: Training, seed: int, starts: Sequence[str] = STARTS) -> dict[str, FixedPoint]:
     """The fixed point of one coarse randomisation from each start, the lowest energy first; equal ones once.
 
-    An iteration that did not arrive is left out where another did: the energy where it stopped says nothing.
+    An iteration that did not arrive is left out, as the energy where it stopped says nothing; maybe none is left.
     """
     saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
     found: dict[str, FixedPoint] = {}
     for name in starts:
-        point = solve(saddle, training, start(name, training.alpha))
-        if not any(is_same(point.state, other.state) for other in found.values()):
+        point = _from_start(saddle, training, name)
+        if point is not None and not any(is_same(point.state, other.state) for other in found.values()):
             found[name] = point
-    arrived = {name: point for name, point in found.items() if point.change < ARRIVED}
-    return dict(sorted((arrived or found).items(), key=lambda item: item[1].energy))
+    return dict(sorted(found.items(), key=lambda item: item[1].energy))
+
+
+def _from_start(saddle: SaddleMap, training: Training, name: str) -> FixedPoint | None:
+    """The fixed point from a start, None where the iteration does not arrive.
+
+    Where data abound the basin shrinks like 1/alpha, and a second attempt goes by way of fewer samples.
+    """
+    point = _attempt(saddle, training, start(name, training.alpha))
+    if point is None and training.alpha > ABUNDANT:
+        fewer = _attempt(saddle, replace(training, alpha=ABUNDANT), start(name, ABUNDANT))
+        if fewer is not None:
+            point = _attempt(saddle, training, fewer.state.with_samples(training.alpha / ABUNDANT))
+    return point
+
+
+def _attempt(saddle: SaddleMap, training: Training, state: OrderParameters) -> FixedPoint | None:
+    try:
+        point = solve(saddle, training, state)
+    except CannotEvaluate:
+        return None
+    return point if point.change < ARRIVED else None
+
+
+def not_found(training: Training) -> CannotEvaluate:
+    """What to say where no iteration arrives."""
+    return CannotEvaluate(
+        f"fixed point at alpha = {training.alpha:g}, ridges {training.r_k:g} and {training.r_v:g}: found no start from "
+        "which the order parameters settle; expected convergence, so try larger ridges or an alpha nearer 1"
+    )
 
 
 def is_same(one: OrderParameters, two: OrderParameters) -> bool:

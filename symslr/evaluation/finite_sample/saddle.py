@@ -10,6 +10,7 @@ import numpy as np
 from sympy import Symbol
 
 from symslr.evaluation.compiled import compile_float
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.keys import Fields, KeySampler, key_dimensions, key_sampler
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
 from symslr.evaluation.finite_sample.points import Array, normal_points
@@ -121,6 +122,11 @@ class SaddleMap:
 
     def __init__(self, problem: Problem, count: int, seed: int) -> None:
         length = problem.length
+        if length == 1 and problem.attention.is_normalised and problem.attention.offset == 0:
+            raise ValueError(
+                f"length: found 1 with {problem.attention.name} attention, which is then 1 whatever the key; expected at "
+                "least 2, or an offset in the normaliser"
+            )
         keys = key_dimensions(problem.law, length)
         normals = normal_points(count, keys + length + 1, seed)
         self.problem = problem
@@ -143,6 +149,9 @@ class SaddleMap:
 
         Args:
             guarded: start every proximal problem from several points, not only from its last solution.
+
+        Raises:
+            CannotEvaluate: where the step leaves the reals, as it may far from a fixed point.
         """
         key_fields = self.sampler.fields(state.m_k, state.q_k)
         values, label = value_fields(self.value_normals, state.m_v, state.q_v, self.problem.noise)
@@ -150,8 +159,15 @@ class SaddleMap:
         force_k, force_v, residual = self._forces(samples, guarded)
         loss = self.mean(residual**2) / 2
         energy = training.alpha * loss + (training.r_k * state.q_k + training.r_v * state.q_v) / 2
-        keys = self._channel(training.alpha, training.r_k, state.m_k, state.q_k, state.V_k, force_k, key_fields)
-        vals = self._channel(training.alpha, training.r_v, state.m_v, state.q_v, state.V_v, force_v, values)
+        with np.errstate(all="ignore"):
+            keys = self._channel(training.alpha, training.r_k, state.m_k, state.q_k, state.V_k, force_k, key_fields)
+            vals = self._channel(training.alpha, training.r_v, state.m_v, state.q_v, state.V_v, force_v, values)
+        outside = (keys[1] - keys[0] ** 2, vals[1] - vals[0] ** 2)
+        if not (np.all(np.isfinite([*keys, *vals])) and min(outside) > 0):
+            raise CannotEvaluate(
+                f"fixed point at alpha = {training.alpha:g}: found a step to no real order parameters; expected "
+                "convergence, so try larger ridges or an alpha nearer 1"
+            )
         return Step(OrderParameters(*keys, *vals), loss, energy)
 
     def _channel(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.acceleration import Memory, fixed_point
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
 from symslr.evaluation.finite_sample.points import Array
@@ -54,6 +55,9 @@ def solve(
 
     Args:
         memory: what earlier solutions taught about the map's Jacobian; added to.
+
+    Raises:
+        CannotEvaluate: where the first step leaves the reals; where a later one does, ``change`` tells.
     """
     memory = Memory() if memory is None else memory
     saddle.forget()
@@ -65,14 +69,22 @@ def solve(
 
     for _ in range(MOST_ROUNDS):
         state = OrderParameters.from_coordinates(point)
-        step = saddle.step(state, training, guarded=True)
+        try:
+            step = saddle.step(state, training, guarded=True)
+        except CannotEvaluate:
+            if best is None:
+                raise
+            break
         steps += 1
         change = float(np.max(np.abs(step.following.coordinates() - point)))
         if best is None or change < best[0]:
             best = change, state, step
         if change < tolerance or steps >= MOST_STEPS:
             break
-        found = fixed_point(settled, point, tolerance / 2, MOST_STEPS - steps, memory)
+        try:
+            found = fixed_point(settled, point, tolerance / 2, MOST_STEPS - steps, memory)
+        except CannotEvaluate:
+            break
         point, steps = found.point, steps + found.steps
     assert best is not None
     change, state, step = best
