@@ -40,7 +40,7 @@ def figure_reach(starts: int = STARTS, lengths: Sequence[int] = LENGTHS, nu: Seq
         rf" $v^\star$ and outside $\mathcal{{N}}(0,\eta^2)$. (a) Share whose flow is nine tenths of the way from risk 1 to"
         rf" the least risk by time {TIME:g}. Small starts begin with uniform attention and find the good minimum until"
         r" $\nu$ and $L$ are so large that their scores $\sqrt{\nu}\,\eta$ are not small; starts with $\eta=1$ attend to a few"
-        r" tokens before they have learnt to which. (b) Share that ends in the mismatched minimum, $k$ along $v^\star$, at"
+        r" tokens before they have learnt to which. (b) Share that ends in the mismatched minimum, $k$ mostly along $v^\star$, at"
         r" $\eta=1$. The rest stays on a plateau of risk 1, where saturated attention avoids the relevant token and its"
         r" gradient is exponentially small. (c) Median time to (a) at $\eta=0.1$: it grows with $L$, as uniform attention sees"
         r" $1/L$ of the signal, and falls with $\nu$. (d) Least curvature at the good minimum: it vanishes with the least risk,"
@@ -86,7 +86,8 @@ def _row(starts: int, job: tuple[int, float]) -> dict[str, float]:
 
 def _end(landscape: Landscape, seed: int, size: float, least: float) -> tuple[str, float]:
     """Where a start ends, and when it is nearly at the good minimum."""
-    from symslr.evaluation.landscape import basin, time_to_risk
+    from symslr.evaluation.landscape import OrderParameters, basin, time_to_risk
+    from symslr.evaluation.landscape.minima import kind_of
     from symslr.evaluation.landscape.vectors import in_vectors
 
     start = size * np.random.default_rng([SEED, seed]).standard_normal(8)
@@ -96,8 +97,8 @@ def _end(landscape: Landscape, seed: int, size: float, least: float) -> tuple[st
     end = basin(landscape, start, TIME)
     if in_vectors(landscape, end)[0] > BLIND:
         return "plateau", time
-    (k_key, k_value), (v_key, v_value) = end[:2], end[4:6]
-    return ("mismatched" if abs(k_value * v_key) > abs(k_key * v_value) else "elsewhere"), time
+    kind = kind_of(OrderParameters.of_vectors(end.reshape(2, 4)))
+    return ("mismatched" if kind == "mismatched" else "elsewhere"), time
 
 
 def _claims(table: Table) -> list[NamedComparison]:

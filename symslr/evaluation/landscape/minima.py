@@ -64,8 +64,11 @@ class LocalMinimum:
 
 
 def kind_of(order: OrderParameters) -> str:
-    """ "matched" where k leans on k* and v on v*, "mismatched" where k leans on v* and v on k*, else "neither"."""
-    matched, crossed = abs(order.m_kk * order.m_vv), abs(order.m_kv * order.m_vk)
+    """ "matched" where k leans on k* and v on v*, "mismatched" where k leans on v* and v on k*, else "neither".
+
+    v against v* is no match, whatever k does: at L = 10^6 and nu = 20 a strict minimum has m_kk > m_kv and m_vv < 0.
+    """
+    matched, crossed = abs(order.m_kk) * order.m_vv, abs(order.m_kv * order.m_vk)
     if max(matched, crossed) < 1e-3:
         return "neither"
     return "matched" if matched > crossed else "mismatched"

@@ -9,7 +9,7 @@ from sympy import Rational
 from symslr.evaluation import evaluate
 from symslr.evaluation.landscape import Landscape, OrderParameters, both_minima, gradient_flow, time_to_risk
 from symslr.evaluation.landscape.flow import velocity
-from symslr.evaluation.landscape.minima import FARTHEST, descend, mismatched_start
+from symslr.evaluation.landscape.minima import FARTHEST, descend, kind_of, mismatched_start
 from symslr.evaluation.landscape.vectors import hessian_in_vectors, in_vectors
 from symslr.model.catalogue import ATTENTIONS, TASKS, SpikedSLR, linear, softmax
 from symslr.theory import minimal_risk
@@ -132,3 +132,9 @@ def test_the_true_mismatched_minimum_lies_below_the_mismatched_line() -> None:
 def test_coordinates_round_trip() -> None:
     order = OrderParameters.of_vectors(start(5))
     assert np.allclose(OrderParameters.of_vectors(order.vectors).array, order.array, atol=1e-12)
+
+
+def test_v_against_v_star_is_no_match() -> None:
+    assert kind_of(OrderParameters(3.2, -0.4, 2.8, 0.3, 18, 0.3, 0)) == "mismatched"
+    assert kind_of(OrderParameters(-1, 1, 0, 0, 1, 1, 0)) == "matched"  # an even kernel does not tell k from -k
+    assert kind_of(OrderParameters(0, 1, 0, 0, 0, 1, 0)) == "neither"
