@@ -135,6 +135,6 @@ def test_coordinates_round_trip() -> None:
 
 
 def test_v_against_v_star_is_no_match() -> None:
-    assert kind_of(OrderParameters(3.2, -0.4, 2.8, 0.3, 18, 0.3, 0)) == "mismatched"
+    assert kind_of(OrderParameters(3.2, -0.4, 2.8, 0.3, 18.5, 0.3, -0.16)) == "mismatched"
     assert kind_of(OrderParameters(-1, 1, 0, 0, 1, 1, 0)) == "matched"  # an even kernel does not tell k from -k
     assert kind_of(OrderParameters(0, 1, 0, 0, 0, 1, 0)) == "neither"
