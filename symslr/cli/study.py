@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 @study.command()
 def run(
-    file: Path = typer.Argument(..., metavar="STUDY.toml", help="The points: [common] and [[sweep]] tables."),
+    file: Path = typer.Argument(..., metavar="STUDY.toml", help="The points, in tables called common and sweep."),
     store: Path = typer.Option(..., "--store", metavar="FILE.sqlite", help="Where every finished point is kept."),
     executor: str = typer.Option("local", "--executor", help="local, or dask://HOST:PORT."),
     workers: int = typer.Option(None, "--workers", help="Processes of this machine; one per processor by default."),
