@@ -10,54 +10,59 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from symslr.export.figure2 import figure2
+from symslr.export.figure2 import Minima, figure2
 from symslr.export.figures import COLOURS, STYLES, Figure, colour, write_figure
 from symslr.model.attention import Attention
+from symslr.model.catalogue import linear, softmax, softplus
 from symslr.model.task import Task
 
 
-def dummy(task: Task, attention: Attention | None, length: int, nu: np.ndarray) -> np.ndarray:
-    if attention is not None and attention.name == "linear":
-        return length / (length + nu)
-    return np.exp(-nu / 4) if task.name == "spiked" else 1 / (1 + nu)
+def dummy(task: Task, attention: Attention | None, nu: np.ndarray) -> Minima:
+    if attention is None:
+        return {"risk": 1 / (1 + nu)}
+    scale = np.where(nu > 1.5, np.inf, nu) if attention is softplus else nu
+    return {"risk": 2 / (1 + nu) if attention is softplus else 1 / (1 + nu), "a": scale}
+
+
+THREE = (0.5, 1.0, 2.0)
 
 
 def test_figure2_writes_drawing_and_numbers(tmp_path: Path) -> None:
-    figure = figure2(nu=(0.5, 1.0, 2.0), curve=dummy)
+    figure = figure2(strengths=THREE, curve=dummy, left_out=[("max", "softplus")])
     files = write_figure(figure, tmp_path)
     assert files.pdf.read_bytes().startswith(b"%PDF")
     ET.parse(files.svg)
     with files.csv.open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert [float(row["nu"]) for row in rows] == [0.5, 1.0, 2.0]
+    assert [float(row["nu"]) for row in rows] == list(THREE)
     # The shortest digits that give the float back: nothing is lost on the way to the file.
-    assert [float(row["spiked_L10_linear"]) for row in rows] == [10 / (10 + nu) for nu in (0.5, 1.0, 2.0)]
-    assert set(rows[0]) == {"nu"} | {
-        f"{t}_L{n}_{p}"
-        for t in ("spiked", "max")
-        for n in (2, 10)
-        for p in STYLES
-        if p in ("softmax", "linear", "bayes")
-    }
+    assert [float(row["spiked_softplus"]) for row in rows] == [2 / (1 + nu) for nu in THREE]
+    assert [float(row["spiked_softplus_a"]) for row in rows] == [0.5, 1.0, np.inf]
+    risks = {column for column in rows[0] if column.count("_") == 1}
+    assert risks == {f"{task}_{name}" for task in ("spiked", "max") for name in STYLES} - {"max_softplus"}
+    assert "softplus on max-SLR" in figure.caption
 
 
 def test_two_runs_write_the_same_bytes(tmp_path: Path) -> None:
-    figure = figure2(nu=(0.5, 1.0, 2.0), curve=dummy)
+    figure = figure2(strengths=THREE, curve=dummy, left_out=[("max", "softplus")])
     (tmp_path / "again").mkdir()
     one, two = write_figure(figure, tmp_path), write_figure(figure, tmp_path / "again")
     assert one.svg.read_bytes() == two.svg.read_bytes()
     assert one.pdf.read_bytes() == two.pdf.read_bytes()
 
 
-def test_figure2_is_where_softmax_meets_bayes(tmp_path: Path) -> None:
-    table = figure2(nu=(1.0, 5.0), lengths=(2,)).data()
-    for task in ("spiked", "max"):
-        bayes, softmax, linear = (np.array(table[f"{task}_L2_{name}"]) for name in ("bayes", "softmax", "linear"))
+def test_figure2_is_where_softmax_meets_bayes() -> None:
+    table = figure2(2, attentions=(softmax, linear), strengths=(0.2, 0.4, 0.6, 0.8, 1.0, 5.0)).data()
+    for task, matched in (("spiked", 1.0), ("max", 1.0)):
+        bayes, least, line = (np.array(table[f"{task}_{name}"]) for name in ("bayes", "softmax", "linear"))
         # Proposition 4.2: equal; both are float64 with twelve digits or more.
-        assert np.max(np.abs(softmax / bayes - 1)) < 1e-11
-        assert np.all(linear > bayes)
+        assert np.max(np.abs(least / bayes - 1)) < 1e-11
+        assert np.all(line > bayes)
+        # Searched for without that knowledge, every eighth strength from the fifth: nu = 1.
+        assert table[f"{task}_softmax_found"][4] == pytest.approx(bayes[4], rel=1e-7)
+        assert table[f"{task}_softmax_found_a"][4] == pytest.approx(matched, rel=1e-3)
     # THEORY: spiked E_Bayes at L = 2, from E[1/(1 + e^D)] with D ~ N(nu, 2 nu).
-    assert table["spiked_L2_bayes"] == pytest.approx([0.324943297662434592, 0.0843965125386967278], rel=1e-12)
+    assert table["spiked_bayes"][4:] == pytest.approx([0.324943297662434592, 0.0843965125386967278], rel=1e-12)
 
 
 def test_columns_of_two_lengths_are_refused(tmp_path: Path) -> None:
