@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, S, Symbol, sign
+from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, S, Symbol, sign
 from sympy.core.relational import Relational
 
 
@@ -16,6 +16,12 @@ def breakpoint_equations(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
             if equation.has(x):
                 found[equation] = None
     return tuple(found)
+
+
+def linear_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """Factors linear in x: x of x**2. exp(-u expr) has every scale near their zeros as u grows."""
+    bases = (factor.as_base_exp()[0] for factor in Mul.make_args(expr))
+    return tuple(base for base in bases if solved(base, x) is not None)
 
 
 def _equations(node: Basic) -> Sequence[Expr]:

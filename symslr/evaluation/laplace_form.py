@@ -15,7 +15,7 @@ from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorde
 from sympy import exp as exp_
 
 from symslr.algebra.expectation import ScalarExpectation
-from symslr.evaluation.breakpoints import breakpoint_equations
+from symslr.evaluation.breakpoints import breakpoint_equations, linear_factors
 from symslr.evaluation.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
 from symslr.model.symbols import x as law_variable
 
@@ -85,11 +85,13 @@ class LaplaceForm:
 
     @cached_property
     def kinks(self) -> tuple[tuple[Expr, ...], ...]:
-        """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth."""
+        """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth, or kappa is 0."""
         found = []
         for kernel in self.kernels:
             parts = [*kernel.slopes, *(m.exponent * m.rest for m in self.moments if m.kernel == kernel)]
-            found.append(breakpoint_equations(Add(*(p for p in parts), evaluate=False), self.x))
+            kinks = breakpoint_equations(Add(*parts, evaluate=False), self.x)
+            zeros = (factor for slope in kernel.slopes for factor in linear_factors(slope, self.x))
+            found.append(tuple(dict.fromkeys((*kinks, *zeros))))
         return tuple(found)
 
 

@@ -56,6 +56,13 @@ def test_a_minimum_beside_a_scale_without_a_value() -> None:
     assert float(found.value) == pytest.approx(min(at), abs=0.01)
 
 
+@pytest.mark.parametrize(("length", "exact"), [(2, 0.25), (4, 0.5)])
+def test_a_weight_that_vanishes_at_a_token(length: int, exact: float) -> None:
+    """E[p] = 3 int (1 + 2u)^(-(L + 4)/2) du = 3/(L + 2): tokens of every size near 0 matter as u grows."""
+    found = evaluate(bayes_risk(Task(chi[epsilon] ** 2, noise=0, length=length)), digits=9)
+    assert abs(float(found.value) - exact) <= float(found.error) <= 1e-9
+
+
 def test_a_mean_that_diverges_is_named() -> None:
     with pytest.raises(CannotEvaluate, match=r"diverges: its integrand grows as exp\(1.12 x\^2\)"):
         evaluate(population_risk(SpikedSLR(), Attention(exp(x**2), None), 0.9), {"L": 3, "nu": 2, "Delta": 0})
