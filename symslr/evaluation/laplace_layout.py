@@ -21,6 +21,7 @@ from symslr.evaluation.token_mesh import token_pieces
 FLOAT = Float64()
 NODES = {1: 64, 2: 32}
 """Nodes of the coarse table per outer dimension."""
+MOST_ROUNDS = 24
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,17 @@ def layout(code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth:
         CannotEvaluate: where a token integral or the outer integral shows no decay.
     """
     lowest = (-2.0 * depth - 20.0,) * len(code.form.logs)
-    for _ in range(4):
-        coarse = _Coarse(code, constants, p, active, token_pieces(code, constants, p, depth, lowest))
+    pieces = token_pieces(code, constants, p, depth, lowest)
+    for _ in range(MOST_ROUNDS):
+        coarse = _Coarse(code, constants, p, active, pieces)
         found = _outer_windows(coarse, depth)
-        if all(low > least for (low, _), least in zip(found.windows, lowest)) or coarse.is_complete:
+        if any(any(ends) for ends in coarse.early):
+            pieces = coarse.wider_pieces()
+        elif all(low > least for (low, _), least in zip(found.windows, lowest)) or coarse.is_complete:
             return found
-        lowest = tuple(min(least, low - depth) for (low, _), least in zip(found.windows, lowest))
+        else:
+            lowest = tuple(min(least, low - depth) for (low, _), least in zip(found.windows, lowest))
+            pieces = token_pieces(code, constants, p, depth, lowest)
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
 
 
@@ -110,6 +116,7 @@ class _Coarse:
     ) -> None:
         self.code, self.form, self.constants, self.p, self.active = code, code.form, constants, p, active
         self.pieces = pieces
+        self.early: list[tuple[bool, bool]] = []
         self.kernels: list[Any] = []
         self.steep: list[bool] = []
         self.at: list[Any] = [None] * len(self.form.moments)
@@ -126,6 +133,20 @@ class _Coarse:
                 row = exponent + np.log(np.abs(rest)) + np.log(mesh.weights) + height
                 rows.append(np.where(np.isnan(row), -np.inf, row))
             self.kernels.append((indices, slopes, rows, mesh.nodes))
+
+    def wider_pieces(self) -> list[tuple[Piece, ...]]:
+        """The pieces, longer by half on each side where tokens at the end still matter.
+
+        A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
+        """
+        wider: list[tuple[Piece, ...]] = []
+        for own, (below, above) in zip(self.pieces, self.early):
+            if below or above:
+                (line,) = own
+                half = (line.high - line.low) / 2
+                own = (Line(line.low - below * half, line.high + above * half, line.step),)
+            wider.append(own)
+        return wider
 
     @property
     def is_complete(self) -> bool:
@@ -236,7 +257,9 @@ class _Coarse:
                     near = np.searchsorted(x, self.at[i][size > -depth])
                     matters[np.clip(near, 0, len(x) - 1)] = matters[np.clip(near - 1, 0, len(x) - 1)] = True
             index = np.flatnonzero(matters) if matters.any() else np.arange(len(x))
-            if len(own) == 1 and isinstance(own[0], Line):
+            on_line = len(own) == 1 and isinstance(own[0], Line)
+            self.early.append((on_line and bool(index[0] == 0), on_line and bool(index[-1] == len(x) - 1)))
+            if on_line:
                 low, high = x[max(index[0] - 1, 0)], x[min(index[-1] + 1, len(x) - 1)]
                 own = (Line(float(low), float(high), own[0].step),)
             pieces.append(own)
