@@ -5,7 +5,7 @@ Source: arXiv 2509.21936, Figure 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +31,6 @@ Curve = Callable[[Task, Attention | None, np.ndarray], Minima]
 NU = tuple(float(strength) for strength in np.geomspace(0.1, 20, 40))
 SHORT, LONG = 2, 10
 DIGITS = 7
-BLURRED = (("max", "softplus"),)
-"""Two tokens leave the Laplace integrals of max-SLR algebraic tails at the large scales that suit softplus."""
-WEAK = 5.0
-"""From nu = 13 on the search for softmax on max-SLR at L = 2 meets values without digits (seen against the Bayes risk)."""
 CHECKED = 8
 """Every so many signal strengths softmax is searched for too: elsewhere its scale and its risk are those of the derivation."""
 CLOSE = 2e-7
@@ -48,7 +44,6 @@ def figure2(
     curve: Curve | None = None,
     name: str = "figure2",
     described: str = "$L=10$",
-    left_out: Collection[tuple[str, str]] = (),
 ) -> Figure:
     """Least risk (above) and best scale (below) against nu, spiked-SLR left, max-SLR right, Delta = 0.
 
@@ -59,7 +54,6 @@ def figure2(
         curve: by default ``theory_curve``.
         name: of the files.
         described: the length in the caption and over the panels, as LaTeX.
-        left_out: (task, attention) of curves that are not drawn.
     """
     attentions = tuple(attentions)
     caption = (
@@ -68,19 +62,15 @@ def figure2(
         r"max-SLR. The shift $c$ of erf is free. Circles: the infimum is only approached as $a\to\infty$, where softplus "
         r"attention becomes relu attention; the risk drawn is that limit."
     )
-    missing = [f"{attention} on {task}-SLR" for task, attention in left_out]
-    if missing:
-        caption += f" Not drawn, as float64 loses its digits at the scales in question: {', '.join(missing)}."
     names = ", ".join(item.name for item in attentions)
     alt = f"Risk and minimising scale against nu on logarithmic axes for {names} and the Bayes predictor, {described}."
-    compute = partial(_table, length, attentions, tuple(strengths), curve or theory_curve, frozenset(left_out))
+    compute = partial(_table, length, attentions, tuple(strengths), curve or theory_curve)
     return Figure(name, caption, compute, partial(_draw, attentions, described), alt, _claims)
 
 
 def figure2_short() -> Figure:
-    """Figure 2 at L = 2, up to the signal strength at which float64 still has the digits on max-SLR."""
-    described, weak = f"$L={SHORT}$", [strength for strength in NU if strength < WEAK]
-    return figure2(SHORT, strengths=weak, name="figure2-short", described=described, left_out=BLURRED)
+    """Figure 2 at L = 2."""
+    return figure2(SHORT, name="figure2-short", described=f"$L={SHORT}$")
 
 
 def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray) -> Minima:
@@ -127,7 +117,6 @@ def _table(
     attentions: Sequence[Attention],
     strengths: Sequence[float],
     curve: Curve,
-    left_out: Collection[tuple[str, str]],
 ) -> Table:
     at = np.asarray(strengths, dtype=float)
     columns: dict[str, list[float]] = {"nu": at.tolist()}
@@ -135,8 +124,6 @@ def _table(
         task = make(length=length, noise=0)
         for attention in (*attentions, None):
             predictor = attention.name if attention is not None else "bayes"
-            if (name, predictor) in left_out:
-                continue
             for quantity, column in curve(task, attention, at).items():
                 columns[_column(name, predictor, quantity)] = list(map(float, column))
     return columns
@@ -178,8 +165,6 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
     names = [item.name for item in attentions]
     for (risks, scales), task in zip(panels.T, TASKS, strict=True):
         for position, name in enumerate([*names, "bayes"]):
-            if _column(task, name, "risk") not in table:
-                continue
             style: dict[str, Any] = {"color": colour(name, position), "linestyle": STYLES.get(name, "-")}
             style["linewidth"] = 1.1 if name == "bayes" else 1.9
             risk = np.asarray(table[_column(task, name, "risk")], dtype=float)

@@ -21,7 +21,7 @@ from symslr.model.catalogue import softmax
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import BOUND_IN_SEQUENCE, L, R_v, a, epsilon, l, m_v
+from symslr.model.symbols import BOUND_IN_SEQUENCE, L, R_v, a, epsilon, l, m_v, x
 from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.closed_form import closed_form
@@ -110,10 +110,13 @@ class MinimalRisk(Quantity):
         return result
 
     def conditioned(self) -> Expr:
-        """The Bayes risk where the activation can be the posterior, a closed form where there is one, or the "
-        "minimum."""
+        """The Bayes risk where the activation can be the posterior, a closed form where there is one, or the minimum.
+
+        One token alone needs no locating: a constant activation, which scale 0 gives, is its posterior.
+        """
         activation, law, noise, length = self.args[:4]
-        if matched_scale(activation, law) is not None:
+        alone = length == 1 and activation.args[1].subs(x, 0) != 0
+        if alone or matched_scale(activation, law) is not None:
             return over_length(BayesRisk(law, noise).conditioned(), length)
         closed = self.closed()
         return self.definition() if closed is None else closed

@@ -10,7 +10,7 @@ from sympy import exp, tanh
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR, softmax
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1
 from symslr.model.scalar_law import normal
 from symslr.model.symbols import a, chi, epsilon, x
 from symslr.model.task import Task
@@ -66,3 +66,25 @@ def test_a_weight_that_vanishes_at_a_token(length: int, exact: float) -> None:
 def test_a_mean_that_diverges_is_named() -> None:
     with pytest.raises(CannotEvaluate, match=r"diverges: its integrand grows as exp\(1.12 x\^2\)"):
         evaluate(population_risk(SpikedSLR(), Attention(exp(x**2), None), 0.9), {"L": 3, "nu": 2, "Delta": 0})
+
+
+def test_one_token_needs_no_locating() -> None:
+    """Regression: the least risk at L = 1 lies at scale 0, where the searches found no curvature."""
+    for attention in (softmax1, linear, erf, Attention(1 + x**2, None)):
+        for task in (SpikedSLR(length=1), MaxSLR(length=1)):
+            found = evaluate(minimal_risk(task, attention), {"nu": 0.3, "Delta": 0.5})
+            assert found.value == 0.25
+    odd = evaluate(minimal_risk(SpikedSLR(length=1), Attention(x, None)), {"nu": 0.3, "Delta": 0.5})
+    assert float(odd.value) == pytest.approx(1.25 - 0.3 / 1.3, abs=1e-12)
+
+
+@pytest.mark.parametrize(("nu", "scale"), [(12, 12), (13.3, 4.96)])
+@pytest.mark.parametrize("digits", [6, 10])
+def test_two_tokens_whose_windows_lie_beside_the_law(nu: float, scale: float, digits: int) -> None:
+    """Regression: weights e^{a x} put their windows at x = a, the tokens are near 0: 0.0468 came out as 2.6e-8."""
+    found = evaluate(population_risk(MaxSLR(length=2, noise=0), softmax, scale), {"nu": nu}, digits=digits)
+    d = np.linspace(-12, 12, 240_001)
+    weight = np.exp(-d * d / 4)
+    p, s = 1 / (1 + np.exp(-nu * d)), 1 / (1 + np.exp(-scale * d))
+    share, norm = (np.sum(weight * f) / weight.sum() for f in (p * s + (1 - p) * (1 - s), s**2 + (1 - s) ** 2))
+    assert abs(float(found.value) - (1 - share**2 / norm)) <= float(found.error) + 1e-12

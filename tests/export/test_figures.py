@@ -28,7 +28,7 @@ THREE = (0.5, 1.0, 2.0)
 
 
 def test_figure2_writes_drawing_and_numbers(tmp_path: Path) -> None:
-    figure = figure2(strengths=THREE, curve=dummy, left_out=[("max", "softplus")])
+    figure = figure2(strengths=THREE, curve=dummy)
     files = write_figure(figure, tmp_path)
     assert files.pdf.read_bytes().startswith(b"%PDF")
     ET.parse(files.svg)
@@ -39,12 +39,11 @@ def test_figure2_writes_drawing_and_numbers(tmp_path: Path) -> None:
     assert [float(row["spiked_softplus"]) for row in rows] == [2 / (1 + nu) for nu in THREE]
     assert [float(row["spiked_softplus_a"]) for row in rows] == [0.5, 1.0, np.inf]
     risks = {column for column in rows[0] if column.count("_") == 1}
-    assert risks == {f"{task}_{name}" for task in ("spiked", "max") for name in STYLES} - {"max_softplus"}
-    assert "softplus on max-SLR" in figure.caption
+    assert risks == {f"{task}_{name}" for task in ("spiked", "max") for name in STYLES}
 
 
 def test_two_runs_write_the_same_bytes(tmp_path: Path) -> None:
-    figure = figure2(strengths=THREE, curve=dummy, left_out=[("max", "softplus")])
+    figure = figure2(strengths=THREE, curve=dummy)
     (tmp_path / "again").mkdir()
     one, two = write_figure(figure, tmp_path), write_figure(figure, tmp_path / "again")
     assert one.svg.read_bytes() == two.svg.read_bytes()
