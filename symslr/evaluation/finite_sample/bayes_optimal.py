@@ -17,6 +17,7 @@ from symslr.evaluation.finite_sample.posterior_channel import Seen, position_cha
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical, sub_seed
 from symslr.evaluation.finite_sample.saddle import Problem
+from symslr.evaluation.finite_sample.scatter import standard_error
 from symslr.evaluation.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task
@@ -207,8 +208,7 @@ def bayes_optimal(
 
     def value(read: Callable[[Overlaps], float], points: Sequence[Overlaps] = best) -> Value:
         numbers = [read(point) for point in points]
-        error = float(np.std(numbers, ddof=1) / math.sqrt(len(numbers)))
-        return statistical(float(np.mean(numbers)), error, method, time.perf_counter() - began)
+        return statistical(float(np.mean(numbers)), standard_error(numbers), method, time.perf_counter() - began)
 
     return BayesOptimal(
         value(lambda p: p.risk),
@@ -217,7 +217,7 @@ def bayes_optimal(
         branch,
         apart and branch == INFORMED,
         value(lambda p: p.risk, found[UNINFORMED]),
-        statistical(float(np.mean(gaps)), float(np.std(gaps, ddof=1) / math.sqrt(len(gaps))), method, 0.0),
+        statistical(float(np.mean(gaps)), standard_error(gaps), method, 0.0),
         max(point.change for point in best),
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ import numpy as np
 from symslr.evaluation.finite_sample.bayes_optimal import INFORMED, STARTS, UNINFORMED, StateEvolution, differ
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.randomised import statistical, sub_seed
+from symslr.evaluation.finite_sample.scatter import standard_error
 from symslr.evaluation.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task
@@ -55,7 +55,7 @@ def hard_phase(
         halvings: of a bracket between two of them.
 
     Raises:
-        ValueError: as ``bayes_optimal``, and where not 0 < low < high.
+        ValueError: as ``bayes_optimal``, where not 0 < low < high, and where an edge lies outside the range.
     """
     if not 0 < low < high:
         raise ValueError(f"low, high: found {low:g}, {high:g}; expected 0 < low < high")
@@ -65,21 +65,25 @@ def hard_phase(
     apart = [_gap(maps[0], alpha) is not None for alpha in grid]
     if not any(apart):
         return None
+    for end, edge, mend in ((apart[0], low, "lower low"), (apart[-1], high, "raise high")):
+        if end:
+            raise ValueError(f"low, high: found two fixed points at {edge:g} already; expected one at each end, so {mend}")
     first, last = apart.index(True), len(apart) - 1 - apart[::-1].index(True)
     edges = []
     for evolution in maps:
         middle = float(grid[first])
-        appears = _bisect(partial(_coexist, evolution), float(grid[max(first - 1, 0)]), middle, halvings)
-        far, beyond = float(grid[last]), float(grid[min(last + 1, scan - 1)])
+        appears = _bisect(partial(_coexist, evolution), float(grid[first - 1]), middle, halvings)
+        far, beyond = float(grid[last]), float(grid[last + 1])
         reached = _bisect(partial(_meet, evolution), far, beyond, halvings)
         overtakes = _bisect(partial(_informed_wins, evolution), appears, reached, halvings)
         edges.append((appears, overtakes, reached))
     method = f"bisection on {randomisations} scrambled Sobol sets of {count} samples"
 
     def value(column: int) -> Value:
-        numbers = np.array([edge[column] for edge in edges])
-        spread = max(float(np.std(numbers, ddof=1)), float(high / low) ** (1 / scan) / 2**halvings * 1e-2)
-        return statistical(float(numbers.mean()), spread / math.sqrt(len(numbers)), method, 0.0)
+        numbers = [edge[column] for edge in edges]
+        # Bisection of a bracket no wider than two steps of the scan leaves half its last interval in doubt.
+        resolution = float(grid[1] / grid[0] - 1) * max(numbers) / 2**halvings
+        return statistical(float(np.mean(numbers)), max(standard_error(numbers), resolution), method, 0.0)
 
     return HardPhase(value(0), value(1), value(2))
 

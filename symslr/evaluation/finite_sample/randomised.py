@@ -14,6 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.acceleration import Memory
 from symslr.evaluation.finite_sample.order_parameters import STARTS, OrderParameters, start
 from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
+from symslr.evaluation.finite_sample.scatter import standard_error
 from symslr.evaluation.finite_sample.solve import FixedPoint, solve
 from symslr.evaluation.value import Kind, Value
 
@@ -89,7 +90,7 @@ def randomised(
         if not max(point.change for point in found) < ARRIVED:
             raise not_found(training)
         risks = [point.risk for point in found]
-        error = _standard_error(risks) / abs(float(np.mean(risks)))
+        error = standard_error(risks) / abs(float(np.mean(risks)))
         if error <= precision or count >= finest:
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
             stability = sample.replicon(state, training), sample.jumps(state)
@@ -152,17 +153,13 @@ def sub_seed(seed: int, number: int, count: int) -> int:
     return int(np.random.SeedSequence([seed, number, count]).generate_state(1)[0])
 
 
-def _standard_error(numbers: Sequence[float]) -> float:
-    return float(np.std(numbers, ddof=1) / math.sqrt(len(numbers)))
-
-
 def _summary(
     found: Sequence[FixedPoint], stability: tuple[float, float], branch: str, count: int, seconds: float
 ) -> FiniteSample:
     method = f"replica-symmetric fixed point, {len(found)} scrambled Sobol sets of {count} samples"
 
     def value(numbers: Sequence[float]) -> Value:
-        return statistical(float(np.mean(numbers)), _standard_error(numbers), method, seconds)
+        return statistical(float(np.mean(numbers)), standard_error(numbers), method, seconds)
 
     states = [point.state for point in found]
     return FiniteSample(
