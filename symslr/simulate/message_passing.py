@@ -45,18 +45,18 @@ def message_passing(
     *,
     damping: float = 0.4,
     iterations: int = 300,
-    tolerance: float = 1e-5,
+    tolerance: float = 1e-4,
     start: str = "uninformed",
 ) -> MessagePassing:
-    """Bayes-optimal generalised approximate message passing, prior N(0, 1) on every entry of k* and v*.
+    """Bayes-optimal generalised approximate message passing; k* and v* are uniform on the sphere of radius sqrt(D).
 
     With A = X/sqrt(D), omega = A u - V g for u = k and u = v alike, and g the gradient of the samples' log Z in omega
     (``posterior_force``),
 
-        Q = sum g^2 / D,   u = (A^T g - (sum dg/domega / D) u)/(1 + Q),   V = 1/(1 + Q).
+        b = A^T g - (sum dg/domega / D) u,   u = V b,   V = 2/(1 + sqrt(1 + 4 |b|^2/D)),
 
-    The precision is taken as Q, which Nishimori's identity allows for every weight: the curvature of log Z lacks what
-    the tokens' normaliser says of |k|, such as exp(-nu |k|^2/(2 D)) of the spiked task. Messages and means are damped:
+    where V is what makes |u|^2/D + V = 1: the length is known, so nothing that the tokens' normaliser says of it, such
+    as exp(-nu |k|^2/(2 D)) of the spiked task, has to be told apart from the weight. Messages and means are damped:
     undamped the iteration leaves the track of state evolution at these dimensions.
 
     Args:
@@ -64,7 +64,7 @@ def message_passing(
         task, values: what was sampled: the iteration knows the model. Any weight of the relevant token alone (spiked-SLR
             and other token laws) or selection by a kernel (max-SLR, also at nu = infinity).
         damping: share of the old message that is kept, in [0, 1).
-        iterations, tolerance: stop when no more than this moves, or after so many steps.
+        iterations, tolerance: stop when the means move by no more, or after so many steps; overlaps scatter by 1/sqrt(D).
         start: "uninformed", k = v = 0, or "informed", k = k* and v = v*.
 
     Raises:

@@ -13,6 +13,7 @@ A law p0 of the other tokens besides N(0, 1) multiplies alpha and beta by p0(x)/
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,15 +45,25 @@ class Slopes:
     second: Array
 
     def at(self, fields: Array, omega: Array) -> Slopes:
-        """Linear interpolation from the increasing, equidistant ``fields`` to omega."""
-        place = (omega - fields[0]) / (fields[1] - fields[0])
+        """Interpolation from the increasing, equidistant ``fields``: cubic where the slope is known too."""
+        spacing = fields[1] - fields[0]
+        place = (omega - fields[0]) / spacing
         index = np.clip(place.astype(np.intp), 0, len(fields) - 2)
         part = place - index
-        return Slopes(*(table[:, index] * (1 - part) + table[:, index + 1] * part for table in self._tables))
+        log, first, second = ((table[:, index], table[:, index + 1]) for table in (self.log, self.first, self.second))
+        bend = tuple(b - a * a for a, b in zip(first, second, strict=True))
+        return Slopes(
+            _cubic(log, first, part, spacing),
+            _cubic(first, bend, part, spacing),
+            second[0] + part * (second[1] - second[0]),
+        )
 
-    @property
-    def _tables(self) -> tuple[Array, Array, Array]:
-        return self.log, self.first, self.second
+
+def _cubic(ends: tuple[Array, ...], slopes: tuple[Array, ...], part: Array, spacing: float) -> Array:
+    """Hermite's cubic at a share ``part`` of the interval."""
+    rise = ends[1] - ends[0]
+    left, right = slopes[0] * spacing - rise, slopes[1] * spacing - rise
+    return ends[0] + part * (rise + (1 - part) * ((1 - part) * left - part * right))
 
 
 class PositionLevels(ABC):
@@ -67,9 +78,11 @@ class PositionLevels(ABC):
             lowest: the smallest, over sequences, of the largest field.
         """
         width = float(np.sqrt(variance))
-        ends = float(omega.min()), float(omega.max())
-        fields = np.linspace(ends[0], ends[1] + 1e-9, max(2, int((ends[1] - ends[0]) / (PLACE * width)) + 2))
-        tables = self.tables(fields, width, (lowest - FARTHEST * width, ends[1] + FARTHEST * width))
+        # On a lattice of multiples, so that one step of the iteration sees nearly the table of the step before.
+        spacing = PLACE * width
+        first, last = math.floor(float(omega.min()) / spacing), math.ceil(float(omega.max()) / spacing) + 1
+        fields = spacing * np.arange(first, last + 1)
+        tables = self.tables(fields, width, (lowest - FARTHEST * width, float(fields[-1]) + FARTHEST * width))
         return tables[0].at(fields, omega), tables[1].at(fields, omega)
 
     @abstractmethod
@@ -85,7 +98,9 @@ def position_levels(law: SequenceLaw, values: Values) -> PositionLevels:
     """
     if law.selects_largest:
         if law.base != STANDARD_NORMAL:
-            raise ValueError(f"token law: found {law.base.density}; expected N(0, 1) where the largest token is selected")
+            raise ValueError(
+                f"token law: found {law.base.density}; expected N(0, 1) where the largest token is selected"
+            )
         return LargestLevels()
     finite({s for s in law.free_symbols if s != law.length}, values)
     reference = S.Zero
@@ -124,7 +139,7 @@ class SelectionLevels(PositionLevels):
     def tables(self, fields: Array, width: float, largest: tuple[float, float]) -> tuple[Slopes, Slopes]:
         reached = np.linspace(*largest, 400)
         scores = np.broadcast_to(self.log_kernel(reached), reached.shape)
-        levels = np.arange(-scores.max() - 14, -scores.min() + 4 + LEVEL, LEVEL)
+        levels = LEVEL * np.arange(math.floor((-scores.max() - 14) / LEVEL), math.ceil((4 - scores.min()) / LEVEL) + 1)
         # exp(-exp(u) kappa) falls from 1 to 0 over 1/slope of the kernel.
         slope = float(np.max(np.abs(np.diff(scores)))) / (reached[1] - reached[0])
         keys, normals = _nodes(fields, width, min(NODE, 0.4 / max(slope * width, 1e-9)))
@@ -144,7 +159,7 @@ class LargestLevels(PositionLevels):
 
     def tables(self, fields: Array, width: float, largest: tuple[float, float]) -> tuple[Slopes, Slopes]:
         spacing = width / 2
-        levels = np.arange(largest[0], largest[1] + spacing, spacing)
+        levels = spacing * np.arange(math.floor(largest[0] / spacing), math.ceil(largest[1] / spacing) + 1)
         u = (levels[:, None] - fields) / width
         level, density = log_ndtr(u), -(u**2) / 2 - np.log(2 * np.pi) / 2
         hazard = np.exp(density - level) / width

@@ -67,7 +67,9 @@ def hard_phase(
         return None
     for end, edge, mend in ((apart[0], low, "lower low"), (apart[-1], high, "raise high")):
         if end:
-            raise ValueError(f"low, high: found two fixed points at {edge:g} already; expected one at each end, so {mend}")
+            raise ValueError(
+                f"low, high: found two fixed points at {edge:g} already; expected one at each end, so {mend}"
+            )
     first, last = apart.index(True), len(apart) - 1 - apart[::-1].index(True)
     edges = []
     for evolution in maps:

@@ -1,4 +1,4 @@
-"""Kind ``message_passing``: Bayes-optimal message passing on real samples of spiked-SLR, several training sets."""
+"""Kind ``message_passing``: Bayes-optimal message passing on real samples, several training sets."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from mpmath import mpf
 
 from symslr.evaluation import Value
 from symslr.evaluation.value import Kind
-from symslr.model.symbols import nu
 from symslr.simulate.erm import sample_training_set
 from symslr.simulate.message_passing import message_passing
+from symslr.simulate.position_levels import position_levels
 from symslr.study.parameter import Parameter, count, number
 from symslr.study.points.asked import TASK, problem, real
 
@@ -26,12 +26,9 @@ PARAMETERS = (
 
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
-    """Refuse any task but spiked, and fewer than two training sets, which have no spread."""
-    problem(asked, files)
-    if asked["task"] != "spiked":
-        raise ValueError(
-            f"task: found {asked['task']!r}; expected spiked, the task whose channel is known in closed form"
-        )
+    """Refuse weights without levels, and fewer than two training sets, which have no spread."""
+    found = problem(asked, files)
+    position_levels(found.task.law, found.values)
     if int(asked["replicates"]) < 2:
         raise ValueError(f"replicates: found {asked['replicates']}; expected at least 2 for a standard error")
 
@@ -44,8 +41,7 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     ends, converged = [], True
     for i in range(int(asked["replicates"])):
         data = sample_training_set(found.task, found.values, size, dimension, np.random.default_rng(seed + i))
-        noise = float(found.task.noise)
-        run = message_passing(data, nu=float(found.values[nu]), noise=noise, damping=real(asked["damping"]))
+        run = message_passing(data, found.task, found.values, damping=real(asked["damping"]))
         ends.append(run.overlaps[-1])
         converged = converged and run.converged
     error = np.std(ends, axis=0, ddof=1) / math.sqrt(len(ends))
