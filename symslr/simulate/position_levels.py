@@ -81,7 +81,7 @@ class PositionLevels(ABC):
         # On a lattice of multiples, so that one step of the iteration sees nearly the table of the step before.
         spacing = PLACE * width
         first, last = math.floor(float(omega.min()) / spacing), math.ceil(float(omega.max()) / spacing) + 1
-        fields = spacing * np.arange(first, last + 1)
+        fields = np.arange(first, last + 1, dtype=np.float64) * spacing
         tables = self.tables(fields, width, (lowest - FARTHEST * width, float(fields[-1]) + FARTHEST * width))
         return tables[0].at(fields, omega), tables[1].at(fields, omega)
 
