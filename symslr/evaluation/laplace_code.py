@@ -157,6 +157,8 @@ class LaplaceCode:
 
     def constant_table(self, p: Any) -> Any:
         """The numbers behind ``constants`` at many points: (constants, points) for ``p`` (parameters, points), float64."""
+        if p.shape[1] == 1:
+            return np.array(self._constants(*p[:, 0].tolist()), dtype=float)[:, None]
         values = self._constants(*p)
         table = np.empty((len(values), np.shape(p)[-1]))
         for row, value in zip(table, values):

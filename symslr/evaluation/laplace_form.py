@@ -84,6 +84,16 @@ class LaplaceForm:
         return not any(part.has(*(exp_(v) for v in self.logs)) for t in self.terms for part in (t.exponent, t.rest))
 
     @cached_property
+    def survivors(self) -> list[int]:
+        """The moments that are survival functions."""
+        return [i for i, m in enumerate(self.moments) if m.is_survival]
+
+    @cached_property
+    def alternating(self) -> list[int]:
+        """The moments whose weights may change sign."""
+        return [i for i, m in enumerate(self.moments) if not m.rest.is_positive]
+
+    @cached_property
     def kinks(self) -> tuple[tuple[Expr, ...], ...]:
         """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth, or kappa is 0."""
         found = []

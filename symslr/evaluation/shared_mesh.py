@@ -8,8 +8,9 @@ them costs little more than a few. Source: symslr's own; see docs/proofs.md for 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
+from itertools import product
+from math import copysign, floor, log2
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 from symslr.evaluation.laplace_code import LaplaceCode
 from symslr.evaluation.laplace_float import outer_step
 from symslr.evaluation.shared_points import Places, Points, places
-from symslr.evaluation.shared_sum import Grid, SharedSum
+from symslr.evaluation.shared_sum import SharedSum
+from symslr.evaluation.shared_table import Grid, SharedTable
 
 TOGETHER = 64
 """Points that share a table at most."""
@@ -26,8 +28,14 @@ ALIKE = 1.2
 MOST_PAIRS = 20_000_000
 """In the table of one evaluation."""
 ATTEMPTS = 14
-REMEMBERED = 256
-"""Meshes of single points."""
+REMEMBERED = 1024
+"""Neighbourhoods of single points."""
+FEW = 10
+"""Up to so many tokens every number of them is a neighbourhood of its own."""
+COARSEST = (0.7, 0.9)
+"""Fineness of the first mesh of a neighbourhood, of u and of tokens, beside that of a mesh that is not tried out."""
+PER_OCTAVE = 8
+"""Neighbourhoods of a parameter between its value and twice that."""
 POOR = 40.0
 """A remembered mesh whose error is so many tolerances is not used."""
 ENOUGH = 4.0
@@ -39,6 +47,7 @@ class SharedMesh:
 
     def __init__(self, code: LaplaceCode) -> None:
         self.code, self.form = code, code.form
+        self.whole = [bool(s.is_integer) for s in code.parameters]
         self._near = lru_cache(maxsize=REMEMBERED)(self._near_by)
         self.rests = code.arithmetic.compile((self.form.x, *code.parameters), [m.rest for m in self.form.moments])
 
@@ -56,24 +65,37 @@ class SharedMesh:
         return both
 
     def one(self, p: tuple[float, ...], tolerance: float) -> tuple[float, float]:
-        """As ``run`` at one point, on the mesh of a point with three digits nearby, which is remembered."""
-        grid = self._near(tuple(float(f"{value:.3g}") for value in p), tolerance)
-        if grid is not None:
-            own = Points(self.code, np.array(p)[:, None])
-            value, error, outer, inner = SharedSum(own, grid, self.rests).run()
-            if max(outer[0], inner[0]) < ENOUGH * tolerance and error[0] < POOR * tolerance * abs(value[0]):
-                return float(value[0]), float(error[0])
+        """As ``run`` at one point, on the table of its neighbourhood, which is remembered."""
+        near = self._near(tuple(map(neighbourhood, p, self.whole)), tolerance)
+        if near is not None:
+            table, roundings = near
+            found = SharedSum(Points(self.code, np.array(p)[:, None]), table, self.rests)
+            if max(found.outer[0], found.inner[0]) < ENOUGH * tolerance:
+                (value,), (error,) = (part.tolist() for part in found.result(roundings))
+                if error < POOR * tolerance * abs(value):
+                    return value, error
         (value,), (error,) = self.run(np.array(p)[:, None], tolerance)
         return float(value), float(error)
 
-    def _near_by(self, p: tuple[float, ...], tolerance: float) -> Grid | None:
-        """A mesh for all points that round to ``p``."""
-        points = Points(self.code, np.array(p)[:, None])
+    def _near_by(self, corners: tuple[tuple[float, ...], ...], tolerance: float) -> tuple[SharedTable, float] | None:
+        """A table for all points between these, and the largest rounding there; None where there is none."""
+        points = Points(self.code, np.array(list(product(*corners))).T)
         found = places(points, 4.0 - float(np.log(tolerance)))
-        if not (points.fit[0] and found.found[0]):
+        if not (points.fit.all() and found.found.all()):
             return None
-        slack = 1.0 + 0.01 * max(abs(found.low[0]), abs(found.high[0]))
-        return self._grid(points, replace(found, low=found.low - slack, high=found.high + slack), tolerance, 1.05, 1.05)
+        finer_outer, finer_inner = COARSEST
+        for _ in range(ATTEMPTS):
+            grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
+            if grid.rows * grid.count > MOST_PAIRS:
+                break
+            seen = SharedSum(points, SharedTable(grid, points), self.rests)
+            outer, inner = max(seen.outer) >= tolerance, max(seen.inner) >= tolerance
+            if not (outer or inner):
+                table = SharedTable(grid, points, seen.rare) if seen.rare else seen.table
+                return table, float(1.2 * seen.roundings().max())
+            finer_outer *= 1.15 if outer else 1.0
+            finer_inner *= 1.15 if inner else 1.0
+        return None
 
     def _settled(self, points: Points, found: Places, tolerance: float) -> Any:
         """Values and errors (2, points) of points that share a table; it is refined for those where it is too coarse."""
@@ -84,9 +106,9 @@ class SharedMesh:
             grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
             if grid.rows * grid.count > MOST_PAIRS:
                 break
-            value, error, outer, inner = SharedSum(points, grid, self.rests).run()
-            both[:, todo] = value, error
-            outer, inner = outer >= ENOUGH * tolerance, inner >= ENOUGH * tolerance
+            seen = SharedSum(points, SharedTable(grid, points), self.rests)
+            both[:, todo] = seen.result(seen.roundings())
+            outer, inner = (np.array(error) >= ENOUGH * tolerance for error in (seen.outer, seen.inner))
             coarse = np.flatnonzero(outer | inner)
             if not len(coarse):
                 break
@@ -138,6 +160,14 @@ def _nodes(centres: Any, reach: Any, step: Any) -> tuple[int, int]:
     ends = np.concatenate([(centres - reach) / step, (centres + reach) / step])
     first = int(np.floor(ends.min()))
     return first, 4 * int(np.ceil((float(ends.max()) - first) / 4.0)) + 1
+
+
+def neighbourhood(value: float, is_whole: bool) -> tuple[float, ...]:
+    """The ends of the interval of its kind that holds a parameter: within 9 %, whatever came before."""
+    if value == 0.0 or (is_whole and abs(value) <= FEW):
+        return (value,)
+    place = floor(PER_OCTAVE * log2(abs(value)))
+    return tuple(copysign(2.0 ** (n / PER_OCTAVE), value) for n in (place, place + 1))
 
 
 def _groups(points: Points, found: Places, todo: Any) -> Iterator[Any]:

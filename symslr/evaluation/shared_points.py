@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,8 @@ class Points:
     """Parameters ``p`` (parameters, points) and all that depends on them alone.
 
     Attributes:
-        columns: the parameters as columns (points, 1).
+        columns: the parameters as columns (points, 1), or as numbers where there is one point.
         coefficients: (terms, points, 1).
-        powers: size of the power of every moment in every term that counts, (terms, moments, points).
-        largest: these over all terms, (moments, points); ``power`` that of survival functions, a number for all points.
         curvature, centre, height: weight i is exp(curvature (x - centre)^2 + height), (moments, points, 1).
         rate, shift: s and log C, with t = v + log C + s x, (points, 1).
         survivors, alternating: the moments that are survival functions, and those whose weights may change sign.
@@ -48,19 +47,31 @@ class Points:
         form = code.form
         self.code, self.p = code, p
         self.table = code.constant_table(p) if table is None else table
-        self.columns = tuple(p[:, :, None])
-        terms, moments = len(form.terms), len(form.moments)
-        self.coefficients = self.table[:terms, :, None]
-        powers = np.abs(self.table[terms : terms * (1 + moments)].reshape(terms, moments, -1))
-        self.powers = powers * (self.table[:terms, None] != 0.0)
-        self.largest = self.powers.max(axis=0)
-        self.survivors = [i for i, m in enumerate(form.moments) if m.is_survival]
-        self.alternating = [i for i, m in enumerate(form.moments) if not m.rest.is_positive]
-        self.power = float(self.largest[self.survivors].max()) if self.survivors else 0.0
+        self.columns = tuple(p[:, :, None]) if p.shape[1] > 1 else tuple(p[:, 0].tolist())
+        self.survivors, self.alternating = form.survivors, form.alternating
+        self.coefficients = self.table[: len(form.terms), :, None]
+        moments = len(form.moments)
         bells = self.table[-4 - 3 * moments : -4].reshape(moments, 3, -1, 1)
         self.curvature, self.centre, self.height = bells[:, 0], bells[:, 1], bells[:, 2]
         self.rate = self.table[-3][:, None]
-        self.shift = np.log(self.table[-4][:, None])
+        self.shift = np.log(self.table[-4])[:, None]
+
+    @cached_property
+    def powers(self) -> Any:
+        """Size of the power of every moment in every term that counts, (terms, moments, points)."""
+        terms, moments = len(self.code.form.terms), len(self.code.form.moments)
+        powers = np.abs(self.table[terms : terms * (1 + moments)].reshape(terms, moments, -1))
+        return powers * (self.table[:terms, None] != 0.0)
+
+    @cached_property
+    def largest(self) -> Any:
+        """These over all terms and points, (moments,)."""
+        return self.powers.max(axis=(0, 2))
+
+    @cached_property
+    def power(self) -> float:
+        """That of survival functions."""
+        return float(self.largest[self.survivors].max()) if self.survivors else 0.0
 
     def take(self, index: Any) -> Points:
         return Points(self.code, self.p[:, index], self.table[:, index])
