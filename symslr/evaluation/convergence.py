@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import hypot
 from typing import Any
 
@@ -18,16 +19,16 @@ def geometric_error(quarter: Any, half: Any, full: Any, scale: Any) -> Any:
     return _error(abs(quarter - half) / scale, abs(half - full) / scale)
 
 
-def alternating_error(zeroth: float, first: float, second: float, third: float, scale: float) -> float:
+def alternating_error(rules: Sequence[float], scale: float) -> float:
     """As ``geometric_error``, from the four rules with four times the step, each beginning one step later.
 
     Their differences hold the error's size at four times the step whatever its phase; one rule alone may meet a zero of it.
     """
     if not scale > 0:
         return 0.0
-    half = 0.5 * (zeroth + second)
-    size = 0.5 * hypot(zeroth - second, first - third) / scale
-    return _error(size, 0.5 * abs(half - 0.5 * (first + third)) / scale)
+    zeroth, first, second, third = rules
+    size = 0.5 * hypot(zeroth - second, first - third)
+    return _error(size / scale, 0.25 * abs(zeroth + second - first - third) / scale)
 
 
 def _error(first: Any, last: Any) -> Any:

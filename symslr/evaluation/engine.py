@@ -16,7 +16,7 @@ from sympy import Expr, Symbol
 from symslr.algebra.quantity import conditioned
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs
+from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.plan import canonical, plan
@@ -109,15 +109,15 @@ def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:
     return _estimated(expr, inputs, digits)
 
 
-def float_scope(scalars: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
-    """Parameters as (float, rounding error); length laws as they are."""
+def float_scope(given: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
+    """Parameters as (float, rounding error); length laws as they are. A float stands for the decimal that it prints as."""
     scope: dict[Symbol, Any] = {}
-    for symbol, value in scalars.items():
+    for symbol, value in given.items():
         if isinstance(value, LengthLaw):
             scope[symbol] = value
         else:
-            number = nearest(value)
-            scope[symbol] = (number, 0.0 if number == int(number) else abs(number) * FLOAT.eps)
+            number = float(value) if type(value) in PLAIN else nearest(value)
+            scope[symbol] = (number, 0.0 if number.is_integer() else abs(number) * FLOAT.eps)
     return scope
 
 
@@ -184,7 +184,7 @@ def grid_scopes(inputs: Inputs) -> tuple[tuple[int, ...], list[dict[Symbol, Pair
     except ValueError:
         shapes = ", ".join(f"{s}: {np.shape(a)}" for s, a in inputs.arrays.items())
         raise ValueError(f"arrays do not broadcast together ({shapes}); give them one shape") from None
-    fixed = float_scope(inputs.scalars)
+    fixed = float_scope(inputs.given)
     columns = zip(*(grid.ravel().tolist() for grid in grids))
     points = [fixed | {s: (v, abs(v) * FLOAT.eps) for s, v in zip(inputs.arrays, point)} for point in columns]
     return grids[0].shape, points
@@ -200,7 +200,7 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
     Raises:
         CannotEvaluate: when fewer digits than ``required`` are reached.
     """
-    value, error = float_pair(plan(expr), float_scope(inputs.scalars), tolerance_of(min(aim, FLOAT_DIGITS)))
+    value, error = float_pair(plan(expr), float_scope(inputs.given), tolerance_of(min(aim, FLOAT_DIGITS)))
     reached = digits_of(value, error)
     if reached < required:
         raise CannotEvaluate(f"float64 reaches {reached} of {required} digits here; use backend 'mpmath'")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,22 @@ from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 
 MOST_DIGITS = 10_000
+PLAIN = (int, float)
+WHOLE = 2**53
+"""Up to this size every integer is a float64 number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Exact scalars and length laws by symbol, float64 arrays by symbol."""
+    """Numbers and length laws by symbol, as they were given or exact; float64 arrays by symbol."""
 
-    scalars: dict[Symbol, Any]
+    given: dict[Symbol, Any]
     arrays: dict[Symbol, Any]
+
+    @property
+    def scalars(self) -> dict[Symbol, Any]:
+        """Exact numbers and length laws by symbol."""
+        return {symbol: exact(value) if type(value) in PLAIN else value for symbol, value in self.given.items()}
 
 
 def checked_digits(digits: object) -> int:
@@ -45,19 +55,18 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
     Raises:
         ValueError: for a missing, unknown or inadmissible value, in one line.
     """
-    by_name: dict[str, list[Symbol]] = {}
-    for symbol in known:
-        by_name.setdefault(symbol.name, []).append(symbol)
+    by_name = _by_name(frozenset(known))
     given = {}
     for key, value in values.items():
         name = key.name if isinstance(key, Symbol) else key
         if name not in by_name:
-            known = ", ".join(sorted(by_name)) or "none"
-            raise ValueError(f"unknown symbol {name!r} in values; the expression has {known}")
+            shown = ", ".join(sorted(by_name)) or "none"
+            raise ValueError(f"unknown symbol {name!r} in values; the expression has {shown}")
         given[name] = value
-    missing = sorted({symbol.name for symbol in needed} - given.keys())
+    missing = _by_name(frozenset(needed)).keys() - given.keys()
     if missing:
-        raise ValueError(f'no value for {missing[0]}; give one with values={{"{missing[0]}": ...}}')
+        first = min(missing)
+        raise ValueError(f'no value for {first}; give one with values={{"{first}": ...}}')
     scalars: dict[Symbol, Any] = {}
     arrays: dict[Symbol, Any] = {}
     for name, value in given.items():
@@ -69,7 +78,32 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
     return Inputs(scalars, arrays)
 
 
+@lru_cache(maxsize=512)
+def _by_name(symbols: frozenset[Symbol]) -> dict[str, list[Symbol]]:
+    found: dict[str, list[Symbol]] = {}
+    for symbol in symbols:
+        found.setdefault(symbol.name, []).append(symbol)
+    return found
+
+
+@lru_cache(maxsize=512)
+def _least(symbol: Symbol) -> float:
+    """The least number that a symbol may be; a positive real parameter may also be 0, the limit of its formula."""
+    if symbol.is_integer and symbol.is_positive:
+        return 1.0
+    return 0.0 if symbol.is_nonnegative else -inf
+
+
+def _is_plain(symbol: Symbol, value: Any) -> bool:
+    """Whether a value is an int or a float that suits the symbol and is the same number in float64."""
+    if type(value) not in PLAIN or not _least(symbol) <= value <= WHOLE:
+        return False
+    return value >= -WHOLE and (type(value) is int or not symbol.is_integer)
+
+
 def _scalar(symbol: Symbol, value: object) -> Any:
+    if _is_plain(symbol, value):
+        return value
     if isinstance(value, LengthLaw):
         return value
     try:
@@ -105,12 +139,12 @@ def _array(symbol: Symbol, value: Any) -> Any:
 
 
 def _check(symbol: Symbol, number: Any, shown: Any) -> None:
-    """The symbol's assumptions; a positive real parameter may also be 0, the limit of its formula."""
+    """The symbol's assumptions."""
+    least = _least(symbol)
     if symbol.is_integer:
         whole = number.is_integer if isinstance(number, Expr) else True
-        least = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else None
-        if not whole or (least is not None and number < least):
-            kind = "an integer" if least is None else f"an integer >= {least}"
+        if not whole or number < least:
+            kind = "an integer" if least == -inf else f"an integer >= {least:.0f}"
             raise ValueError(f"{symbol}: found {shown}; expected {kind}")
-    elif symbol.is_nonnegative and number < 0:
+    elif number < least:
         raise ValueError(f"{symbol}: found {shown}; expected a number >= 0")

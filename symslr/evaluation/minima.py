@@ -65,7 +65,7 @@ def minimise(
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, start)
     places: dict[Symbol, Pair]
     if wanted <= FLOAT_DIGITS:
-        value, error, places = node.minimum(Context(FLOAT, tolerance_of(wanted)), float_scope(inputs.scalars), limits)
+        value, error, places = node.minimum(Context(FLOAT, tolerance_of(wanted)), float_scope(inputs.given), limits)
         method = FLOAT_SEARCH
     else:
         value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)

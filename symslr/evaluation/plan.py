@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any, final
 
@@ -29,7 +29,7 @@ from symslr.evaluation.laplace_node import LaplaceNode
 from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.product_node import ProductNode
-from symslr.evaluation.running import compiled_formula
+from symslr.evaluation.running import Lazy, compiled_formula
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 from symslr.model.symbols import x as law_variable
@@ -188,17 +188,15 @@ class FormulaNode(Node):
         self.formula, self.children = compiled_formula(expr), dict(children)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        (value,) = self.at(context, [scope])
-        return value()
+        unfinished = {symbol: partial(node.evaluate, context, scope) for symbol, node in self.children.items()}
+        return self.formula(context.arithmetic, Lazy(scope, unfinished))
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
-        children = {symbol: [cache(get) for get in node.at(context, scopes)] for symbol, node in self.children.items()}
-
-        def value(i: int, scope: Mapping[Symbol, Pair]) -> Pair:
-            getters = {symbol: (lambda pair=pair: pair) for symbol, pair in scope.items()}
-            return self.formula(context.arithmetic, getters | {symbol: own[i] for symbol, own in children.items()})
-
-        return [partial(value, i, scope) for i, scope in enumerate(scopes)]
+        children = {symbol: node.at(context, scopes) for symbol, node in self.children.items()}
+        unfinished = [{symbol: own[i] for symbol, own in children.items()} for i in range(len(scopes))]
+        return [
+            partial(self.formula, context.arithmetic, Lazy(scope, own)) for scope, own in zip(scopes, unfinished)
+        ]
 
 
 @final
@@ -260,8 +258,7 @@ class SumNode(Node):
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         number = context.arithmetic.number
-        getters = {symbol: (lambda pair=pair: pair) for symbol, pair in scope.items()}
-        low, high = (int(limit(context.arithmetic, getters)[0]) for limit in self.limits)
+        low, high = (int(limit(context.arithmetic, scope)[0]) for limit in self.limits)
         if high - low > 1_000_000:
             raise CannotEvaluate(f"a sum of {high - low} terms; expected at most a million")
         value, error = number(0), number(0)

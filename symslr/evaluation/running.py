@@ -15,14 +15,25 @@ from symslr.evaluation.arithmetic import Arithmetic
 from symslr.evaluation.errors import CannotEvaluate
 
 Pair = tuple[Any, Any]
-Scope = Mapping[Symbol, Callable[[], Pair]]
-Formula = Callable[[Arithmetic, Scope], Pair]
+Formula = Callable[[Arithmetic, Mapping[Symbol, Pair]], Pair]
+
+
+class Lazy(dict[Symbol, Pair]):
+    """(value, error) of symbols; those that are still to be computed are, once, when they are asked for."""
+
+    def __init__(self, known: Mapping[Symbol, Pair], unfinished: Mapping[Symbol, Callable[[], Pair]]) -> None:
+        super().__init__(known)
+        self.unfinished = unfinished
+
+    def __missing__(self, symbol: Symbol) -> Pair:
+        pair = self[symbol] = self.unfinished[symbol]()
+        return pair
 
 
 def compiled_formula(expr: Expr) -> Formula:
-    """``expr`` as a function of an arithmetic and of a scope that yields (value, error) for every symbol."""
+    """``expr`` as a function of an arithmetic and of (value, error) for every symbol."""
     if expr.is_Symbol:
-        return lambda arithmetic, scope: scope[expr]()
+        return lambda arithmetic, scope: scope[expr]
     if not expr.free_symbols:
         return _constant(expr)
     if isinstance(expr, Add):
@@ -41,7 +52,7 @@ def _constant(expr: Expr) -> Formula:
     kept: dict[Any, Any] = {}
     exact = expr.is_Integer
 
-    def constant(arithmetic: Arithmetic, scope: Scope) -> Pair:
+    def constant(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
         key = arithmetic.eps
         if key not in kept:
             kept[key] = arithmetic.number(expr)
@@ -52,7 +63,7 @@ def _constant(expr: Expr) -> Formula:
 
 
 def _sum(parts: list[Formula]) -> Formula:
-    def total(arithmetic: Arithmetic, scope: Scope) -> Pair:
+    def total(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
         pairs = [part(arithmetic, scope) for part in parts]
         value = sum(v for v, _ in pairs)
         return value, sum(e for _, e in pairs) + arithmetic.eps * sum(abs(v) for v, _ in pairs)
@@ -61,7 +72,7 @@ def _sum(parts: list[Formula]) -> Formula:
 
 
 def _product(parts: list[Formula]) -> Formula:
-    def product(arithmetic: Arithmetic, scope: Scope) -> Pair:
+    def product(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
         value, error = 1, 0
         for part in parts:
             v, e = part(arithmetic, scope)
@@ -75,7 +86,7 @@ def _product(parts: list[Formula]) -> Formula:
 
 
 def _integer_power(base: Formula, exponent: int) -> Formula:
-    def power(arithmetic: Arithmetic, scope: Scope) -> Pair:
+    def power(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
         v, e = base(arithmetic, scope)
         if exponent < 0 and abs(v) <= e:
             raise CannotEvaluate("a denominator cannot be told from zero")
@@ -92,7 +103,7 @@ def _function(head: Any, parts: list[Formula]) -> Formula:
 
     kept: dict[tuple[str, bool], Any] = {}
 
-    def call(arithmetic: Arithmetic, scope: Scope) -> Pair:
+    def call(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
         pairs = [part(arithmetic, scope) for part in parts]
         # Slopes of exact arguments are not formed: sqrt has none at zero.
         key = arithmetic.name, all(e == 0 for _, e in pairs)

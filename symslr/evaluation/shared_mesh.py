@@ -8,6 +8,7 @@ them costs little more than a few. Source: symslr's own; see docs/proofs.md for 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import copysign, floor, log2
@@ -30,6 +31,8 @@ MOST_PAIRS = 20_000_000
 ATTEMPTS = 14
 REMEMBERED = 1024
 """Neighbourhoods of single points."""
+UNLIKE = 200.0
+"""Difference of the logarithms of two integrands from which on they are no neighbours."""
 FEW = 10
 """Up to so many tokens every number of them is a neighbourhood of its own."""
 COARSEST = (0.7, 0.9)
@@ -40,6 +43,21 @@ POOR = 40.0
 """A remembered mesh whose error is so many tolerances is not used."""
 ENOUGH = 4.0
 """So many tolerances are not worth a finer mesh."""
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """What neighbouring points share.
+
+    Attributes:
+        table: of exponentials.
+        top: the largest logarithm of their outer integrands, (1,).
+        roundings: their largest rounding, in units of the roundoff, alone in a list.
+    """
+
+    table: SharedTable
+    top: Any
+    roundings: list[float]
 
 
 class SharedMesh:
@@ -68,17 +86,16 @@ class SharedMesh:
         """As ``run`` at one point, on the table of its neighbourhood, which is remembered."""
         near = self._near(tuple(map(neighbourhood, p, self.whole)), tolerance)
         if near is not None:
-            table, roundings = near
-            found = SharedSum(Points(self.code, np.array(p)[:, None]), table, self.rests)
-            if max(found.outer[0], found.inner[0]) < ENOUGH * tolerance:
-                (value,), (error,) = (part.tolist() for part in found.result(roundings))
+            seen = SharedSum(Points(self.code, np.array(p)[:, None]), near.table, self.rests, near.top)
+            if max(seen.outer[0], seen.inner[0]) < ENOUGH * tolerance:
+                (value,), (error,) = seen.result(near.roundings)
                 if error < POOR * tolerance * abs(value):
                     return value, error
         (value,), (error,) = self.run(np.array(p)[:, None], tolerance)
         return float(value), float(error)
 
-    def _near_by(self, corners: tuple[tuple[float, ...], ...], tolerance: float) -> tuple[SharedTable, float] | None:
-        """A table for all points between these, and the largest rounding there; None where there is none."""
+    def _near_by(self, corners: tuple[tuple[float, ...], ...], tolerance: float) -> Neighbourhood | None:
+        """What all points between these share; None where no table serves them."""
         points = Points(self.code, np.array(list(product(*corners))).T)
         found = places(points, 4.0 - float(np.log(tolerance)))
         if not (points.fit.all() and found.found.all()):
@@ -90,9 +107,11 @@ class SharedMesh:
                 break
             seen = SharedSum(points, SharedTable(grid, points), self.rests)
             outer, inner = max(seen.outer) >= tolerance, max(seen.inner) >= tolerance
+            if np.ptp(seen.top) > UNLIKE:
+                break
             if not (outer or inner):
                 table = SharedTable(grid, points, seen.rare) if seen.rare else seen.table
-                return table, float(1.2 * seen.roundings().max())
+                return Neighbourhood(table, seen.top.max(keepdims=True), [float(1.2 * seen.roundings().max())])
             finer_outer *= 1.15 if outer else 1.0
             finer_inner *= 1.15 if inner else 1.0
         return None

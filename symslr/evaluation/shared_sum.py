@@ -5,7 +5,8 @@ Moments are (levels, points, nodes of u): level 0 is the token mesh, levels 1 an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import exp, nan
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from symslr.evaluation.shared_points import Points
 from symslr.evaluation.shared_table import SharedTable
 
 FLOAT = Float64()
+LARGEST = 709.0
+"""Logarithms below this have an exponential in float64."""
 RARE = -1.5
 """A survival function whose logarithm is above this everywhere can be told from 1 - M alone."""
 
@@ -24,11 +27,17 @@ RARE = -1.5
 class SharedSum:
     """The sum, carried out when it is made, and what it tells about its errors.
 
+    Args:
+        points: on the table's grid.
+        table: the grid and its exponentials.
+        rests: what multiplies the exponential of every weight, as a function of x and of the parameters.
+        top: a number near the largest logarithm of the outer integrand at every point, by default itself, (points,).
+
     Attributes:
         outer, inner: relative errors of the meshes of u and of tokens, lists over the points.
     """
 
-    def __init__(self, points: Points, table: SharedTable, rests: Callable[..., list[Any]]) -> None:
+    def __init__(self, points: Points, table: SharedTable, rests: Callable[..., list[Any]], top: Any = None) -> None:
         self.points, self.table = points, table
         grid = table.grid
         x_step = grid.step / points.rate if grid.step else np.full_like(points.rate, grid.widest)
@@ -45,24 +54,26 @@ class SharedSum:
             self.means[members] = pairs.sums(levels[members])
         self.logs = self._logs(levels)
         self.scales = self._scales()
-        self.shares, self.top = self._outer()
+        self.shares, self.top = self._outer(top)
         values = self.shares[0] if len(self.shares) == 1 else np.sum(self.shares, axis=0)
         self.fine = values[0]
         self.heights = np.abs(self.fine)
-        self.size = self.heights.sum(axis=1)
-        sums = self.fine @ table.offsets.T
+        self.size = self.heights.sum(axis=1).tolist()
         near, far = np.abs(values[1:] - values[:2]).sum(axis=2).tolist()
-        sizes = self.size.tolist()
-        self.full = 0.25 * sums.sum(axis=1)
-        self.outer = [alternating_error(*four, s) for four, s in zip(sums.tolist(), sizes)]
-        self.inner = [geometric_error(two + one, one, 0.0, s) for one, two, s in zip(near, far, sizes)]
+        self.sums = (self.fine @ table.offsets.T).tolist()
+        self.outer = [alternating_error(four, size) for four, size in zip(self.sums, self.size)]
+        self.inner = [geometric_error(two + one, one, 0.0, size) for one, two, size in zip(near, far, self.size)]
 
-    def result(self, roundings: Any) -> tuple[Any, Any]:
-        """Value and error, (points,) each, with the roundings in units of the roundoff."""
-        edge = 8.0 * (self.heights[:, 0] + self.heights[:, -1]) / self.size
-        relative = np.add(self.outer, self.inner) + edge + self._cut() + FLOAT.eps * roundings
-        factor = self.table.grid.outer * np.exp(self.top)
-        return self.full * factor, relative * self.size * factor
+    def result(self, roundings: Sequence[float]) -> tuple[list[float], list[float]]:
+        """Values and errors, over the points; nan where float64 cannot hold them. Roundings are in units of the roundoff."""
+        step, edges = self.table.grid.outer, (self.heights[:, 0] + self.heights[:, -1]).tolist()
+        values, errors = [], []
+        columns = (self.sums, self.size, self.outer, self.inner, edges, self._cut(), roundings, self.top.tolist())
+        for sums, size, outer, inner, edge, cut, rounding, top in zip(*columns):
+            factor = step * exp(top) if size > 0.0 and top < LARGEST else nan
+            values.append(0.25 * sum(sums) * factor)
+            errors.append(((outer + inner + FLOAT.eps * rounding) * size + 8.0 * edge + cut) * factor)
+        return values, errors
 
     def _logs(self, levels: Any) -> list[Any]:
         """log M of the survival functions; from 1 - M where M is near 1 and its power large."""
@@ -95,14 +106,15 @@ class SharedSum:
         heights = points.height + points.curvature * self.moved**2 - tilts * points.rate * self.centres
         return heights - tilts * self.table.tau
 
-    def _outer(self) -> tuple[list[Any], Any]:
+    def _outer(self, top: Any) -> tuple[list[Any], Any]:
         """Every term of the outer integrand over exp(top), (levels, points, nodes of u), and top, (points,)."""
         points = self.points
         v = [self.table.tau - points.shift]
         terms = points.code.terms(v, self.means, self.logs, self.scales, points.columns)
         parts = [(exponent, rest * c) for (exponent, rest), c in zip(terms, points.coefficients)]
-        tops = [np.fmax.reduce(exponent + np.log(np.abs(rest)), axis=(0, 2)) for exponent, rest in parts]
-        top = tops[0] if len(tops) == 1 else np.fmax.reduce(tops)
+        if top is None:
+            tops = [np.fmax.reduce(exponent + np.log(np.abs(rest)), axis=(0, 2)) for exponent, rest in parts]
+            top = tops[0] if len(tops) == 1 else np.fmax.reduce(tops)
         shares = [np.exp(exponent - top[:, None]) * rest for exponent, rest in parts]
         return [np.where(np.isnan(share), 0.0, share) for share in shares], top
 
@@ -141,8 +153,9 @@ class SharedSum:
             roundings = roundings + (size + (powers * each).sum(axis=0)) * np.abs(at(share)) / whole
         return roundings
 
-    def _cut(self) -> Any:
-        """What the ends of the token mesh leave out, relative, seen at every outer node through the moments."""
+    def _cut(self) -> list[float]:
+        """What the ends of the token mesh leave out, over the points, seen at every outer node through the moments."""
         ends = np.abs(self.weights[:, :, :: self.table.grid.count - 1]) @ self.table.ends
         means = np.maximum(np.abs(self.means[:, 0]), TINY)
-        return (ends * self.heights / means).sum(axis=(0, 2)) / self.size
+        cut: list[float] = (ends * self.heights / means).sum(axis=(0, 2)).tolist()
+        return cut

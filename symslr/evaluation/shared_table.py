@@ -83,7 +83,7 @@ class SharedTable:
         for i, tilt in enumerate(tilts):
             members.setdefault(None if i in rare else tilt, []).append(i)
         pairs = {q: self.missing if q is None else self._pairs(np.exp(q * t - self._loads)) for q in members}
-        self.parts = [(pairs[q], own) for q, own in members.items()]
+        self.parts = [(pairs[q], _slice(own)) for q, own in members.items()]
         self.ends = np.empty((len(tilts), 2, grid.rows))
         for table, own in self.parts:
             self.ends[own] = table.values[:, [0, -1]].T
@@ -126,6 +126,12 @@ class Pairs:
         found = [flat[:, k] @ np.ascontiguousarray(self.values[i, k]).T for i, k in self._blocks]
         sums = found[0] if len(found) == 1 else np.concatenate(found, axis=1)
         return sums.reshape(*levels.shape[:-1], -1)
+
+
+def _slice(members: list[int]) -> Any:
+    """Neighbouring moments as a slice: a view of their numbers, not a copy."""
+    start, stop = members[0], members[-1] + 1
+    return slice(start, stop) if stop - start == len(members) else members
 
 
 def _nested(count: int) -> Any:
