@@ -194,9 +194,7 @@ class FormulaNode(Node):
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         children = {symbol: node.at(context, scopes) for symbol, node in self.children.items()}
         unfinished = [{symbol: own[i] for symbol, own in children.items()} for i in range(len(scopes))]
-        return [
-            partial(self.formula, context.arithmetic, Lazy(scope, own)) for scope, own in zip(scopes, unfinished)
-        ]
+        return [partial(self.formula, context.arithmetic, Lazy(scope, own)) for scope, own in zip(scopes, unfinished)]
 
 
 @final

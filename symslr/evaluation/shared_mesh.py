@@ -29,7 +29,7 @@ ALIKE = 1.2
 MOST_PAIRS = 20_000_000
 """In the table of one evaluation."""
 ATTEMPTS = 14
-REMEMBERED = 1024
+REMEMBERED = 128
 """Neighbourhoods of single points."""
 UNLIKE = 200.0
 """Difference of the logarithms of two integrands from which on they are no neighbours."""
@@ -111,7 +111,9 @@ class SharedMesh:
                 break
             if not (outer or inner):
                 table = SharedTable(grid, points, seen.rare) if seen.rare else seen.table
-                return Neighbourhood(table, seen.top.max(keepdims=True), [float(1.2 * seen.roundings().max())])
+                return Neighbourhood(
+                    table.laid_out(), seen.top.max(keepdims=True), [float(1.2 * seen.roundings().max())]
+                )
             finer_outer *= 1.15 if outer else 1.0
             finer_inner *= 1.15 if inner else 1.0
         return None

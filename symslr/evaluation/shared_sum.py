@@ -142,8 +142,7 @@ class SharedSum:
         each = each + np.abs(grid.tilts) * (np.abs(tau)[:, None] + np.abs(points.rate) * tokens)
         each = 4.0 + each[:, :, 0]
         for i in points.alternating:
-            pairs = next(pairs for pairs, members in self.table.parts if i in members)
-            terms = np.abs(self.weights[i] * pairs.values[peak]).sum(axis=1)
+            terms = np.abs(self.weights[i] * self.table.of[i].values[peak]).sum(axis=1)
             each[i] *= terms / np.maximum(np.abs(at(self.means[i])), TINY)
         for i in points.survivors:
             each[i] *= np.abs(at(self.logs[i]))
