@@ -99,7 +99,7 @@ def test_saddle_of_linear_attention_by_dual_and_by_newton():
     """1 + x by the scalar dual, and the same kernel through the general path."""
     problem = numeric_problem(SPIKED, linear, {"nu": 2})
     dual, general = SaddleMap(problem, 512, 1), SaddleMap(problem, 512, 1)
-    general.affine = None
+    general.sets[0].affine = None
     one, two = (saddle.step(start(INFORMED, 4.0), Training(4.0, 0.5, 0.5)).following for saddle in (dual, general))
     np.testing.assert_allclose(one.coordinates(), two.coordinates(), rtol=1e-8)
 
@@ -139,14 +139,15 @@ def test_two_samplers_of_one_task_agree():
     results = []
     for seed in range(4):
         saddle = SaddleMap(problem, 2048, seed)
-        assert isinstance(saddle.sampler, ShiftedKeys)
+        (samples,) = saddle.sets
+        assert isinstance(samples.sampler, ShiftedKeys)
         first = solve(saddle, Training(4.0, 0.3, 0.3), start(INFORMED, 4.0)).risk
         normals = normal_points(2048, 10, seed + 100)
         keys = normals[:3].copy()
         keys[0] += np.sqrt(2)
         score = np.zeros_like(keys)
         score[0] = np.sqrt(2)
-        saddle.sampler, saddle.value_normals = ScoredKeys(keys, score, normals[3:6]), normals[6:]
+        samples.sampler, samples.value_normals = ScoredKeys(keys, score, normals[3:6]), normals[6:]
         results.append(first - solve(saddle, Training(4.0, 0.3, 0.3), start(INFORMED, 4.0)).risk)
     assert abs(np.mean(results)) < 4 * np.std(results, ddof=1) / 2
 

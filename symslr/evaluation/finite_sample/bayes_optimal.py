@@ -16,7 +16,7 @@ from symslr.evaluation.finite_sample.points import Array, normal_points
 from symslr.evaluation.finite_sample.posterior_channel import Seen, position_channel
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical, sub_seed
-from symslr.evaluation.finite_sample.saddle import Problem
+from symslr.evaluation.finite_sample.saddle import Problem, Share, own_seed
 from symslr.evaluation.finite_sample.scatter import standard_error
 from symslr.evaluation.value import Value
 from symslr.model.catalogue import softmax
@@ -98,17 +98,17 @@ class _Posterior:
         return float(np.mean(per_sample if self.weight is None else per_sample * self.weight))
 
 
-class StateEvolution:
-    """The map (q_k, q_v) -> (q_k, q_v) on one randomisation, in the coordinates log q/(1-q) = log qhat."""
+class _Sequences:
+    """Random samples of one length, and their posteriors at given overlaps."""
 
-    def __init__(self, problem: Problem, count: int, seed: int) -> None:
-        keys = problem.length
+    def __init__(self, share: Share, noise: float, count: int, seed: int) -> None:
+        keys = share.length
         normals = normal_points(count, 2 * keys + 1, seed)
-        self.noise = max(problem.noise, LEAST_NOISE)
-        self.channel = position_channel(problem.law, problem.length, normals[:keys])
+        self.noise, self.probability = noise, share.probability
+        self.channel = position_channel(share.law, share.length, normals[:keys])
         self.values, self.label = normals[keys:-1], normals[-1]
 
-    def _posteriors(self, seen: Seen, logit: float) -> Iterator[_Posterior]:
+    def posteriors(self, seen: Seen, logit: float) -> Iterator[_Posterior]:
         """The posterior of the position for every true position that can be: one, or L with their weights."""
         hidden = 1 / (1 + math.exp(logit))
         omega = math.sqrt(1 - hidden) * self.values
@@ -124,21 +124,44 @@ class StateEvolution:
             weight = None if seen.positions is None else seen.positions[true]
             yield _Posterior(mass / total, error / variance, log_z, weight)
 
-    def step(self, logits: Array, alpha: float) -> Array:
-        """One step of state evolution."""
-        seen = self._seen(logits)
+    def seen(self, logit: float) -> Seen:
+        """What the fields of the keys say at the overlap with this logit."""
+        return self.channel.seen(1 / (1 + math.exp(-logit)))
+
+    def squares(self, logits: Array) -> Array:
+        """E sum f^2 for keys and for values."""
+        seen = self.seen(logits[0])
         squares = np.zeros(2)
-        for found in self._posteriors(seen, logits[1]):
+        for found in self.posteriors(seen, logits[1]):
             p = found.probability
             if isinstance(seen.slopes, float):
                 force = seen.slopes * p
             else:
                 force = sum((each * slope for each, slope in zip(p, seen.slopes, strict=True)), np.zeros_like(p))
             squares += found.mean((force**2).sum(axis=0)), found.mean(((p * found.push) ** 2).sum(axis=0))
-        return np.array([math.log(float(_equations()[0](alpha, square)[0])) for square in squares])
+        return squares
 
-    def _seen(self, logits: Array) -> Seen:
-        return self.channel.seen(1 / (1 + math.exp(-logits[0])))
+    def agreement_and_log_z(self, logits: Array) -> Array:
+        """E sum_l p_l^2 on a new sample, whose label is not seen, and E log Z."""
+        seen = self.seen(logits[0])
+        log_z = sum(found.mean(found.log_z) for found in self.posteriors(seen, float(logits[1])))
+        mass = np.exp(seen.log_weight - seen.log_weight.max(axis=0))
+        return np.array([float(np.mean((mass**2).sum(axis=0) / mass.sum(axis=0) ** 2)), log_z])
+
+
+class StateEvolution:
+    """The map (q_k, q_v) -> (q_k, q_v) on one randomisation, in the coordinates log q/(1-q) = log qhat."""
+
+    def __init__(self, problem: Problem, count: int, seed: int) -> None:
+        self.noise = max(problem.noise, LEAST_NOISE)
+        self.sets = [
+            _Sequences(share, self.noise, count, own_seed(seed, number)) for number, share in enumerate(problem.shares)
+        ]
+
+    def step(self, logits: Array, alpha: float) -> Array:
+        """One step of state evolution."""
+        squares = sum((each.probability * each.squares(logits) for each in self.sets), np.zeros(2))
+        return np.array([math.log(float(_equations()[0](alpha, square)[0])) for square in squares])
 
     def solve(self, start: Array, alpha: float) -> Overlaps:
         """The first fixed point met from ``start``: the map is monotone, so plain steps cannot leap over one.
@@ -161,14 +184,12 @@ class StateEvolution:
 
     def overlaps(self, logits: Array, alpha: float) -> Overlaps:
         """Risk and free entropy at any overlaps, given as log q/(1-q)."""
-        seen = self._seen(logits)
         q_k, q_v = (1 / (1 + np.exp(-logits))).tolist()
         hidden = 1 / (1 + math.exp(logits[1]))
-        log_z = sum(found.mean(found.log_z) for found in self._posteriors(seen, float(logits[1])))
         prior = float(_equations()[1](q_k, min(q_v, 1 - 1e-15))[0])
-        mass = np.exp(seen.log_weight - seen.log_weight.max(axis=0))
-        # Nishimori: E p_eps = E sum_l p_l^2 on a new sample, whose label is not seen.
-        agreement = float(np.mean((mass**2).sum(axis=0) / mass.sum(axis=0) ** 2))
+        # Nishimori: E p_eps = E sum_l p_l^2.
+        both = sum((each.probability * each.agreement_and_log_z(logits) for each in self.sets), np.zeros(2))
+        agreement, log_z = both.tolist()
         risk = self.noise**2 + 1 - q_v * agreement
         change = float(np.max(np.abs(self.step(logits, alpha) - logits)))
         return Overlaps(q_k, q_v, hidden, risk, prior + alpha * log_z, change)
@@ -186,7 +207,7 @@ def bayes_optimal(
     """The Bayes-optimal risk at N = alpha D samples, for spiked-SLR and max-SLR.
 
     Args:
-        values: nu, Delta, L if the task has none.
+        values: nu, Delta, L or P_L if the task has none.
         count: samples of each of the 8 randomisations, a power of two.
 
     Raises:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sympy import Expr, Integer, Symbol
 
-from symslr.evaluation.finite_sample.saddle import Problem, Training
+from symslr.evaluation.finite_sample.saddle import Problem, Share, Training
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
@@ -24,24 +24,35 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
     """The problem with numbers for every symbol.
 
     Args:
-        values: symbol or name -> number: nu, Delta, L if the task has none, parameters of the kernel.
+        values: symbol or name -> number: nu, Delta, L or P_L (a LengthLaw) if the task has none, parameters of the kernel.
 
     Raises:
-        ValueError: in one line, for a missing value, a random length or one outside 1..10, a negative noise.
+        ValueError: in one line, for a missing value, a length outside 1..10, a negative noise.
     """
-    numbers = {str(key): exact(value, str(key)) for key, value in values.items()}
-    length = numbers.get("L", task.length) if task.length == L else task.length
-    if isinstance(length, LengthLaw) or not isinstance(length, Integer):
-        raise ValueError(f"length: found {length}; expected one integer from 1 to {LONGEST} at finite alpha")
-    if not 1 <= int(length) <= LONGEST:
-        raise ValueError(f"length: found {length}; expected an integer from 1 to {LONGEST} at finite alpha")
-    law = task.law.subs(_needed(task.law.free_symbols - {L}, numbers, f"task {task.name}")).subs(L, length)
+    numbers = {str(key): exact(value, str(key)) for key, value in values.items() if not isinstance(value, LengthLaw)}
+    law = task.law.subs(_needed(task.law.free_symbols - {L}, numbers, f"task {task.name}"))
+    shares = tuple(Share(n, p, law.subs(L, n)) for n, p in _lengths(task, values))
     noise = float(task.noise.subs(_needed(task.noise.free_symbols, numbers, "noise")))
     if not (math.isfinite(noise) and noise >= 0):
         raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta >= 0")
     fixed = _needed(attention.parameters | attention.offset.free_symbols, numbers, f"attention {attention.name}")
     fitted = replace(attention, kernel=attention.kernel.subs(fixed), offset=attention.offset.subs(fixed), bounds={})
-    return Problem(law, int(length), noise, fitted)
+    return Problem(shares, noise, fitted)
+
+
+def _lengths(task: Task, values: Mapping[object, object]) -> list[tuple[int, float]]:
+    """(length, probability) of every length that occurs; a symbolic one is read from ``values`` as L or P_L."""
+    named = {str(key): value for key, value in values.items()}
+    length = task.length
+    if length == L:
+        length = named.get("L", named.get("P_L"))
+        if length is None:
+            raise ValueError(f"length: found none; expected an integer from 1 to {LONGEST} or a law of such, as L or P_L")
+    pairs = list(length) if isinstance(length, LengthLaw) else [(exact(length, "length"), 1)]
+    for n, _ in pairs:
+        if not (isinstance(n, Integer) and 1 <= n <= LONGEST):
+            raise ValueError(f"length: found {n}; expected an integer from 1 to {LONGEST} at finite alpha")
+    return [(int(n), float(p)) for n, p in pairs]
 
 
 def _needed(symbols: set[Symbol], numbers: Mapping[str, Expr], what: str) -> dict[Symbol, Expr]:

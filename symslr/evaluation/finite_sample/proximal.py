@@ -80,6 +80,8 @@ def _guarded(terms: SampleTerms, block: Samples, start: Array, guarded: bool, wa
     # 0.7 of the way to the edge: at the edge the distance alone already costs F.
     radius = np.minimum(REACH, 0.7 * np.sqrt(2 * block.V_k * best[far]))
     others += [left.omega_chi + shift[:, None] * radius for shift in _directions(len(start), terms.invariant)]
+    if not others:  # one token under an attention of differences has nothing to choose
+        return keys, best
     # All starts at once, only as far as it takes to see which of them lead elsewhere and lower.
     columns, starts = np.tile(far, len(others)), np.hstack(others)
     near, value = newton(terms, block.take(columns), starts, ROUGH)

@@ -86,7 +86,7 @@ def randomised(
             saddle = SaddleMap(problem, count, sub_seed(seed, number, count))
             found.append(solve(saddle, training, state, memory=memory))
             state = found[-1].state
-        finest = FINEST if saddle.affine is None else FINEST_AFFINE
+        finest = FINEST_AFFINE if saddle.is_affine else FINEST
         if not max(point.change for point in found) < ARRIVED:
             raise not_found(training)
         risks = [point.risk for point in found]
