@@ -20,7 +20,7 @@ from symslr.evaluation.finite_sample.values import value_fields
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal
-from symslr.model.symbols import L, c, x
+from symslr.model.symbols import L, c, nu, x
 from symslr.model.task import Task
 from symslr.theory import minimal_risk
 from symslr.theory.finite_sample import ProximalProblem
@@ -116,12 +116,36 @@ def test_values_of_an_independent_code(length, nu, attention, ridge, risk):
     assert float(found.risk.error) < 0.002 * risk
 
 
-@pytest.mark.parametrize("attention", [softmax, linear])
-def test_many_samples_recover_the_population_risk(attention):
-    """risk - E_sigma falls like 1/alpha: at alpha = 4000 what is left is below half a per cent."""
-    found = finite_sample(SPIKED, attention, {"nu": 2}, alpha=4000, ridge=(0.1, 0.1), precision=0.005)
-    limit = float(evaluate(minimal_risk(SPIKED, attention), {"nu": 2}, digits=6))
-    assert float(found.risk) == pytest.approx(limit, rel=0.006, abs=4 * float(found.risk.error))
+@pytest.mark.parametrize(
+    ("task", "attention", "ridge"),
+    [
+        (SPIKED, softmax, 0.1),
+        (SPIKED, linear, 0.1),
+        (SPIKED, linear, 0.5),
+        (MaxSLR(oo, length=3, noise=0), linear, 0.5),
+    ],
+)
+def test_many_samples_recover_the_population_risk(task, attention, ridge):
+    """risk - E_sigma falls like 1/alpha, measured 1.3 to 2 over alpha."""
+    found = finite_sample(task, attention, {"nu": 2}, alpha=1e4, ridge=(ridge, ridge), precision=0.005)
+    values = {"nu": 2} if task.law.weight.has(nu) else {}
+    limit = float(evaluate(minimal_risk(task, attention), values, digits=6))
+    assert abs(float(found.risk) - limit - 1.6e-4) < 4 * float(found.risk.error) + 1e-4
+    assert found.change < 1e-5
+
+
+def test_forces_that_do_not_know_the_noise_leave_every_mean_as_it_is():
+    """Moments with and without what is subtracted where data abound, over independent scramblings, by z-score."""
+    for task in (SPIKED, MaxSLR(oo, length=3, noise=0)):
+        problem, gaps = numeric_problem(task, softmax, {"nu": 2}), []
+        for seed in range(12):
+            (samples,) = SaddleMap(problem, 512, seed).sets
+            plain, quiet = (samples.moments(start(INFORMED, 4.0), True, quieted) for quieted in (False, True))
+            gaps.append([*(quiet.keys - plain.keys), *(quiet.values - plain.values)])
+        moved = np.std(gaps, axis=0, ddof=1) > 1e-6
+        assert moved.tolist() == [False, task is not SPIKED, False, False, True, True]
+        z = np.mean(gaps, axis=0)[moved] / (np.std(gaps, axis=0, ddof=1)[moved] / np.sqrt(12))
+        assert np.all(np.abs(z) < 4.5)
 
 
 def test_energy_of_the_fixed_point_is_stationary_and_below_the_trivial_fit():
@@ -220,7 +244,6 @@ def test_points_are_refused_unless_a_power_of_two():
     [
         ({"alpha": -1}, "alpha: found -1; expected a positive number"),
         ({"alpha": 2e4}, "alpha: found 20000; expected at most 10000"),
-        ({"alpha": 1e4, "attention": linear}, "found no start from which the order parameters settle"),
         ({"task": SpikedSLR(length=1, noise=0)}, "length: found 1 with softmax attention, which is then 1 whatever"),
         ({"ridge": (0.1, 0.0)}, "r_v: found 0; expected a positive number"),
         ({"values": {}}, "no value for nu"),

@@ -33,11 +33,13 @@ class Fields:
         omega: the field.
         hidden: E[h | omega, rest], the true projection as far as the field tells.
         push: E[xi | omega, rest]/sqrt(q - m^2), the noise in the field.
+        quiet: the field without its noise, where ``push`` is drawn and independent of that; None elsewhere.
     """
 
     omega: Array
     hidden: Array
     push: Array
+    quiet: Array | None = None
 
 
 class KeySampler(ABC):
@@ -94,7 +96,8 @@ class DrawnKeys(KeySampler):
 
     def fields(self, m: float, q: float) -> Fields:
         root = np.sqrt(q - m * m)
-        return Fields(m * self.hidden + root * self.normals, self.hidden, self.normals / root)
+        quiet = m * self.hidden
+        return Fields(quiet + root * self.normals, self.hidden, self.normals / root, quiet)
 
 
 def key_dimensions(law: SequenceLaw, length: int) -> int:

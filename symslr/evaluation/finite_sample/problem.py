@@ -47,7 +47,9 @@ def _lengths(task: Task, values: Mapping[object, object]) -> list[tuple[int, flo
     if length == L:
         length = named.get("L", named.get("P_L"))
         if length is None:
-            raise ValueError(f"length: found none; expected an integer from 1 to {LONGEST} or a law of such, as L or P_L")
+            raise ValueError(
+                f"length: found none; expected an integer from 1 to {LONGEST} or a law of such, as L or P_L"
+            )
     pairs = list(length) if isinstance(length, LengthLaw) else [(exact(length, "length"), 1)]
     for n, _ in pairs:
         if not (isinstance(n, Integer) and 1 <= n <= LONGEST):

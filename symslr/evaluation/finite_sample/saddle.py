@@ -98,6 +98,8 @@ def _update() -> tuple[Any, Any]:
 
 FASTEST = 4.0
 """In one step a response grows at most this many times: far from the fixed point r + Vhat may even be negative."""
+ABUNDANT = 100.0
+"""alpha from which on a label's noise is subtracted, at twice the cost of a step."""
 BLOCKS = 4
 """Blocks of samples whose means are compared, so that one sample does not decide on stability."""
 
@@ -143,7 +145,7 @@ class SaddleMap:
         Raises:
             CannotEvaluate: where the step leaves the reals, as it may far from a fixed point.
         """
-        moments = [samples.moments(state, guarded) for samples in self.sets]
+        moments = [samples.moments(state, guarded, training.alpha > ABUNDANT) for samples in self.sets]
         key_means, value_means = (self._mixed([getattr(m, name) for m in moments]) for name in ("keys", "values"))
         loss = float(self._mixed([np.array(m.loss) for m in moments]))
         energy = training.alpha * loss + (training.r_k * state.q_k + training.r_v * state.q_v) / 2

@@ -65,6 +65,7 @@ class SampleSet:
         self.value_normals = normals[keys:]
         self.terms, self.affine = _proximal(attention)
         self._keys: Array | None = None
+        self._quiet_keys: Array | None = None
 
     def mean(self, per_sample: Array) -> float:
         """Mean over the samples, with their importance weights where they have any."""
@@ -73,13 +74,40 @@ class SampleSet:
 
     def forget(self) -> None:
         """Drop the remembered proximal points."""
-        self._keys = None
+        self._keys = self._quiet_keys = None
 
-    def moments(self, state: OrderParameters, guarded: bool) -> Moments:
-        """What the saddle-point equations ask of these samples."""
+    def moments(self, state: OrderParameters, guarded: bool, quieted: bool = False) -> Moments:
+        """What the saddle-point equations ask of these samples.
+
+        Args:
+            quieted: subtract the same means with forces that know neither the label's noise nor that of drawn keys. What
+                is subtracted has mean zero, and without it E f xi/sqrt(q - m^2) scatters like sqrt(alpha/n) where data
+                abound. It costs a second proximal problem a sample.
+        """
         fields, values, samples = self._samples(state)
         force_k, force_v, residual = self._forces(samples, guarded)
-        return Moments(self._channel(force_k, fields), self._channel(force_v, values), self.mean(residual**2) / 2)
+        key_means, value_means = self._channel(force_k, fields), self._channel(force_v, values)
+        if quieted:
+            quiet = self._quiet_means(state, fields, values, samples, guarded)
+            key_means, value_means = key_means - quiet[0], value_means - quiet[1]
+        return Moments(key_means, value_means, self.mean(residual**2) / 2)
+
+    def _quiet_means(
+        self, state: OrderParameters, fields: Fields, values: Fields, samples: Samples, guarded: bool
+    ) -> Array:
+        """Means of noise times forces that do not know it, for keys and for values, shape (2, 3)."""
+        share = state.m_v / state.q_v
+        omega = samples.omega_chi if fields.quiet is None else fields.quiet
+        known = replace(samples, omega_chi=omega, label=share * values.omega[0])
+        keys, self._keys = self._keys, self._quiet_keys
+        force_k, force_v, _ = self._forces(known, guarded)
+        self._quiet_keys, self._keys = self._keys, keys
+        of_label = values.push[0] - values.omega[0] / state.q_v, values.hidden[0] - share * values.omega[0]
+        means = np.zeros((2, 3))
+        means[1, 1:] = [self.mean(force_v[0] * part) for part in of_label]
+        if fields.quiet is not None:
+            means[0, 1] = self.mean(np.einsum("ln,ln->n", force_k, fields.push))
+        return means
 
     def _samples(self, state: OrderParameters) -> tuple[Fields, Fields, Samples]:
         keys = self.sampler.fields(state.m_k, state.q_k)
