@@ -18,10 +18,15 @@ def breakpoint_equations(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
     return tuple(found)
 
 
-def linear_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """Factors linear in x: x of x**2. exp(-u expr) has every scale near their zeros as u grows."""
-    bases = (factor.as_base_exp()[0] for factor in Mul.make_args(expr))
-    return tuple(base for base in bases if solved(base, x) is not None)
+def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """Factors linear in x, such as x of x**2, and x for any other that vanishes at 0, such as tanh(x).
+
+    exp(-u expr) has every scale near their zeros as u grows.
+    """
+    bases = [factor.as_base_exp()[0] for factor in Mul.make_args(expr)]
+    linear = [base for base in bases if solved(base, x) is not None]
+    at_zero = any(base.xreplace({x: S.Zero}) == 0 for base in bases if base.has(x) and base not in linear)
+    return (*linear, x) if at_zero else tuple(linear)
 
 
 def _equations(node: Basic) -> Sequence[Expr]:

@@ -15,7 +15,7 @@ from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorde
 from sympy import exp as exp_
 
 from symslr.algebra.expectation import ScalarExpectation
-from symslr.evaluation.breakpoints import breakpoint_equations, linear_factors
+from symslr.evaluation.breakpoints import breakpoint_equations, vanishing_factors
 from symslr.evaluation.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
 from symslr.model.symbols import x as law_variable
 
@@ -100,7 +100,7 @@ class LaplaceForm:
         for kernel in self.kernels:
             parts = [*kernel.slopes, *(m.exponent * m.rest for m in self.moments if m.kernel == kernel)]
             kinks = breakpoint_equations(Add(*parts, evaluate=False), self.x)
-            zeros = (factor for slope in kernel.slopes for factor in linear_factors(slope, self.x))
+            zeros = (factor for slope in kernel.slopes for factor in vanishing_factors(slope, self.x))
             found.append(tuple(dict.fromkeys((*kinks, *zeros))))
         return tuple(found)
 

@@ -23,6 +23,9 @@ MEAN_TOLERANCE = 1e-6
 
 PARAMETER_VALUES = (0.7, 1.3)
 
+NEIGHBOURS = (Rational(1, 10**9), Rational(1, 10**6), Rational(1, 10**3))
+"""How far beside 0, where a kernel vanishes, it is asked whether the kernel vanishes there too."""
+
 WIDTHS = tuple(10.0**power for power in range(-5, 5))
 """Distances from a peak at which the quadrature is cut: a narrow or a distant peak is not stepped over."""
 
@@ -175,7 +178,7 @@ def _nodes(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[np.ndarray, 
 
 
 def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_vanish: bool) -> None:
-    """Refuse a kernel that is not real on the line; under a normaliser, one that is negative or (no offset) vanishes.
+    """Refuse a kernel that is not real on the line; under a normaliser, one that is negative or (no offset) vanishes elsewhere than at x = 0.
 
     Raises:
         ValueError: naming the point where the kernel fails.
@@ -210,15 +213,13 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
     if may_vanish:
         return
     for i in np.flatnonzero((table[1:-1] <= table[:-2]) & (table[1:-1] <= table[2:])) + 1:
-        if 0 < table[i - 1] == table[i] == table[i + 1]:
-            continue
-        bracket = (grid[i - 1], grid[i + 1])
         from scipy.optimize import minimize_scalar
 
-        best = minimize_scalar(value_at, bounds=bracket, method="bounded", options={"xatol": 1e-12})
-        place = grid[i] if table[i] <= best.fun else best.x
-        if min(table[i], best.fun) <= 1e-9 * max(table[i - 1], table[i + 1]) and _vanishes(
-            kernel, values, place, bracket
+        best = minimize_scalar(value_at, bounds=(grid[i - 1], grid[i + 1]), method="bounded", options={"xatol": 1e-12})
+        place = float(grid[i] if table[i] <= best.fun else best.x)
+        lowest = min(table[i], best.fun)
+        if lowest <= 1e-9 * max(table[i - 1], table[i + 1]) and not _harmless(
+            kernel, values, place, grid[i - 1 : i + 2]
         ):
             raise ValueError(f"kernel {kernel}: vanishes at x = {place:.4g}, so its normaliser can vanish; {mend}")
 
@@ -234,10 +235,17 @@ def check_nonnegative(kernel: Expr) -> None:
         check_kernel(kernel, kernel.free_symbols - {x}, normalised=True, may_vanish=True)
 
 
-def _vanishes(kernel: Expr, values: Mapping[Expr, float], place: float, bracket: tuple[float, float]) -> bool:
-    """Whether the kernel at ``place`` is nothing beside its neighbours in 30 digits too, where float64 underflows."""
+def _harmless(kernel: Expr, values: Mapping[Expr, float], place: float, around: np.ndarray) -> bool:
+    """Whether the kernel in 30 digits is something after all, where float64 underflows, or nothing at the point 0 alone.
+
+    No token lies at a point, and tokens near 0 keep all their digits; those near another zero do not.
+    """
     fixed = kernel.subs({s: Rational(v) for s, v in values.items()})
-    lowest, *around = (fixed.subs(x, Rational(float(point))).evalf(30) for point in (place, *bracket))
-    if not all(value.is_comparable for value in (lowest, *around)):
+
+    def at(point: Expr) -> Expr:
+        return fixed.subs(x, point).evalf(30)
+
+    lowest, *sides = (at(Rational(float(point))) for point in (place, around[0], around[-1]))
+    if all(value.is_comparable for value in (lowest, *sides)) and lowest > 1e-9 * min(sides):
         return True
-    return bool(lowest <= 1e-9 * min(around))
+    return abs(place) < 1e-6 and at(S.Zero) == 0 and all(at(side * step) > 0 for side in (-1, 1) for step in NEIGHBOURS)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from sympy import exp, tanh
+from sympy import Abs, Expr, exp, tanh
 
 from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.model.attention import Attention
@@ -61,6 +61,21 @@ def test_a_weight_that_vanishes_at_a_token(length: int, exact: float) -> None:
     """E[p] = 3 int (1 + 2u)^(-(L + 4)/2) du = 3/(L + 2): tokens of every size near 0 matter as u grows."""
     found = evaluate(bayes_risk(Task(chi[epsilon] ** 2, noise=0, length=length)), digits=9)
     assert abs(float(found.value) - exact) <= float(found.error) <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("kernel", "plain"), [(x**2, np.square), (Abs(x), np.abs), (tanh(x) ** 2, lambda t: np.tanh(t) ** 2)]
+)
+def test_a_kernel_that_vanishes_at_zero(kernel: Expr, plain: Function) -> None:
+    """A normaliser that vanishes at one point does no harm; by hand, a trapezoid rule in the logarithm of |x|."""
+    logs = np.linspace(-34, 3, 1500)
+    t = np.concatenate([-np.exp(logs), np.exp(logs)])
+    p1, p0, k = np.exp(-((t - 1) ** 2) / 2) * abs(t), np.exp(-t * t / 2) * abs(t), plain(t)
+    weight = np.outer(p1 / p1.sum(), p0 / p0.sum())
+    first = k[:, None] / (k[:, None] + k[None, :])
+    by_hand = 1 - np.sum(weight * first) ** 2 / np.sum(weight * (first**2 + (1 - first) ** 2))
+    found = evaluate(population_risk(SpikedSLR(length=2, noise=0), Attention(kernel), 1), {"nu": 1}, digits=11)
+    assert abs(float(found.value) - by_hand) <= float(found.error) + 1e-13
 
 
 def test_a_mean_that_diverges_is_named() -> None:
