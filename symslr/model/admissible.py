@@ -178,7 +178,8 @@ def _nodes(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[np.ndarray, 
 
 
 def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_vanish: bool) -> None:
-    """Refuse a kernel that is not real on the line; under a normaliser, one that is negative or (no offset) vanishes elsewhere than at x = 0.
+    """Refuse a kernel that is not real on the line; under a normaliser, one that is negative or,
+    without an offset, vanishes elsewhere than at x = 0.
 
     Raises:
         ValueError: naming the point where the kernel fails.
