@@ -12,6 +12,7 @@ from mpmath import log10, mp, mpf
 from mpmath.libmp import from_man_exp
 from sympy import Add, Basic, Dummy, Expr, Integral, oo
 
+from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.evaluation.arb_elementary import elementary_ball
 from symslr.evaluation.arb_laplace import laplace_integral
@@ -86,6 +87,8 @@ class _Certified:
             self.bits = min(self.bits + missing + 10, 2 * self.bits)
 
     def descend(self, expr: Expr) -> Any:
+        if isinstance(expr, EqualForms):
+            return self.descend(expr.args[0])
         if isinstance(expr, Integral):
             return self._laplace(expr)
         if isinstance(expr, ScalarExpectation):

@@ -9,6 +9,7 @@ from typing import Any, final
 
 from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 
+from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.expectation import (
     Expectation,
     LengthExpectation,
@@ -23,6 +24,7 @@ from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.cumulative_form import cumulative_form
 from symslr.evaluation.cumulative_rule import CumulativeNode
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.forms_node import FormsNode
 from symslr.evaluation.integral_node import IntegralNode
 from symslr.evaluation.laplace_form import laplace_form
 from symslr.evaluation.laplace_node import LaplaceNode
@@ -34,7 +36,7 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 from symslr.model.symbols import x as law_variable
 
-SPECIAL = (Expectation, Integral, Sum, Minimum)
+SPECIAL = (Expectation, Integral, Sum, Minimum, EqualForms)
 
 
 def canonical(expr: Expr) -> Expr:
@@ -87,6 +89,8 @@ def build(expr: Expr) -> Node:
         return SumNode(build(expr.function), expr.limits[0]) if len(expr.limits) == 1 else _nested_sum(expr)
     if isinstance(expr, Minimum):
         return _minimum(expr)
+    if isinstance(expr, EqualForms):
+        return FormsNode([build(form) for form in expr.args])
     if isinstance(expr, SequenceExpectation):
         return ProductNode(expr, _why_not(expr))
     if isinstance(expr, SPECIAL):

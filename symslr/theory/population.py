@@ -10,6 +10,7 @@ from sympy import Basic, Expr, Integer, S, Sum
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.folded import Activation, Minimum, Posterior
 from symslr.algebra.quantity import Quantity
@@ -59,7 +60,7 @@ class PopulationRisk(Quantity):
         """The variance form: Delta^2 + (Var sigma_eps + E sum_{l != eps} sigma_l^2)/E||sigma||^2.
 
         For a normalised activation the variance is taken of 1 - sigma_eps, which is a sum of positive terms and small
-        where the risk is small.
+        where the risk is small; where sigma_eps is small itself, Delta^2 + 1 - E[sigma_eps]^2/E||sigma||^2 keeps the digits.
         """
         activation, law, noise, length = self.args
         normalised = activation.args[2] == Integer(1)
@@ -71,7 +72,9 @@ class PopulationRisk(Quantity):
         others = mean(Sum(activation.at(l) ** 2, (l, 1, L)) - activation**2)
         norm = others + mean(activation**2)
         risk = noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
-        return risk if normalised else closed_form(risk)
+        if not normalised:
+            return closed_form(risk)
+        return EqualForms(risk, noise**2 + 1 - mean(activation) ** 2 / norm)
 
     def _latex(self, printer: LatexPrinter) -> str:
         return r"\mathcal{E}_{\sigma}"
