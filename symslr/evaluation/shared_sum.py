@@ -137,8 +137,11 @@ class SharedSum:
             tuple(points.p),
         )
         # tokens lie within 3 widths of the centres that the tilts chose
-        tokens = np.abs(self.centres) + 3.0 * (-2.0 * points.curvature) ** -0.5
-        each = -points.curvature * (tokens + np.abs(points.centre)) ** 2 + np.abs(points.height)
+        away = 3.0 * (-2.0 * points.curvature) ** -0.5
+        tokens = np.abs(self.centres) + away
+        # in curvature (x - centre)^2 a token is rounded twice, its centre once, the square three times
+        each = -points.curvature * away * (4.0 * tokens + 2.0 * np.abs(self.centres) + 3.0 * away)
+        each = each + np.abs(points.height) + np.abs(points.curvature) * np.square(self.moved)
         each = each + np.abs(grid.tilts) * (np.abs(tau)[:, None] + np.abs(points.rate) * tokens)
         each = 4.0 + each[:, :, 0]
         for i in points.alternating:
