@@ -143,7 +143,11 @@ class IntegralNode(Node):
 
         depth = DEPTH if context.arithmetic.name == "numpy" else context.arithmetic.decades * 2.303 + 20
         window = scan(log_weight, low, high, depth)
-        return None if window is None else cover([window], low, high, self._cuts(zeros, p, window))
+        if window is None:
+            return None
+        if window.is_heavy:
+            _check_tails(log_weight, low, high)
+        return cover([window], low, high, self._cuts(zeros, p, window))
 
     def _cuts(self, zeros: list[Any], p: tuple[float, ...], window: Window) -> list[float]:
         found = []
@@ -156,3 +160,20 @@ class IntegralNode(Node):
             if np.any(values[:-1] * values[1:] < 0):
                 raise CannotEvaluate("a kink whose place is not linear in the variable inside a nested integral")
         return sorted({x for x in found if np.isfinite(x)})
+
+
+FAR = 1e30, 1e40
+"""Where tails are told apart: a power of x is all that is left of an algebraic integrand there."""
+
+
+def _check_tails(log_weight: Any, low: float, high: float) -> None:
+    """Raises CannotEvaluate where |integrand| falls no faster than 1/|x| on a side without end."""
+    for side, end in ((-1.0, low), (1.0, high)):
+        if not np.isinf(end):
+            continue
+        near, far = (float(value) for value in log_weight(side * np.array(FAR)))
+        power = (far - near) / np.log(FAR[1] / FAR[0])
+        if power > -1.0 - 1e-9:
+            raise CannotEvaluate(
+                f"an expectation diverges: its integrand falls as |x|^({power:.3g}), no faster than 1/|x|"
+            )

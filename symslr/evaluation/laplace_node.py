@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from math import isfinite
-from typing import final
+from typing import Any, final
 
 import mpmath
 import numpy as np
@@ -20,6 +20,7 @@ from symslr.evaluation.laplace_fixed import DenseFixed
 from symslr.evaluation.laplace_float import FloatOuter
 from symslr.evaluation.laplace_form import LaplaceForm
 from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.power_tails import PowerTails, has_power_tail
 from symslr.evaluation.shared_fixed import SharedFixed
 from symslr.evaluation.shared_mesh import SharedMesh
 from symslr.evaluation.shared_points import suits
@@ -48,9 +49,20 @@ class LaplaceNode(Node):
         p = tuple(scope[s][0] for s in self.parameters)
         code = self._code(context.arithmetic)
         if isinstance(context.arithmetic, Multiprecision):
+            self._check_tails(p)
             return self._fixed(FixedOuter(code, self._code(FLOAT), p, context.arithmetic, context.tolerance))
         with np.errstate(all="ignore"):
             return self._float(code, p, context)
+
+    def _check_tails(self, p: tuple[Any, ...]) -> None:
+        """Raises CannotEvaluate where the integral needs a mesh of its own for every u."""
+        code, floats = self._code(FLOAT), tuple(float(value) for value in p)
+        with np.errstate(all="ignore"):
+            if has_power_tail(code, code.constants(floats), floats):
+                raise CannotEvaluate(
+                    "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
+                    "ask for fewer digits or backend 'numpy'"
+                )
 
     @staticmethod
     def _fixed(outer: FixedOuter) -> Pair:
@@ -78,7 +90,9 @@ class LaplaceNode(Node):
         outer = FloatOuter(code, code.constants(p), p, context.tolerance)
         if not outer.active:
             return 0.0, 0.0
-        if context.memory is None or any(self.form.kinks):
+        if has_power_tail(code, outer.constants, p):
+            value, error = PowerTails(outer).run()
+        elif context.memory is None or any(self.form.kinks):
             value, error = DenseFloat(outer).run()
         else:
             value, error, context.memory[self] = DenseFloat(outer).near(context.memory.get(self))
