@@ -25,6 +25,8 @@ FAR, FURTHER = 1e6, 1e12
 """Tokens between which tails are told apart."""
 STEEPEST_POWER = 60.0
 """A density that falls faster than with this power is no power tail."""
+SEEN = 0.01
+"""Rounding of a logarithm up to which it is still told from others."""
 EXPONENTIAL = 1e3
 """log kappa moves by less between the two far tokens where kappa is algebraic."""
 FIRST_STEPS = (0.25, 0.25)
@@ -46,17 +48,15 @@ def has_power_tail(code: LaplaceCode, constants: Constants, p: tuple[float, ...]
         moves = [np.abs(np.array([s[0] - s[1], s[3] - s[2]])) for s in slopes]
         exponential = ends & np.any([~(m < EXPONENTIAL) for m in moves], axis=0)
         for exponent, rest in parts:
-            row = _relieved(exponent + np.log(np.abs(rest)), slopes[0])
+            row = exponent + np.log(np.abs(rest))
+            q = _power(row, slopes[0])
+            if q and not float(np.nanmax(np.abs(slopes[0]))) * FLOAT.eps < SEEN:
+                continue
+            row = row - q * slopes[0] if q else row
             fall = np.array([row[1] - row[0], row[2] - row[3]]) / np.log(FURTHER / FAR)
-            if np.any(exponential & (fall < STEEPEST_POWER) & (fall > -STEEPEST_POWER)):
+            if np.any(exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
                 return True
     return False
-
-
-def _relieved(row: Any, slope: Any) -> Any:
-    """The logarithm of a weight kappa^q p without kappa^q."""
-    q = _power(row, slope)
-    return row - q * slope if q else row
 
 
 def _power(row: Any, slope: Any) -> int:
@@ -145,7 +145,7 @@ class PowerTails:
                 slopes, parts = self.code.weights(k, x, self.p)
                 exponent, rest = parts[row]
                 values = exponent + np.log(np.abs(rest)) - (q * slopes[0] if q else 0.0)
-                return np.where(np.abs(q * slopes[0]) * FLOAT.eps > 0.01, -np.inf, values) if q else values
+                return np.where(np.abs(q * slopes[0]) * FLOAT.eps > SEEN, -np.inf, values) if q else values
 
             window = scan(log_weight, -np.inf, np.inf, self.outer.depth)
             if window is None:
