@@ -132,6 +132,33 @@ def fit_attention(
     )
 
 
+def lowest_fit(
+    risk: EmpiricalRisk,
+    *,
+    starts: Sequence[Start],
+    seeds: Sequence[int],
+    optimiser: str = "L-BFGS-B",
+    tolerance: float | None = None,
+    iterations: int = 2000,
+) -> Fit:
+    """The fit of least loss; starts are tried in turn until the lowest minimum so far has been met twice.
+
+    Where there is one minimum two starts are enough; where there are many, all of them are tried.
+
+    Args:
+        seeds: one for each start.
+    """
+    fits: list[Fit] = []
+    for start, seed in zip(starts, seeds, strict=True):
+        fits.append(
+            fit_attention(risk, start=start, optimiser=optimiser, tolerance=tolerance, iterations=iterations, seed=seed)
+        )
+        lowest = min(fits, key=lambda fit: fit.loss)
+        if sum(lowest.is_same_minimum(fit) for fit in fits) == 2:
+            break
+    return lowest
+
+
 def find_minima(
     risk: EmpiricalRisk,
     *,

@@ -11,7 +11,7 @@ import numpy as np
 from symslr.model.attention import Attention
 from symslr.model.task import Task
 from symslr.simulate.erm.data import sample_training_set
-from symslr.simulate.erm.fit import Fit, fit_attention
+from symslr.simulate.erm.fit import Fit, lowest_fit
 from symslr.simulate.erm.objective import EmpiricalRisk
 from symslr.simulate.erm.starts import Start
 from symslr.simulate.estimate import Estimate
@@ -98,7 +98,7 @@ def erm_replicates(
     r_k: float,
     r_v: float,
     seeds: Sequence[int],
-    start: Start = "informed",
+    starts: Sequence[Start] = ("informed",),
     optimiser: str = "L-BFGS-B",
     dtype: str = "float64",
     tolerance: float | None = None,
@@ -111,29 +111,32 @@ def erm_replicates(
         task, attention, values: as in ``sample_training_set`` and ``EmpiricalRisk``.
         alpha, dimension: N = round(alpha D) samples in dimension D.
         r_k, r_v: ridges.
-        seeds: one training set each; a seed fixes the data, a random start and the fresh samples.
-        start, optimiser, tolerance, iterations: as in ``fit_attention``.
+        seeds: one training set each; a seed fixes the data, its random starts and the fresh samples.
+        starts: where the optimiser begins; with several, the fit of least loss is kept, see ``lowest_fit``.
+        optimiser, tolerance, iterations: as in ``fit_attention``.
         dtype: float64 or float32, of X.
         fresh: number of fresh samples of each test risk.
 
     Raises:
-        ValueError: for alpha D < 1, no seed, and as the functions it calls.
+        ValueError: for alpha D < 1, no seed, no start, and as the functions it calls.
     """
     size = round(alpha * dimension)
     if size < 1:
         raise ValueError(f"alpha: found {alpha:g} at D = {dimension}; expected alpha D >= 1")
     if not seeds:
         raise ValueError("seeds: found none; expected at least one")
+    if not starts:
+        raise ValueError("starts: found none; expected at least one")
     runs = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         data = sample_training_set(task, values, size, dimension, rng, dtype=dtype)
         objective = EmpiricalRisk(data, attention, r_k, r_v, values)
-        fit = fit_attention(
-            objective, start=start, optimiser=optimiser, tolerance=tolerance, iterations=iterations, seed=seed
+        draw, *own = (int(one.generate_state(1)[0]) for one in np.random.SeedSequence(seed).spawn(1 + len(starts)))
+        fit = lowest_fit(
+            objective, starts=starts, seeds=own, optimiser=optimiser, tolerance=tolerance, iterations=iterations
         )
         overlaps = fit.overlaps(*_stars(data.k_star, data.v_star))
-        draw = int(np.random.SeedSequence(seed).spawn(1)[0].generate_state(1)[0])
         runs.append(
             Replicate(seed, fit, overlaps, fresh_risk(task, attention, values, overlaps, size=fresh, seed=draw))
         )

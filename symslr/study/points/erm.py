@@ -48,7 +48,7 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
         r_k=real(asked["r_k"]),
         r_v=real(asked["r_v"]),
         seeds=[int(item) for item in seeds],
-        start=asked["start"],
+        starts=[asked["start"]],
         optimiser=asked["optimiser"],
         dtype=asked["precision"],
         fresh=int(asked["fresh"]),

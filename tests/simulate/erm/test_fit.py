@@ -15,6 +15,7 @@ from symslr.simulate.erm import (
     find_minima,
     fit_attention,
     fresh_risk,
+    lowest_fit,
     sample_training_set,
 )
 from symslr.simulate.sequences import SequenceSampler
@@ -117,3 +118,14 @@ def test_refusals() -> None:
     plain = EmpiricalRisk(type(risk.data).of(risk.data.X, risk.data.y), softmax, 0.2, 0.2, {})
     with pytest.raises(ValueError, match="k\\* and v\\* are not known"):
         fit_attention(plain, start="informed")
+
+
+def test_the_lowest_fit_is_the_lowest_minimum_and_stops_once_it_is_met_twice() -> None:
+    risk = risk_of(size=120, ridge=0.02)
+    one, other = (fit_attention(risk, start=start, seed=1) for start in ("informed", "random"))
+    assert not one.is_same_minimum(other)
+    kept = lowest_fit(risk, starts=["random", "informed"], seeds=[1, 0])
+    assert kept.loss == min(one.loss, other.loss)
+    # The last start has no such name: it is not reached.
+    again = lowest_fit(risk, starts=["informed", "informed", "unused"], seeds=[0, 0, 0])
+    assert again.loss == one.loss
