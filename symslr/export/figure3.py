@@ -128,7 +128,7 @@ def _optimum(panel: int, task: Task, alpha: Sequence[float]) -> list[tuple[objec
     from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
 
     rest = (math.nan,) * 3
-    phase = hard_phase(task, {}, low=0.85, high=2.5, count=256, randomisations=2, scan=12, halvings=6)
+    phase = hard_phase(task, {}, low=0.9, high=1.9, count=256, randomisations=2, scan=12, halvings=4)
     edges = [] if phase is None else [float(phase.overtakes), float(phase.reached)]
     beside = [edge * (1 + side) for edge in edges for side in (-3e-3, 3e-3)]
     rows: list[tuple[object, ...]] = []
@@ -199,7 +199,7 @@ def _draw(table: Table) -> Drawing:
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], labels=["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
     panels[0].set(ylabel=r"test risk $\mathcal{E}$", ylim=(0, 1.08))
-    panels[-1].legend(loc="upper right", handlelength=2.2)
+    panels[0].legend(loc="lower left", handlelength=2.2)
     return drawing
 
 
