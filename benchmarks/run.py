@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from alternatives import (
@@ -85,7 +86,7 @@ def single_values() -> None:
         note = "every nu new, uniform in (0.1, 100), after 2000 others"
         line(f"L={length} / trapezoid at L=3", *fastest(call, lambda: trapezoid(2.0)), note)
     strengths = fresh(3)
-    cold = [seconds(lambda: bayes(17 + length, next(strengths))()) for length in range(25)]
+    cold = [seconds(bayes(17 + length, next(strengths))) for length in range(25)]
     line(
         "L=17 to 41 / trapezoid at L=3",
         float(np.median(cold)),
@@ -138,9 +139,7 @@ def proved() -> None:
     for digits in (50, 200):
         points = [(2, 1), (1000, 10), (10**6, 30)] if digits == 50 else [(3, 10)]
         for length, nu in points:
-            call = lambda length=length, nu=nu, digits=digits: evaluate(
-                RISK, {"L": length, "nu": nu}, digits=digits, backend="arb"
-            )  # noqa: E731
+            call = partial(evaluate, RISK, {"L": length, "nu": nu}, digits=digits, backend="arb")
             found = call()
             ours, theirs = fastest(call, bayes(length, nu), 3, 1)
             line(f"certified, {found.digits} digits, L={length} nu={nu} / float64", ours, theirs, f"{found.kind}")

@@ -8,7 +8,6 @@ them costs little more than a few. Source: symslr's own; see docs/proofs.md for 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import copysign, floor, log2
@@ -19,7 +18,7 @@ import numpy as np
 from symslr.evaluation.laplace_code import LaplaceCode
 from symslr.evaluation.laplace_float import outer_step
 from symslr.evaluation.shared_points import Places, Points, places
-from symslr.evaluation.shared_sum import SharedSum
+from symslr.evaluation.shared_sum import Kept, SharedSum
 from symslr.evaluation.shared_table import Grid, SharedTable
 
 TOGETHER = 64
@@ -29,7 +28,7 @@ ALIKE = 1.2
 MOST_PAIRS = 20_000_000
 """In the table of one evaluation."""
 ATTEMPTS = 14
-REMEMBERED = 128
+REMEMBERED = 1024
 """Neighbourhoods of single points."""
 UNLIKE = 200.0
 """Difference of the logarithms of two integrands from which on they are no neighbours."""
@@ -43,21 +42,6 @@ POOR = 40.0
 """A remembered mesh whose error is so many tolerances is not used."""
 ENOUGH = 4.0
 """So many tolerances are not worth a finer mesh."""
-
-
-@dataclass(frozen=True)
-class Neighbourhood:
-    """What neighbouring points share.
-
-    Attributes:
-        table: of exponentials.
-        top: the largest logarithm of their outer integrands, (1,).
-        roundings: their largest rounding, in units of the roundoff, alone in a list.
-    """
-
-    table: SharedTable
-    top: Any
-    roundings: list[float]
 
 
 class SharedMesh:
@@ -86,15 +70,16 @@ class SharedMesh:
         """As ``run`` at one point, on the table of its neighbourhood, which is remembered."""
         near = self._near(tuple(map(neighbourhood, p, self.whole)), tolerance)
         if near is not None:
-            seen = SharedSum(Points(self.code, np.array(p)[:, None]), near.table, self.rests, near.top)
-            if max(seen.outer[0], seen.inner[0]) < ENOUGH * tolerance:
-                (value,), (error,) = seen.result(near.roundings)
+            table, kept = near
+            seen = SharedSum(Points(self.code, np.array(p)[:, None]), table, self.rests, kept)
+            if seen.outer[0] < ENOUGH * tolerance:
+                (value,), (error,) = seen.result()
                 if error < POOR * tolerance * abs(value):
                     return value, error
         (value,), (error,) = self.run(np.array(p)[:, None], tolerance)
         return float(value), float(error)
 
-    def _near_by(self, corners: tuple[tuple[float, ...], ...], tolerance: float) -> Neighbourhood | None:
+    def _near_by(self, corners: tuple[tuple[float, ...], ...], tolerance: float) -> tuple[SharedTable, Kept] | None:
         """What all points between these share; None where no table serves them."""
         points = Points(self.code, np.array(list(product(*corners))).T)
         found = places(points, 4.0 - float(np.log(tolerance)))
@@ -111,9 +96,8 @@ class SharedMesh:
                 break
             if not (outer or inner):
                 table = SharedTable(grid, points, seen.rare) if seen.rare else seen.table
-                return Neighbourhood(
-                    table.laid_out(), seen.top.max(keepdims=True), [float(1.2 * seen.roundings().max())]
-                )
+                kept = Kept(seen.top.max(keepdims=True), 2.0 * max(seen.inner), 1.2 * float(seen.roundings().max()))
+                return table, kept
             finer_outer *= 1.15 if outer else 1.0
             finer_inner *= 1.15 if inner else 1.0
         return None
@@ -128,7 +112,7 @@ class SharedMesh:
             if grid.rows * grid.count > MOST_PAIRS:
                 break
             seen = SharedSum(points, SharedTable(grid, points), self.rests)
-            both[:, todo] = seen.result(seen.roundings())
+            both[:, todo] = seen.result()
             outer, inner = (np.array(error) >= ENOUGH * tolerance for error in (seen.outer, seen.inner))
             coarse = np.flatnonzero(outer | inner)
             if not len(coarse):
@@ -156,31 +140,37 @@ class SharedMesh:
             outer = max(outer, min(2.37 / seen * float(found.width.min()), sharp * usual * rate))
         outer /= finer_outer
         step = min(widest * rate, usual) / finer_inner
-        depth = 8.0 - float(np.log(tolerance)) + float(np.log1p(points.power))
+        depth = np.full((len(points.curvature), 1, 1), 8.0 - float(np.log(tolerance)))
+        depth[points.survivors] += float(np.log1p(points.power))
         tilts = found.tilts.mean(axis=1)[:, None, None]
         centres = points.centre + 0.5 * tilts * points.rate / points.curvature
         reach = np.sqrt(-depth / points.curvature)
         x_step = step / points.rate if rate else np.full_like(points.rate, widest / finer_inner)
-        first, count = _nodes(centres, reach, x_step)
+        first, count, parts = _nodes(centres, reach, x_step)
         stride = int(np.ceil(outer / step)) if step else count
         if stride < count:
             step = outer / stride
             x_step = step / points.rate
-            first, count = _nodes(centres, reach, x_step)
+            first, count, parts = _nodes(centres, reach, x_step)
         else:
             stride = 0
         low, high = float(found.low.min()), float(found.high.max())
         unit = step if stride else outer
         start = int(np.floor(low / unit))
         rows = 4 * int(np.ceil((high - start * unit) / (4.0 * outer))) + 1
-        return Grid(outer, rows, step, first, count, widest / finer_inner, start, stride, tilts)
+        return Grid(outer, rows, step, first, count, parts, widest / finer_inner, start, stride, tilts)
 
 
-def _nodes(centres: Any, reach: Any, step: Any) -> tuple[int, int]:
-    """First and number of the nodes k step that hold every window centre +- reach; a multiple of four and one."""
-    ends = np.concatenate([(centres - reach) / step, (centres + reach) / step])
-    first = int(np.floor(ends.min()))
-    return first, 4 * int(np.ceil((float(ends.max()) - first) / 4.0)) + 1
+def _nodes(centres: Any, reach: Any, step: Any) -> tuple[int, int, Any]:
+    """First and number of the nodes k step that hold every window centre +- reach, and those of every moment among them.
+
+    The number is a multiple of four and one; the moments' first and last nodes are counted from the first, (moments, 2).
+    """
+    ends = np.array([(centres - reach) / step, (centres + reach) / step])
+    lowest, highest = np.floor(ends.min(axis=(0, 2, 3))), np.ceil(ends.max(axis=(0, 2, 3)))
+    first = int(lowest.min())
+    count = 4 * int(np.ceil((highest.max() - first) / 4.0)) + 1
+    return first, count, np.stack([lowest, highest], axis=1).astype(int) - first
 
 
 def neighbourhood(value: float, is_whole: bool) -> tuple[float, ...]:

@@ -5,7 +5,8 @@ Moments are (levels, points, nodes of u): level 0 is the token mesh, levels 1 an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import exp, nan
 from typing import Any
 
@@ -24,6 +25,21 @@ RARE = -1.5
 """A survival function whose logarithm is above this everywhere can be told from 1 - M alone."""
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What neighbouring points have in common: it is found at some of them, and the largest is kept.
+
+    Attributes:
+        top: logarithm of the outer integrand, (1,).
+        inner: relative error of the mesh of tokens.
+        roundings: in units of the roundoff.
+    """
+
+    top: Any
+    inner: float
+    roundings: float
+
+
 class SharedSum:
     """The sum, carried out when it is made, and what it tells about its errors.
 
@@ -31,13 +47,15 @@ class SharedSum:
         points: on the table's grid.
         table: the grid and its exponentials.
         rests: what multiplies the exponential of every weight, as a function of x and of the parameters.
-        top: a number near the largest logarithm of the outer integrand at every point, by default itself, (points,).
+        kept: where one point is a neighbour of others; then the coarser meshes of tokens are left out.
 
     Attributes:
         outer, inner: relative errors of the meshes of u and of tokens, lists over the points.
     """
 
-    def __init__(self, points: Points, table: SharedTable, rests: Callable[..., list[Any]], top: Any = None) -> None:
+    def __init__(
+        self, points: Points, table: SharedTable, rests: Callable[..., list[Any]], kept: Kept | None = None
+    ) -> None:
         self.points, self.table = points, table
         grid = table.grid
         x_step = grid.step / points.rate if grid.step else np.full_like(points.rate, grid.widest)
@@ -48,24 +66,29 @@ class SharedSum:
         size = np.abs(x_step)
         for weight, rest in zip(self.weights, rests(x, *points.columns)):
             weight *= rest * size
-        levels = self.weights[:, None] * table.levels[:, None]
+        levels = self.weights[:, None] if kept else self.weights[:, None] * table.levels[:, None]
         self.means = np.empty((*levels.shape[:-1], grid.rows))
         for pairs, members in table.parts:
             self.means[members] = pairs.sums(levels[members])
         self.logs = self._logs(levels)
         self.scales = self._scales()
-        self.shares, self.top = self._outer(top)
+        self.shares, self.top = self._outer(kept.top if kept else None)
         values = self.shares[0] if len(self.shares) == 1 else np.sum(self.shares, axis=0)
         self.fine = values[0]
         self.heights = np.abs(self.fine)
         self.size = self.heights.sum(axis=1).tolist()
-        near, far = np.abs(values[1:] - values[:2]).sum(axis=2).tolist()
         self.sums = (self.fine @ table.offsets.T).tolist()
         self.outer = [alternating_error(four, size) for four, size in zip(self.sums, self.size)]
-        self.inner = [geometric_error(two + one, one, 0.0, size) for one, two, size in zip(near, far, self.size)]
+        self.inner = [kept.inner] if kept else self._inner(values)
+        self.kept = kept
 
-    def result(self, roundings: Sequence[float]) -> tuple[list[float], list[float]]:
-        """Values and errors, over the points; nan where float64 cannot hold them. Roundings are in units of the roundoff."""
+    def _inner(self, values: Any) -> list[float]:
+        near, far = np.abs(values[1:] - values[:2]).sum(axis=2).tolist()
+        return [geometric_error(two + one, one, 0.0, size) for one, two, size in zip(near, far, self.size)]
+
+    def result(self) -> tuple[list[float], list[float]]:
+        """Values and errors, over the points; nan where float64 cannot hold them."""
+        roundings = [self.kept.roundings] if self.kept else self.roundings().tolist()
         step, edges = self.table.grid.outer, (self.heights[:, 0] + self.heights[:, -1]).tolist()
         values, errors = [], []
         columns = (self.sums, self.size, self.outer, self.inner, edges, self._cut(), roundings, self.top.tolist())
@@ -157,7 +180,8 @@ class SharedSum:
 
     def _cut(self) -> list[float]:
         """What the ends of the token mesh leave out, over the points, seen at every outer node through the moments."""
-        ends = np.abs(self.weights[:, :, :: self.table.grid.count - 1]) @ self.table.ends
+        weights = self.weights[np.arange(len(self.weights))[:, None], :, self.table.edges]
+        ends = np.abs(weights).swapaxes(1, 2) @ self.table.ends
         means = np.maximum(np.abs(self.means[:, 0]), TINY)
         cut: list[float] = (ends * self.heights / means).sum(axis=(0, 2)).tolist()
         return cut

@@ -15,10 +15,8 @@ from symslr.evaluation.shared_points import Points
 LEVELS = (1, 2, 4)
 """A sum is seen on the mesh and on those with twice and four times its step."""
 
-BLOCK = 24_000
+BLOCK = 60000
 """Pairs of nodes whose windows are laid out at once."""
-MOST_KEPT = 150_000
-"""Pairs of nodes of a table that is kept laid out, 1.2 MB for each of its parts."""
 VANISHED = 6.6
 """Beyond this t exp(-e^t) is below every float64 number."""
 
@@ -30,6 +28,7 @@ class Grid:
     Attributes:
         outer, rows: step and number of the nodes of log(u C).
         step, first, count: s x_k = step (first + k).
+        parts: first and last of these nodes that every moment needs, counted from the first of all, (moments, 2).
         widest: step of x where s = 0.
         start: the first node of log(u C) in units of ``step``, or of ``outer`` where ``stride`` is 0.
         stride: outer over step, where that is a whole number and smaller than ``count``, else 0: then every pair of nodes
@@ -42,6 +41,7 @@ class Grid:
     step: float
     first: int
     count: int
+    parts: Any
     widest: float
     start: int
     stride: int
@@ -59,8 +59,8 @@ class SharedTable:
     Attributes:
         tau: nodes of log(u C).
         parts: the functions of t, each with its moments; ``of`` those of every moment.
-        ends: the function of every moment at the first and the last node of x, times four and the moment's largest power:
-            (moments, 2, nodes of u).
+        edges: first and last node of x that the sums of every moment take, (moments, 2).
+        ends: the function of every moment there, times four and the moment's largest power, (moments, 2, nodes of u).
         shows_missing: whether 1 - M of the survival functions is asked for.
         tokens: k with s x = step k, (nodes of x,).
         levels: what makes the sums of every level out of weights, (levels, nodes of x).
@@ -84,53 +84,55 @@ class SharedTable:
         members: dict[float | None, list[int]] = {}
         for i, tilt in enumerate(tilts):
             members.setdefault(None if i in rare else tilt, []).append(i)
-        pairs = {q: self.missing if q is None else self._pairs(np.exp(q * t - self._loads)) for q in members}
+        self._near_one = self._window(points.survivors)
+        pairs = {
+            q: self.missing if q is None else self._pairs(np.exp(q * t - self._loads), self._window(own))
+            for q, own in members.items()
+        }
         self.parts = [(pairs[q], _slice(own)) for q, own in members.items()]
         self.of = [pairs[None if i in rare else tilt] for i, tilt in enumerate(tilts)]
-        self.ends = 4.0 * points.largest[:, None, None] * [own.values[:, [0, -1]].T for own in self.of]
+        self.edges = np.array([(own.window.start, own.window.stop - 1) for own in self.of])
+        heights = [own.values[:, edge].T for own, edge in zip(self.of, self.edges)]
+        self.ends = 4.0 * points.largest[:, None, None] * heights
         self.tokens = np.arange(grid.first, grid.first + grid.count)
         self.levels, self.offsets = _nested(grid.count), _offset(grid.rows)
-
-    def laid_out(self) -> SharedTable:
-        """Itself, quicker to use again; tables too large to be kept stay as they are."""
-        if self.grid.rows * self.grid.count <= MOST_KEPT:
-            for pairs, _ in self.parts:
-                pairs.laid_out()
-            if self.shows_missing:
-                self.missing.laid_out()
-        return self
 
     @cached_property
     def missing(self) -> Pairs:
         """1 - exp(-e^t) on all pairs of nodes."""
-        return self._pairs(-np.expm1(-self._loads), vanishes=False)
+        return self._pairs(-np.expm1(-self._loads), self._near_one, vanishes=False)
 
-    def _pairs(self, values: Any, vanishes: bool = True) -> Pairs:
+    def _window(self, moments: list[int]) -> slice:
+        """The nodes of x that some moments need."""
+        parts = self.grid.parts[moments]
+        return slice(int(parts[:, 0].min()), int(parts[:, 1].max()) + 1) if moments else slice(0, self.grid.count)
+
+    def _pairs(self, values: Any, window: slice, vanishes: bool = True) -> Pairs:
         """A function of t on all pairs of nodes: windows of one vector where t is shared."""
         grid = self.grid
-        last = np.full(grid.rows, grid.count)
+        last = np.full(grid.rows, window.stop)
         if grid.stride:
             size = values.itemsize
             values = np.ndarray((grid.rows, grid.count), float, values, strides=(grid.stride * size, size))
         if vanishes and grid.step:
-            last = np.clip(np.ceil((VANISHED - self.tau) / grid.step).astype(int) - grid.first, 1, grid.count)
-        return Pairs(values, last.tolist())
+            last = np.clip(
+                np.ceil((VANISHED - self.tau) / grid.step).astype(int) - grid.first, window.start + 1, window.stop
+            )
+        return Pairs(values, window, last.tolist())
 
 
 class Pairs:
-    """A function of t on all pairs of nodes, ``values`` (nodes of u, nodes of x); it vanishes behind the ``last`` of x."""
+    """A function of t on all pairs of nodes, ``values`` (nodes of u, nodes of x), of which a window of x is summed.
 
-    def __init__(self, values: Any, last: list[int]) -> None:
-        self.values = values
-        rows, count = values.shape
-        some = max(8, BLOCK // count)
-        self._blocks = [(slice(0, last[i]), values[i : i + some, : last[i]]) for i in range(0, rows, some)]
+    In every row it vanishes from the ``last`` node of x on.
+    """
 
-    def laid_out(self) -> None:
-        """Rows without gaps, once and for all: twice as quick to sum, where the table is used again."""
-        columns = {k.stop: k for k, _ in self._blocks}
-        blocks = [(k, self.values[:, k]) for k in columns.values()] if len(columns) == 1 else self._blocks
-        self._blocks = [(k, np.ascontiguousarray(block)) for k, block in blocks]
+    def __init__(self, values: Any, window: slice, last: list[int]) -> None:
+        self.values, self.window = values, window
+        rows = values.shape[0]
+        some = max(8, BLOCK // (window.stop - window.start))
+        columns = [(i, slice(window.start, last[i])) for i in range(0, rows, some)]
+        self._blocks = [(k, values[i : i + some, k]) for i, k in columns]
 
     def sums(self, levels: Any) -> Any:
         """Sums over x: from levels (..., nodes of x) to (..., nodes of u).
