@@ -1,10 +1,12 @@
-"""How far a nested trapezoid rule has come, told from three of its meshes."""
+"""How far a trapezoid rule has come, told from coarser ones in it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import hypot
 from typing import Any
+
+import numpy as np
 
 
 def geometric_error(quarter: Any, half: Any, full: Any, scale: Any) -> Any:
@@ -29,6 +31,24 @@ def alternating_error(rules: Sequence[float], scale: float) -> float:
     zeroth, first, second, third = rules
     size = 0.5 * hypot(zeroth - second, first - third)
     return _error(size / scale, 0.25 * abs(zeroth + second - first - third) / scale)
+
+
+def unextrapolated_error(values: Any) -> Any:
+    """Relative error of the sum of values over a mesh, in as many digits as they have: its last difference, axis by axis.
+
+    Below 1e-16 an integrand's Gaussian core hides a tail that falls far more slowly: for the spiked Bayes risk at L = 19435,
+    nu = 367.41 the rules with four steps, two steps and one err by 1.3e-5, 2.5e-19 and 4e-23, so that no power of the last
+    difference may be claimed. One difference may meet a zero; the size at four steps, whatever its phase, bounds it then.
+    """
+    mass = np.sum(abs(values))
+    error = 0 * mass
+    for axis in range(values.ndim):
+        line = np.sum(values, axis=tuple(n for n in range(values.ndim) if n != axis))
+        zeroth, first, second, third = (4 * np.sum(line[k::4]) for k in range(4))
+        size = ((zeroth - second) ** 2 + (first - third) ** 2) ** 0.5 / (2 * mass)
+        last = abs(zeroth + second - first - third) / (4 * mass)
+        error = error + (last if last > size else max(last, size**4))
+    return error
 
 
 def _error(first: Any, last: Any) -> Any:

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 from flint import fmpz_mat
 
-from symslr.evaluation.convergence import geometric_error
+from symslr.evaluation.convergence import geometric_error, unextrapolated_error
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.fixed_outer import FixedOuter, integers
 from symslr.evaluation.mesh import joined
@@ -153,7 +153,7 @@ class DenseFixed:
         windows = outer.layout.windows
         axes = len(windows)
         inner_error, placed = self.converged([Octaves.spread(low, high, FEW) for low, high in windows])
-        step = outer.step
+        step = outer.step if axes == 1 else 1.5 * outer.step  # a table too large costs more than a second one
         while True:
             v = [Octaves.filling(low, high, step) for low, high in windows]
             size = float(np.prod([o.count for o in v])) * max(len(k.nodes) for k in placed)
@@ -163,8 +163,7 @@ class DenseFixed:
             means = self.moments(placed, tables, 0)
             values = outer.values(self.grid(v), means)
             mass = np.sum(abs(values))
-            quarter, half, full = (np.sum(values[(slice(None, None, s),) * axes]) * s**axes for s in (4, 2, 1))
-            outer_error = geometric_error(quarter, half, full, mass)
+            outer_error = unextrapolated_error(values)
             if outer_error < outer.tolerance:
                 break
             if step < 1e-3:
@@ -176,7 +175,7 @@ class DenseFixed:
         area = mpmath.mpf(1)
         for octaves in v:
             area *= mpmath.ln2 / octaves.per_octave
-        return full * area, relative * mass * area
+        return np.sum(values) * area, relative * mass * area
 
     def cut(self, means: list[Any], placed: list[FixedKernel], tables: list[Any], values: Any) -> Any:
         """What the ends of the token meshes leave out, in units of the outer values."""

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 from flint import fmpz_poly
 
-from symslr.evaluation.convergence import geometric_error
+from symslr.evaluation.convergence import geometric_error, unextrapolated_error
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.fixed_outer import FixedOuter, integers
 from symslr.evaluation.mesh import Line
@@ -124,15 +124,14 @@ class SharedFixed:
             found.append((means, outer.values([v], means, scales)))
         means, values = found[0]
         mass = np.sum(abs(values))
-        full, half, quarter = (np.sum(values[::n]) * n for n in (1, 2, 4))
-        outer_error = geometric_error(quarter, half, full, mass)
+        outer_error = unextrapolated_error(values)
         near, far = (np.sum(abs(found[n][1] - found[n - 1][1])) / mass for n in (1, 2))
         inner_error = geometric_error(far + near, near, mpmath.mpf(0), mpmath.mpf(1))
         edges = 8 * (abs(values[0]) + abs(values[-1])) / mass
         rounding = outer.rounding([v], means, values, len(placed.weights[0][0]), scales)
         relative = outer_error + inner_error + edges + rounding + self._cut(values, mass, means, placed, stride)
         factor = placed.step * stride
-        return full * factor, relative * mass * factor, outer_error, inner_error
+        return np.sum(values) * factor, relative * mass * factor, outer_error, inner_error
 
     @staticmethod
     def _tables(start: int, count: int, step: Any, bits: int, tilts: list[int]) -> list[tuple[list[int], Any]]:

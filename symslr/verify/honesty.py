@@ -27,9 +27,9 @@ ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf
 
 SECONDS = 3.0
 """Processor time that one number may take, the referee's among them."""
-FLOAT_REFEREE = 20
+FLOAT_REFEREE = 16
 """Digits of the referee of a float64 value."""
-MORE_DIGITS = 12
+MORE_DIGITS = 4
 """So many more than the number has, for the others."""
 BACKENDS = ("numpy", "numpy", "numpy", "mpmath", "arb")
 """What random points ask for: float64 three times in five, and certified values among the rest."""
@@ -89,7 +89,10 @@ class Judged:
 
 
 def random_points(count: int, seed: int) -> Iterator[Point]:
-    """Tasks, attentions, lengths up to 10^6, nu up to 400, noise, scales, backends and 15 to 60 digits; one seed, one list."""
+    """Tasks, attentions, lengths up to 10^6, nu up to 400, noise, scales and backends; one seed, one list.
+
+    From 15 to 60 digits are asked for, few more often than many.
+    """
     rng = random.Random(seed)
     for _ in range(count):
         task, attention = rng.choice(("spiked", "spiked", "max")), rng.choice(ATTENTIONS)
@@ -106,7 +109,7 @@ def random_points(count: int, seed: int) -> Iterator[Point]:
             )
         noise = _short(rng.uniform(0.01, 2)) if rng.random() < 0.3 else Fraction(0)
         backend = rng.choice(BACKENDS)
-        digits = None if backend == "numpy" else rng.randint(15, 60)
+        digits = None if backend == "numpy" else round(15 * 4 ** rng.random() ** 2)
         yield Point(task, attention, length, noise, tuple(sorted(values.items())), backend, digits)
 
 

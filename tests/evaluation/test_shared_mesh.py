@@ -133,3 +133,11 @@ def test_one_rule_of_four_may_miss_the_error_the_four_together_do_not() -> None:
     assert four[0] == four[2] == pytest.approx(1.0)
     assert alternating_error(four, 1.0) > geometric_error(four[0], 1.0, 1.0, 1.0)
     assert alternating_error(four, 1.0) == pytest.approx(1e-16, rel=1e-9)
+
+
+def test_mpmath_claims_no_power_of_its_last_difference() -> None:
+    """Regression: beyond its Gaussian core the outer integrand's spectrum has a slow tail; 4.6e-60 came out as 4.6e-66."""
+    risk, at = bayes_risk(SpikedSLR(length=19435, noise=0)), {"nu": Fraction(36741, 100)}
+    proved = evaluate(risk, at, digits=40, backend="arb")
+    claimed = evaluate(risk, at, digits=27, backend="mpmath")
+    assert abs(claimed.value - proved.value) <= claimed.error + proved.error
