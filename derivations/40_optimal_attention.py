@@ -8,19 +8,29 @@ from symslr.algebra.derivation import Derivation
 from symslr.algebra.folded import Activation
 from symslr.algebra.rules import Conditioning, LikelihoodRatio
 from symslr.model.attention import Attention
-from symslr.model.scalar_law import laplace, normal
+from symslr.model.scalar_law import laplace, normal, student
 from symslr.model.symbols import Delta, R_v, epsilon, m_v, x
 from symslr.model.task import Task
 from symslr.theory.definitions import bayes_loss, predictor, squared_loss
 
 s = Symbol("s", positive=True)
 
+WORDS = {
+    "variance-spike": "Here $p_0=\\mathcal{N}(0,1)$ and $p_1=\\mathcal{N}(0,s^2)$: the sign of the projection says nothing, "
+    "and a kernel that grows in one direction only cannot use its size.",
+    "laplace-shift": "Here both laws are Laplace laws, $p_1$ shifted by 1: the likelihood ratio is constant outside the "
+    "interval between the two centres, so a large projection is no stronger evidence than one of size 1.",
+    "student-shift": "Here both laws are Student's with 3 degrees of freedom, $p_1$ shifted by 2. The likelihood ratio tends "
+    "to 1 on both sides: a very large projection is no evidence at all, while softmax would give it all the attention.",
+}
+
 
 def derive_optimal_attention() -> Iterator[Derivation]:
     spread = Task.from_token_laws(normal(0, s**2), name="variance-spike")
     shifted = Task.from_token_laws(laplace(1), laplace(), name="laplace-shift")
-    known = {"variance-spike": exp(x**2 * (1 - s**-2) / 2)}
-    for task in (spread, shifted):
+    heavy = Task.from_token_laws(student(3, 2), student(3), name="student-shift")
+    known = {"variance-spike": exp(x**2 * (1 - s**-2) / 2), "student-shift": ((3 + x**2) / (3 + (x - 2) ** 2)) ** 2}
+    for task in (spread, shifted, heavy):
         chain = (
             Derivation(
                 bayes_loss(task.law, Delta),
@@ -29,7 +39,7 @@ def derive_optimal_attention() -> Iterator[Derivation]:
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
                 introduction="The relevant token's key projection has law $p_1$, the others' $p_0$. The posterior of "
                 "the position is a normalised attention with the likelihood ratio as kernel; softmax is the case "
-                "of a Gaussian shift.",
+                f"of a Gaussian shift. {WORDS[task.name]}",
                 ranges={s: (Rational(3, 5), Rational(13, 10))},
                 sources=("duranthon2025, Sec. 4",),
             )
