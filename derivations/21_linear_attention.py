@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sympy import Expr, Limit, oo
+from sympy import Expr, Limit, Rational, oo
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.expectation import LengthExpectation, SequenceExpectation
@@ -12,6 +12,7 @@ from symslr.algebra.rules import (
     ChangeOfMeasure,
     Exchangeability,
     GaussianMoments,
+    GeometricSeries,
     Independence,
     Linearity,
     Minimise,
@@ -60,6 +61,17 @@ def derive_spiked() -> Iterator[Derivation]:
     yield risk
     best = least(risk, "linear-spiked-least", "Least risk of linear attention on spiked-SLR")
     yield best.claim(Delta**2 + L * (L - 1) / (L**2 + nu * (L - 1)), "duranthon2025, App. on linear attention")
+    yield (
+        Derivation(
+            best.result,
+            title="Least risk of linear attention on spiked-SLR at strong signal, as a series",
+            name="asymptotics-linear-spiked",
+            symbol=r"\mathsf{E}_{\mathrm{lin}}",
+            ranges={L: [2, 3, 4], nu: (Rational(400), Rational(900))},
+            introduction=r"For $L\ge2$. The expansion parameter is $L^2/((L-1)\nu)$: at large length linear attention needs "
+            r"$\nu\gg L$, where softmax attention needs $\nu>2\log L$.",
+        ).apply(GeometricSeries(nu, 4))
+    )
     scaled = nu * (best.result - Delta**2)
     yield (
         Derivation(

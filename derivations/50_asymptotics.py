@@ -86,8 +86,9 @@ def derive_max() -> Iterator[Derivation]:
         .apply(GaussianTaylor(ORDER))
         .apply(SechMoments())
     )
+    overlap = SequenceExpectation(chi[epsilon], task.law)
     yield Derivation(
-        SequenceExpectation(chi[epsilon], task.law),
+        overlap,
         title="Mean key of the selected token at strong signal, any length",
         name="asymptotics-max-overlap",
         symbol=r"\mu = \nu\,\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
@@ -96,3 +97,12 @@ def derive_max() -> Iterator[Derivation]:
         "normals over $\\nu$.",
         ranges={nu: (Rational(15), Rational(30)), L: [2, 3]},
     ).apply(SoftmaxTowardsMax())
+    yield Derivation(
+        overlap,
+        title="Mean key of the selected token at strong signal, any length, beyond the leading term",
+        name="asymptotics-max-series",
+        symbol=r"\mu = \nu\,\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
+        introduction="The selected token is the largest of $\\nu\\chi_l+G_l$ with independent Gumbel variables $G_l$. Near "
+        "ties of two tokens give even powers of $1/\\nu$, those of three the odd ones: at $L=2$ the odd powers vanish.",
+        ranges={nu: (Rational(45), Rational(60)), L: [2, 3]},
+    ).apply(SoftmaxTowardsMax(4))

@@ -29,7 +29,8 @@ def strong_signal(task: Task, order: int) -> Expr:
     """The Bayes risk without noise for a large parameter of an exponential weight, to ``order`` terms.
 
     spiked-SLR: (L-1) e^{-nu/4} (sqrt(pi)/(2 sqrt(nu))) sum_{k<order} (-1)^k pi^{2k} |E_{2k}| / (k! (4 nu)^k), an
-    asymptotic series. max-SLR: the leading term E[max of L normals]/nu, whatever the order.
+    asymptotic series. max-SLR: M (1 - pi^2/(12 nu^2))/nu + ..., M = E[max of L normals], to ``order`` powers of 1/nu, of
+    which the second vanishes.
 
     Raises:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
@@ -37,7 +38,7 @@ def strong_signal(task: Task, order: int) -> Expr:
     law = task.law
     slope = RatioCondition().slope(law)
     if law.is_selection:
-        return SoftmaxTowardsMax().rewrite(SequenceExpectation(chi[epsilon], law)) / slope
+        return SoftmaxTowardsMax(order).rewrite(SequenceExpectation(chi[epsilon], law)) / slope
     pair = SingleCompetitor().rewrite(SequenceExpectation(1 - Posterior(epsilon, law), law))
     chain = (
         Derivation(pair)

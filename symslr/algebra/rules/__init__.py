@@ -4,7 +4,6 @@ from symslr.algebra.rules.cameron_martin import CameronMartin as CameronMartin
 from symslr.algebra.rules.change_of_measure import ChangeOfMeasure as ChangeOfMeasure
 from symslr.algebra.rules.collect import Collect as Collect
 from symslr.algebra.rules.competitors import SingleCompetitor as SingleCompetitor
-from symslr.algebra.rules.competitors import SoftmaxTowardsMax as SoftmaxTowardsMax
 from symslr.algebra.rules.conditioning import Conditioning as Conditioning
 from symslr.algebra.rules.envelope import Envelope as Envelope
 from symslr.algebra.rules.exchangeability import Exchangeability as Exchangeability
@@ -14,6 +13,7 @@ from symslr.algebra.rules.expansion import SechMoments as SechMoments
 from symslr.algebra.rules.expansion import WriteDensity as WriteDensity
 from symslr.algebra.rules.gaussian_erf import GaussianErf as GaussianErf
 from symslr.algebra.rules.gaussian_moments import GaussianMoments as GaussianMoments
+from symslr.algebra.rules.geometric import GeometricSeries as GeometricSeries
 from symslr.algebra.rules.hidden_index import AverageHiddenIndex as AverageHiddenIndex
 from symslr.algebra.rules.hidden_index import PickToken as PickToken
 from symslr.algebra.rules.independence import Independence as Independence
@@ -35,4 +35,5 @@ from symslr.algebra.rules.selection import Selection as Selection
 from symslr.algebra.rules.simplify import Algebra as Algebra
 from symslr.algebra.rules.stein import Stein as Stein
 from symslr.algebra.rules.symmetric_factors import SymmetricFactors as SymmetricFactors
+from symslr.algebra.rules.towards_max import SoftmaxTowardsMax as SoftmaxTowardsMax
 from symslr.algebra.rules.unfold import Unfold as Unfold

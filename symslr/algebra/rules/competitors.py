@@ -1,19 +1,17 @@
-"""Strong signal: one competitor at a time; and softmax towards the maximum."""
+"""Strong signal: one competitor at a time."""
 
 from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Integer, erf, log, sqrt
+from sympy import Expr, Integer
 
 from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
 from symslr.algebra.folded import Posterior
 from symslr.algebra.fresh import fresh
-from symslr.algebra.rule import Rule, RuleRefused
-from symslr.algebra.rules.ratio_condition import RatioCondition
-from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.algebra.rule import Rule
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, epsilon, x
+from symslr.model.symbols import epsilon, x
 
 
 @final
@@ -55,42 +53,3 @@ class SingleCompetitor(Rule):
         if node.body != 1 - Posterior(epsilon, node.law) or weight is None:
             raise self.refuse(f"{node} is no Bayes error under a weight of the relevant token alone")
         return node.law, weight
-
-
-@final
-class SoftmaxTowardsMax(Rule):
-    """Replace the mean key of the selected token by the mean of the largest of L normals.
-
-    max - sum_l p_l chi_l lies between 0 and H(p)/nu <= log(L)/nu, since log-sum-exp is at least its largest term.
-    """
-
-    name = "softmax towards the maximum"
-    statement = (
-        r"\mathbb{E}_g[\chi_\epsilon] = L\,\mathbb{E}_x\left[x\,\Phi(x)^{L-1}\right] + R,\qquad"
-        r" |R|\le\frac{\log L}{\nu}"
-    )
-    conditions = r"$\epsilon\mid\chi\sim\mathrm{softmax}(\nu\chi)$ with standard normal tokens"
-
-    def rewrite(self, expr: Expr) -> Expr:
-        def largest(node: SequenceExpectation) -> Expr:
-            self._slope(node)
-            mass = (1 + erf(x / sqrt(2))) / 2
-            length = node.law.length
-            return length * ScalarExpectation(x * mass ** (length - 1), x, STANDARD_NORMAL)
-
-        return rewrite_expectations(expr, largest, SequenceExpectation)
-
-    def remainder(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, lambda n: log(n.law.length) / self._slope(n), SequenceExpectation)
-
-    def _slope(self, node: SequenceExpectation) -> Expr:
-        law = node.law
-        if node.body != chi[epsilon] or not law.is_selection or law.base != STANDARD_NORMAL:
-            raise self.refuse(f"{node} is not the mean key of a token selected among standard normal ones")
-        try:
-            slope = RatioCondition().slope(law)
-        except RuleRefused as reason:
-            raise self.refuse(str(reason)) from reason
-        if not slope.is_positive:
-            raise self.refuse(f"the scale {slope} of the softmax is not known to be positive")
-        return slope
