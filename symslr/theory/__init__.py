@@ -1,6 +1,7 @@
 """What we claim: quantities built from the model by algebra."""
 
 from symslr.theory.asymptotics import strong_signal as strong_signal
+from symslr.theory.asymptotics import strong_signal_linear as strong_signal_linear
 from symslr.theory.bayes import bayes_risk as bayes_risk
 from symslr.theory.landscape import landscape_risk as landscape_risk
 from symslr.theory.population import minimal_risk as minimal_risk

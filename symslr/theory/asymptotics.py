@@ -1,4 +1,4 @@
-"""Strong-signal expansions of the Bayes risk, produced by the rules to the order asked."""
+"""Strong-signal expansions of the Bayes risk and of linear attention, produced by the rules to the order asked."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from symslr.algebra.rules import (
     Centre,
     GaussianProjection,
     GaussianTaylor,
+    GeometricSeries,
     RatioCondition,
     SechMoments,
     SingleCompetitor,
@@ -20,8 +21,10 @@ from symslr.algebra.rules import (
     WriteDensity,
     WriteTokensOut,
 )
+from symslr.model.catalogue import linear
 from symslr.model.symbols import chi, epsilon, j
 from symslr.model.task import Task
+from symslr.theory.population import MinimalRisk, minimal_risk
 
 
 @cache
@@ -50,3 +53,25 @@ def strong_signal(task: Task, order: int) -> Expr:
         .apply(SechMoments())
     )
     return chain.result
+
+
+@cache
+def strong_signal_linear(task: Task, order: int) -> Expr:
+    """The least risk of linear attention for a large parameter of an exponential weight, to ``order`` terms.
+
+    spiked-SLR: Delta^2 + (L/nu) sum_{k<order} (-L^2/((L-1) nu))^k, which converges for nu > L^2/(L-1). max-SLR:
+    Delta^2 + 1 - (1 + mu^2)/L with mu to ``order`` powers of 1/nu: the risk does not vanish at strong signal.
+
+    Raises:
+        RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
+        ValueError: when linear attention has no least risk in closed form on the task.
+    """
+    slope = RatioCondition().slope(task.law)
+    least = minimal_risk(task, linear)
+    closed = least.closed() if isinstance(least, MinimalRisk) else None
+    if closed is None:
+        raise ValueError(f"task {task.name}: linear attention has no least risk in closed form")
+    if task.law.is_selection:
+        return SoftmaxTowardsMax(order).rewrite(closed)
+    (parameter,) = slope.free_symbols
+    return GeometricSeries(parameter, order).rewrite(closed)
