@@ -40,7 +40,7 @@ def _variance_spike(spread: Rational) -> Task:
 PANELS: dict[str, tuple[Callable[[Rational], Task], tuple[Rational, ...], str, str]] = {
     "laplace": (_laplace_shift, SHIFTS, "Laplace, shifted", "shift of the relevant token"),
     "student": (_student_shift, SPARSE, f"Student, {DOF} degrees of freedom", "shift of the relevant token"),
-    "variance": (_variance_spike, SPREADS, "Gaussian, wider", "standard deviation of the relevant token"),
+    "variance": (_variance_spike, SPREADS, "Gaussian, other width", "standard deviation of the relevant token"),
 }
 
 
@@ -49,9 +49,10 @@ def figure_token_laws() -> Figure:
     caption = (
         r"Where softmax is no longer optimal: least risk at $L=3$ without noise when the relevant token's key projection "
         r"is a shifted Laplace variable among Laplace ones (left), a shifted Student variable with three degrees of "
-        r"freedom among its like (middle), or a wider Gaussian among standard ones (right). The attention with kernel "
-        r"$p_1/p_0$ attains the Bayes risk; softmax and linear attention at their best scales lie above it by what the "
-        r"lower row shows. Under Student's law $p_1/p_0\to1$ far out, whereas softmax gives an outlier all the attention."
+        r"freedom among its like (middle), or a centred Gaussian of another width among standard ones (right). The "
+        r"attention with kernel $p_1/p_0$ attains the Bayes risk; softmax and linear attention at their best scales lie "
+        r"above it by what the lower row shows. Under Student's law $p_1/p_0\to1$ far out, whereas softmax gives an "
+        r"outlier all the attention; at the right it can do no better than equal weights."
     )
     alt = (
         "Three panels of risk against the strength of the signal, the optimal attention below softmax and linear; under "
@@ -110,10 +111,12 @@ def _draw(table: Table) -> Drawing:
             above.plot(parameter, risk, label=labels[name], **look)
             if name != "bayes":
                 below.plot(parameter, risk - bayes, **look)
-        above.set(title=title, ylim=(0, None))
-        below.set(xlabel=label, ylim=(0, None))
+        above.set(title=title)
+        below.set(xlabel=label)
         below.xaxis.label.set_fontsize(8)
+    for row in panels:
+        row[0].set_ylim(0, None)
     panels[0, 0].set_ylabel(r"least risk, $L=3$")
     panels[1, 0].set_ylabel("above Bayes")
-    panels[0, 0].legend(fontsize=7.5)
+    panels[0, 0].legend(fontsize=7.5, loc="lower left")
     return drawing

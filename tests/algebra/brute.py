@@ -37,6 +37,7 @@ from sympy import (
     oo,
     sign,
 )
+from sympy import zeta as riemann
 
 from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.algebra.folded import Activation, ConditionalMean, Posterior
@@ -62,6 +63,7 @@ ELEMENTARY: dict[type, Callable[..., Any]] = {
     sign: np.sign,
     Heaviside: np.heaviside,
     gamma: special.gamma,
+    riemann: special.zeta,
     OwensT: special.owens_t,
     Max: lambda *args: reduce(np.maximum, args),
     Min: lambda *args: reduce(np.minimum, args),

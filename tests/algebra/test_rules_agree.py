@@ -25,6 +25,7 @@ from symslr.algebra.rules import (
     GaussianMoments,
     GaussianProjection,
     GaussianTaylor,
+    GeometricSeries,
     Independence,
     LaplaceRepresentation,
     LikelihoodRatio,
@@ -427,6 +428,24 @@ def test_softmax_towards_the_maximum_is_within_its_remainder(strength: float) ->
         values = {nu: strength, L: length}
         gap = brute(rule.rewrite(before), values) - brute(before, values)
         assert -1e-4 <= gap <= brute(rule.remainder(before), values) + 1e-4
+
+
+@pytest.mark.parametrize("order", [2, 3, 4, 5])
+def test_powers_beyond_the_maximum_are_within_their_remainder(order: int) -> None:
+    rule, before = SoftmaxTowardsMax(order), mean(KEY, MAX)
+    for strength, length in ((8.0, 2), (5.0, 3)):
+        values = {nu: strength, L: length}
+        gap = brute(rule.rewrite(before), values) - brute(before, values)
+        assert abs(gap) <= brute(rule.remainder(before), values) + 1e-4
+
+
+@pytest.mark.parametrize("order", [1, 2, 5])
+def test_a_geometric_series_is_within_its_remainder(order: int) -> None:
+    before, rule = a + L * (L - 1) / (L**2 + nu * (L - 1)), GeometricSeries(nu, order)
+    for strength in (3, 20, 300):
+        values = {nu: strength, L: 3, a: Rational(1, 3)}
+        gap = abs((before - rule.rewrite(before)).subs(values))
+        assert 0 < gap <= rule.remainder(before).subs(values)
 
 
 def test_the_bayes_loss_from_its_definition() -> None:

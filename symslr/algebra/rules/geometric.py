@@ -49,12 +49,16 @@ class GeometricSeries(Rule):
         if moving.has(Expectation):
             raise self.refuse("an expectation depends on the parameter; reduce it to a formula first")
         numerator, denominator = fraction(together(moving))
-        try:
-            rate, constant = Poly(denominator, self.parameter).all_coeffs()
-        except (PolynomialError, ValueError):
-            raise self.refuse(f"{moving} is no ratio with a denominator linear in {self.parameter}") from None
-        if numerator.has(self.parameter):
-            raise self.refuse(f"the numerator {numerator} depends on {self.parameter}")
-        if (constant / (rate * self.parameter)).is_negative:
-            raise self.refuse(f"{constant} and {rate * self.parameter} have opposite signs")
-        return fixed, (numerator, constant, rate)
+        linear = [] if numerator.has(self.parameter) else _coefficients(denominator, self.parameter)
+        if len(linear) != 2 or (linear[1] / (linear[0] * self.parameter)).is_negative:
+            raise self.refuse(
+                f"{moving} is no ratio N/(B + C {self.parameter}) with N, B, C free of {self.parameter} and B, C of one sign"
+            )
+        return fixed, (numerator, linear[1], linear[0])
+
+
+def _coefficients(denominator: Expr, parameter: Symbol) -> list[Expr]:
+    try:
+        return Poly(denominator, parameter).all_coeffs()
+    except PolynomialError:
+        return []
