@@ -45,6 +45,14 @@ def number(value: Raw, what: str) -> str:
     return {"oo": "inf", "-oo": "-inf"}.get(text, text)
 
 
+def positive(value: Raw, what: str) -> str:
+    """An exact finite number above 0."""
+    text = number(value, what)
+    if text in ("0", "inf") or text.startswith("-"):
+        raise ValueError(f"{what}: found {_shown(value)}; expected a positive number")
+    return text
+
+
 def count(value: Raw, what: str) -> str:
     """A whole number >= 0."""
     text = number(value, what)

@@ -85,6 +85,11 @@ def test_the_text_of_a_model_file_belongs_to_the_point(tmp_path: Path) -> None:
         ("[[sweep]]\nkind = 'risk'\nlength = 3\nnu = 1\nkernel = '__import__(1)'", "kernel '__import__"),
         ("[[sweep]]\nkind = 'risk'\nlength = 3\nnu = 1\nattention = 'soft'", "attention: found 'soft'"),
         ("[[sweep]]\nkind = 'erm'\nlength = 3\nnu = 1", "found no alpha"),
+        (
+            "[[sweep]]\nkind = 'finite'\nlength = 3\nnu = 1\nalpha = -1\nr_k = 1\nr_v = 1",
+            "alpha: found -1; expected a positive",
+        ),
+        ("[[sweep]]\nkind = 'finite'\nlength = 3\nnu = 1\nalpha = inf\nr_k = 1\nr_v = 1", "alpha: found inf"),
         ("[[sweep]]\nkind = 'separation'\nn = 256\nd = 66\nt = 5\nm = 5\na0 = 0\na1 = 1\nb = 1\nc = 1", "n"),
         ("[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = {from = 1, to = 2, count = 9999999}", "nu: found"),
     ],

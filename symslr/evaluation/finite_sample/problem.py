@@ -18,6 +18,8 @@ from symslr.model.task import Task
 LONGEST = 10
 MOST_ABUNDANT = 1e4
 """Beyond, the fixed point is too steep for the samples to hold, and its risk within 1/alpha of the population's."""
+NOISIEST = 1e6
+"""Beyond, nothing but the noise is left of the risk in float64."""
 
 
 def numeric_problem(task: Task, attention: Attention, values: Mapping[object, object]) -> Problem:
@@ -33,8 +35,8 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
     law = task.law.subs(_needed(task.law.free_symbols - {L}, numbers, f"task {task.name}"))
     shares = tuple(Share(n, p, law.subs(L, n)) for n, p in _lengths(task, values))
     noise = float(task.noise.subs(_needed(task.noise.free_symbols, numbers, "noise")))
-    if not (math.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta >= 0")
+    if not 0 <= noise <= NOISIEST:
+        raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta from 0 to {NOISIEST:g}")
     fixed = _needed(attention.parameters | attention.offset.free_symbols, numbers, f"attention {attention.name}")
     fitted = replace(attention, kernel=attention.kernel.subs(fixed), offset=attention.offset.subs(fixed), bounds={})
     return Problem(shares, noise, fitted)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from symslr.evaluation import Value
 from symslr.evaluation.finite_sample import bayes_optimal
-from symslr.study.parameter import Parameter, count, number
+from symslr.study.parameter import Parameter, count, positive
 from symslr.study.points.asked import TASK, problem, real
 
-PARAMETERS = (*TASK, Parameter("alpha", number), Parameter("seed", count, "0"))
+PARAMETERS = (*TASK, Parameter("alpha", positive), Parameter("seed", count, "0"))
 
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:

@@ -9,14 +9,14 @@ from mpmath import mpf
 from symslr.evaluation import Value
 from symslr.evaluation.value import Kind
 from symslr.simulate.erm import OPTIMISERS, erm_replicates
-from symslr.study.parameter import Parameter, count, counts, number, one_of
+from symslr.study.parameter import Parameter, count, counts, number, one_of, positive
 from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift
 
 PARAMETERS = (
     *TASK,
     *ATTENTION,
     SHIFT,
-    Parameter("alpha", number),
+    Parameter("alpha", positive),
     Parameter("dimension", count),
     Parameter("r_k", number),
     Parameter("r_v", number),

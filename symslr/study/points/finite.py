@@ -9,19 +9,19 @@ from mpmath import mpf
 from symslr.evaluation import Value
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
 from symslr.evaluation.value import Kind
-from symslr.study.parameter import Parameter, count, flag, number, one_of
+from symslr.study.parameter import Parameter, count, flag, one_of, positive
 from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift
 
 PARAMETERS = (
     *TASK,
     *ATTENTION,
     SHIFT,
-    Parameter("alpha", number),
-    Parameter("r_k", number, ""),
-    Parameter("r_v", number, ""),
+    Parameter("alpha", positive),
+    Parameter("r_k", positive, ""),
+    Parameter("r_v", positive, ""),
     Parameter("tuned", flag, "false"),
     Parameter("branch", one_of("lowest", "informed", "uninformed"), "lowest"),
-    Parameter("precision", number, "1/500"),
+    Parameter("precision", positive, "1/500"),
     Parameter("seed", count, "0"),
 )
 

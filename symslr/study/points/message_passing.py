@@ -13,12 +13,12 @@ from symslr.evaluation.value import Kind
 from symslr.simulate.erm import sample_training_set
 from symslr.simulate.message_passing import message_passing
 from symslr.simulate.position_levels import position_levels
-from symslr.study.parameter import Parameter, count, number
+from symslr.study.parameter import Parameter, count, number, positive
 from symslr.study.points.asked import TASK, problem, real
 
 PARAMETERS = (
     *TASK,
-    Parameter("alpha", number),
+    Parameter("alpha", positive),
     Parameter("dimension", count),
     Parameter("damping", number, "2/5"),
     Parameter("replicates", count, "4"),
