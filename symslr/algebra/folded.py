@@ -36,6 +36,15 @@ class Activation(Expr):
     def index(self) -> Expr:
         return self.args[0]
 
+    @property
+    def kernel(self) -> Expr:
+        """kappa, in x."""
+        return self.args[1]
+
+    def with_kernel(self, kernel: Expr) -> Activation:
+        """The attention with another kernel, or the same one written differently."""
+        return self.func(self.index, kernel, *self.args[2:])
+
     def at(self, index: Expr) -> Activation:
         """The attention paid to another token."""
         return self.func(index, *self.args[1:])

@@ -9,7 +9,7 @@ import sympy
 from flint import arb, ctx, fmpq
 from sympy import Expr
 
-from symslr.evaluation.arb_special import owens_t
+from symslr.evaluation.arb_special import normal_cdf, owens_t, skew_normal
 from symslr.evaluation.errors import CannotEvaluate
 
 ArbFunction = Callable[..., Any]
@@ -46,6 +46,8 @@ FUNCTIONS: dict[str, ArbFunction] = {
     "LambertW": arb.lambertw,
     "Abs": abs,
     "OwensT": owens_t,
+    "NormalCdf": normal_cdf,
+    "SkewNormal": skew_normal,
     "Max": lambda *balls: _fold(arb.max, balls),
     "Min": lambda *balls: _fold(arb.min, balls),
 }

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
-from sympy import Basic, Expr, Integer, S, Sum
+from sympy import Basic, Expr, Integer, S, Sum, Wild, erf, sqrt
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
@@ -16,6 +16,7 @@ from symslr.algebra.folded import Activation, Minimum, Posterior
 from symslr.algebra.quantity import Quantity
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, RatioCondition
+from symslr.algebra.special import NormalCdf
 from symslr.algebra.tokens import unfolded
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
@@ -64,6 +65,8 @@ class PopulationRisk(Quantity):
         """
         activation, law, noise, length = self.args
         normalised = activation.args[2] == Integer(1)
+        if not normalised:
+            activation = activation.with_kernel(keeping_its_tail(activation.kernel))
         miss = 1 - activation if normalised else activation
 
         def mean(body: Expr) -> Expr:
@@ -138,6 +141,13 @@ class MinimalRisk(Quantity):
 
     def _sympystr(self, printer: object) -> str:
         return "MinimalRisk"
+
+
+def keeping_its_tail(kernel: Expr) -> Expr:
+    """The kernel with 1 + erf(y) written as 2 Phi(sqrt(2) y): beside y = -5 nothing would be left of its digits."""
+    scale, y = Wild("scale", exclude=[0]), Wild("y")
+    found = kernel.match(scale * (1 + erf(y)))
+    return kernel if found is None else 2 * found[scale] * NormalCdf(sqrt(2) * found[y])
 
 
 def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
