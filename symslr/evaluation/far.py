@@ -1,51 +1,58 @@
-"""The value that a function approaches as its one variable grows without bound or vanishes: Richardson's extrapolation."""
+"""What a function does as its one variable grows without bound or vanishes: a series in its inverse, from a few values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.objective import Objective
 
 SPAN = 6
-"""Doublings of the variable, at most."""
+"""Steps outwards, at most."""
 FEWEST = 4
-"""Values that a table of differences needs."""
+"""Values that a series needs."""
 LOWEST = (1, 2)
 """Powers with which the series may begin: 2 where the kernel's limit is approached faster than by 1/a, as by softplus."""
 SETTLED = 1e-10
-"""Relative error of the limit from where on no further doubling is needed."""
+"""Relative error of the series from where on no further value is needed."""
 USEFUL = 1e-4
-"""Relative error of the limit above which there is none."""
+"""Relative error of the series above which there is none."""
+BETWEEN = np.linspace(0.0, 1.0, 4001)
+"""Fractions of the inverse at which the series is looked at."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A value approached, with its error, as the variable goes to ``place``: 0, oo or -oo.
+    """The least value from some point on outwards, and its error.
 
-    ``level`` says that the function does not depend on the variable's size, as with the kernel relu(a x) = a relu(x).
+    ``place`` is 0, oo or -oo where the value is only approached, or a number with the error ``doubt`` where the series has a minimum
+    of its own. ``level`` says that the function does not depend on the variable's size, as with the kernel relu(a x) = a relu(x).
     """
 
     value: float
     error: float
     place: float
     level: bool
+    doubt: float = 0.0
+
+    @property
+    def is_attained(self) -> bool:
+        return bool(np.isfinite(self.place) and self.place != 0)
 
 
-def limit(objective: Objective, start: float, factor: float) -> Limit:
-    """The limit of the values at start, start factor, start factor^2, ..., factor 2 or 1/2.
+def limit(objective: Objective, start: float, factor: float, settled: float = SETTLED) -> Limit:
+    """The least of the values from ``start`` on, by those at start, start factor, start factor^2, ...
 
     An attention whose kernel has a limit of its own, such as log(1 + e^(a x))/a -> relu(x), has a risk that is a series in
-    1/a. Its terms are eliminated one after another; the claimed error is the whole change that the last value made, of which
-    the next value would make a fraction again.
+    1/a. The claimed error is the whole change that the last value made, of which the next value would make a fraction again.
 
     Raises:
         CannotEvaluate: where the values cannot be had far enough, or do not settle.
     """
-    place = float(np.sign(start)) * np.inf if factor > 1 else 0.0
+    away = float(np.sign(start)) * np.inf if factor > 1 else 0.0
     values: list[float] = []
     error, found = 0.0, None
     for k in range(SPAN + 1):
@@ -56,25 +63,64 @@ def limit(objective: Objective, start: float, factor: float) -> Limit:
         if not np.isfinite(value):
             break
         values.append(value)
-        # A table of any order enlarges errors of the values by less than prod (2^p + 1)/(2^p - 1) < 9.
-        error = max(error, 9.0 * own)
+        error = max(error, own)
         if k + 1 < FEWEST:
             continue
         level = all(abs(other - value) <= error for other in values)
         for first in LOWEST:
-            before, last = extrapolated(values[:-1], first), extrapolated(values, first)
-            if found is None or abs(last - before) + error < found.error:
-                found = Limit(last, abs(last - before) + error, place, level)
-        if found is not None and (level or found.error <= SETTLED * abs(found.value)):
+            lowest = _lowest(values, first, factor, error)
+            if found is None or lowest[1] < found.error:
+                value, doubt, inverse = lowest
+                place = away if inverse == 0 else start * inverse ** (-1 if factor > 1 else 1)
+                moved = _moved(values, first, factor, inverse) * abs(place) if inverse > 0 else 0.0
+                found = Limit(value, doubt, place, level, moved)
+        if found is not None and (level or found.error <= settled * abs(found.value)):
             break
     if found is None or not found.error <= USEFUL * abs(found.value):
-        raise CannotEvaluate(f"the values from {start:.3g} on do not settle as the variable goes to {place:g}")
+        raise CannotEvaluate(f"the values from {start:.3g} on do not settle as the variable goes to {away:g}")
     return found
 
 
-def extrapolated(values: list[float], first: int) -> float:
-    """The end of Richardson's table for v(h), v(h/2), v(h/4), ... = v + c_first h^first + c_(first+1) h^(first+1) + ..."""
-    column = values
-    for power in range(first, first + len(values) - 1):
-        column = [b + (b - a) / (2.0**power - 1.0) for a, b in pairwise(column)]
-    return column[-1]
+def _lowest(values: list[float], first: int, factor: float, error: float) -> tuple[float, float, float]:
+    """(least value on [0, 1], its error, the fraction h of the inverse start where it lies) of the series through the values."""
+    last, before = (series(own, first, factor) for own in (values, values[:-1]))
+    heights = last(BETWEEN)
+    best = int(np.argmin(heights))
+    # An end that the series cannot tell from the lowest point is one: nothing there is known to be lower.
+    if heights[0] - heights[best] <= abs(last(0.0) - before(0.0)) + 2.0 * error:
+        best = 0
+    inverse = float(BETWEEN[best])
+    if 0 < best < len(BETWEEN) - 1:
+        left, middle, right = heights[best - 1 : best + 2]
+        inverse += float(BETWEEN[1] * (left - right) / (2.0 * (left - 2.0 * middle + right)))
+    value = float(last(inverse))
+    return value, abs(value - float(before(inverse))) + last.amplification * error, inverse
+
+
+def _moved(values: list[float], first: int, factor: float, inverse: float) -> float:
+    """How far the last value moved the lowest point, relative to it."""
+    before = series(values[:-1], first, factor)
+    own = float(BETWEEN[int(np.argmin(before(BETWEEN)))])
+    return abs(own - inverse) / inverse + float(BETWEEN[1])
+
+
+@dataclass(frozen=True)
+class Series:
+    """v(h) = c_0 + c_first h^first + c_(first+1) h^(first+1) + ..."""
+
+    powers: NDArray[np.int_]
+    coefficients: NDArray[np.float64]
+    amplification: float
+
+    def __call__(self, h: float | NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.power.outer(np.asarray(h, dtype=float), self.powers) @ self.coefficients
+
+
+def series(values: list[float], first: int, factor: float) -> Series:
+    """The series through v(1), v(1/f), v(1/f^2), ...; ``amplification`` is how much its end enlarges errors of the values."""
+    powers = np.array([0, *range(first, first + len(values) - 1)])
+    if factor < 1:
+        factor = 1.0 / factor
+    at = factor ** -np.arange(len(values), dtype=float)
+    inverse = np.linalg.inv(np.power.outer(at, powers))
+    return Series(powers, inverse @ np.array(values), float(np.sum(np.abs(inverse[0]))))

@@ -5,18 +5,15 @@ A value at its minimum is insensitive to the place: an error d of the place cost
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import dataclass
+from typing import Any
 
 import mpmath
 import numpy as np
-from scipy.optimize import minimize_scalar
-from sympy import Symbol
 
 from symslr.evaluation.blunt import bracketed
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.node import Pair
 from symslr.evaluation.objective import Objective
 
 Least = tuple[Any, Any, list[Pair]]
@@ -24,26 +21,16 @@ Least = tuple[Any, Any, list[Pair]]
 
 FIRST_REACH = {1: 1e-2, 2: 2e-3}
 """First step of the divided differences, relative to the place, on a line and in a box, where valleys may be narrow."""
-ALONG = 0.05
-"""First step along a valley whose sides are minimised away."""
 BENT = 30.0
 """Ratio of curvatures above which a box is a valley: differences across would drown those along."""
-ALMOST = 1e-6
-"""Relative rise within which the floor of a valley is level; it is claimed as an error of the value."""
-LEVEL = (-0.3, 0.3)
-"""Places along a valley, beside its middle, between which it is level or not."""
-LONG = 16.0
-"""How far the lowest point of a level valley may lie."""
-SHARP = 1e-13
-"""Tolerance of the values along a valley."""
 SMALL = 1e-4
 """A part of a step over which a function is straight to all digits."""
 VISIBLE = 30.0
 """A second difference counts from so many errors of the values on."""
 
 
-def refined(objective: Objective, start: list[float]) -> Least:
-    """The minimum near a place: directly, or along its valley; with longer steps where short ones see rounding alone.
+def nearby(objective: Objective, start: list[float]) -> Least:
+    """The minimum near a place, with longer steps where short ones see rounding alone.
 
     Raises:
         CannotEvaluate: where the function is flat, not smooth or has no minimum there.
@@ -54,12 +41,12 @@ def refined(objective: Objective, start: list[float]) -> Least:
             return polished(objective, start, reach)
         except CannotEvaluate:
             continue
-    if len(start) == 1:
-        try:
-            return polished(objective, start, 25.0 * first)
-        except CannotEvaluate:
-            return bracketed(objective, start[0])
-    return along_the_valley(objective, start)
+    try:
+        return polished(objective, start, 25.0 * first)
+    except CannotEvaluate:
+        if len(start) > 1:
+            raise
+        return bracketed(objective, start[0])
 
 
 def polished(objective: Objective, start: list[float], reach: float) -> Least:
@@ -172,68 +159,3 @@ def _solved(matrix: list[list[Any]], right: list[Any]) -> list[Any]:
         known = sum((rows[i][j] * solution[j] for j in range(i + 1, len(rows))), rows[i][-1] * 0)
         solution[i] = (rows[i][-1] - known) / rows[i][i]
     return solution
-
-
-def along_the_valley(objective: Objective, start: list[float]) -> Least:
-    """The minimum over the last variable of the minimum over the others, which bends with it.
-
-    Raises:
-        CannotEvaluate: as ``refined``.
-    """
-    floor = _Floor(objective.node, objective.variables[:-1], start[:-1])
-    context = replace(objective.searching.context, tolerance=min(objective.context.tolerance, SHARP))
-    line = Objective(floor, objective.variables[-1:], context, objective.scope)
-    lowest = start[-1]
-    if context.arithmetic.name == "numpy":
-        bracket = (lowest, lowest + ALONG * max(abs(lowest), 0.1))
-        lowest = float(minimize_scalar(lambda x: line.number([x]), bracket=bracket, tol=ALONG / 5).x)
-    try:
-        _, _, [(last, doubt)] = polished(line, [lowest], ALONG)
-    except CannotEvaluate:
-        here, there = line.pair([start[-1]]), line.pair([lowest])
-        # Where errors alone shape the floor, its lowest place may lie anywhere.
-        return _level(floor, line, lowest if there[0] + there[1] < here[0] - here[1] else start[-1])
-    if doubt > LEVEL[1]:
-        return _level(floor, line, float(last))
-    value, error, across = floor.least(replace(context, memory=None), line.scope_at([last]))
-    sides = [floor.least(context, line.scope_at([last + side * doubt])) for side in (-1, 1)]
-    climb = max(0.0, *(side[0] - value for side in sides))
-    others = [
-        (place, own + abs(left[0] - right[0]) / 2)
-        for (place, own), left, right in zip(across, sides[0][2], sides[1][2], strict=True)
-    ]
-    return value, error + climb, [*others, (last, doubt)]
-
-
-def _level(floor: _Floor, line: Objective, middle: float) -> Least:
-    """A value that is the same along a whole valley: where the minimum lies there is not known.
-
-    Raises:
-        CannotEvaluate: where the floor of the valley is not level.
-    """
-    value, error, across = floor.least(line.context, line.scope_at([middle]))
-    ends = [floor.least(line.context, line.scope_at([middle + side])) for side in LEVEL]
-    change = max(abs(end[0] - value) + end[1] for end in ends)
-    if not change <= ALMOST * abs(value):
-        raise CannotEvaluate("the minimum could not be refined: its valley has no lowest point")
-    reach = [max(abs(end[2][i][0] - place) for end in ends) for i, (place, _) in enumerate(across)]
-    others = [(place, own + LONG * moved) for (place, own), moved in zip(across, reach, strict=True)]
-    return value, error + change, [*others, (middle, LONG)]
-
-
-@final
-class _Floor(Node):
-    """The least value over some variables, followed from place to place."""
-
-    def __init__(self, body: Node, variables: tuple[Symbol, ...], start: list[float]) -> None:
-        self.body, self.variables, self.start = body, variables, start
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        value, error, _ = self.least(context, scope)
-        return value, error
-
-    def least(self, context: Context, scope: Mapping[Symbol, Pair]) -> Least:
-        """(least value, error, places); the next search starts there."""
-        result = refined(Objective(self.body, self.variables, context, scope), self.start)
-        self.start = [float(x) for x, _ in result[2]]
-        return result

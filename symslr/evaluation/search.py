@@ -13,7 +13,8 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.far import Limit, limit
 from symslr.evaluation.node import Pair
 from symslr.evaluation.objective import Objective
-from symslr.evaluation.refine import along_the_valley, polished, refined
+from symslr.evaluation.refine import polished
+from symslr.evaluation.valley import along_the_valley, refined
 
 ROUGH = 1e-4
 MEDIUM = 1e-7
@@ -28,6 +29,8 @@ DOUBLINGS = 3
 """Beyond the scan; a function that still falls there has a limit, or none that is of use."""
 INSIDE = 32.0
 """A limit is extrapolated from so much nearer than where values can no longer be had."""
+OUTSIDE = 4.0
+"""The series for large places begins so much nearer than the end of the scan."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -38,6 +41,7 @@ class Trail:
     def __init__(self) -> None:
         self._places: list[list[float]] = []
         self._since_scan = 0
+        self._far: float | None = None
 
     def next_start(self) -> list[float] | None:
         """The next place by linear extrapolation; None where a whole search is due."""
@@ -58,11 +62,20 @@ class Trail:
 
     def begin(self, place: list[float]) -> None:
         """A place found by a whole search."""
-        self._places, self._since_scan = [*self._places[-1:], place], 0
+        self._places, self._since_scan, self._far = [*self._places[-1:], place], 0, None
+
+    def left(self, start: float) -> None:
+        """The least value lies beyond this place or is only approached there."""
+        self._places, self._since_scan, self._far = [], 0, start
+
+    @property
+    def far(self) -> float | None:
+        """Where the series for large places began, if the last least value was found by it."""
+        return None if self._since_scan > RESCAN else self._far
 
     def forget(self) -> None:
         """Nothing is known about the next place."""
-        self._places = []
+        self._places, self._far = [], None
 
 
 def scan_points(low: float, high: float, count: int) -> Any:
@@ -99,7 +112,21 @@ def least(
             else:
                 if trail.agrees([float(x) for x, _ in result[2]]):
                     return result
+        if trail.far is not None:
+            found = _series(objective, trail.far)
+            if found is not None and not abs(found.place) <= abs(trail.far) * OUTSIDE:
+                return _approached(objective, found)
         return _searched(objective, intervals, trail)
+
+
+def _series(objective: Objective, start: float) -> Limit | None:
+    """The least value beyond a place, where a series in its inverse gives it to the digits that are asked for."""
+    wanted = max(FINE, float(objective.context.tolerance))
+    try:
+        found = limit(objective.rough(wanted / 10), start, 2.0, wanted)
+    except CannotEvaluate:
+        return None
+    return found if found.error <= 10 * wanted * abs(found.value) else None
 
 
 def _searched(objective: Objective, intervals: list[tuple[float, float]], trail: Trail) -> tuple[Any, Any, list[Pair]]:
@@ -107,6 +134,8 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
     line = len(intervals) == 1
     place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
     if isinstance(place, Limit):
+        if np.isinf(place.place) or abs(place.place) > SCALES[1]:
+            trail.left(float(np.sign(place.place)) * SCALES[1] / OUTSIDE)
         return _approached(objective, place)
     if any(x in interval for x, interval in zip(place, intervals)):
         return _on_the_boundary(objective, place)
@@ -140,6 +169,8 @@ def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any
 def _approached(objective: Objective, limit: Limit) -> tuple[Any, Any, list[Pair]]:
     """An infimum that no place attains, or that all places of one sign do."""
     number = objective.context.arithmetic.number
+    if limit.is_attained and objective.context.arithmetic.name != "numpy":
+        return polished(objective, [limit.place], 1e-6)
     if limit.level:
         at = number(1 if limit.place >= 0 else -1)
         return *objective.alone.pair([at]), [(at, abs(at))]
@@ -149,25 +180,36 @@ def _approached(objective: Objective, limit: Limit) -> tuple[Any, Any, list[Pair
             f"the infimum {limit.value:.{known}g} +- {limit.error:.0e} is only approached, as {objective.variables[0]} goes "
             f"to {limit.place:g}; ask for at most {known} digits, or fix {objective.variables[0]}"
         )
-    return number(limit.value), number(limit.error), [(number(limit.place), number(0))]
+    return number(limit.value), number(limit.error), [(number(limit.place), number(limit.doubt))]
 
 
 def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = scan_points(*interval, 10)
     values = np.array([rough.number([x]) for x in points])
-    for end in (0, -1):
-        points, values = _extended(rough, points, values, end, interval[end])
     best: tuple[float, list[float] | Limit] | None = None
+    for end in (0, -1):
+        if _falls(points, values, end, interval[end]):
+            beyond = _series(objective, points[end] / OUTSIDE)
+            if beyond is None:
+                points, values = _extended(rough, points, values, end)
+            elif best is None or beyond.value < best[0]:
+                near = beyond.is_attained and abs(beyond.place) <= 2 * SCALES[1]
+                best = beyond.value, [beyond.place] if near else beyond
+                values[end] = np.inf
+            else:
+                values[end] = np.inf
     edge: int | None = None
     for i in _local_minima(values):
+        if best is not None and _bottom(values, i) > best[0]:
+            continue
         inside = 0 < i < len(points) - 1
         if inside and np.isfinite(values[i - 1]) and np.isfinite(values[i + 1]):
             found = minimize_scalar(
                 lambda x: fine.number([x]),
                 bounds=(points[i - 1], points[i + 1]),
                 method="bounded",
-                options={"xatol": 3e-3 * abs(points[i]) + 1e-5},
+                options={"xatol": 1e-2 * abs(points[i]) + 1e-5},
             )
             candidate = (float(found.fun), [float(found.x)])
         elif not inside and np.isfinite(interval[0 if i == 0 else 1]):
@@ -202,14 +244,24 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
         ) from fault
 
 
-def _extended(rough: Objective, points: Any, values: Any, end: int, limit: float) -> tuple[Any, Any]:
-    """The scan, continued beyond one end while the function falls there."""
-    inner = 1 if end == 0 else -2
+def _falls(points: Any, values: Any, end: int, limit: float) -> bool:
+    """Whether the function falls towards an open end of the scan, and so much that it may become the lowest beyond."""
+    if np.isfinite(limit) or len(points) < 2:
+        return False
+    lower = values[1 if end == 0 else -2] - values[end]
+    return bool(lower > 0 and (values[end] <= np.min(values) or lower >= FLAT * abs(values[end])))
+
+
+def _bottom(values: Any, i: int) -> float:
+    """What a smooth function may fall to between a point of the scan and its neighbours, generously."""
+    around = values[max(i - 1, 0) : i + 2]
+    return float(values[i] - np.max(around, where=np.isfinite(around), initial=values[i]) + values[i])
+
+
+def _extended(rough: Objective, points: Any, values: Any, end: int) -> tuple[Any, Any]:
+    """The scan, continued beyond an open end while the function falls there."""
     for _ in range(DOUBLINGS):
-        lower = values[inner] - values[end]
-        if np.isfinite(limit) or len(points) < 2 or not lower > 0:
-            return points, values
-        if values[end] > np.min(values) and lower < FLAT * abs(values[end]):
+        if not _falls(points, values, end, np.inf):
             return points, values
         further = 2.0 * points[end]
         where = 0 if end == 0 else len(points)
