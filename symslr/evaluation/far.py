@@ -14,8 +14,9 @@ SPAN = 6
 """Steps outwards, at most."""
 FEWEST = 4
 """Values that a series needs."""
-LOWEST = (1, 2)
-"""Powers with which the series may begin: 2 where the kernel's limit is approached faster than by 1/a, as by softplus."""
+SHAPES = ((1, 1), (2, 1), (2, 2))
+"""First power of a series, and its step: (2, 1) where the kernel's limit is approached faster than by 1/a, as by softplus,
+(2, 2) where only its square matters, as with the tail of erf."""
 SETTLED = 1e-10
 """Relative error of the series from where on no further value is needed."""
 USEFUL = 1e-4
@@ -60,19 +61,19 @@ def limit(objective: Objective, start: float, factor: float, settled: float = SE
             value, own = (float(part) for part in objective.pair([start * factor**k]))
         except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
             break
-        if not np.isfinite(value):
+        if not np.isfinite(value + own):
             break
         values.append(value)
         error = max(error, own)
         if k + 1 < FEWEST:
             continue
         level = all(abs(other - value) <= error for other in values)
-        for first in LOWEST:
-            lowest = _lowest(values, first, factor, error)
+        for shape in SHAPES:
+            lowest = _lowest(values, shape, factor, error)
             if found is None or lowest[1] < found.error:
                 value, doubt, inverse = lowest
                 place = away if inverse == 0 else start * inverse ** (-1 if factor > 1 else 1)
-                moved = _moved(values, first, factor, inverse) * abs(place) if inverse > 0 else 0.0
+                moved = _moved(values, shape, factor, inverse) * abs(place) if inverse > 0 else 0.0
                 found = Limit(value, doubt, place, level, moved)
         if found is not None and (level or found.error <= settled * abs(found.value)):
             break
@@ -81,9 +82,9 @@ def limit(objective: Objective, start: float, factor: float, settled: float = SE
     return found
 
 
-def _lowest(values: list[float], first: int, factor: float, error: float) -> tuple[float, float, float]:
+def _lowest(values: list[float], shape: tuple[int, int], factor: float, error: float) -> tuple[float, float, float]:
     """(least value on [0, 1], its error, the fraction h of the inverse start where it lies) of the series through the values."""
-    last, before = (series(own, first, factor) for own in (values, values[:-1]))
+    last, before = (series(own, shape, factor) for own in (values, values[:-1]))
     heights = last(BETWEEN)
     best = int(np.argmin(heights))
     # An end that the series cannot tell from the lowest point is one: nothing there is known to be lower.
@@ -97,16 +98,16 @@ def _lowest(values: list[float], first: int, factor: float, error: float) -> tup
     return value, abs(value - float(before(inverse))) + last.amplification * error, inverse
 
 
-def _moved(values: list[float], first: int, factor: float, inverse: float) -> float:
+def _moved(values: list[float], shape: tuple[int, int], factor: float, inverse: float) -> float:
     """How far the last value moved the lowest point, relative to it."""
-    before = series(values[:-1], first, factor)
+    before = series(values[:-1], shape, factor)
     own = float(BETWEEN[int(np.argmin(before(BETWEEN)))])
     return abs(own - inverse) / inverse + float(BETWEEN[1])
 
 
 @dataclass(frozen=True)
 class Series:
-    """v(h) = c_0 + c_first h^first + c_(first+1) h^(first+1) + ..."""
+    """v(h) = c_0 + c_1 h^(p_1) + c_2 h^(p_2) + ..."""
 
     powers: NDArray[np.int_]
     coefficients: NDArray[np.float64]
@@ -116,9 +117,10 @@ class Series:
         return np.power.outer(np.asarray(h, dtype=float), self.powers) @ self.coefficients
 
 
-def series(values: list[float], first: int, factor: float) -> Series:
+def series(values: list[float], shape: tuple[int, int], factor: float) -> Series:
     """The series through v(1), v(1/f), v(1/f^2), ...; ``amplification`` is how much its end enlarges errors of the values."""
-    powers = np.array([0, *range(first, first + len(values) - 1)])
+    first, step = shape
+    powers = np.array([0, *range(first, first + step * (len(values) - 1), step)])
     if factor < 1:
         factor = 1.0 / factor
     at = factor ** -np.arange(len(values), dtype=float)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, final
 
+import numpy as np
 from scipy.optimize import minimize_scalar
 from sympy import Symbol
 
@@ -29,10 +30,12 @@ STRIDE = (0.25, 1.6)
 """First step of the walk along the floor, relative, and its growth."""
 FAR = 10.0
 """Where a floor that still falls is taken for one that falls for ever."""
-OUTWARDS = (2.0, 1.5)
-"""First place and factor of the series in the inverse by which that is decided: erf's tail has no digits beyond 18."""
-SHRINKING = 1.2
-"""A variable that changes by more than this while the last one grows by half goes to zero or to infinity."""
+SEEN = 1e-10
+"""Tolerance of values at which a floor is found again."""
+OUTWARDS = (3.0, 1.33)
+"""First place and factor of the series in the inverse by which that is decided: erf's tail has no digits beyond 13."""
+STAYING = 0.3
+"""A variable that changes by a lower power of the last one than this goes neither to zero nor to infinity."""
 
 
 def refined(objective: Objective, start: list[float]) -> Least:
@@ -89,34 +92,34 @@ def _lowest(line: Objective, start: float) -> float | Limit:
     side = min(sides, key=lambda s: sides[s])
     behind, ahead = start - side * step, start + side * step
     while sides[side] < here:
-        if side * ahead > FAR:
+        if side * ahead >= FAR:
             try:
                 found = limit(line, side * OUTWARDS[0], OUTWARDS[1])
             except CannotEvaluate:
                 break
-            return float(found.place) if found.is_attained else found
+            return float(found.place) if found.is_attained and abs(found.place) < FAR else found
         step *= STRIDE[1]
-        behind, middle, here, ahead = middle, ahead, sides[side], ahead + side * step
+        behind, middle, here, ahead = middle, ahead, sides[side], side * min(side * ahead + step, FAR)
         sides[side] = line.number([ahead])
     low, high = sorted((behind, ahead))
     return float(minimize_scalar(lambda x: line.number([x]), bounds=(low, high), method="bounded", options={"xatol": ALONG / 5}).x)
 
 
 def _approached(floor: _Floor, line: Objective, found: Limit) -> Least:
-    """An infimum at the end of the valley: the other variables stay, vanish or grow with the last one."""
+    """A least value far out in the valley: the other variables follow powers of the last one."""
     number = line.context.arithmetic.number
-    at = [number(OUTWARDS[0] * OUTWARDS[1] ** k) * (1 if found.place > 0 else -1) for k in (2, 3)]
-    before, after = (floor.least(line.context, line.scope_at([x]))[2] for x in at)
+    start, factor = OUTWARDS
+    ends = [float(np.sign(found.place)) * start * factor**k for k in (2, 3)]
+    before, after = (floor.least(line.context, line.scope_at([number(x)]))[2] for x in ends)
     others: list[Pair] = []
     for (one, _), (other, own) in zip(before, after, strict=True):
-        ratio = abs(float(other)) / max(abs(float(one)), 1e-300)
-        if ratio > SHRINKING:
-            others.append((number(float("inf") if other > 0 else -float("inf")), number(0)))
-        elif ratio < 1 / SHRINKING:
-            others.append((number(0), number(0)))
-        else:
+        power = float(np.log(abs(other / one)) / np.log(factor)) if other != 0 != one else 0.0
+        if abs(power) < STAYING:
             others.append((other, own + abs(other - one)))
-    return number(found.value), number(found.error), [*others, (number(found.place), number(0))]
+            continue
+        moved = abs(found.place / ends[1]) ** power
+        others.append((other * number(moved), abs(other - one) * number(moved) if 0 < moved < np.inf else number(0)))
+    return number(found.value), number(found.error), [*others, (number(found.place), number(found.doubt))]
 
 
 def _level(floor: _Floor, line: Objective, middle: float) -> Least:
@@ -133,6 +136,18 @@ def _level(floor: _Floor, line: Objective, middle: float) -> Least:
     reach = [max(abs(end[2][i][0] - place) for end in ends) for i, (place, _) in enumerate(across)]
     others = [(place, own + LONG * moved) for (place, own), moved in zip(across, reach, strict=True)]
     return value, error + change, [*others, (middle, LONG)]
+
+
+def _on_the_ray(objective: Objective, start: list[float]) -> list[float]:
+    """The lowest place on the ray through the start, between a sixteenth and sixteen times as far."""
+
+    def height(power: float) -> float:
+        return objective.number([2.0**power * x for x in start])
+
+    powers = np.arange(-4.0, 4.5, 0.5)
+    lowest = float(powers[int(np.argmin([height(power) for power in powers]))])
+    found = minimize_scalar(height, bounds=(lowest - 0.5, lowest + 0.5), method="bounded", options={"xatol": 1e-3})
+    return [2.0 ** float(found.x) * x for x in start]
 
 
 @final
@@ -153,7 +168,6 @@ class _Floor(Node):
             result = refined(objective, self.start)
         except CannotEvaluate:
             # The floor has bent away since: it is found again on the same ray.
-            rays = [[2.0**k * x for x in self.start] for k in range(-4, 5)]
-            result = refined(objective, min(rays, key=objective.number))
+            result = refined(objective, _on_the_ray(objective.rough(SEEN), self.start))
         self.start = [float(x) for x, _ in result[2]]
         return result
