@@ -44,7 +44,7 @@ class Limit:
         return bool(np.isfinite(self.place) and self.place != 0)
 
 
-def limit(objective: Objective, start: float, factor: float, settled: float = SETTLED) -> Limit:
+def limit(objective: Objective, start: float, factor: float, settled: float = SETTLED, span: int = SPAN) -> Limit:
     """The least of the values from ``start`` on, by those at start, start factor, start factor^2, ...
 
     An attention whose kernel has a limit of its own, such as log(1 + e^(a x))/a -> relu(x), has a risk that is a series in
@@ -56,7 +56,7 @@ def limit(objective: Objective, start: float, factor: float, settled: float = SE
     away = float(np.sign(start)) * np.inf if factor > 1 else 0.0
     values: list[float] = []
     error, found = 0.0, None
-    for k in range(SPAN + 1):
+    for k in range(span + 1):
         try:
             value, own = (float(part) for part in objective.pair([start * factor**k]))
         except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):

@@ -17,6 +17,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace_float import LARGE_POWER, TINY, FloatOuter, outer_step
 from symslr.evaluation.laplace_layout import Layout, layout
 from symslr.evaluation.mesh import Mesh, joined
+from symslr.evaluation.stretch import Stretch
 
 FLOAT = Float64()
 MOST_NODES = 40_000
@@ -56,9 +57,13 @@ class PlacedKernel:
 
 @dataclass(slots=True)
 class Outer:
-    """The outer integrand on a product mesh: nodes, tables (by kernel, axis and power), moments and values exp(shift)."""
+    """The outer integrand on a product mesh: nodes, tables (by kernel, axis and power), moments and values exp(shift).
+
+    ``density`` is what the stretched nodes stand for, and part of the values.
+    """
 
     v: list[Any]
+    density: Any
     steps: list[float]
     tables: list[list[dict[int, Any]]]
     means: list[Any]
@@ -122,7 +127,7 @@ class DenseFloat:
         outer = self.outer
         found = layout(self.code, self.constants, self.p, outer.depth, outer.active)
         smallest = outer_step(outer.tolerance)
-        steps = [max(smallest, (high - low) / FIRST_NODES[len(found.windows)]) for low, high in found.windows]
+        steps = [max(smallest, line.length / FIRST_NODES[len(found.windows)]) for line in _lines(found)]
         return Placement(self.p, found, steps, 0)
 
     def _refine(self, start: Placement) -> tuple[float, float, Placement]:
@@ -193,7 +198,7 @@ class DenseFloat:
         return min(max(level, 1), LEVELS)
 
     def _check_size(self, found: Layout, steps: list[float], placed: list[PlacedKernel]) -> None:
-        counts = [(high - low) / step for (low, high), step in zip(found.windows, steps)]
+        counts = [line.length / step for line, step in zip(_lines(found), steps)]
         nodes = max(len(kernel.mesh.nodes) for kernel in placed)
         if max(counts) * nodes > LARGEST_TABLE or float(np.prod(counts)) * nodes > MOST_WORK:
             raise CannotEvaluate("the table of exponentials is too large for float64")
@@ -227,8 +232,9 @@ class DenseFloat:
         return placed
 
     def _outer(self, found: Layout, steps: list[float], placed: list[PlacedKernel]) -> Outer:
-        lines = [_line(low, high, step) for (low, high), step in zip(found.windows, steps)]
+        lines = [line.nodes(step) for line, step in zip(_lines(found), steps)]
         v = [line[0] for line in lines]
+        density = np.multiply.outer(*(line[1] for line in lines)) if len(lines) == 2 else lines[0][1]
         tables = [
             [
                 {q: self._table(w, s, q) for q in {self.powers[i][n] for i in own}}
@@ -239,7 +245,7 @@ class DenseFloat:
         means, logs = self._moments(v, placed, [k.rows for k in placed], tables)
         scales = self._scales(placed, v)
         values, shift = self.outer.values(self._grid(v), means, logs, scales)
-        return Outer(v, [line[1] for line in lines], tables, means, logs, scales, values, shift)
+        return Outer(v, density, [line[2] for line in lines], tables, means, logs, scales, values * density, shift)
 
     @staticmethod
     def _table(v: Any, slope: Any, power: int) -> Any:
@@ -306,7 +312,8 @@ class DenseFloat:
         for times in (1, 2):
             means, logs = self._moments(few, placed, [n[times] for n in nested], thin)
             coarse, own_shift = self.outer.values(self._grid(few), means, logs, scales)
-            found.append(coarse * np.exp(own_shift - now.shift))
+            thinned = now.density[tuple(slice(None, None, s) for s in strides)]
+            found.append(coarse * thinned * np.exp(own_shift - now.shift))
         size = float(np.sum(np.abs(found[0])))
         half = float(np.sum(np.abs(found[1] - found[0])))
         quarter = float(np.sum(np.abs(found[2] - found[1])))
@@ -356,8 +363,6 @@ class DenseFloat:
         return self.outer.conditioning(point, means, logs, scales, tokens)
 
 
-def _line(low: float, high: float, step: float) -> tuple[Any, float]:
-    """Equally spaced nodes whose every second and fourth are meshes too, and their step."""
-    count = 4 * max(2, int(np.ceil((high - low) / step / 4)))
-    exact = (high - low) / count
-    return low + exact * np.arange(count + 1), exact
+def _lines(found: Layout) -> list[Stretch]:
+    """The outer axes."""
+    return [Stretch.over(window, peak) for window, peak in zip(found.windows, found.peaks)]

@@ -31,6 +31,7 @@ class Layout:
     Attributes:
         pieces: intervals of the token variable, per kernel.
         windows: (low, high) of every v.
+        peaks: every v at the largest value of the outer integrand, to within a step of the coarse table.
         sunk: for fixed point: the largest -log of a moment (relative to its largest weight) that matters.
         tokens: for every moment, the mean token at the peak of the outer integrand.
         tilts: for every moment under one exponential kernel, the whole power of u kappa that, taken out of the weight, brings
@@ -42,6 +43,7 @@ class Layout:
 
     pieces: list[tuple[Piece, ...]]
     windows: list[tuple[float, float]]
+    peaks: list[float]
     sunk: float
     tokens: list[float]
     tilts: list[int]
@@ -274,7 +276,8 @@ class _Coarse:
                 if len(nodes) == 1:
                     tilts[i], moved = self._tilted(i, row, x, kept, tokens[i], nodes[0])
                     sunk_tilted = max(sunk_tilted, float(np.max(moved + size, where=inside, initial=0.0)))
-        return Layout(pieces, windows, sunk, tokens, tilts, sunk_tilted, powers, sunk_by_powers)
+        at_peak = [float(v[i]) for v, i in zip(nodes, peak)]
+        return Layout(pieces, windows, at_peak, sunk, tokens, tilts, sunk_tilted, powers, sunk_by_powers)
 
     def _relieved(
         self, i: int, row: Any, slopes: list[Any], nodes: list[Any], inside: Any

@@ -13,7 +13,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.far import Limit, limit
 from symslr.evaluation.node import Pair
 from symslr.evaluation.objective import Objective
-from symslr.evaluation.refine import polished
+from symslr.evaluation.refine import Least, polished
 from symslr.evaluation.valley import along_the_valley, refined
 
 ROUGH = 1e-4
@@ -29,8 +29,14 @@ DOUBLINGS = 3
 """Beyond the scan; a function that still falls there has a limit, or none that is of use."""
 INSIDE = 32.0
 """A limit is extrapolated from so much nearer than where values can no longer be had."""
-OUTSIDE = 4.0
+OUTSIDE = 2.0
 """The series for large places begins so much nearer than the end of the scan."""
+OUTWARDS = 1.45
+"""Ratio of its places: values cost the more the further out they lie."""
+SHORT = 5
+"""Steps of the series."""
+ENOUGH = 1e-6
+"""Relative error with which such a series is taken; it is the error of the result."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -89,7 +95,7 @@ def scan_points(low: float, high: float, count: int) -> Any:
 
 def least(
     objective: Objective, intervals: list[tuple[float, float]], known: Trail | None = None
-) -> tuple[Any, Any, list[Pair]]:
+) -> Least:
     """(value, error, [(place, error)]) of the least value over a box.
 
     Args:
@@ -111,32 +117,33 @@ def least(
                 trail.forget()
             else:
                 if trail.agrees([float(x) for x, _ in result[2]]):
+                    _mark_far(trail, intervals, result)
                     return result
         if trail.far is not None:
             found = _series(objective, trail.far)
-            if found is not None and not abs(found.place) <= abs(trail.far) * OUTSIDE:
+            if found is not None and not abs(found.place) <= SCALES[1]:
                 return _approached(objective, found)
         return _searched(objective, intervals, trail)
 
 
 def _series(objective: Objective, start: float) -> Limit | None:
-    """The least value beyond a place, where a series in its inverse gives it to the digits that are asked for."""
+    """The least value beyond a place, where a series in its inverse gives it."""
     wanted = max(FINE, float(objective.context.tolerance))
     try:
-        found = limit(objective.rough(wanted / 10), start, 2.0, wanted)
+        found = limit(objective.rough(max(FINE, wanted / 10)), start, OUTWARDS, 10 * wanted, SHORT)
     except CannotEvaluate:
         return None
-    return found if found.error <= 10 * wanted * abs(found.value) else None
+    return found if found.error <= ENOUGH * abs(found.value) else None
 
 
-def _searched(objective: Objective, intervals: list[tuple[float, float]], trail: Trail) -> tuple[Any, Any, list[Pair]]:
+def _searched(objective: Objective, intervals: list[tuple[float, float]], trail: Trail) -> Least:
     """A whole search, from many starts."""
     line = len(intervals) == 1
     place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
     if isinstance(place, Limit):
-        if np.isinf(place.place) or abs(place.place) > SCALES[1]:
-            trail.left(float(np.sign(place.place)) * SCALES[1] / OUTSIDE)
-        return _approached(objective, place)
+        result = _approached(objective, place)
+        _mark_far(trail, intervals, result)
+        return result
     if any(x in interval for x, interval in zip(place, intervals)):
         return _on_the_boundary(objective, place)
     if objective.context.arithmetic.name != "numpy":
@@ -154,10 +161,18 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
             raise
         return _approached(objective, limit(objective.rough(FINE), place[0], 2.0))
     trail.begin([float(x) for x, _ in result[2]])
+    _mark_far(trail, intervals, result)
     return result
 
 
-def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any, list[Pair]]:
+def _mark_far(trail: Trail, intervals: list[tuple[float, float]], result: Least) -> None:
+    """The next point begins with the series where this one lies so far out that values are dear."""
+    place = float(result[2][0][0])
+    if len(intervals) == 1 and np.isinf(intervals[0]).all() and abs(place) > SCALES[1]:
+        trail.left(float(np.sign(place)) * SCALES[1] / OUTSIDE)
+
+
+def _on_the_boundary(objective: Objective, place: list[float]) -> Least:
     """A least value at the end of an interval that the caller gave."""
     if len(place) > 1:
         raise CannotEvaluate(f"the least value lies on the boundary, at {place}; widen the bounds or fix that variable")
@@ -166,7 +181,7 @@ def _on_the_boundary(objective: Objective, place: list[float]) -> tuple[Any, Any
     return value, error, [(x, x * 0) for x in at]
 
 
-def _approached(objective: Objective, limit: Limit) -> tuple[Any, Any, list[Pair]]:
+def _approached(objective: Objective, limit: Limit) -> Least:
     """An infimum that no place attains, or that all places of one sign do."""
     number = objective.context.arithmetic.number
     if limit.is_attained and objective.context.arithmetic.name != "numpy":
@@ -194,7 +209,7 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
             if beyond is None:
                 points, values = _extended(rough, points, values, end)
             elif best is None or beyond.value < best[0]:
-                near = beyond.is_attained and abs(beyond.place) <= 2 * SCALES[1]
+                near = beyond.is_attained and abs(beyond.place) <= SCALES[1]
                 best = beyond.value, [beyond.place] if near else beyond
                 values[end] = np.inf
             else:
