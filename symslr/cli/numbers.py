@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import typer
 from sympy import Expr
@@ -48,31 +49,48 @@ def risk(
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
     scale: str = typer.Option(None, "--scale", help="Key scale a; by default the best one."),
+    bounds: list[str] = typer.Option(
+        [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
+    ),
     digits: int = options.DigitsOption,
     certified: bool = options.CertifiedOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """The population risk of an attention at its best value vector, and at its best key unless --scale is given."""
-    from symslr.evaluation import evaluate
+    """The population risk of an attention at its best value vector, and at its best key unless --scale is given.
+
+    The best scale is printed below the risk; it is infinite where the least risk is only approached as the scale grows.
+    """
+    from symslr.evaluation import evaluate, least_risk
     from symslr.model.text import parse_number
-    from symslr.theory import minimal_risk, population_risk
+    from symslr.theory import population_risk
 
     problem = options.problem(task, length, nu, noise)
     chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
     backend = "arb" if certified else None
-    if scale is None:
-        expr: Expr = minimal_risk(problem.task, chosen)
-        title = f"Least risk of {chosen.name} attention"
-    else:
-        expr = population_risk(problem.task, chosen, parse_number(scale, what="--scale"))
-        title = f"Risk of {chosen.name} attention at scale {scale}"
-    value = evaluate(expr, problem.values, digits=digits, backend=backend)
-    _show(title, problem, value, {"attention": chosen.name}, as_json)
+    named: dict[str, object] = {"attention": chosen.name}
+    if scale is not None:
+        if bounds:
+            raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
+        expr: Expr = population_risk(problem.task, chosen, parse_number(scale, what="--scale"))
+        value = evaluate(expr, problem.values, digits=digits, backend=backend)
+        _show(f"Risk of {chosen.name} attention at scale {scale}", problem, value, named, as_json)
+        return
+    limits = options.intervals(bounds, chosen)
+    value, places = least_risk(problem.task, chosen, problem.values, digits, backend, limits)
+    _show(f"Least risk of {chosen.name} attention", problem, value, named, as_json, places)
 
 
-def _show(title: str, problem: Problem, value: Value, extra: dict[str, object], as_json: bool) -> None:
+def _show(
+    title: str,
+    problem: Problem,
+    value: Value,
+    extra: dict[str, object],
+    as_json: bool,
+    places: Mapping[str, Value] | None = None,
+) -> None:
+    best = {name: {key: place.as_json()[key] for key in ("value", "error")} for name, place in (places or {}).items()}
     if as_json:
-        typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json()}))
+        typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))
         return
     described = problem.as_json()
     values = {"L": described["length"], **described["values"], "Delta": described["noise"]}
@@ -81,3 +99,5 @@ def _show(title: str, problem: Problem, value: Value, extra: dict[str, object], 
     typer.echo(f"{title}, {problem.task.name} task at {at}")
     typer.echo(f"  {numbers['value']}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
+    for name, place in best.items():
+        typer.echo(f"  at {name} = {place['value']}, error {place['error']}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import typer
+from sympy import Symbol
 
 from symslr.model import asked
 from symslr.model.asked import Problem
 from symslr.model.attention import Attention
 
-__all__ = ["Problem", "attention", "problem"]
+__all__ = ["Problem", "attention", "intervals", "problem"]
 
 TaskOption = typer.Option("spiked", "--task", help="spiked, max, or a MODEL.toml file.")
 LengthOption = typer.Option(None, "--length", help='A length such as 3, or a law such as "1:1/3,2:2/3".')
@@ -41,3 +44,25 @@ def attention(
         ValueError: in one line, for an unknown name, a bad kernel, or two attentions at once.
     """
     return asked.attention(name, kernel, normalise, offset, written, dash="--")
+
+
+def intervals(texts: list[str], chosen: Attention) -> dict[Symbol, tuple[float, float]]:
+    """``--bounds`` a:LOW:HIGH as {a: (low, high)}.
+
+    Raises:
+        ValueError: in one line, for a name that is not searched, or ends that are no interval.
+    """
+    from symslr.model.symbols import a
+    from symslr.model.text import parse_number
+
+    known = {str(symbol): symbol for symbol in (a, *chosen.bounds)}
+    found: dict[Symbol, tuple[float, float]] = {}
+    for text in texts:
+        name, *ends = text.split(":")
+        if name not in known or len(ends) != 2:
+            raise ValueError(f"--bounds: found {text!r}; expected NAME:LOW:HIGH with NAME among {', '.join(known)}")
+        low, high = (float(parse_number(end, what="--bounds")) for end in ends)
+        if not (isfinite(low) and isfinite(high) and low < high):
+            raise ValueError(f"--bounds: found {text!r}; expected finite ends LOW < HIGH")
+        found[known[name]] = (low, high)
+    return found

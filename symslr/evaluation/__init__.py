@@ -2,6 +2,7 @@
 
 from symslr.evaluation.engine import evaluate as evaluate
 from symslr.evaluation.errors import CannotEvaluate as CannotEvaluate
+from symslr.evaluation.least_risk import least_risk as least_risk
 from symslr.evaluation.minima import minimise as minimise
 from symslr.evaluation.value import Kind as Kind
 from symslr.evaluation.value import Value as Value

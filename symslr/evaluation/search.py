@@ -11,7 +11,6 @@ from scipy.optimize import minimize, minimize_scalar
 from symslr.evaluation.blunt import bracketed
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.far import Limit, limit
-from symslr.evaluation.node import Pair
 from symslr.evaluation.objective import Objective
 from symslr.evaluation.refine import Least, polished
 from symslr.evaluation.valley import along_the_valley, refined
@@ -31,12 +30,14 @@ INSIDE = 32.0
 """A limit is extrapolated from so much nearer than where values can no longer be had."""
 OUTSIDE = 2.0
 """The series for large places begins so much nearer than the end of the scan."""
-OUTWARDS = 1.45
+OUTWARDS = 1.8
 """Ratio of its places: values cost the more the further out they lie."""
 SHORT = 5
 """Steps of the series."""
 ENOUGH = 1e-6
 """Relative error with which such a series is taken; it is the error of the result."""
+BISECTIONS = 4
+"""Steps towards the end of the interval on which a function is finite."""
 STARTS = 3
 """Local minima of the scan that are refined."""
 
@@ -93,9 +94,7 @@ def scan_points(low: float, high: float, count: int) -> Any:
     return points[(points >= low) & (points <= high)]
 
 
-def least(
-    objective: Objective, intervals: list[tuple[float, float]], known: Trail | None = None
-) -> Least:
+def least(objective: Objective, intervals: list[tuple[float, float]], known: Trail | None = None) -> Least:
     """(value, error, [(place, error)]) of the least value over a box.
 
     Args:
@@ -130,7 +129,7 @@ def _series(objective: Objective, start: float) -> Limit | None:
     """The least value beyond a place, where a series in its inverse gives it."""
     wanted = max(FINE, float(objective.context.tolerance))
     try:
-        found = limit(objective.rough(max(FINE, wanted / 10)), start, OUTWARDS, 10 * wanted, SHORT)
+        found = limit(objective.rough(max(FINE, wanted / 10)), start, OUTWARDS, max(ENOUGH / 3, 10 * wanted), SHORT)
     except CannotEvaluate:
         return None
     return found if found.error <= ENOUGH * abs(found.value) else None
@@ -202,6 +201,7 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = scan_points(*interval, 10)
     values = np.array([rough.number([x]) for x in points])
+    points, values = _to_the_edge(rough, points, values)
     best: tuple[float, list[float] | Limit] | None = None
     for end in (0, -1):
         if _falls(points, values, end, interval[end]):
@@ -252,11 +252,33 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
     to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in outwards)
     start = points[i] if to_zero else points[i] / INSIDE
     try:
-        return limit(objective.rough(FINE), float(start), 0.5 if to_zero else 2.0)
+        return limit(
+            objective.rough(max(FINE, float(objective.context.tolerance) / 10)), float(start), 0.5 if to_zero else 2.0
+        )
     except CannotEvaluate as fault:
         raise CannotEvaluate(
-            f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated ({fault}); give bounds"
+            f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated ({fault}); give bounds "
+            f"(--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
         ) from fault
+
+
+def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:
+    """The scan with points added where the function ceases to be finite, as E[e^{2 a^2 x^2}] does at a = 1/2."""
+    found = list(zip(points, values))
+    for (x, own), (y, other) in itertools.pairwise(list(found)):
+        inside, outside = (x, y) if np.isfinite(own) else (y, x)
+        if np.isfinite(own) == np.isfinite(other):
+            continue
+        for _ in range(BISECTIONS):
+            middle = (inside + outside) / 2
+            value = rough.number([middle])
+            if np.isfinite(value):
+                inside = middle
+                found.append((middle, value))
+            else:
+                outside = middle
+    found.sort()
+    return np.array([x for x, _ in found]), np.array([value for _, value in found])
 
 
 def _falls(points: Any, values: Any, end: int, limit: float) -> bool:

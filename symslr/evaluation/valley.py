@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -102,7 +102,11 @@ def _lowest(line: Objective, start: float) -> float | Limit:
         behind, middle, here, ahead = middle, ahead, sides[side], side * min(side * ahead + step, FAR)
         sides[side] = line.number([ahead])
     low, high = sorted((behind, ahead))
-    return float(minimize_scalar(lambda x: line.number([x]), bounds=(low, high), method="bounded", options={"xatol": ALONG / 5}).x)
+    return float(
+        minimize_scalar(
+            lambda x: line.number([x]), bounds=(low, high), method="bounded", options={"xatol": ALONG / 5}
+        ).x
+    )
 
 
 def _approached(floor: _Floor, line: Objective, found: Limit) -> Least:

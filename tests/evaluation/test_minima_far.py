@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sympy import Expr, Max, Min, exp, oo
+from sympy import Expr, Max, Min, Rational, exp, oo
 
 from symslr.evaluation import evaluate, minimise
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.far import extrapolated
+from symslr.evaluation.far import series
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
-from symslr.model.symbols import a, x
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softplus
+from symslr.model.symbols import a, c, x
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 
@@ -57,6 +57,27 @@ def test_softmax_reaches_the_largest_token_in_the_limit() -> None:
     assert float(evaluate(minimal_risk(task, softmax))) == float(evaluate(bayes_risk(task))) == 1.0
 
 
-def test_richardson_removes_the_powers_it_names() -> None:
-    values = [3 + 2 * h**2 - h**3 for h in (0.5, 0.25, 0.125)]
-    assert extrapolated(values, 2) == pytest.approx(3, abs=1e-14)
+def test_a_series_through_its_own_values_is_exact() -> None:
+    values = [3 + 2 * h**2 - h**3 for h in (1, 0.5, 0.25)]
+    assert series(values, (2, 1), 2.0)(0.0) == pytest.approx(3, abs=1e-14)
+
+
+def test_a_minimum_far_out_at_random_length() -> None:
+    """Softplus at lengths 1 and 5: the best scale grows beyond all bounds near nu = 11; at nu = 9.3 it is about 50."""
+    law = {1: Rational(1, 3), 5: Rational(2, 3)}
+    risk = population_risk(SpikedSLR(length=law, noise=0), softplus)
+    value, place = minimise(risk, [a], {"nu": 9.3}, digits=7)
+    assert abs(float(place[a]) - 49.5) < 1 + float(place[a].error)
+    around = [evaluate(risk, {"nu": 9.3, "a": scale}, digits=8, backend="numpy") for scale in (40, 49.5, 62)]
+    assert all(float(value) - float(value.error) <= float(other) + float(other.error) for other in around)
+    assert abs(float(value) - float(around[1])) < float(value.error) + float(around[1].error) + 1e-8
+
+
+def test_infimum_of_erf_attention_is_an_exponential_kernel() -> None:
+    """As c -> -oo the tail of 1 + erf(a x + c) tends to e^(s x): the infimum over a and c is the least risk of that kernel."""
+    task = SpikedSLR(nu=1, length=10**6, noise=0)
+    value, place = minimise(population_risk(task, erf), [a, c], digits=7)
+    assert float(place[c]) == -np.inf
+    assert float(place[a]) == 0
+    tail = evaluate(minimal_risk(task, Attention(exp(x), normaliser=None)))
+    assert abs(float(value) - float(tail)) < float(value.error) + float(tail.error) + 1e-10

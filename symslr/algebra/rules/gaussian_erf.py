@@ -29,7 +29,9 @@ class GaussianErf(Rule):
         r" \mathbb{E}[\Phi(\alpha x+\beta)^2] = F_{\mathrm{SN}}\left(\tfrac{\beta}{\sqrt{1+\alpha^2}},"
         r" \tfrac{1}{\sqrt{1+2\alpha^2}}\right)"
     )
-    conditions = r"$x\sim\mathcal{N}(0,1)$; $\alpha,\beta$ not random; $T$ is Owen's function, $F_{\mathrm{SN}}=\Phi-2T$"
+    conditions = (
+        r"$x\sim\mathcal{N}(0,1)$; $\alpha,\beta$ not random; $T$ is Owen's function, $F_{\mathrm{SN}}=\Phi-2T$"
+    )
     source = "owen1956"
 
     def rewrite(self, expr: Expr) -> Expr:

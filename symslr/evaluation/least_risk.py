@@ -1,0 +1,74 @@
+"""The least risk of an attention and where it is attained: the best scale of the key, and the kernel's own parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import mpmath
+from sympy import Expr, Symbol, oo
+
+from symslr.algebra.folded import Activation
+from symslr.evaluation.engine import evaluate
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima import minimise
+from symslr.evaluation.value import Kind, Value
+from symslr.model.attention import Attention
+from symslr.model.symbols import a, epsilon
+from symslr.model.task import Task
+from symslr.theory.population import matched_scale, minimal_risk, population_risk
+
+PLACE_DIGITS = 10
+"""Digits of a search that is made for the place alone, the least value being known in another way."""
+
+
+def least_risk(
+    task: Task,
+    attention: Attention,
+    values: Mapping[Any, object],
+    digits: int | None = None,
+    backend: str | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[str, Value]]:
+    """(least risk, {"a": best scale, "c": ...}); a place may be infinite where the risk is only approached.
+
+    The value is that of ``minimal_risk``: exact where the attention is Bayes-optimal or a closed form is derived, else by search.
+
+    Args:
+        task, attention: as for ``minimal_risk``.
+        values, digits, backend: as for ``evaluate``.
+        bounds: for a variable by symbol, the interval in which it is searched; the whole line otherwise.
+
+    Raises:
+        CannotEvaluate: where the minimum is not found, or the digits are out of reach.
+    """
+    risk, least = population_risk(task, attention), minimal_risk(task, attention)
+    moving = list(least.variables)
+    if bounds:
+        if backend == "arb":
+            raise CannotEvaluate("certified: no proof is available for a minimum that is searched within bounds")
+        value, places = minimise(risk, moving, values, digits, bounds)
+        return value, _named(places)
+    scale = matched_scale(Activation.of(epsilon, attention, a), task.law)
+    if scale is not None:
+        return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
+    if backend is not None or least.closed() is not None:
+        value = evaluate(least, values, digits, backend)
+        _, places = minimise(risk, moving, values, PLACE_DIGITS)
+        return value, _named(places)
+    value, places = minimise(risk, moving, values, digits)
+    return value, _named(places)
+
+
+def _named(places: Mapping[Symbol, Value]) -> dict[str, Value]:
+    return {str(symbol): place for symbol, place in places.items()}
+
+
+def _scale(scale: Expr, values: Mapping[Any, object]) -> Value:
+    """The scale at which the attention is the posterior."""
+    if scale == oo:
+        return Value(
+            mpmath.inf, mpmath.mpf(0), Kind.ESTIMATED, 15, "matched scale: the posterior is the limit of the attention"
+        )
+    names = {str(symbol) for symbol in scale.free_symbols}
+    return evaluate(scale, {name: value for name, value in values.items() if str(name) in names})
