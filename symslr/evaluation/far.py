@@ -29,8 +29,8 @@ BETWEEN = np.linspace(0.0, 1.0, 4001)
 class Limit:
     """The least value from some point on outwards, and its error.
 
-    ``place`` is 0, oo or -oo where the value is only approached, or a number with the error ``doubt`` where the series has a minimum
-    of its own. ``level`` says that the function does not depend on the variable's size, as with the kernel relu(a x) = a relu(x).
+    ``place`` is 0, oo or -oo where the value is only approached, or a number with the error ``doubt`` where the series has a
+    minimum of its own. ``level`` says that the function does not depend on the variable's size, as with relu(a x) = a relu(x).
     """
 
     value: float

@@ -34,8 +34,8 @@ OUTWARDS = 1.8
 """Ratio of its places: values cost the more the further out they lie."""
 SHORT = 5
 """Steps of the series."""
-ENOUGH = 1e-6
-"""Relative error with which such a series is taken; it is the error of the result."""
+ENOUGH = 100.0
+"""Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 STARTS = 3
@@ -129,10 +129,10 @@ def _series(objective: Objective, start: float) -> Limit | None:
     """The least value beyond a place, where a series in its inverse gives it."""
     wanted = max(FINE, float(objective.context.tolerance))
     try:
-        found = limit(objective.rough(max(FINE, wanted / 10)), start, OUTWARDS, max(ENOUGH / 3, 10 * wanted), SHORT)
+        found = limit(objective.rough(max(FINE, wanted / 10)), start, OUTWARDS, ENOUGH / 3 * wanted, SHORT)
     except CannotEvaluate:
         return None
-    return found if found.error <= ENOUGH * abs(found.value) else None
+    return found if found.error <= ENOUGH * wanted * abs(found.value) else None
 
 
 def _searched(objective: Objective, intervals: list[tuple[float, float]], trail: Trail) -> Least:

@@ -61,11 +61,12 @@ def along_the_valley(objective: Objective, start: list[float]) -> Least:
     floor = _Floor(objective.node, objective.variables[:-1], start[:-1])
     context = replace(objective.searching.context, tolerance=min(objective.context.tolerance, SHARP))
     line = Objective(floor, objective.variables[-1:], context, objective.scope)
-    lowest: float | Limit = start[-1]
+    lowest = start[-1]
     if context.arithmetic.name == "numpy":
-        lowest = _lowest(line, start[-1])
-        if isinstance(lowest, Limit):
-            return _approached(floor, line, lowest)
+        found = _lowest(line, lowest)
+        if isinstance(found, Limit):
+            return _approached(floor, line, found)
+        lowest = found
     try:
         _, _, [(last, doubt)] = polished(line, [lowest], ALONG)
     except CannotEvaluate:
