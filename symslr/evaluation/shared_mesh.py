@@ -34,9 +34,12 @@ UNLIKE = 200.0
 """Difference of the logarithms of two integrands from which on they are no neighbours."""
 FEW = 10
 """Up to so many tokens every number of them is a neighbourhood of its own."""
-COARSEST = (0.7, 0.9)
-"""Fineness of the first mesh of a neighbourhood, of u and of tokens, beside that of a mesh that is not tried out."""
-PER_OCTAVE = 8
+MANY = 30.0
+"""Survival functions with a larger power are near 1 wherever it does not vanish."""
+COARSEST = ((0.7, 0.95), (0.92, 0.72))
+"""Fineness of the first mesh of a neighbourhood, of u and of tokens, beside that of a mesh that is not tried out: for few
+and for many tokens."""
+PER_OCTAVE = 3
 """Neighbourhoods of a parameter between its value and twice that."""
 POOR = 40.0
 """A remembered mesh whose error is so many tolerances is not used."""
@@ -85,18 +88,22 @@ class SharedMesh:
         found = places(points, 4.0 - float(np.log(tolerance)))
         if not (points.fit.all() and found.found.all()):
             return None
-        finer_outer, finer_inner = COARSEST
+        finer_outer, finer_inner = COARSEST[points.power > MANY]
+        rare = points.survivors if points.power > MANY else []
         for _ in range(ATTEMPTS):
             grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
             if grid.rows * grid.count > MOST_PAIRS:
                 break
-            seen = SharedSum(points, SharedTable(grid, points), self.rests)
-            outer, inner = max(seen.outer) >= tolerance, max(seen.inner) >= tolerance
+            table = SharedTable(grid, points, rare)
+            seen = SharedSum(points, table, self.rests)
+            if not set(rare) <= set(seen.rare):
+                rare = [i for i in rare if i in seen.rare]
+                continue
             if np.ptp(seen.top) > UNLIKE:
                 break
+            outer, inner = max(seen.outer) >= tolerance, max(seen.inner) >= tolerance
             if not (outer or inner):
-                table = SharedTable(grid, points, seen.rare) if seen.rare else seen.table
-                kept = Kept(seen.top.max(keepdims=True), 2.0 * max(seen.inner), 1.2 * float(seen.roundings().max()))
+                kept = Kept(seen.top.max(keepdims=True), 2.0 * max(seen.inner), float(seen.roundings().max()))
                 return table, kept
             finer_outer *= 1.15 if outer else 1.0
             finer_inner *= 1.15 if inner else 1.0
@@ -174,7 +181,7 @@ def _nodes(centres: Any, reach: Any, step: Any) -> tuple[int, int, Any]:
 
 
 def neighbourhood(value: float, is_whole: bool) -> tuple[float, ...]:
-    """The ends of the interval of its kind that holds a parameter: within 9 %, whatever came before."""
+    """The ends of the interval of its kind that holds a parameter: within 26 %, whatever came before."""
     if value == 0.0 or (is_whole and abs(value) <= FEW):
         return (value,)
     place = floor(PER_OCTAVE * log2(abs(value)))

@@ -116,9 +116,7 @@ class SharedSum:
 
     @property
     def rare(self) -> list[int]:
-        """The survival functions with a large power that are near 1 on the whole mesh, at all the points."""
-        if not self.table.shows_missing:
-            return []
+        """The survival functions that are near 1 on the whole mesh, at all the points."""
         return [i for i in self.points.survivors if self.logs[i].min() > RARE]
 
     def _scales(self) -> Any:

@@ -153,9 +153,15 @@ def _slice(members: list[int]) -> Any:
 
 def _nested(count: int) -> Any:
     """For every level its step at its own nodes, 0 elsewhere: (levels, nodes)."""
-    return np.array([[float(n) if i % n == 0 else 0.0 for i in range(count)] for n in LEVELS])
+    table = np.zeros((len(LEVELS), count))
+    for row, n in zip(table, LEVELS):
+        row[::n] = n
+    return table
 
 
 def _offset(count: int) -> Any:
     """The four sums with four times the step, each from another first node: (4, nodes)."""
-    return np.array([[4.0 if i % 4 == n else 0.0 for i in range(count)] for n in range(4)])
+    table = np.zeros((4, count))
+    for n, row in enumerate(table):
+        row[n::4] = 4.0
+    return table
