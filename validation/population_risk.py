@@ -8,7 +8,7 @@ from symslr.algebra.folded import Activation
 from symslr.evaluation import evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
-from symslr.model.scalar_law import laplace, normal
+from symslr.model.scalar_law import laplace, normal, student
 from symslr.model.symbols import L, epsilon, l, x
 from symslr.model.task import Task
 from symslr.simulate import Estimate, bayes_monte_carlo, risk_monte_carlo, sample_projections
@@ -17,6 +17,7 @@ from symslr.verify.validation import NamedComparison, by_z_score
 
 SEED, SIZE, DIMENSION = 250921936, 200_000, 24
 SCALE = Rational(6, 5)
+STUDENT = Task.from_token_laws(student(3, 2), student(3), length=3, noise=0, name="student")
 
 
 def validate() -> list[NamedComparison]:
@@ -30,6 +31,7 @@ def _bayes() -> list[NamedComparison]:
         "spiked, random length": (SpikedSLR(length={2: Rational(1, 3), 5: Rational(2, 3)}, noise=0), {"nu": 1}),
         "variance spike, L=3": (Task.from_token_laws(normal(0, 4), length=3, noise=0), {}),
         "Laplace shift, L=3": (Task.from_token_laws(laplace(1), laplace(), length=3, noise=0), {}),
+        "Student shift, L=3": (STUDENT, {}),
     }
     rows = []
     for name, (task, values) in tasks.items():
@@ -41,8 +43,13 @@ def _bayes() -> list[NamedComparison]:
 def _attention() -> list[NamedComparison]:
     """Attentions at key 1.2 k* and the best value vector, X sampled in R^{L x D}."""
     rows = []
-    for task, values in ((SpikedSLR(length=3, noise=0), {"nu": 2}), (MaxSLR(length=3, noise=0), {"nu": 2})):
-        for attention in (softmax, softmax1, softplus, linear, Attention(1 + x**4, name="1+x**4")):
+    all_five = (softmax, softmax1, softplus, linear, Attention(1 + x**4, name="1+x**4"))
+    for task, values, attentions in (
+        (SpikedSLR(length=3, noise=0), {"nu": 2}, all_five),
+        (MaxSLR(length=3, noise=0), {"nu": 2}, all_five),
+        (STUDENT, {}, (softmax, softplus)),
+    ):
+        for attention in attentions:
             theory = population_risk(task, attention, SCALE)
             hit, norm = _moments(task, attention, values)
             found = risk_monte_carlo(
