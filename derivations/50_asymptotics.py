@@ -105,4 +105,4 @@ def derive_max() -> Iterator[Derivation]:
         introduction="The selected token is the largest of $\\nu\\chi_l+G_l$ with independent Gumbel variables $G_l$. Near "
         "ties of two tokens give even powers of $1/\\nu$, those of three the odd ones: at $L=2$ the odd powers vanish.",
         ranges={nu: (Rational(45), Rational(60)), L: [2, 3]},
-    ).apply(SoftmaxTowardsMax(4))
+    ).apply(SoftmaxTowardsMax(6))
