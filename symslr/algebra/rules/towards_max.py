@@ -10,13 +10,13 @@ from sympy import (
     Dummy,
     Expr,
     Integer,
-    Mul,
     Poly,
     Rational,
     binomial,
     erf,
     exp,
     expand_func,
+    factor,
     factorial,
     hermite_prob,
     log,
@@ -113,7 +113,8 @@ def _coefficient(k: int, length: Expr) -> Expr:
     series = -Add(*(gumbel_moment(i) / factorial(i) * hermite_prob(i - 1, x) * t**i for i in range(2, k + 1)))
     terms = []
     for j in range(1, k // 2 + 1):
-        power = Poly(series**j, t).coeff_monomial(t**k)
-        moment = ScalarExpectation(Mul(power, MASS ** (length - j), DENSITY ** (j - 1)), x, STANDARD_NORMAL)
-        terms.append(-expand_func(binomial(length, j)) * moment)
+        power = factor(Poly(series**j, t).coeff_monomial(t**k))
+        fixed, random = (power * DENSITY ** (j - 1)).as_independent(x, as_Add=False)
+        moment = ScalarExpectation(random * MASS ** (length - j), x, STANDARD_NORMAL)
+        terms.append(-fixed * expand_func(binomial(length, j)) * moment)
     return Add(*terms)
