@@ -43,7 +43,7 @@ def message_passing(
     task: Task,
     values: Values,
     *,
-    damping: float = 0.4,
+    damping: float = 0.5,
     iterations: int = 300,
     tolerance: float = 1e-4,
     start: str = "uninformed",
@@ -56,14 +56,15 @@ def message_passing(
         b = A^T g - (sum dg/domega / D) u,   u = V b,   V = 2/(1 + sqrt(1 + 4 |b|^2/D)),
 
     where V is what makes |u|^2/D + V = 1: the length is known, so nothing that the tokens' normaliser says of it, such
-    as exp(-nu |k|^2/(2 D)) of the spiked task, has to be told apart from the weight. Messages and means are damped:
-    undamped the iteration leaves the track of state evolution at these dimensions.
+    as exp(-nu |k|^2/(2 D)) of the spiked task, has to be told apart from the weight. Means and messages are
+    damped alike: undamped the iteration leaves the track of state evolution at these dimensions, and damped differently a
+    single sample with two nearly level positions can flip for ever.
 
     Args:
         data: a training set of the task, such as ``sample_training_set`` makes.
         task, values: what was sampled: the iteration knows the model. Any weight of the relevant token alone (spiked-SLR
             and other token laws) or selection by a kernel (max-SLR, also at nu = infinity).
-        damping: share of the old message that is kept, in [0, 1).
+        damping: share of the old means and messages that is kept, in [0, 1).
         iterations, tolerance: stop when the means move by no more, or after so many steps; overlaps scatter by 1/sqrt(D).
         start: "uninformed", k = v = 0, or "informed", k = k* and v = v*.
 
@@ -120,12 +121,12 @@ class _State:
         directions = (self.means / math.sqrt(D)).astype(kind)
         omega = directions @ data.tokens.T - self.variances[:, None] * self.messages
         force = posterior_force(levels, omega, self.variances, data.y, data.offsets, noise)
-        self.messages = kept * self.messages + (1 - kept) * force.messages
-        returned = self.messages.astype(kind) @ data.tokens
+        returned = force.messages.astype(kind) @ data.tokens
         pull = returned / math.sqrt(D) - force.divergence[:, None] / D * self.means
         variances = 2 / (1 + np.sqrt(1 + 4 * np.sum(pull**2, axis=1) / D))
-        means = variances[:, None] * pull
-        means = kept * self.means + (1 - kept) * means
+        means = kept * self.means + (1 - kept) * variances[:, None] * pull
+        # Damped alike, what a sample gave to the means is what is taken from its own field: nothing feeds back to it.
+        self.messages = kept * self.messages + (1 - kept) * force.messages
         change = float(np.max(np.linalg.norm(means - self.means, axis=1))) / math.sqrt(D)
         self.means, self.variances, self.fresh = means, variances, False
         return change

@@ -20,7 +20,7 @@ PARAMETERS = (
     *TASK,
     Parameter("alpha", positive),
     Parameter("dimension", count),
-    Parameter("damping", number, "2/5"),
+    Parameter("damping", number, "1/2"),
     Parameter("replicates", count, "4"),
 )
 
