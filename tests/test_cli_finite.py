@@ -61,7 +61,7 @@ def test_several_alphas_in_words_and_as_json(capsys):
         ((*SPIKED, "--rk", "1", "--rv", "0"), "r_v: found 0; expected a positive number"),
         ((*SPIKED, "--rk", "1", "--tuned"), "--tuned: found together with --rk or --rv"),
         ((*SPIKED, "--bayes-optimal", "--attention", "linear"), "--bayes-optimal: found with options of a fit"),
-        (("--length", "1:1/2,2:1/2", "--nu", "2", "--alpha", "4", "--tuned"), "expected one integer from 1 to 10"),
+        (("--length", "2:1/2,11:1/2", "--nu", "2", "--alpha", "4", "--tuned"), "length: found 11; expected an integer"),
         ((*SPIKED, "--rk", "1", "--rv", "1", "--branch", "best"), "branch: found 'best'"),
         ((*CURVE,), "alpha: expected --alpha or --alphas, one of them"),
         ((*CURVE, "--alphas", "1,two"), "--alphas: found '1,two'; expected numbers with commas between"),
@@ -77,3 +77,13 @@ def test_bad_input_is_one_line_and_status_2(capsys, arguments, message):
     assert message in err
     assert err.count("\n") == 1
     assert out == ""
+
+
+def test_a_law_of_lengths_is_shown_as_it_was_written(capsys):
+    law = ("--length", "1:1/2,2:1/2", "--nu", "2", "--alpha", "4")
+    code, out, _ = _run(capsys, *law, "--attention", "linear", "--rk", "1", "--rv", "1", "--precision", "0.1")
+    assert code == 0
+    assert "L=1:1/2,2:1/2, alpha=4" in out
+    code, out, _ = _run(capsys, *law, "--noise", "0.5", "--bayes-optimal")
+    assert code == 0
+    assert "L=1:1/2,2:1/2" in out

@@ -85,7 +85,7 @@ def finite(
         typer.echo(json.dumps({**about, **shown, "order_parameters": order, "change": f"{found.change:.3g}"}))
         return
     typer.echo(
-        f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.task.length}, alpha={alpha:g}"
+        f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}"
     )
     typer.echo(f"  {_with_error(found.risk)}  at r_k={ridge[0]:.4g}, r_v={ridge[1]:.4g}")
     typer.echo(f"  training loss {_with_error(found.training_loss)}, energy {_with_error(found.energy)}")
@@ -153,7 +153,7 @@ def _curve(
         ]
         typer.echo(json.dumps({**about, "points": rows}))
         return
-    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.task.length}")
+    typer.echo(f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}")
     typer.echo(f"  {'alpha':>8}  {'risk':<20} {'energy':<20} {'r_k':>8} {'r_v':>8}  branch")
     for point in points:
         for fit in point.fits:
@@ -180,7 +180,7 @@ def _bayes_optimal(problem: Problem, alpha: float, seed: int, as_json: bool) -> 
         shown = {name: value.as_json() for name, value in numbers.items()}
         typer.echo(json.dumps({**about, **shown, "change": f"{found.change:.3g}"}))
         return
-    typer.echo(f"Bayes-optimal risk, {problem.task.name} task, L={problem.task.length}, alpha={alpha:g}")
+    typer.echo(f"Bayes-optimal risk, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}")
     typer.echo(f"  {_with_error(found.risk)}")
     typer.echo(f"  q_k = {_with_error(found.q_k)}  overlap with k*")
     typer.echo(f"  q_v = {_with_error(found.q_v)}  overlap with v*")
