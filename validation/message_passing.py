@@ -54,12 +54,12 @@ class Runs:
 
 LARGE = (
     Runs(SPIKED, "spiked, nu=2, L=3, Delta=0.3", 2, 3000, 6),
-    Runs(MAX, "max, nu=2, L=3, Delta=0.3", 2, 2000, 6),
-    Runs(LARGEST, "max, nu=infinity, L=3, Delta=0.3", 2, 3000, 6),
+    Runs(MAX, "max, nu=2, L=3, Delta=0.3", 2, 2000, 5),
+    Runs(LARGEST, "max, nu=infinity, L=3, Delta=0.3", 2, 2000, 5),
 )
 SMALL = (
     Runs(SPIKED, "spiked, nu=2, L=3, Delta=0.3", 2, 400, 40),
-    Runs(LARGEST, "max, nu=infinity, L=3, Delta=0.3", 2, 400, 40),
+    Runs(LARGEST, "max, nu=infinity, L=3, Delta=0.3", 2, 400, 24),
 )
 """The same points at few dimensions and many training sets: what of the gap is due to D would show here."""
 
