@@ -68,12 +68,16 @@ class Point:
         return population_risk(made, self.attention)
 
     @property
+    def kind(self) -> str:
+        """The task and the attention."""
+        return f"{self.task} {'Bayes' if self.attention is None else self.attention.name}"
+
+    @property
     def name(self) -> str:
-        what = "Bayes" if self.attention is None else self.attention.name
         length = ",".join(f"{n}:{p}" for n, p in self.length) if isinstance(self.length, LengthLaw) else self.length
         at = ", ".join(f"{name}={value}" for name, value in self.values)
         asked = "float64" if self.digits is None else f"{self.backend} {self.digits} digits"
-        return f"{self.task}, {what}, L={length}, Delta={self.noise}, {at}, {asked}"
+        return f"{self.kind}, L={length}, Delta={self.noise}, {at}, {asked}"
 
 
 @dataclass(frozen=True)
