@@ -38,7 +38,7 @@ class Point:
             self.task, self.attention, {}, alpha=self.alpha, ridge=self.ridge, branch=branch, precision=0.003
         )
 
-    def fits(self, *starts: str, seeds: tuple[int, ...] = SEEDS) -> Replicates:
+    def fits(self, *starts: str, seeds: tuple[int, ...] = SEEDS, dimension: int = DIMENSION) -> Replicates:
         """Fits by L-BFGS, one training set per seed, from an informed start if none is named."""
         r_k, r_v = self.ridge
         return erm_replicates(
@@ -46,7 +46,7 @@ class Point:
             self.attention,
             {},
             alpha=self.alpha,
-            dimension=DIMENSION,
+            dimension=dimension,
             r_k=r_k,
             r_v=r_v,
             seeds=seeds,
@@ -89,6 +89,7 @@ def validate() -> list[NamedComparison]:
         *(row for point in POINTS for row in _agreement(point)),
         *(row for point in BROKEN for row in _disagreement(point)),
         *_few_samples(),
+        *_sizes(),
     ]
 
 
@@ -184,3 +185,29 @@ def _risks(fits: Replicates) -> np.ndarray:
 def _score(differences: np.ndarray) -> float:
     """The mean in units of its standard error."""
     return float(differences.mean() / (differences.std(ddof=1) / math.sqrt(len(differences))))
+
+
+SIZES = {250: 64, 500: 32, 1000: 16}
+"""D -> training sets, of seeds that no other comparison shares: the points above all use the same few seeds, so that
+their z-scores lean to one side together."""
+
+
+def _sizes() -> list[NamedComparison]:
+    """Test risk and objective against 1/D: the line through three sizes meets the theory at D = infinity."""
+    point = next(point for point in POINTS if point.attention == softmax and point.alpha == 4)
+    theory = point.theory()
+    found: dict[str, list[np.ndarray]] = {"test risk": [], "objective": []}
+    for size, count in SIZES.items():
+        fits = point.fits(seeds=tuple(range(1000 * size, 1000 * size + count)), dimension=size)
+        found["test risk"].append(_risks(fits))
+        found["objective"].append(np.array([run.fit.loss / size for run in fits.runs]))
+    rows = []
+    for value, (what, sets) in zip((theory.risk, theory.energy), found.items(), strict=True):
+        means = np.array([one.mean() for one in sets])
+        errors = np.array([one.std(ddof=1) / math.sqrt(len(one)) for one in sets])
+        line, spread = np.polyfit(1 / np.array(list(SIZES)), means, 1, w=1 / errors, cov="unscaled")
+        each = ", ".join(f"{a:.4f}({b:.4f}) at D={size}" for size, a, b in zip(SIZES, means, errors, strict=True))
+        error = math.hypot(float(value.error), math.sqrt(spread[1, 1]))
+        note = f"{each}; slope in 1/D {line[0]:.2g}({math.sqrt(spread[0, 0]):.2g})"
+        rows.append(by_z_score(f"{what} at D = infinity: {point.name}", float(value), float(line[1]), error, note))
+    return rows
