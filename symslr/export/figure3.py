@@ -220,16 +220,26 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]]) -> None:
         if fits is not None:
             bars: dict[str, Any] = {"fmt": MARKERS.get(name, "^"), "markersize": 4, "capsize": 2, "elinewidth": 0.9}
             axes.errorbar(fits["alpha"], fits["risk"], 2 * fits["error"], markerfacecolor="white", **bars, **shade)
-    axes.plot(curves["bayes"]["alpha"], curves["bayes"]["risk"], color="black", linewidth=1.2, label="Bayes-optimal")
+    best, jump = curves["bayes"], math.inf if edges is None else edges["alpha"][0]
+    sides = [_smooth({key: column[side] for key, column in best.items()}) for side in _sides(best["alpha"], jump)]
+    alpha, risk, _ = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+    axes.plot(alpha, risk, color="black", linewidth=1.2, label="Bayes-optimal")
     stuck = curves.get("uninformed")
     if stuck is not None:
         axes.plot(stuck["alpha"], stuck["risk"], color="black", linewidth=1.0, linestyle=(0, (3, 2)))
+
+
+def _sides(alpha: np.ndarray, jump: float) -> list[np.ndarray]:
+    """The points on each side of a jump, as masks."""
+    return [side for side in (alpha < jump, alpha >= jump) if side.any()]
 
 
 def _smooth(line: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(alpha, risk, two standard errors) between the points, by monotone cubics in log alpha."""
     from scipy.interpolate import PchipInterpolator
 
+    if len(line["alpha"]) == 1:
+        return line["alpha"], line["risk"], 2 * line["error"]
     places = np.log(line["alpha"])
     between = np.linspace(places[0], places[-1], 200)
     risk, error = (PchipInterpolator(places, line[name])(between) for name in ("risk", "error"))
