@@ -61,7 +61,7 @@ class LaplaceNode(Node):
             if has_power_tail(code, code.constants(floats), floats):
                 raise CannotEvaluate(
                     "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
-                    "ask for fewer digits or backend 'numpy'"
+                    "ask for at most 12 digits"
                 )
 
     @staticmethod
