@@ -58,7 +58,7 @@ def along_the_valley(objective: Objective, start: list[float]) -> Least:
     Raises:
         CannotEvaluate: as ``refined``.
     """
-    floor = _Floor(objective.node, objective.variables[:-1], start[:-1])
+    floor = _Floor(objective.node, objective.variables[:-1], objective.variables[-1], start)
     context = replace(objective.searching.context, tolerance=min(objective.context.tolerance, SHARP))
     line = Objective(floor, objective.variables[-1:], context, objective.scope)
     lowest = start[-1]
@@ -157,22 +157,24 @@ def _on_the_ray(objective: Objective, start: list[float]) -> list[float]:
 
 @final
 class _Floor(Node):
-    """The least value over some variables, followed from place to place."""
+    """The least value over some variables, sought from where it was at the nearest place along the valley."""
 
-    def __init__(self, body: Node, variables: tuple[Symbol, ...], start: list[float]) -> None:
-        self.body, self.variables, self.start = body, variables, start
+    def __init__(self, body: Node, variables: tuple[Symbol, ...], along: Symbol, start: list[float]) -> None:
+        self.body, self.variables, self.along, self.starts = body, variables, along, {start[-1]: start[:-1]}
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         value, error, _ = self.least(context, scope)
         return value, error
 
     def least(self, context: Context, scope: Mapping[Symbol, Pair]) -> Least:
-        """(least value, error, places); the next search starts there."""
+        """(least value, error, places)."""
         objective = Objective(self.body, self.variables, context, scope)
+        here = float(scope[self.along][0])
+        start = self.starts[min(self.starts, key=lambda place: abs(place - here))]
         try:
-            result = refined(objective, self.start)
+            result = refined(objective, start)
         except CannotEvaluate:
             # The floor has bent away since: it is found again on the same ray.
-            result = refined(objective, _on_the_ray(objective.rough(SEEN), self.start))
-        self.start = [float(x) for x, _ in result[2]]
+            result = refined(objective, _on_the_ray(objective.rough(SEEN), start))
+        self.starts[here] = [float(x) for x, _ in result[2]]
         return result

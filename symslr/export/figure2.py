@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sympy import Rational
 
 from symslr.algebra.folded import Activation
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
@@ -30,6 +31,7 @@ Curve = Callable[[Task, Attention | None, np.ndarray], Minima]
 
 NU = tuple(float(strength) for strength in np.geomspace(0.1, 20, 40))
 SHORT, LONG = 2, 10
+RANDOM = {1: Rational(1, 3), 5: Rational(2, 3)}
 DIGITS = 7
 CHECKED = 8
 """Every so many signal strengths softmax is searched for too: elsewhere its scale and its risk are those of the derivation."""
@@ -59,8 +61,9 @@ def figure2(
     caption = (
         f"Least population risk of each attention against the signal strength (top) and the key scale $a$ that attains it "
         rf"(bottom), {described}, $\Delta=0$. Softmax lies on the Bayes risk, at $a=\sqrt\nu$ on spiked-SLR and $a=\nu$ on "
-        r"max-SLR. The shift $c$ of erf is free. Circles: the infimum is only approached as $a\to\infty$, where softplus "
-        r"attention becomes relu attention; the risk drawn is that limit."
+        r"max-SLR. The shift $c$ of erf is free. Circles: the infimum is only approached, at the upper edge as $a\to\infty$, "
+        r"where softplus attention becomes relu attention, at the lower edge as $c\to-\infty$ and $a\to0$, where erf attention "
+        r"becomes $e^{sx}$ element-wise; the risk drawn is that limit."
     )
     names = ", ".join(item.name for item in attentions)
     alt = f"Risk and minimising scale against nu on logarithmic axes for {names} and the Bayes predictor, {described}."
@@ -71,6 +74,11 @@ def figure2(
 def figure2_short() -> Figure:
     """Figure 2 at L = 2."""
     return figure2(SHORT, name="figure2-short", described=f"$L={SHORT}$")
+
+
+def figure2_random() -> Figure:
+    """Figure 2 at a random length."""
+    return figure2(RANDOM, name="figure2-random", described=r"$L\in\{1,5\}$, $P(L=1)=1/3$")
 
 
 def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray) -> Minima:
@@ -188,20 +196,21 @@ LABELS = {"bayes": "Bayes", "softmax1": "softmax-1"}
 
 
 def _scales(axes: Axes, table: Table, task: str, name: str, style: dict[str, Any]) -> None:
-    """The best scale: circles at the upper edge where it is infinite, crosses where softmax was searched for."""
+    """The best scale: circles at the edges where it is infinite or zero, crosses where softmax was searched for."""
     strengths = np.asarray(table["nu"], dtype=float)
     scale = np.abs(np.asarray(table[_column(task, name, "a")], dtype=float))
-    runs_away = np.isinf(scale)
-    axes.plot(strengths, np.where(runs_away, np.nan, scale), **style)
-    axes.plot(
-        strengths[runs_away],
-        np.full(runs_away.sum(), 0.8 * SCALES[1]),
-        linestyle="none",
-        marker="o",
-        markersize=3.5,
-        markerfacecolor="none",
-        color=style["color"],
-    )
+    edges = {1.25 * SCALES[0]: scale == 0, 0.8 * SCALES[1]: np.isinf(scale)}
+    axes.plot(strengths, np.where((scale == 0) | np.isinf(scale), np.nan, scale), **style)
+    for edge, runs_away in edges.items():
+        axes.plot(
+            strengths[runs_away],
+            np.full(runs_away.sum(), edge),
+            linestyle="none",
+            marker="o",
+            markersize=3.5,
+            markerfacecolor="none",
+            color=style["color"],
+        )
     found = table.get(_column(task, name, "found_a"))
     if found is not None:
         axes.plot(strengths, np.asarray(found, dtype=float), linestyle="none", marker="x", color=style["color"])
