@@ -25,7 +25,8 @@ class Attention:
         normaliser: ``"sum"`` or ``None`` (element-wise).
         offset: o >= 0 in the normaliser; 1 makes softmax into softmax-1.
         name: what the attention is called in print.
-        bounds: for each free parameter of the kernel, the interval in which it is minimised.
+        bounds: the free parameters of the kernel over which risks are minimised, and for each the interval in which a
+            landscape is explored; the least population risk is sought on the whole line.
 
     Raises:
         ValueError: for an unknown normaliser, a negative offset, an offset without normaliser, a kernel that does not
