@@ -58,6 +58,33 @@ def test_softmax_attains_bayes(capsys):
         assert mpf(bayes["value"]) == pytest.approx(mpf(risk["value"]), rel=1e-11)
 
 
+def test_best_scale_is_printed(capsys):
+    """Linear attention on spiked-SLR: a = sqrt(nu) (L - 1)/L."""
+    found = number(capsys, "risk", "--length", "3", "--nu", "2", "--attention", "linear", "--digits", "12")
+    place = found["best"]["a"]
+    assert abs(float(place["value"]) - 2 * 2**0.5 / 3) <= float(place["error"])
+    status, out, _ = run(capsys, "risk", "--length", "3", "--nu", "2", "--digits", "12")
+    assert status == 0
+    assert "at a = 1.41421356" in out
+
+
+def test_a_risk_that_is_finite_on_an_interval_has_a_least_value(capsys):
+    """E[exp(4 a^2 x^2)] exists for |a| < 1/2 only; within bounds one of the two mirror images is found."""
+    asked = ("risk", "--length", "3", "--nu", "2", "--kernel", "exp(x**2)", "--normalise", "none", "--digits", "8")
+    free, bound = number(capsys, *asked), number(capsys, *asked, "--bounds", "a:0.1:0.45")
+    assert abs(float(free["value"]) - float(bound["value"])) <= float(free["error"]) + float(bound["error"])
+    assert abs(abs(float(free["best"]["a"]["value"])) - float(bound["best"]["a"]["value"])) < 1e-4
+    assert float(bound["best"]["a"]["value"]) > 0
+
+
+@pytest.mark.parametrize("text", ["b:1:2", "a:2:1", "a:0:inf", "a"])
+def test_bounds_that_are_no_interval_are_refused(capsys, text):
+    status, _, err = run(capsys, "risk", "--length", "3", "--nu", "2", "--bounds", text)
+    assert status == 2
+    assert "--bounds" in err
+    assert err.count("\n") == 1
+
+
 def test_linear_at_infinite_signal(capsys):
     found = number(capsys, "risk", "--task", "max", "--nu", "inf", "--length", "2", "--attention", "linear")
     assert mpf(found["value"]) == pytest.approx((1 - 1 / 3.141592653589793) / 2, rel=1e-12)
