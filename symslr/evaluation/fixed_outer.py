@@ -9,8 +9,9 @@ import numpy as np
 
 from symslr.evaluation.arithmetic import Multiprecision
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace_coarse import Layout
 from symslr.evaluation.laplace_code import Constants, LaplaceCode
-from symslr.evaluation.laplace_layout import Layout, layout
+from symslr.evaluation.laplace_layout import layout
 from symslr.evaluation.mesh import Line
 
 DEEPEST = 1e6
