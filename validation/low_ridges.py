@@ -122,7 +122,7 @@ def _row(seen: Seen) -> NamedComparison:
     wrong = abs(seen.z) > LARGEST_Z
     said = "the theory is wrong" if wrong else "the theory is not to be trusted, though these fits do not tell"
     note = f"{said}: {seen.numbers}; z = {seen.z:+.1f}; the fits are stationary, and one more step moves the fixed point by"
-    note += f" {seen.theory.change:.0e}, the jumps of single samples"
+    note += f" {seen.theory.change:.0e}{', the jumps of single samples' if seen.theory.jumps else ''}"
     return states(f"replica symmetry is unstable: {seen.point.name}", seen.stationary, note)
 
 
