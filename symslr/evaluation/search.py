@@ -167,7 +167,7 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
 def _mark_far(trail: Trail, intervals: list[tuple[float, float]], result: Least) -> None:
     """The next point begins with the series where this one lies so far out that values are dear."""
     place = float(result[2][0][0])
-    if len(intervals) == 1 and np.isinf(intervals[0]).all() and abs(place) > SCALES[1]:
+    if len(intervals) == 1 and np.isinf(intervals[0]).all() and abs(place) > 2 * SCALES[1]:
         trail.left(float(np.sign(place)) * SCALES[1] / OUTSIDE)
 
 
@@ -205,7 +205,9 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
     best: tuple[float, list[float] | Limit] | None = None
     for end in (0, -1):
         if _falls(points, values, end, interval[end]):
-            beyond = _series(objective, points[end] / OUTSIDE)
+            points, values = _extended(rough, points, values, end, 1)
+        if _falls(points, values, end, interval[end]):
+            beyond = _series(objective, float(np.sign(points[end])) * SCALES[1] / OUTSIDE)
             if beyond is None:
                 points, values = _extended(rough, points, values, end)
             elif best is None or beyond.value < best[0]:
@@ -295,9 +297,9 @@ def _bottom(values: Any, i: int) -> float:
     return float(values[i] - np.max(around, where=np.isfinite(around), initial=values[i]) + values[i])
 
 
-def _extended(rough: Objective, points: Any, values: Any, end: int) -> tuple[Any, Any]:
+def _extended(rough: Objective, points: Any, values: Any, end: int, doublings: int = DOUBLINGS) -> tuple[Any, Any]:
     """The scan, continued beyond an open end while the function falls there."""
-    for _ in range(DOUBLINGS):
+    for _ in range(doublings):
         if not _falls(points, values, end, np.inf):
             return points, values
         further = 2.0 * points[end]
