@@ -3,10 +3,10 @@
 g(l, chi) = sum_j w_j beta_j(chi_l) prod_{m != l} alpha_j(chi_m). Where chi is only known as N(omega, V), independent over
 tokens, every factor is averaged by itself, so that E g costs one sum over levels at any length:
 
-    relevant token alone   alpha = 1, beta = g: one level (spiked-SLR)
-    selection by a kernel  kappa(chi_l)/sum kappa = int exp(u) kappa_l exp(-exp(u) sum kappa) du:
-                           alpha = exp(-exp(u) kappa), beta = exp(u) kappa alpha (max-SLR)
-    the largest            alpha = 1[chi < t], beta = delta(chi - t) (max-SLR at nu = infinity)
+- relevant token alone (spiked-SLR): alpha = 1, beta = g, one level;
+- selection by a kernel (max-SLR), kappa(chi_l)/sum kappa = int exp(u) kappa_l exp(-exp(u) sum kappa) du:
+  alpha = exp(-exp(u) kappa), beta = exp(u) kappa alpha;
+- the largest (max-SLR at nu = infinity): alpha = 1[chi < t], beta = delta(chi - t).
 
 A law p0 of the other tokens besides N(0, 1) multiplies alpha and beta by p0(x)/phi(x).
 """
