@@ -189,7 +189,7 @@ def _score(differences: np.ndarray) -> float:
 
 SIZES = {250: 64, 500: 32, 1000: 16}
 """D -> training sets, of seeds that no other comparison shares: the points above all use the same few seeds, so that
-their z-scores lean to one side together."""
+their z-scores may lean to one side together."""
 
 
 def _sizes() -> list[NamedComparison]:
