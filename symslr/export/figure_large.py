@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 LENGTHS = (10**2, 10**6)
 STRENGTHS = np.linspace(0.05, 2.5, 50)
 """nu in units of 2 log L on spiked-SLR, of sqrt(2 log L) on max-SLR."""
-SEARCHED = STRENGTHS[[3, 9, 15, 21, 27, 34, 41, 49]]
-"""Where the attentions without a derived scale are searched for."""
+SEARCHED = [3, 9, 15, 21, 27, 34, 41, 49]
+"""Those of them where the attentions without a derived scale are searched for; not a number elsewhere."""
 ATTENTIONS = {"spiked": (softmax1, erf, softplus), "max": (softmax1, erf)}
 """These; the scale of softmax and of linear attention is derived. Softplus on max-SLR takes minutes a strength."""
 CLOSE = 1e-6
@@ -45,9 +45,9 @@ def figure_large() -> Figure:
     return Figure("figure-large-length", caption, _table, _draw, alt, _claims)
 
 
-def _strengths(task: str, length: int, units: Any) -> Any:
+def _strengths(task: str, length: int) -> Any:
     size = 2 * np.log(length)
-    return units * (size if task == "spiked" else np.sqrt(size))
+    return STRENGTHS * (size if task == "spiked" else np.sqrt(size))
 
 
 def _least(task: Task, attention: Attention, strengths: Any) -> list[float]:
@@ -57,17 +57,19 @@ def _least(task: Task, attention: Attention, strengths: Any) -> list[float]:
 
     if attention in (softmax, linear):
         return [float(value) for value in evaluate(minimal_risk(task, attention), {"nu": strengths}).value]
-    return [float(searched(task, attention, np.array([nu]))["risk"][0]) for nu in strengths]
+    column = np.full(len(strengths), np.nan)
+    for i in SEARCHED:
+        column[i] = searched(task, attention, strengths[i : i + 1])["risk"][0]
+    return column.tolist()
 
 
 def _table() -> Table:
-    columns: dict[str, list[float]] = {"strength": STRENGTHS.tolist(), "searched": SEARCHED.tolist()}
+    columns: dict[str, list[float]] = {"strength": STRENGTHS.tolist()}
     for name, make in TASKS.items():
         for length in LENGTHS:
             task = make(length=length, noise=0)
             for attention in (softmax, linear, *ATTENTIONS[name]):
-                units = SEARCHED if attention in ATTENTIONS[name] else STRENGTHS
-                column = _least(task, attention, _strengths(name, length, units))
+                column = _least(task, attention, _strengths(name, length))
                 columns[f"{name}_{attention.name}_L{length}"] = column
     return columns
 
@@ -79,10 +81,10 @@ def _claims(table: Table) -> list[NamedComparison]:
         ratios = []
         for length in LENGTHS:
             least = np.array(table[f"{name}_softmax_L{length}"], dtype=float)
-            ratios.append(np.array(table[f"{name}_linear_L{length}"], dtype=float) / least)
-            least = np.interp(SEARCHED, STRENGTHS, least)
-            ratios += [np.array(table[f"{name}_{item.name}_L{length}"], dtype=float) / least for item in others]
-        smallest = min(float(ratio.min()) for ratio in ratios)
+            ratios += [
+                np.array(table[f"{name}_{item.name}_L{length}"], dtype=float) / least for item in (linear, *others)
+            ]
+        smallest = float(np.nanmin(ratios))
         note = (
             f"smallest ratio of another attention's least risk to that of softmax at L = 10^2 and 10^6: {smallest:.9g}"
         )
@@ -97,12 +99,12 @@ def _draw(table: Table) -> Drawing:
     for row, name in zip(panels, TASKS, strict=True):
         for axes, length in zip(row, LENGTHS, strict=True):
             for attention in (softmax, linear, *ATTENTIONS[name]):
-                found = attention in ATTENTIONS[name]
                 style: dict[str, Any] = {"color": colour(attention.name), "linestyle": STYLES[attention.name]}
-                if found:
+                if attention in ATTENTIONS[name]:
                     style |= {"marker": "o", "markersize": 3.5}
-                at, column = table["searched" if found else "strength"], table[f"{name}_{attention.name}_L{length}"]
-                axes.plot(at, column, label=attention.name, linewidth=1.8, **style)
+                column = np.array(table[f"{name}_{attention.name}_L{length}"], dtype=float)
+                shown = ~np.isnan(column)
+                axes.plot(STRENGTHS[shown], column[shown], label=attention.name, linewidth=1.8, **style)
             axes.axvline(1, color="#666666", linewidth=0.8)
             axes.set(title=rf"{name}-SLR, $L=10^{round(np.log10(length))}$", ylim=(0, 1.05), xlim=(0, STRENGTHS[-1]))
             axes.set_xlabel(f"${UNITS[name]}$")
