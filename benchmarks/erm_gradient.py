@@ -24,7 +24,7 @@ SIZE, DIMENSION, LENGTH = 2400, 5000, 3
 
 
 @njit(fastmath={"reassoc", "contract", "nsz"})
-def total(flat: np.ndarray) -> float:  # type: ignore[no-untyped-def]
+def total(flat: np.ndarray) -> float:
     """Sum of all entries, in vector registers."""
     found = flat.dtype.type(0)
     for i in range(len(flat)):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from alternatives import (
@@ -61,8 +62,8 @@ def certified(length: int, nu: float) -> float:
     return float(evaluate(RISK, {"L": length, "nu": nu}, digits=25, backend="arb"))
 
 
-def error(found: object, length: int, nu: float) -> float:
-    return abs(float(found) / certified(length, nu) - 1)  # type: ignore[arg-type]
+def error(found: Any, length: int, nu: float) -> float:
+    return abs(float(found) / certified(length, nu) - 1)
 
 
 def fresh(seed: int) -> Iterator[float]:
@@ -72,6 +73,11 @@ def fresh(seed: int) -> Iterator[float]:
         yield float(rng.uniform(0.1, 100))
 
 
+def another(length: int, strengths: Iterator[float]) -> object:
+    """A value at the next strength."""
+    return bayes(length, next(strengths))()
+
+
 def single_values() -> None:
     in_the_trapezoids_favour()
     for nu in (2, 20, 60):
@@ -79,8 +85,7 @@ def single_values() -> None:
         note = f"errors {error(bayes(3, nu)(), 3, nu):.1e} and {by_hand:.1e}"
         line(f"L=3 nu={nu} / trapezoid 161 x 161", *fastest(bayes(3, nu), lambda nu=nu: trapezoid(nu)), note)
     for length in (3, 10, 1000, 10**6):
-        strengths = fresh(2)
-        call = lambda length=length, strengths=strengths: bayes(length, next(strengths))()  # noqa: E731
+        call = partial(another, length, fresh(2))
         for _ in range(2000):
             call()
         note = "every nu new, uniform in (0.1, 100), after 2000 others"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symslr.export.figure2 import searched
+from symslr.export.figure2 import DIGITS, searched
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
@@ -26,8 +26,8 @@ SEARCHED = [3, 9, 15, 21, 27, 34, 41, 49]
 """Those of them where the attentions without a derived scale are searched for; not a number elsewhere."""
 ATTENTIONS = {"spiked": (softmax1, erf, softplus), "max": (softmax1, erf)}
 """These; the scale of softmax and of linear attention is derived. Softplus on max-SLR takes minutes a strength."""
-CLOSE = 1e-6
-"""Relative error within which two risks may touch."""
+CLOSE = 10.0**-DIGITS
+"""Relative error of risks that were found by search."""
 UNITS = {"spiked": r"\nu/(2\log L)", "max": r"\nu/\sqrt{2\log L}"}
 
 
