@@ -10,7 +10,7 @@ import sys
 import time
 from collections import Counter
 
-from symslr.verify.honesty import SECONDS, Outcome, judge, random_points
+from symslr.check.honesty import SECONDS, Outcome, judge, random_points
 
 
 def main() -> int:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from sympy import Sum
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.rules import ChangeOfMeasure, Conditioning, GaussianMoments, Linearity, Nishimori, Unfold
+from symslr.expression.expectation import SequenceExpectation
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.symbols import Delta, L, epsilon, l
 from symslr.theory.definitions import bayes_loss

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from sympy import Sum
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Posterior
 from symslr.algebra.rules import AverageHiddenIndex, ChangeOfMeasure, PickToken, Reweight, SymmetricFactors
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.symbols import L, epsilon, l
 

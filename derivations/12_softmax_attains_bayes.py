@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from sympy import Expr, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.folded import Activation
 from symslr.algebra.rules import Conditioning, RatioCondition
+from symslr.expression.folded import Activation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.symbols import Delta, R_v, epsilon, m_v, nu
 from symslr.model.task import Task

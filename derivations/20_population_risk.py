@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from sympy import Rational, Sum
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation, Minimum
 from symslr.algebra.rules import GaussianMoments, Linearity, Minimise
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation, Minimum
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.symbols import Delta, L, R_v, a, epsilon, l, m_v, nu
 from symslr.theory.definitions import predictor, squared_loss

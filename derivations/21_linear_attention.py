@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from sympy import Expr, Limit, Rational, oo
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import LengthExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, Minimum, Posterior
 from symslr.algebra.rules import (
     CameronMartin,
     ChangeOfMeasure,
@@ -22,6 +20,8 @@ from symslr.algebra.rules import (
     TakeLimit,
     Unfold,
 )
+from symslr.expression.expectation import LengthExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, Minimum, Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear
 from symslr.model.symbols import P_L, Delta, L, a, chi, epsilon, nu
 from symslr.model.task import Task

@@ -6,7 +6,6 @@ from sympy import erf as erf_
 from sympy import sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.folded import Activation
 from symslr.algebra.rules import (
     CameronMartin,
     Exchangeability,
@@ -15,7 +14,8 @@ from symslr.algebra.rules import (
     Linearity,
     Unfold,
 )
-from symslr.algebra.special import OwensT
+from symslr.expression.folded import Activation
+from symslr.expression.special import OwensT
 from symslr.model.catalogue import SpikedSLR, erf
 from symslr.model.symbols import Delta, L, a, c, epsilon, nu
 from symslr.theory.population import PopulationRisk

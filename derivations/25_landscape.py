@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from sympy import Expr, Matrix, Rational, Sum, sqrt, symbols
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation
 from symslr.algebra.rules import Collect, Linearity
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax1, softplus
 from symslr.model.sequence_law import SequenceLaw

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from sympy import Sum
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation, Posterior
 from symslr.algebra.rules import (
     CameronMartin,
     ChangeOfMeasure,
@@ -15,6 +13,8 @@ from symslr.algebra.rules import (
     LaplaceRepresentation,
     Unfold,
 )
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation, Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1, softplus
 from symslr.model.symbols import L, a, epsilon, l
 

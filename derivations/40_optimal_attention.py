@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from sympy import Rational, Symbol, exp
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.folded import Activation
 from symslr.algebra.rules import Conditioning, LikelihoodRatio
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import laplace, normal, student
 from symslr.model.symbols import Delta, L, R_v, epsilon, m_v, x

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from sympy import Add, Expr, Rational, euler, exp, factorial, pi, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Posterior
 from symslr.algebra.rules import (
     Centre,
     ChangeOfMeasure,
@@ -18,6 +16,8 @@ from symslr.algebra.rules import (
     WriteDensity,
     WriteTokensOut,
 )
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, j, nu

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from sympy import Derivative, Limit, Symbol, latex, oo, solve, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import ScalarExpectation
-from symslr.algebra.folded import Minimum
 from symslr.algebra.rules import Envelope, GaussianMoments, Minimise, TakeLimit
+from symslr.expression.expectation import ScalarExpectation
+from symslr.expression.folded import Minimum
 from symslr.model.scalar_law import normal
 from symslr.theory.finite_sample import FIELD, NORM, V_v, eliminate_values, y
 from symslr.theory.finite_sample_saddle import ALPHA, VALUE, saddle_point_equations

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from symslr.check import check
+from symslr.check.collect import collect
 from symslr.cli import main
-from symslr.verify import check
-from symslr.verify.collect import collect
 
 
 def run(*arguments: object) -> int:

@@ -25,7 +25,7 @@ ROOMS = (
     "symslr.evaluation.separation",
     "symslr.simulate",
     "symslr.simulate.erm",
-    "symslr.verify",
+    "symslr.check",
     "symslr.export",
 )
 

@@ -11,7 +11,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
 from symslr.model.task import Task
 from symslr.simulate.erm import Replicates, erm_replicates
-from symslr.verify.validation import LARGEST_Z, NamedComparison, by_z_score, states
+from symslr.validation.validation import LARGEST_Z, NamedComparison, by_z_score, states
 
 DIMENSION, SEEDS = 500, tuple(range(8))
 FRESH = 200_000

@@ -7,7 +7,7 @@ from symslr.kept.processes import mapped
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.task import Task
 from symslr.simulate.training import Recipe, Training, trained
-from symslr.verify.validation import NamedComparison, by_z_score
+from symslr.validation.validation import NamedComparison, by_z_score
 
 VALUES = {"L": 3, "nu": 2, "Delta": 0}
 START = ((0.3, 0.1, 0.2, 0.0), (0.1, 0.3, -0.1, 0.2))

@@ -8,7 +8,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.model.symbols import x
 from symslr.simulate import Overlaps, risk_monte_carlo
-from symslr.verify.validation import NamedComparison, by_z_score
+from symslr.validation.validation import NamedComparison, by_z_score
 
 VALUES = {"L": 4, "nu": 1.5, "Delta": 0.5, "c": 0.3}
 POINTS, SIZE = 3, 200_000

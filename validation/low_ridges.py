@@ -11,7 +11,7 @@ from symslr.evaluation.finite_sample.scatter import standard_error, student_fact
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.simulate.erm import Replicates, erm_replicates
-from symslr.verify.validation import LARGEST_Z, NamedComparison, by_z_score, states
+from symslr.validation.validation import LARGEST_Z, NamedComparison, by_z_score, states
 
 DIMENSION, SEEDS, FRESH = 400, range(12), 100_000
 MANY = range(100, 300)

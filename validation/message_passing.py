@@ -13,7 +13,7 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.task import Task
 from symslr.simulate.erm import sample_training_set
 from symslr.simulate.message_passing import MessagePassing, message_passing
-from symslr.verify.validation import NamedComparison, by_z_score, states
+from symslr.validation.validation import NamedComparison, by_z_score, states
 
 NOISE = Rational(3, 10)
 SPIKED = SpikedSLR(2, length=3, noise=NOISE)

@@ -3,9 +3,9 @@
 import numpy as np
 from sympy import Rational, Sum
 
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation
 from symslr.evaluation import evaluate
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal, student
@@ -13,7 +13,7 @@ from symslr.model.symbols import L, epsilon, l, x
 from symslr.model.task import Task
 from symslr.simulate import Estimate, bayes_monte_carlo, risk_monte_carlo, sample_projections
 from symslr.theory import bayes_risk, minimal_risk, population_risk
-from symslr.verify.validation import NamedComparison, by_z_score
+from symslr.validation.validation import NamedComparison, by_z_score
 
 SEED, SIZE, DIMENSION = 250921936, 200_000, 24
 SCALE = Rational(6, 5)

@@ -13,7 +13,7 @@ from symslr.model.separation import (
     taylor_kernel,
 )
 from symslr.simulate.separation import exhaustive_success
-from symslr.verify.validation import NamedComparison
+from symslr.validation.validation import NamedComparison
 
 LAYOUTS = ((2, 3, 3), (3, 2, 2), (4, 2, 2), (5, 1, 2), (6, 2, 1))
 """(classes, blocks, neurons): at most 14 signs."""

@@ -22,7 +22,7 @@ from symslr.model.separation import (
 )
 from symslr.simulate.separation import separation_frequency
 from symslr.theory.separation.windows import lower_degree, taylor_rate, upper_degree
-from symslr.verify.validation import NamedComparison, by_frequency
+from symslr.validation.validation import NamedComparison, by_frequency
 
 BASE = separation(n=1024, d=258, t=4, a0=0.05, a1=1.1, b=0.2, c=0.8, m=52)
 SIZES = (256, 1024, 4096)

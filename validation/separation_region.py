@@ -4,7 +4,7 @@ from symslr.evaluation.separation.law import neuron_law
 from symslr.model.separation import separation
 from symslr.theory.separation.boundary import boundary_mark
 from symslr.theory.separation.region import limit_verdict
-from symslr.verify.validation import NamedComparison, states
+from symslr.validation.validation import NamedComparison, states
 
 THETA = 0.2
 SIZES = ((32, 2), (1024, 4), (32768, 8))

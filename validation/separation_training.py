@@ -12,7 +12,7 @@ from symslr.evaluation.separation.law import neuron_law
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, separation
 from symslr.simulate.separation import attention, data_matrix, network, threshold
 from symslr.simulate.separation_training import HEADS, INTERACTIONS, Recipe, train_seeds
-from symslr.verify.validation import NamedComparison, by_z_score, states
+from symslr.validation.validation import NamedComparison, by_z_score, states
 
 PARAMETERS = separation(n=64, d=34, t=2, a0=0.05, a1=1.1, b=0.1, c=0.9, m=24)
 SEEDS = tuple(range(100, 105))

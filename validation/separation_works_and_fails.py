@@ -4,7 +4,7 @@ from symslr.evaluation.separation.law import neuron_law
 from symslr.evaluation.separation.reason import reason
 from symslr.model.separation import Separation, separation
 from symslr.simulate.separation import separation_frequency
-from symslr.verify.validation import NamedComparison, by_frequency
+from symslr.validation.validation import NamedComparison, by_frequency
 
 SEED = 231011685
 

@@ -7,7 +7,7 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1,
 from symslr.simulate import risk_monte_carlo
 from symslr.simulate.training import Recipe, Trained, Training, trained
 from symslr.theory import minimal_risk
-from symslr.verify.validation import NamedComparison, by_z_score
+from symslr.validation.validation import NamedComparison, by_z_score
 
 VALUES = {"L": 3, "nu": 3, "Delta": 0}
 SEEDS, SIZE = (1, 2, 3), 60_000

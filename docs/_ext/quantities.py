@@ -7,8 +7,8 @@ from typing import Any
 from sphinx.util.docutils import SphinxDirective
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, linear, minimal_risk, population_risk, softmax
-from symslr.algebra.quantity import Quantity
 from symslr.export import house_latex
+from symslr.expression.quantity import Quantity
 from symslr.theory import landscape_risk
 
 

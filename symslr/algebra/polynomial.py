@@ -8,9 +8,9 @@ from sympy import Add, Basic, Dummy, Expr, Integral, Mul, Sum
 from sympy import expand as sympy_expand
 from sympy.core.function import Application
 
-from symslr.algebra.expectation import Expectation
-from symslr.algebra.folded import FOLDED, ConditionalMean, Minimum
-from symslr.algebra.quantity import Quantity
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import FOLDED, ConditionalMean, Minimum
+from symslr.expression.quantity import Quantity
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
 OPAQUE = (Sum, Integral, Expectation, ConditionalMean, Minimum, Quantity, *FOLDED)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Integral, S
 
-from symslr.algebra.expectation import Expectation, SequenceExpectation, rewrite_expectations
-from symslr.algebra.rules.change_of_measure import ChangeOfMeasure
-from symslr.algebra.rules.exchangeability import Exchangeability
-from symslr.algebra.rules.independence import Independence
-from symslr.algebra.rules.laplace import LaplaceRepresentation
-from symslr.algebra.rules.largest import ConditionOnMaximum
-from symslr.algebra.rules.parity import Parity
+from symslr.algebra.rules.gaussian.parity import Parity
+from symslr.algebra.rules.laplace.representation import LaplaceRepresentation
+from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure
+from symslr.algebra.rules.measure.independence import Independence
+from symslr.algebra.rules.symmetry.exchangeability import Exchangeability
+from symslr.algebra.rules.symmetry.largest import ConditionOnMaximum
+from symslr.expression.expectation import Expectation, SequenceExpectation, rewrite_expectations
 
 RULES = (
     ChangeOfMeasure(),

@@ -21,9 +21,9 @@ from sympy import (
 )
 from sympy.core.function import Application
 
-from symslr.algebra.folded import FOLDED
 from symslr.algebra.polynomial import separate
 from symslr.algebra.rule import RuleRefused
+from symslr.expression.folded import FOLDED
 from symslr.model.split_factor import split_factor
 from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, m, x
 

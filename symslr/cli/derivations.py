@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _folders(folders: list[Path] | None) -> list[Path]:
-    from symslr.verify.collect import builtin_folder
+    from symslr.check.collect import builtin_folder
 
     return folders or [builtin_folder()]
 
@@ -53,7 +53,7 @@ def derive(
 
 
 def _chosen(what: str | None) -> list[Derivation]:
-    from symslr.verify.collect import builtin_folder, collect
+    from symslr.check.collect import builtin_folder, collect
 
     if what is not None and (Path(what).exists() or what.endswith(".py") or "/" in what):
         return list(collect([Path(what)]))
@@ -84,8 +84,8 @@ def check(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Check every step of every derivation by independent routes; exit status 1 on any false."""
-    from symslr.verify import check as check_derivations
-    from symslr.verify.collect import collect
+    from symslr.check import check as check_derivations
+    from symslr.check.collect import collect
 
     found = collect(_folders(folders))
     with stages() as stage:
@@ -107,11 +107,11 @@ def report(
     that computed it, and found there by the next report; delete that file to compute everything anew. Exit status 1 on
     a false step or a validation that differs.
     """
+    from symslr.check import check as check_derivations
+    from symslr.check.collect import builtin_folder, collect
     from symslr.export import kept_in, standard_figures, write_report
-    from symslr.verify import check as check_derivations
-    from symslr.verify.collect import builtin_folder, collect
-    from symslr.verify.published import published_in
-    from symslr.verify.validate import validate, validation_files
+    from symslr.validation.published import published_in
+    from symslr.validation.validate import validate, validation_files
 
     need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
     found = collect(_folders(folders))

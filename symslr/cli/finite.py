@@ -9,7 +9,7 @@ import typer
 
 from symslr.cli import options
 from symslr.cli.options import Problem
-from symslr.evaluation.value import Value
+from symslr.expression.value import Value
 from symslr.model.attention import Attention
 
 WHAT = {

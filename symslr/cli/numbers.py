@@ -10,7 +10,7 @@ from sympy import Expr
 
 from symslr.cli import options
 from symslr.cli.options import Problem
-from symslr.evaluation.value import Value
+from symslr.expression.value import Value
 
 WIDEST = 120
 

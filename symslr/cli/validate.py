@@ -9,7 +9,7 @@ import typer
 
 from symslr.cli import options
 from symslr.cli.progress import stages
-from symslr.verify.validate import Validation
+from symslr.validation.validate import Validation
 
 DISAGREES = 1
 
@@ -27,10 +27,10 @@ def validate(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Compare claims with simulation, brute force and trained predictors; exit status 1 where any disagrees."""
+    from symslr.check.collect import builtin_folder
     from symslr.kept.results import Kept
-    from symslr.verify.collect import builtin_folder
-    from symslr.verify.validate import validate as run
-    from symslr.verify.validate import validation_files
+    from symslr.validation.validate import validate as run
+    from symslr.validation.validate import validation_files
 
     files = validation_files(folders or [builtin_folder("validation")])
     with stages() as stage, Kept(keep) as kept:

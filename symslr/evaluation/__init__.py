@@ -4,5 +4,5 @@ from symslr.evaluation.engine import evaluate as evaluate
 from symslr.evaluation.errors import CannotEvaluate as CannotEvaluate
 from symslr.evaluation.least_risk import least_risk as least_risk
 from symslr.evaluation.minima import minimise as minimise
-from symslr.evaluation.value import Kind as Kind
-from symslr.evaluation.value import Value as Value
+from symslr.expression.value import Kind as Kind
+from symslr.expression.value import Value as Value

@@ -13,14 +13,14 @@ from mpmath.libmp import from_man_exp
 from sympy import Add, Basic, Dummy, Expr, Integral, oo
 
 from symslr.algebra.equal_forms import EqualForms
-from symslr.algebra.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.evaluation.arb_elementary import elementary_ball
 from symslr.evaluation.arb_laplace import laplace_integral
 from symslr.evaluation.arb_laplace_form import laplace_terms
 from symslr.evaluation.arb_monomial import Monomial, merged
 from symslr.evaluation.arb_token import token_terms
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
+from symslr.expression.value import Kind, Value
 
 BITS_PER_DIGIT = log2(10)
 LARGEST_GROWTH = 4

@@ -6,10 +6,10 @@ from functools import reduce
 
 from sympy import E, Expr, S, exp, expand
 
-from symslr.algebra.expectation import ScalarExpectation
 from symslr.evaluation.arb_monomial import Monomial, times
 from symslr.evaluation.arb_token import token_terms
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.expectation import ScalarExpectation
 
 LARGEST_EXPANDED_POWER = 8
 

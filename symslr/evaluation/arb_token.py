@@ -10,10 +10,10 @@ from math import comb
 
 from sympy import E, Expr, Poly, PolynomialError, S, exp, expand, expand_log, factorial2, log, oo, pi, sqrt
 
-from symslr.algebra.expectation import ScalarExpectation
 from symslr.evaluation.arb_elementary import sign
 from symslr.evaluation.arb_monomial import Monomial
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
 

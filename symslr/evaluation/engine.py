@@ -13,14 +13,14 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
-from symslr.algebra.quantity import conditioned
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.plan import canonical, plan
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.quantity import conditioned
+from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE

@@ -14,9 +14,9 @@ from functools import cached_property
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorder_traversal
 from sympy import exp as exp_
 
-from symslr.algebra.expectation import ScalarExpectation
 from symslr.evaluation.breakpoints import breakpoint_equations, vanishing_factors
 from symslr.evaluation.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
+from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_variable
 
 SPECIAL = (ScalarExpectation, Integral)

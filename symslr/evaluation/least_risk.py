@@ -8,11 +8,11 @@ from typing import Any
 import mpmath
 from sympy import Expr, Symbol, oo
 
-from symslr.algebra.folded import Activation
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima import minimise
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.folded import Activation
+from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.symbols import a, epsilon
 from symslr.model.task import Task

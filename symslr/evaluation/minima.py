@@ -26,7 +26,7 @@ from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.multiprecision import minimum_multiprecision
 from symslr.evaluation.node import Context, Pair
 from symslr.evaluation.plan import plan
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.value import Kind, Value
 
 FLOAT_SEARCH = "numpy: scan and refinement in float64"
 

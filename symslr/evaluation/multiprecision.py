@@ -12,7 +12,7 @@ from symslr.evaluation.arithmetic import Multiprecision
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.node import Context, Node, Pair
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 
 METHOD = "mpmath: nested trapezoid rules in fixed point"

@@ -10,15 +10,6 @@ from typing import Any, final
 from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 
 from symslr.algebra.equal_forms import EqualForms
-from symslr.algebra.expectation import (
-    Expectation,
-    LengthExpectation,
-    ScalarExpectation,
-    SequenceExpectation,
-    rewrite_expectations,
-)
-from symslr.algebra.folded import FOLDED, Minimum
-from symslr.algebra.quantity import conditioned
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.cumulative_form import cumulative_form
@@ -32,6 +23,15 @@ from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.product_node import ProductNode
 from symslr.evaluation.running import Lazy, compiled_formula
+from symslr.expression.expectation import (
+    Expectation,
+    LengthExpectation,
+    ScalarExpectation,
+    SequenceExpectation,
+    rewrite_expectations,
+)
+from symslr.expression.folded import FOLDED, Minimum
+from symslr.expression.quantity import conditioned
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 from symslr.model.symbols import x as law_variable

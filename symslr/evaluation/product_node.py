@@ -12,7 +12,6 @@ from typing import Any, final
 import numpy as np
 from sympy import Dummy, Expr, Integer, Poly, S, Sum, Symbol, factorial2, preorder_traversal
 
-from symslr.algebra.expectation import SequenceExpectation
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.breakpoints import breakpoint_equations, solved
 from symslr.evaluation.convergence import geometric_error
@@ -22,6 +21,7 @@ from symslr.evaluation.mesh import joined
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.scan import Window, scan
 from symslr.evaluation.token_mesh import cover
+from symslr.expression.expectation import SequenceExpectation
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, xi, z, zeta
 from symslr.model.symbols import x as law_variable

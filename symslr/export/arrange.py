@@ -27,9 +27,9 @@ from sympy import (
 from sympy import exp as exp_
 from sympy.logic.boolalg import Boolean
 
-from symslr.algebra.expectation import Expectation
-from symslr.algebra.folded import FOLDED, Minimum
-from symslr.algebra.quantity import Quantity
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import FOLDED, Minimum
+from symslr.expression.quantity import Quantity
 
 LARGE = (Expectation, Integral, Minimum, Product, Quantity, Sum)
 """Nodes that a reader looks for: they stand after the plain factors and the plain terms."""

@@ -13,11 +13,11 @@ from sympy import Add, Expr, Function, Integral, Mul, Piecewise, Pow, S, Sum
 from sympy import exp as exp_
 from sympy.core.relational import Relational
 
-from symslr.algebra.expectation import Expectation
-from symslr.algebra.folded import Minimum
 from symslr.export import arrange
 from symslr.export.measure import width as measured
 from symslr.export.printing import INDICATOR, HousePrinter, brackets
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import Minimum
 
 INDENT = 1.5
 """How far a continuation line is set in, in em per level."""

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from sympy import Basic, Expr
 
 from symslr.algebra.derivation import Derivation, Step
-from symslr.algebra.folded import Activation
 from symslr.algebra.rule import Rule
+from symslr.check.report import CheckReport
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line, latex_lines
 from symslr.export.printing import HousePrinter
 from symslr.export.verdicts import DerivationVerdict, Verdict, verdicts
+from symslr.expression.folded import Activation
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, l
 from symslr.model.symbols import m as index_m
-from symslr.verify.published import Judged, Statement, judge
-from symslr.verify.report import CheckReport
-from symslr.verify.validate import Validation
+from symslr.validation.published import Judged, Statement, judge
+from symslr.validation.validate import Validation
 
 LINE_WIDTH = 36.0
 """Room for a formula in em: the report's text width less the indentation and the frame around a result."""
@@ -122,9 +122,9 @@ def content(
 
     Args:
         derivations: each with a name of its own.
-        checks: what ``symslr.verify.check`` found for them; None where nothing was checked.
+        checks: what ``symslr.check.check`` found for them; None where nothing was checked.
         references: the records that sources are looked up in.
-        validations: what ``symslr.verify.validate`` found.
+        validations: what ``symslr.validation.validate`` found.
         statements: published ones, each with what these checks and validations say of it.
 
     Raises:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Rational
 
-from symslr.algebra.folded import Activation
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.model.symbols import a, epsilon, nu
 from symslr.model.task import Task
-from symslr.verify.validation import NamedComparison, states
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

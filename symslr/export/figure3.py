@@ -17,7 +17,7 @@ from symslr.kept.processes import mapped
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task
-from symslr.verify.validation import LARGEST_Z, NamedComparison, states
+from symslr.validation.validation import LARGEST_Z, NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ import numpy as np
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.kept.processes import mapped
 from symslr.model.catalogue import ATTENTIONS, TASKS
-from symslr.verify.validation import NamedComparison
+from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

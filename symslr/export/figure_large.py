@@ -14,7 +14,7 @@ from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
 from symslr.model.task import Task
-from symslr.verify.validation import NamedComparison, states
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

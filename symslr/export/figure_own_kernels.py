@@ -16,7 +16,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.symbols import x
 from symslr.model.task import Task
-from symslr.verify.validation import NamedComparison, states
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

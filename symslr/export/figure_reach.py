@@ -11,7 +11,7 @@ import numpy as np
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
 from symslr.kept.processes import mapped
 from symslr.model.catalogue import SpikedSLR, softmax
-from symslr.verify.validation import NamedComparison, states
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -12,7 +12,7 @@ from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import linear, softmax
 from symslr.model.scalar_law import laplace, normal, student
 from symslr.model.task import Task
-from symslr.verify.validation import NamedComparison, states
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -15,7 +15,7 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.scalar_law import laplace
 from symslr.model.symbols import x
 from symslr.model.task import Task
-from symslr.verify.validation import NamedComparison, by_z_score
+from symslr.validation.validation import NamedComparison, by_z_score
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -14,7 +14,7 @@ from sympy import Rational, solve
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.model.symbols import L, nu
-from symslr.verify.validation import NamedComparison, states
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from symslr.extras import need
 from symslr.kept.processes import Progress, keeping, kept_key
 from symslr.kept.results import Kept
-from symslr.verify.validation import NamedComparison
+from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing

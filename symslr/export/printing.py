@@ -8,10 +8,10 @@ from sympy import Add, Basic, Expr, Function, Indexed, Integral, Mul, Number, Pi
 from sympy import exp as exp_
 from sympy.printing.latex import LatexPrinter
 
-from symslr.algebra.expectation import Expectation, ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import ConditionalMean, Minimum
 from symslr.export import arrange
 from symslr.export.laws import family
+from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import ConditionalMean, Minimum
 from symslr.model.scalar_law import ScalarLaw
 
 TALL = (r"\frac", r"\sum", r"\int", r"\left", r"\min", r"\prod", r"\big", r"\exp", r"\sqrt{\frac")

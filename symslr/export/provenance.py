@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import symslr
+from symslr.check.check import SAMPLES, SEED
 from symslr.export import html
 from symslr.export.figures import Drawn
 from symslr.export.text import plain_to_tex
 from symslr.kept.results import library_versions
-from symslr.verify.check import SAMPLES, SEED
 
 HEADING = "Versions and seeds"
 

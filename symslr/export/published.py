@@ -7,7 +7,7 @@ from html import escape
 
 from symslr.export import html, latex
 from symslr.export.text import plain_to_tex, text_to_tex
-from symslr.verify.published import Evidence, Judged, Standing, counted
+from symslr.validation.published import Evidence, Judged, Standing, counted
 
 HEADING = "What is published, and what was found"
 

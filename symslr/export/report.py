@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.report import CheckReport
 from symslr.export import tex
 from symslr.export.bibliography import REFERENCES, Reference
 from symslr.export.content import Content, content
@@ -19,9 +20,8 @@ from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.kept.results import Kept
-from symslr.verify.published import Statement, judge
-from symslr.verify.report import CheckReport
-from symslr.verify.validate import Validation
+from symslr.validation.published import Statement, judge
+from symslr.validation.validate import Validation
 
 Progress = Callable[[int, int, str], None]
 """(parts done, parts in all, what is being done now)."""
@@ -69,8 +69,8 @@ def write_report(
     Args:
         derivations: one section each, in this order.
         out: the folder; files in it that no report wrote stay.
-        checks: what ``symslr.verify.check`` found; None writes a report without verdicts.
-        validations: what ``symslr.verify.validate`` found; none leaves their section out.
+        checks: what ``symslr.check.check`` found; None writes a report without verdicts.
+        validations: what ``symslr.validation.validate`` found; none leaves their section out.
         figures: computed, drawn and shown in this order.
         published: statements of papers, shown with what checks, validations and figures say of them.
         references: the records that sources are looked up in.

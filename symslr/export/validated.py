@@ -8,8 +8,8 @@ from html import escape
 
 from symslr.export import html
 from symslr.export.text import plain_to_tex
-from symslr.verify.validate import Validation
-from symslr.verify.validation import NamedComparison
+from symslr.validation.validate import Validation
+from symslr.validation.validation import NamedComparison
 
 OPENING = (
     "Each number of the theory stands beside one that was found without it: by simulation, by brute force or by"

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from symslr.algebra.derivation import Derivation
-from symslr.verify.report import CheckReport, DerivationCheck, StepCheck
-from symslr.verify.report import Verdict as Found
+from symslr.check.report import CheckReport, DerivationCheck, StepCheck
+from symslr.check.report import Verdict as Found
 
 
 class Word(StrEnum):

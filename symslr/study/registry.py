@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from symslr.study.parameter import Parameter
 
 if TYPE_CHECKING:
-    from symslr.evaluation.value import Value
+    from symslr.expression.value import Value
 
 GROUP = "symslr.points"
 """Entry points of other packages: name = "package.module"."""

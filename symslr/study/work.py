@@ -16,7 +16,7 @@ from symslr.study.point import Point
 from symslr.study.registry import PointKind
 
 if TYPE_CHECKING:
-    from symslr.evaluation.value import Value
+    from symslr.expression.value import Value
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,6 @@ from functools import cache
 from sympy import Expr
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Posterior
 from symslr.algebra.rules import (
     Centre,
     GaussianProjection,
@@ -21,6 +19,8 @@ from symslr.algebra.rules import (
     WriteDensity,
     WriteTokensOut,
 )
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Posterior
 from symslr.model.catalogue import linear
 from symslr.model.symbols import chi, epsilon, j
 from symslr.model.task import Task

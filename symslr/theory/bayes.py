@@ -9,10 +9,10 @@ from sympy import Expr
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Posterior
-from symslr.algebra.quantity import Quantity
 from symslr.algebra.rules import Conditioning, GaussianMoments, Linearity, Nishimori
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Posterior
+from symslr.expression.quantity import Quantity
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import epsilon
 from symslr.model.task import Task

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sympy import Expr, Sum, sqrt
 
-from symslr.algebra.expectation import LengthExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, ConditionalMean
+from symslr.expression.expectation import LengthExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, R_v, epsilon, l, m_v, xi, z, zeta

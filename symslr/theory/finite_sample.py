@@ -19,7 +19,7 @@ from functools import cached_property
 
 from sympy import Dummy, Expr, IndexedBase, Matrix, S, Sum, Symbol, simplify, solve
 
-from symslr.algebra.folded import Activation
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.symbols import L, chi, l, x, z
 

@@ -14,7 +14,7 @@ from sympy import Expr, Matrix, S, Sum, sqrt
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import Collect, GaussianMoments, Linearity, RotateNoise, TurnTowardsKey
-from symslr.algebra.scored import ScoredActivation
+from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
 from symslr.model.symbols import L, chi, epsilon, eta, l, m, m_kk, m_kv, m_vk, m_vv, q_kk, q_kv, q_vv, z, zeta
 from symslr.model.task import Task

@@ -11,13 +11,13 @@ from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.equal_forms import EqualForms
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation, Minimum, Posterior
-from symslr.algebra.quantity import Quantity
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, RatioCondition
-from symslr.algebra.special import NormalCdf
 from symslr.algebra.tokens import unfolded
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation, Minimum, Posterior
+from symslr.expression.quantity import Quantity
+from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
 from symslr.model.largest import IsLargest

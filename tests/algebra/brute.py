@@ -39,10 +39,10 @@ from sympy import (
 )
 from sympy import zeta as riemann
 
-from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, ConditionalMean, Posterior
-from symslr.algebra.quantity import Quantity
-from symslr.algebra.special import OwensT
+from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Posterior
+from symslr.expression.quantity import Quantity
+from symslr.expression.special import OwensT
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import L, chi, epsilon, j, k, x, xi, z, zeta

@@ -7,7 +7,7 @@ from typing import Any
 
 from sympy import Abs, Basic, Expr, Max, Sum, exp, log, sqrt
 
-from symslr.algebra.folded import Activation
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal, student

@@ -7,8 +7,8 @@ import math
 import pytest
 from sympy import Abs, Integral, Rational, Sum, Symbol, exp, oo
 
-from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Posterior
+from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import laplace, normal

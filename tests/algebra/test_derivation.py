@@ -10,10 +10,10 @@ import pytest
 from sympy import Rational, Sum
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Posterior
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import ChangeOfMeasure, Linearity, Nishimori, SingleCompetitor
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Posterior
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import L, chi, epsilon, l, nu
 
@@ -80,13 +80,13 @@ def test_notebook_representation() -> None:
 
 
 SCRIPT = """
-from symslr.algebra.folded import Minimum
+from symslr.expression.folded import Minimum
 from symslr.algebra.rules import Minimise
 from symslr.model.catalogue import MaxSLR, linear, softplus
 from symslr.model.symbols import P_L, a
 from symslr.theory.closed_form import closed_form
 from symslr.theory.population import PopulationRisk
-from symslr.algebra.folded import Activation
+from symslr.expression.folded import Activation
 from symslr.algebra.reduction import reduce
 from symslr.model.symbols import epsilon, Delta
 task = MaxSLR()

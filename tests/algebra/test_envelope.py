@@ -3,9 +3,9 @@
 import pytest
 from sympy import Derivative, Symbol, simplify
 
-from symslr.algebra.folded import Minimum
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import Envelope, Minimise
+from symslr.expression.folded import Minimum
 
 t, u = Symbol("t", real=True), Symbol("u", real=True)
 a, b = Symbol("a", positive=True), Symbol("b", positive=True)

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Expr, Rational, Symbol, cancel, lambdify, oo, sqrt, symbols, together
 
-from symslr.algebra.expectation import LengthExpectation, SequenceExpectation
-from symslr.algebra.folded import Minimum
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import Minimise
 from symslr.algebra.zeros import ZerosUnknown, real_zeros
+from symslr.expression.expectation import LengthExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import P_L, L, chi, epsilon, nu
 

@@ -25,12 +25,17 @@ from sympy import (
     srepr,
 )
 
-from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation, rewrite_expectations
-from symslr.algebra.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.algebra.fresh import fresh, laplace_variables
-from symslr.algebra.quantity import Quantity, conditioned
 from symslr.algebra.reduction import reduce
-from symslr.algebra.special import OwensT
+from symslr.expression.expectation import (
+    LengthExpectation,
+    ScalarExpectation,
+    SequenceExpectation,
+    rewrite_expectations,
+)
+from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
+from symslr.expression.quantity import Quantity, conditioned
+from symslr.expression.special import OwensT
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from sympy import Abs, Expr, Integral, Rational, Sum, Symbol, exp, log, oo, sin
 
-from symslr.algebra.expectation import Expectation, ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, Posterior
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
+from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, Posterior
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.form import RESERVED

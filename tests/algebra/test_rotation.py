@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from sympy import Rational, Sum, expand
 
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation
 from symslr.algebra.rules import Collect, GaussianMoments, RotateNoise, TurnTowardsKey
-from symslr.algebra.scored import ScoredActivation
+from symslr.check.monte_carlo import simulate_expectation
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation
+from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1
 from symslr.model.symbols import L, a, chi, epsilon, eta, l, m, nu, z
-from symslr.verify.monte_carlo import simulate_expectation
-from symslr.verify.referee import referee
+from symslr.referee.referee import referee
 
 SCORE = Rational(1, 2) * chi[m] + Rational(2, 5) * z[m] - Rational(3, 10) * eta[m]
 SIGMA = ScoredActivation.of(epsilon, softmax1, SCORE)

@@ -9,8 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import Abs, Expr, Integral, Limit, Max, Rational, Sum, cosh, erf, exp, oo, sqrt
 
-from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, ConditionalMean, Posterior
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules import (
     Algebra,
@@ -46,6 +44,8 @@ from symslr.algebra.rules import (
     WriteDensity,
     WriteTokensOut,
 )
+from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softplus
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw

@@ -26,8 +26,6 @@ from sympy import (
 
 import symslr.algebra
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     Algebra,
@@ -61,7 +59,9 @@ from symslr.algebra.rules import (
     TurnTowardsKey,
     WriteTokensOut,
 )
-from symslr.algebra.scored import ScoredActivation
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
+from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw

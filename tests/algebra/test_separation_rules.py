@@ -4,10 +4,10 @@ import pytest
 from sympy import KroneckerDelta, Rational, S, Sum, binomial, log, simplify, symbols
 
 from symslr.algebra.rule import RuleRefused
-from symslr.algebra.rules.separation_blocks import BlockSum
-from symslr.algebra.rules.separation_columns import LAST_COLUMN, ColumnSum, class_column, row_class
-from symslr.algebra.rules.separation_powers import LargestPower
-from symslr.algebra.rules.separation_signs import BinomialTheorem, Sign, SignBlocks, average_over_signs, omega
+from symslr.algebra.rules.blocks.blocks import BlockSum
+from symslr.algebra.rules.blocks.columns import LAST_COLUMN, ColumnSum, class_column, row_class
+from symslr.algebra.rules.blocks.powers import LargestPower
+from symslr.algebra.rules.blocks.signs import BinomialTheorem, Sign, SignBlocks, average_over_signs, omega
 from symslr.model.separation import j3, n, t
 
 j, k, s = symbols("j k s", integer=True, positive=True)

@@ -9,9 +9,9 @@ from flint import arb, ctx
 from scipy.special import owens_t
 from sympy import Symbol
 
-from symslr.algebra.special import NormalCdf, SkewNormal
 from symslr.evaluation.arb_special import skew_normal
 from symslr.evaluation.compiled import compile_float, compile_multiprecision
+from symslr.expression.special import NormalCdf, SkewNormal
 
 H, A = Symbol("h", real=True), Symbol("a", real=True)
 FLOAT = compile_float([H, A], [SkewNormal(H, A)])

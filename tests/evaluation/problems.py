@@ -25,8 +25,8 @@ from sympy import (
     sqrt,
 )
 
-from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.scalar_law import ScalarLaw, laplace, normal, student

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from mpmath import mpf
 from sympy import Expr, Integer, Integral, Rational, Symbol, erf, exp, gamma, log, oo, pi, sqrt
 
-from symslr.algebra.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.evaluation.arb_backend import evaluate_arb
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, laplace, normal
 from symslr.model.sequence_law import SequenceLaw

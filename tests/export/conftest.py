@@ -10,11 +10,11 @@ from mpmath import mpf
 from sympy import Expr, exp, expand, sqrt, symbols
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import ScalarExpectation
 from symslr.algebra.rule import Rule
+from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
+from symslr.expression.expectation import ScalarExpectation
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import Delta, nu, x
-from symslr.verify.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
 
 
 @final

@@ -7,11 +7,11 @@ import re
 import pytest
 from sympy import Expr, Integral, Piecewise, S, Symbol, exp, log, oo, pi, sqrt
 
-from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Minimum
 from symslr.export.breaking import INDENT, latex_lines
 from symslr.export.measure import width
 from symslr.export.printing import house_latex
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import STANDARD_NORMAL, normal
 from symslr.model.symbols import Delta, L, a, chi, m, nu, x, z

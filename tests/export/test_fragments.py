@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from symslr.check.collect import builtin_folder, collect
 from symslr.export.report import write_fragments
 from symslr.export.text import MATH
-from symslr.verify.collect import builtin_folder, collect
 from tests.export.strict import parsed
 
 PAPER = r"""\documentclass{{article}}

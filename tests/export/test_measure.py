@@ -11,9 +11,9 @@ import pytest
 from sympy import Integral, Rational, Sum, exp, oo, sqrt
 from sympy.abc import u
 
-from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation
 from symslr.export.measure import width
 from symslr.export.printing import house_latex
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.scalar_law import normal
 from symslr.model.symbols import Delta, L, chi, epsilon, m, nu, x, xi, z

@@ -13,14 +13,14 @@ from matplotlib import pyplot as plt
 from sympy import Add, Symbol
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.report import CheckReport
 from symslr.export import pdf
 from symslr.export.adaptive import adaptive
 from symslr.export.figures import Figure, Table
 from symslr.export.report import ReportFiles, write_report
-from symslr.verify.published import Statement
-from symslr.verify.report import CheckReport
-from symslr.verify.validate import Validation
-from symslr.verify.validation import states
+from symslr.validation.published import Statement
+from symslr.validation.validate import Validation
+from symslr.validation.validation import states
 from tests.export.browser import Browser, chromium
 
 WIDTHS = {"phone": 390, "desktop": 1280}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sympy import Expr, Function, Gt, Integral, Piecewise, Rational, S, Sum, Symbol, erf, exp, gamma, log, oo, pi, sqrt
 
-from symslr.algebra.expectation import ScalarExpectation, SequenceExpectation
-from symslr.algebra.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.export.printing import HousePrinter, house_latex
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, laplace, normal, student
 from symslr.model.symbols import Delta, L, a, c, chi, epsilon, k, m, nu, x, xi, z

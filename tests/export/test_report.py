@@ -11,13 +11,13 @@ import pytest
 from matplotlib import pyplot as plt
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.report import CheckReport
 from symslr.export import pdf
 from symslr.export.bibliography import UnknownReference
 from symslr.export.content import content
 from symslr.export.figures import Figure, Table
 from symslr.export.pdf import compile_pdf
 from symslr.export.report import write_latex, write_report
-from symslr.verify.report import CheckReport
 
 
 def _draw(table: Table) -> object:

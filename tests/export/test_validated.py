@@ -15,8 +15,8 @@ from symslr.algebra.derivation import Derivation
 from symslr.export import pdf
 from symslr.export.pdf import compile_pdf
 from symslr.export.report import write_report
-from symslr.verify.validate import Validation
-from symslr.verify.validation import NamedComparison
+from symslr.validation.validate import Validation
+from symslr.validation.validation import NamedComparison
 
 LONG = "200000 samples of a_1 & 5 % of x^2 {by} simulation, seed 250921936; " * 3
 VALIDATIONS = (

@@ -12,24 +12,24 @@ from pathlib import Path
 import pytest
 from sympy import Function, Rational, Symbol, symbols
 
+from symslr.check import check
+from symslr.check.collect import collect
 from symslr.kept.content import NoContent, content
 from symslr.kept.processes import keeping, mapped
 from symslr.kept.results import MISSING, Kept, key_of, library_versions
 from symslr.model.catalogue import SpikedSLR, linear, softmax
-from symslr.verify import check
-from symslr.verify.collect import collect
-from symslr.verify.validate import validate, validation_files
+from symslr.validation.validate import validate, validation_files
 
 CHAPTER = """
 from symslr import Derivation, SpikedSLR, rules
-from symslr.algebra.expectation import SequenceExpectation
+from symslr.expression.expectation import SequenceExpectation
 from symslr.model.symbols import chi, epsilon
 
 mean = Derivation(SequenceExpectation({body}, SpikedSLR().law), name="{name}").apply(rules.CameronMartin())
 """
 VALIDATION = """
 from pathlib import Path
-from symslr.verify.validation import states
+from symslr.validation.validation import states
 
 def validate():
     with open({log!r}, "a") as stream:
@@ -203,7 +203,7 @@ def test_a_validation_that_broke_off_keeps_its_parts(tmp_path: Path) -> None:
 from pathlib import Path
 from symslr.kept.processes import mapped
 from symslr.model.exact import exact
-from symslr.verify.validation import states
+from symslr.validation.validation import states
 
 def validate():
     parts = mapped(exact, [1, 2, 3])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mpmath import mpf
 
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.value import Kind, Value
 from symslr.study.parameter import Parameter, count, name, number
 
 PARAMETERS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sympy import Add, Mul, Rational, Sum, expand, sqrt
 
-from symslr.algebra.expectation import Expectation, SequenceExpectation
-from symslr.algebra.folded import Activation
 from symslr.evaluation import evaluate
+from symslr.expression.expectation import Expectation, SequenceExpectation
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR, softmax
 from symslr.model.scalar_law import laplace

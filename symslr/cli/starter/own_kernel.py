@@ -3,8 +3,6 @@
 from sympy import Rational
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation
 from symslr.algebra.rules import (
     ChangeOfMeasure,
     GaussianMoments,
@@ -13,6 +11,8 @@ from symslr.algebra.rules import (
     Linearity,
     Unfold,
 )
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import Delta, R_v, a, epsilon, nu, x

@@ -5,9 +5,9 @@ from typing import final
 from sympy import Expr, cosh, exp
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.expectation import SequenceExpectation
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules import CameronMartin
+from symslr.expression.expectation import SequenceExpectation
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import chi, epsilon
 

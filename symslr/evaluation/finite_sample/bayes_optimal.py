@@ -18,7 +18,7 @@ from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical, sub_seed
 from symslr.evaluation.finite_sample.saddle import Problem, Share, own_seed
 from symslr.evaluation.finite_sample.scatter import standard_error
-from symslr.evaluation.value import Value
+from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task
 from symslr.theory.finite_sample_bayes import Q_HAT, free_entropy, state_evolution

@@ -12,7 +12,7 @@ from symslr.evaluation.finite_sample.bayes_optimal import INFORMED, STARTS, UNIN
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.randomised import statistical, sub_seed
 from symslr.evaluation.finite_sample.scatter import standard_error
-from symslr.evaluation.value import Value
+from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task
 

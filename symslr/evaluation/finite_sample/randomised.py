@@ -16,7 +16,7 @@ from symslr.evaluation.finite_sample.order_parameters import STARTS, OrderParame
 from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
 from symslr.evaluation.finite_sample.scatter import standard_error
 from symslr.evaluation.finite_sample.solve import FixedPoint, solve
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.value import Kind, Value
 
 RANDOMISATIONS = 8
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17

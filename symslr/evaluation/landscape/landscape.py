@@ -12,7 +12,7 @@ from sympy import Expr, S
 
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
-from symslr.algebra.rules.cameron_martin import gaussian_shift
+from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.evaluation.landscape.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments import Moments
 from symslr.evaluation.landscape.order import NAMES

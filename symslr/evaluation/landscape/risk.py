@@ -12,10 +12,10 @@ from functools import cache
 
 from sympy import Expr, S, Sum, Symbol, cancel, expand, lambdify, sqrt
 
-from symslr.algebra.expectation import SequenceExpectation
-from symslr.algebra.folded import Activation
-from symslr.algebra.scored import ScoredActivation
 from symslr.evaluation.landscape.moments import MOMENTS
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation
+from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.symbols import (
     ORDER_PARAMETERS,

@@ -12,7 +12,7 @@ from typing import Any
 from flint import arb, ctx, fmpz
 from mpmath import mpf, workprec
 
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.value import Kind, Value
 
 GUARD_BITS = 32
 LARGEST_EXACT_BITS = 50_000_000

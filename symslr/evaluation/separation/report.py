@@ -13,7 +13,7 @@ from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.outputs import DataSetOutputs
 from symslr.evaluation.separation.probability import Probability
 from symslr.evaluation.separation.reason import reason
-from symslr.evaluation.value import Kind, Value
+from symslr.expression.value import Kind, Value
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.region import LimitVerdict, limit_verdict

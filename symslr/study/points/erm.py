@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from mpmath import mpf
 
 from symslr.evaluation import Value
-from symslr.evaluation.value import Kind
+from symslr.expression.value import Kind
 from symslr.simulate.erm import OPTIMISERS, erm_replicates
 from symslr.study.parameter import Parameter, count, counts, number, one_of, positive
 from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift

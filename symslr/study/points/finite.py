@@ -8,7 +8,7 @@ from mpmath import mpf
 
 from symslr.evaluation import Value
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
-from symslr.evaluation.value import Kind
+from symslr.expression.value import Kind
 from symslr.study.parameter import Parameter, count, flag, one_of, positive
 from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift
 

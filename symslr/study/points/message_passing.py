@@ -9,7 +9,7 @@ import numpy as np
 from mpmath import mpf
 
 from symslr.evaluation import Value
-from symslr.evaluation.value import Kind
+from symslr.expression.value import Kind
 from symslr.simulate.erm import sample_training_set
 from symslr.simulate.message_passing import message_passing
 from symslr.simulate.position_levels import position_levels

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from sympy import Expr, KroneckerDelta, S, Sum, Symbol, log, sqrt
 
-from symslr.algebra.rules.separation_columns import CLASSES, LAST_COLUMN, class_column
+from symslr.algebra.rules.blocks.columns import CLASSES, LAST_COLUMN, class_column
 from symslr.model.separation import SELF, Marks, beta, j3, n
 from symslr.model.symbols import x
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from sympy import Expr, KroneckerDelta, Piecewise, Sum, Symbol, log, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules.separation_columns import LAST_COLUMN, ColumnSum, class_column
-from symslr.algebra.rules.separation_signs import PositiveFactor, Sign, SignBlocks, average_over_signs, omega
+from symslr.algebra.rules.blocks.columns import LAST_COLUMN, ColumnSum, class_column
+from symslr.algebra.rules.blocks.signs import PositiveFactor, Sign, SignBlocks, average_over_signs, omega
 from symslr.model.separation import a, b, c, j3, margin, n, t
 from symslr.theory.separation.definition import k
 

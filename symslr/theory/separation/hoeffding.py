@@ -10,9 +10,9 @@ from __future__ import annotations
 from sympy import Expr, Sum, Symbol, binomial, exp
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.folded import Minimum
-from symslr.algebra.rules.minimise import Minimise
-from symslr.algebra.rules.separation_signs import BinomialTheorem
+from symslr.algebra.rules.blocks.signs import BinomialTheorem
+from symslr.algebra.rules.minima.minimise import Minimise
+from symslr.expression.folded import Minimum
 from symslr.model.separation import b
 from symslr.theory.separation.firing import other_share
 

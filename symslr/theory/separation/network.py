@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Sum, Symbol, binomial
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules.separation_signs import BinomialTheorem
+from symslr.algebra.rules.blocks.signs import BinomialTheorem
 
 m = Symbol("m", integer=True, positive=True)
 i = Symbol("i", integer=True, positive=True)

@@ -13,7 +13,7 @@ from sympy import And, Expr, Symbol, expand, fraction, log, powsimp
 from sympy.core.relational import Relational
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules.separation_powers import LargestPower
+from symslr.algebra.rules.blocks.powers import LargestPower
 from symslr.model import separation as symbols
 from symslr.model.exact import exact
 from symslr.model.separation import SOFTMAX_KERNEL, n, t

@@ -10,10 +10,10 @@ from sympy import Expr, Function, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
-from symslr.algebra.rules.separation_blocks import BlockSum
-from symslr.algebra.rules.separation_columns import ColumnSum
-from symslr.algebra.rules.separation_powers import CommonFactor, DivideThrough, PowersOfLength
-from symslr.algebra.rules.simplify import Algebra
+from symslr.algebra.rules.blocks.blocks import BlockSum
+from symslr.algebra.rules.blocks.columns import ColumnSum
+from symslr.algebra.rules.blocks.powers import CommonFactor, DivideThrough, PowersOfLength
+from symslr.algebra.rules.rewriting.simplify import Algebra
 from symslr.model.separation import LINEAR_KERNEL, QUERIES, SELF, SOFTMAX_KERNEL, Marks, beta, j3, n, t
 from symslr.model.symbols import x
 from symslr.theory.separation.definition import Column, Row, share

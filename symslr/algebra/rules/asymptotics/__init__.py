@@ -1,0 +1,1 @@
+"""Expansions with bounds on what they leave out, and limits."""

@@ -1,0 +1,30 @@
+"""Take a limit that was written down unevaluated."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Expr, Limit
+
+from symslr.algebra.rule import Rule
+from symslr.expression.expectation import Expectation
+
+
+@final
+class TakeLimit(Rule):
+    """Evaluate ``Limit(formula, variable, point)`` of an elementary formula."""
+
+    name = "limit"
+    statement = r"\lim_{t\to t_0} F(t)"
+    conditions = r"$F$ is an elementary function of $t$ near $t_0$"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return expr.replace(lambda node: isinstance(node, Limit), self._take)
+
+    def _take(self, node: Limit) -> Expr:
+        if node.args[0].has(Expectation):
+            raise self.refuse("an expectation stands inside the limit; reduce it to a formula first")
+        value = node.doit()
+        if value.has(Limit):
+            raise self.refuse(f"SymPy finds no limit of {node.args[0]}")
+        return value

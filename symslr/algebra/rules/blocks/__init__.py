@@ -1,0 +1,1 @@
+"""Sums over the blocks of the companion construction."""

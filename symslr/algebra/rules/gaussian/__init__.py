@@ -1,0 +1,1 @@
+"""Rules for Gaussian variables: shifts, moments, rotations, integration by parts."""

@@ -1,0 +1,134 @@
+"""Isserlis' theorem: moments of jointly Gaussian variables as sums over pairings."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Add, Expr, Indexed, IndexedBase, Mul, Poly, S, Sum, factorial2
+
+from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.rule import Rule, RuleRefused
+from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
+from symslr.expression.expectation import (
+    Expectation,
+    ScalarExpectation,
+    SequenceExpectation,
+    rewrite_expectations,
+)
+from symslr.expression.scored import ScoredActivation
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
+
+LinearForm = tuple[object, Expr]
+"""A Gaussian linear form (family, coefficient); the coefficient is an index, or a Sum for a sum over tokens."""
+
+
+@final
+class GaussianMoments(Rule):
+    """Integrate z, zeta, eta and xi out of a sequence expectation, and the variable out of a scalar one, by pairings.
+
+    Under E_g the values z_l, zeta_l, eta_l and the noise xi are independent N(0, 1), whatever the weight g(epsilon, chi)
+    is. A family on which the scores of an attention depend stays inside.
+    """
+
+    name = "Gaussian moments"
+    statement = (
+        r"\mathbb{E}[G_1\cdots G_{2n}] = \sum_{\text{pairings}}\prod \mathbb{E}[G_iG_j],\qquad"
+        r" \mathbb{E}\Big[\sum_l a_l z_l \sum_m b_m z_m\,\Big|\,\chi\Big] = \sum_l a_l b_l"
+    )
+    conditions = (
+        r"$z,\zeta,\eta,\xi$ are iid standard normal and independent of $(\epsilon,\chi)$ and of the scores;"
+        r" odd moments vanish"
+    )
+    source = "isserlis1918"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return rewrite_expectations(expr, self._integrate)
+
+    def _integrate(self, node: Expectation) -> Expr:
+        if isinstance(node, SequenceExpectation):
+            return self._sequence(node)
+        if isinstance(node, ScalarExpectation):
+            return self._scalar(node)
+        return node
+
+    def _sequence(self, node: SequenceExpectation) -> Expr:
+        if node.body.has(chi[epsilon]) and not node.body.subs(chi[epsilon], x).free_symbols & node.bound:
+            return self._relevant(node)
+        inside = {label for sigma in node.body.atoms(ScoredActivation) for label in sigma.score.free_symbols}
+        families = tuple(family for family in (z, zeta, eta) if family.label not in inside)
+        if not node.body.has(*families, xi):
+            return node
+        terms = []
+        for term in Add.make_args(expand_polynomial(node.body)):
+            forms, rest = self._linear_forms(term, families)
+            terms.append(rest * _pairings(forms))
+        return node.with_body(Add(*terms))
+
+    def _relevant(self, node: SequenceExpectation) -> Expr:
+        """A polynomial in chi_epsilon, where g shifts it; left alone under any other weight."""
+        try:
+            shift = S.Zero if node.law.weight == S.One else gaussian_shift(node.law, self)
+        except RuleRefused:
+            return node
+        return self._scalar(ScalarExpectation(node.body.subs(chi[epsilon], x + shift), x, node.law.base))
+
+    def _linear_forms(self, term: Expr, families: tuple[IndexedBase, ...]) -> tuple[list[LinearForm], Expr]:
+        forms: list[LinearForm] = []
+        rest = S.One
+        for factor in Mul.make_args(term):
+            if not factor.has(*families, xi):
+                rest *= factor
+                continue
+            base, power = factor.args if factor.is_Pow else (factor, S.One)
+            if not (power.is_Integer and power > 0):
+                raise self.refuse(f"{factor} is not a polynomial in z, zeta, eta and xi")
+            forms.extend([self._linear_form(base, families)] * int(power))
+        return forms, rest
+
+    def _linear_form(self, base: Expr, families: tuple[IndexedBase, ...]) -> LinearForm:
+        if base == xi:
+            return (xi, S.One)
+        if isinstance(base, Indexed) and base.base in families:
+            if base.indices[0] not in (epsilon, *OTHERS):
+                raise self.refuse(f"{base} may be the value of the relevant token or not")
+            return (base.base, base.indices[0])
+        if isinstance(base, Sum):
+            index = base.variables[0]
+            for family in families:
+                coefficient = expand_polynomial(base.function).coeff(family[index])
+                linear = expand_polynomial(base.function - coefficient * family[index]) == 0
+                if linear and not coefficient.has(*families, xi):
+                    return (family, Sum(coefficient, *base.limits))
+        raise self.refuse(f"{base} is not a linear form in one of z, zeta, eta, xi; expand it first")
+
+    def _scalar(self, node: ScalarExpectation) -> Expr:
+        if node.law != STANDARD_NORMAL or not node.body.is_polynomial(node.variable):
+            return node
+        polynomial = Poly(node.body, node.variable)
+        return Add(*(c * factorial2(n - 1) for (n,), c in polynomial.terms() if n % 2 == 0))
+
+
+def _pairings(forms: list[LinearForm]) -> Expr:
+    if not forms:
+        return S.One
+    if len(forms) % 2:
+        return S.Zero
+    first, *others = forms
+    return Add(*(_covariance(first, other) * _pairings(others[:i] + others[i + 1 :]) for i, other in enumerate(others)))
+
+
+def _covariance(one: LinearForm, two: LinearForm) -> Expr:
+    (family, left), (other_family, right) = one, two
+    if family != other_family:
+        return S.Zero
+    if family == xi:
+        return S.One
+    if isinstance(left, Sum) and isinstance(right, Sum):
+        index = left.variables[0]
+        return Sum(left.function * right.function.subs(right.variables[0], index), *left.limits)
+    if isinstance(left, Sum):
+        return left.function.subs(left.variables[0], right)
+    if isinstance(right, Sum):
+        return right.function.subs(right.variables[0], left)
+    return S.One if left == right else S.Zero

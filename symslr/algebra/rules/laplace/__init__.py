@@ -1,0 +1,1 @@
+"""The Laplace representation of powers of a normaliser."""

@@ -1,0 +1,1 @@
+"""Rules that change the law: reweighting, conditioning, posteriors."""

@@ -1,0 +1,28 @@
+"""E_g[h] = E_0[g h]."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Expr, S
+
+from symslr.algebra.rule import Rule
+from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+
+
+@final
+class ChangeOfMeasure(Rule):
+    """Write the reweighting out: the weight g becomes a factor under the unweighted law."""
+
+    name = "change of measure"
+    statement = r"\mathbb{E}_g[h] = \mathbb{E}_0\left[g(\epsilon,\chi)\, h\right]"
+    conditions = r"$g$ is the weight of the law, $\mathbb{E}_0[g]=1$"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        def change(node: SequenceExpectation) -> Expr:
+            law = node.law
+            if law.weight == S.One:
+                return node
+            return SequenceExpectation(law.renamed(law.weight) * node.body, law.unweighted())
+
+        return rewrite_expectations(expr, change, SequenceExpectation)

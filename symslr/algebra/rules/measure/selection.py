@@ -1,0 +1,33 @@
+"""Where the hidden position is drawn given the tokens, what is symmetric in the tokens does not feel the weight."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Expr, S
+
+from symslr.algebra.rule import Rule
+from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.model.symbols import OTHERS, epsilon
+
+
+@final
+class Selection(Rule):
+    """Drop the weight from expectations of symmetric functions of the tokens."""
+
+    name = "selection"
+    statement = r"\mathbb{E}_g[s(\chi)] = \mathbb{E}_0[s(\chi)]"
+    conditions = r"$\sum_l g(l,\chi)=L$ at every $\chi$, and $s$ does not depend on $\epsilon$"
+    source = "duranthon2025"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return rewrite_expectations(expr, self._drop, SequenceExpectation)
+
+    def _drop(self, node: SequenceExpectation) -> Expr:
+        if node.law.weight == S.One:
+            return node
+        if node.body.free_symbols & {epsilon, *OTHERS}:
+            return node
+        if not node.law.is_selection:
+            raise self.refuse(f"the weight {node.law.weight} does not sum to L over the tokens")
+        return SequenceExpectation(node.body, node.law.unweighted())

@@ -1,0 +1,37 @@
+"""The envelope theorem: how a minimum moves with a parameter."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Derivative, Expr, cancel, factor, together
+
+from symslr.algebra.rule import Rule
+from symslr.algebra.rules.minima.minimise import Minimise
+from symslr.expression.folded import Minimum
+
+
+@final
+class Envelope(Rule):
+    """Differentiate ``Minimum(body, variable)`` in a parameter: only the body's own dependence counts."""
+
+    name = "envelope theorem"
+    statement = (
+        r"\frac{\partial}{\partial\theta}\min_t F(t,\theta) = \frac{\partial F}{\partial\theta}(t_\star,\theta),"
+        r"\qquad F(t_\star,\theta) = \min_t F(t,\theta)"
+    )
+    conditions = r"$F$ is differentiable and its minimiser $t_\star$ is unique and inside the range"
+    source = "milgrom2002"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        nodes = [node for node in expr.atoms(Derivative) if isinstance(node.expr, Minimum)]
+        return expr.xreplace({node: self._slope(node) for node in nodes})
+
+    def _slope(self, node: Derivative) -> Expr:
+        minimum, parameters = node.expr, node.variables
+        if len(parameters) != 1 or parameters[0] == minimum.variable:
+            raise self.refuse(f"{node} is no first derivative in a parameter")
+        place, _ = Minimise().lowest(minimum)
+        if place.is_infinite:
+            raise self.refuse(f"the minimum over {minimum.variable} is only approached")
+        return factor(cancel(together(minimum.body.diff(parameters[0]).subs(minimum.variable, place))))

@@ -1,0 +1,119 @@
+"""Minimisation by stationarity: the lowest of the stationary points and the ends of the range, poles ruled out."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Add, Dummy, Expr, Sum, Symbol, cancel, count_ops, expand, factor, fraction, limit, oo, together
+
+from symslr.algebra.rule import Rule
+from symslr.algebra.zeros import Sign, Zero, ZerosUnknown, real_zeros
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import Minimum
+from symslr.model.symbols import L
+
+
+@final
+class Minimise(Rule):
+    """Evaluate ``Minimum(body, variable)`` at the best of the stationary points and the ends of the range.
+
+    Which of the candidates is lowest is decided by the sign of the differences under the symbols' assumptions; where
+    that is undecided, where a stationary point may leave the range, or where the body may fall without bound at a pole,
+    the rule refuses. A minimum at an infinite end is an infimum: it is approached.
+    """
+
+    name = "minimisation"
+    statement = r"\min_t F(t) = F(t_\star),\qquad F'(t_\star)=0 \text{ or } t_\star \text{ at the end of the range}"
+    conditions = r"$F$ is differentiable and rational in $t$; $t_\star$ is the lowest of all candidates"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        innermost = {node for node in expr.atoms(Minimum) if not node.body.has(Minimum)}
+        return expr.xreplace({node: self.lowest(node)[1] for node in innermost})
+
+    def lowest(self, node: Minimum) -> tuple[Expr, Expr]:
+        """(minimiser, minimum).
+
+        Raises:
+            RuleRefused: when the body is not rational in the variable or no candidate is provably lowest.
+        """
+        t = node.variable
+        means = sorted((e for e in node.body.atoms(Expectation) if not e.has(t)), key=str)  # the form must not vary
+        random = {e: Dummy(positive=_positive(e), real=True) for e in means}
+        back = {d: e for e, d in random.items()}
+        whole = node.body.xreplace(random)
+        if not whole.is_rational_function(t):
+            raise self.refuse(f"{node.body} is not rational in {t}")
+        if not whole.has(t):
+            return _ends(t)[0], node.body
+        body = cancel(together(whole))
+        sign = _sign(random)
+        try:
+            slope = fraction(cancel(together(body.diff(t))))[0]
+            stationary = [s for s in real_zeros(slope, t, sign) if _inside(s.place, t)]
+            poles = [p for p in real_zeros(fraction(body)[1], t, sign) if _inside(p.place, t)]
+        except ZerosUnknown as reason:
+            raise self.refuse(str(reason)) from reason
+        for pole in poles:
+            if not _rises(body, pole, t, sign):
+                raise self.refuse(f"{node.body} may fall without bound near {t} = {pole.place.xreplace(back)}")
+        found = [(s.place, cancel(together(body.subs(t, s.place))), _certain(s, t)) for s in stationary]
+        found += [(end, limit(body, t, end), True) for end in _ends(t)]
+        if any(value == -oo for _, value, _ in found):
+            raise self.refuse(f"{node.body} falls without bound")
+        found = [candidate for candidate in found if candidate[1] != oo]
+        for place, value, certain in found:
+            if certain and all(other == value or sign(other - value) in (0, 1) for _, other, _ in found):
+                return place.xreplace(back), _shortest(value, whole, t).xreplace(back)
+        raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v, _ in found]} is lowest")
+
+
+def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
+    """The shorter of the expanded and the factored form, symbols that were added to the body left outside."""
+    added = Add(*(term for term in Add.make_args(body) if not term.has(t) and not term.is_number))
+    rest = cancel(together(value - added))
+    return added + min((expand(rest), factor(rest)), key=count_ops)
+
+
+def _sign(random: dict[Expr, Expr]) -> Sign:
+    """Provable signs, using that lengths and mean lengths are at least 1."""
+    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.body == L))}
+
+    def sign(expr: Expr) -> int | None:
+        known = factor(together(expr.xreplace(excess)))
+        if known.is_positive:
+            return 1
+        if known.is_nonnegative:
+            return 0
+        return -1 if known.is_negative else None
+
+    return sign
+
+
+def _positive(expr: Expr) -> bool | None:
+    """True for the mean of a square that is not identically zero; None where nothing is known."""
+    if isinstance(expr, Expectation):
+        return _positive(expr.body)
+    if isinstance(expr, Sum):
+        return _positive(expr.function)
+    base, power = expr.as_base_exp()
+    return True if expr.is_positive or (power.is_even and base.is_real) else None
+
+
+def _inside(place: Expr, t: Symbol) -> bool:
+    """Whether a place may lie in the open range of ``t``; an end of the range is a candidate of its own."""
+    return not (t.is_nonnegative and place.is_nonpositive)
+
+
+def _certain(zero: Zero, t: Symbol) -> bool:
+    return zero.real and bool(not t.is_nonnegative or zero.place.is_nonnegative)
+
+
+def _rises(body: Expr, pole: Zero, t: Symbol, sign: Sign) -> bool:
+    """Whether the body provably tends to +oo on both sides of a pole."""
+    numerator, denominator = fraction(body)
+    regular = cancel(denominator / (t - pole.place) ** pole.multiplicity)
+    return pole.multiplicity % 2 == 0 and sign(factor((numerator * regular).subs(t, pole.place))) == 1
+
+
+def _ends(t: Symbol) -> list[Expr]:
+    return [0 * t, oo] if t.is_nonnegative else [-oo, oo]

@@ -1,0 +1,1 @@
+"""Ordinary algebra and definitions written out."""

@@ -1,0 +1,31 @@
+"""Terms with the same expectation put together, their coefficients in lowest terms."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import final
+
+from sympy import Add, Expr, S, cancel, factor_terms
+
+from symslr.algebra.polynomial import OPAQUE, expand_polynomial, on_letters
+from symslr.algebra.rule import Rule
+from symslr.expression.expectation import Expectation
+
+
+@final
+class Collect(Rule):
+    """One term for each expectation; its coefficient is one fraction."""
+
+    name = "collection"
+    statement = r"\alpha\,\mathbb{E}[A]+\beta\,\mathbb{E}[A] = (\alpha+\beta)\,\mathbb{E}[A]"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        coefficients: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
+        for term in Add.make_args(expand_polynomial(expr)):
+            fixed, mean = term.as_independent(Expectation, as_Add=False)
+            coefficients[mean] += fixed
+        return Add(*(self._lowest(fixed) * mean for mean, fixed in coefficients.items()))
+
+    @staticmethod
+    def _lowest(coefficient: Expr) -> Expr:
+        return on_letters(lambda inner: factor_terms(cancel(inner)), coefficient, OPAQUE)

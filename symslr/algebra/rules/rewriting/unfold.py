@@ -1,0 +1,34 @@
+"""Replace a name by its definition."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Expr
+
+from symslr.algebra.exponentials import merge_exponentials
+from symslr.algebra.rule import Rule
+from symslr.expression.folded import FOLDED
+from symslr.expression.quantity import Quantity
+
+
+@final
+class Unfold(Rule):
+    """Write out activations, posteriors and quantities; ``Unfold(Posterior)`` writes out that kind alone."""
+
+    name = "definition"
+    statement = r"\sigma_l = \frac{\kappa(a\chi_l)}{N},\qquad p_l = \frac{g(l,\chi)}{\sum_m g(m,\chi)}"
+
+    def __init__(self, *kinds: type[Expr]) -> None:
+        self.kinds: tuple[type[Expr], ...] = kinds or (*FOLDED, Quantity)
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return merge_exponentials(self._unfolded(expr))
+
+    def _unfolded(self, expr: Expr) -> Expr:
+        """From the outside in: a quantity gives its formula, whose names a second application writes out."""
+        if isinstance(expr, self.kinds):
+            return expr.doit()
+        if not expr.args or not expr.has(*self.kinds):
+            return expr
+        return expr.func(*(self._unfolded(arg) for arg in expr.args))

@@ -1,0 +1,1 @@
+"""Rules that use the exchangeability of tokens."""

@@ -1,0 +1,54 @@
+"""Selection of the largest token: condition on its value, the others are iid below it."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Expr, Integral, Mul, S, erf, sqrt
+
+from symslr.algebra.fresh import fresh
+from symslr.algebra.rule import Rule
+from symslr.algebra.rules.measure.independence import token_factors
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.symbols import epsilon, x
+
+
+@final
+class ConditionOnMaximum(Rule):
+    """Integrate out every token but the largest: each of the others is cut off at its value."""
+
+    name = "condition on the maximum"
+    statement = (
+        r"\mathbb{E}_0\Big[\mathbb{1}_{\chi_\epsilon=\max}\, f(\chi_\epsilon)\,h(\chi_j)\,"
+        r"e^{-u\sum_l\kappa(\chi_l)}\Big] = \mathbb{E}_x\Big[f e^{-u\kappa} \int_{-\infty}^x h e^{-u\kappa} "
+        r"p_0\,\mathrm{d}y\,\Big(\int_{-\infty}^x e^{-u\kappa} p_0\,\mathrm{d}y\Big)^{L-2}\Big]"
+    )
+    conditions = r"the unweighted law with density $p_0$; the body is a product of functions of single tokens"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return rewrite_expectations(expr, self._condition, SequenceExpectation)
+
+    def _condition(self, node: SequenceExpectation) -> Expr:
+        marks = node.body.atoms(IsLargest)
+        if not marks:
+            return node
+        if node.law.weight != S.One or {mark.args[1] for mark in marks} != {epsilon}:
+            raise self.refuse("another token than the relevant one is marked as largest, or the law is reweighted")
+        body = node.body.xreplace(dict.fromkeys(marks, S.One))
+        parts = token_factors(body, self)
+        base, others = node.law.base, {t: f for t, f in parts.own.items() if t != epsilon}
+        below = Mul(*(_below(f * parts.shared, base) for f in others.values()))
+        rest = _below(parts.shared, base) ** (node.law.length - 1 - len(others))
+        own = parts.own.get(epsilon, S.One) * parts.shared
+        return parts.fixed * ScalarExpectation(own * below * rest, x, base)
+
+
+def _below(f: Expr, base: ScalarLaw) -> Expr:
+    """int_{lower}^x f(y) p0(y) dy."""
+    if f == S.One and base == STANDARD_NORMAL:
+        return (1 + erf(x / sqrt(2))) / 2
+    density = f * base.density
+    y = fresh("y", density.free_symbols, real=True)
+    return Integral(density.subs(x, y), (y, base.lower, x))

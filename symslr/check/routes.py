@@ -1,0 +1,129 @@
+"""The two deterministic routes to a number, each with a limit on its processor time."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+from mpmath import isfinite, mpf
+from sympy import Expr, Integral
+
+from symslr.check.points import Point
+from symslr.evaluation import Value, evaluate
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import Minimum
+from symslr.referee.plans import TooCostly
+from symslr.referee.referee import referee
+
+EVALUATOR = "evaluate"
+REFEREE = "referee"
+
+
+EVALUATOR_SHARE = 0.6
+"""Of the time for one value, what the evaluators may use: they are quick where they have a number at all."""
+
+MOST_OVERRUNS = 2
+"""Lines of a derivation that may run out of time at one of the points that seldom succeed."""
+
+
+class OutOfTime(Exception):
+    """A route used up its processor time."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a route gave: a value, or the reason why there is none."""
+
+    route: str
+    value: mpf = field(default_factory=lambda: mpf("nan"))
+    error: mpf = field(default_factory=lambda: mpf("nan"))
+    reason: str = ""
+
+    @property
+    def known(self) -> bool:
+        return bool(isfinite(self.value))
+
+
+@dataclass
+class Routes:
+    """Values of expressions at points, each computed once.
+
+    Attributes:
+        seconds: processor time for one value.
+        until: ``time.process_time()`` after which nothing more is computed.
+    """
+
+    seconds: float
+    until: float
+    _known: dict[tuple[str, Expr, str], Outcome] = field(default_factory=dict)
+    _overruns: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def value(self, route: str, expr: Expr, point: Point) -> Outcome:
+        """The value of an expression at a point by one route."""
+        key = (route, expr, str(point))
+        if key not in self._known:
+            self._known[key] = self._compute(route, expr, point)
+        return self._known[key]
+
+    def _compute(self, route: str, expr: Expr, point: Point) -> Outcome:
+        share = point.patience if route == REFEREE else min(point.patience, EVALUATOR_SHARE)
+        left = min(self.seconds * share, self.until - time.process_time())
+        if left <= 0.2:
+            return Outcome(route, reason="the time for this derivation is used up")
+        if point.patience < 1 and self._overruns[route, str(point)] >= MOST_OVERRUNS:
+            return Outcome(route, reason=f"{route}: out of time at other lines of this point")
+        values = point.for_expression(expr)
+        try:
+            with processor_time(left):
+                if route == REFEREE:
+                    found: Value = referee(expr, values, point.digits, seconds=left)
+                else:
+                    found = evaluate(expr, values, digits=point.digits)
+        except (OutOfTime, TooCostly) as cost:
+            self._overruns[route, str(point)] += 1
+            if isinstance(cost, TooCostly):
+                return Outcome(route, reason=f"{route}: {_short(cost)}")
+            return Outcome(route, reason=f"{route}: out of time")
+        except ZeroDivisionError:
+            return Outcome(route, reason=f"{route}: division by zero")
+        except Exception as refusal:
+            return Outcome(route, reason=f"{route}: {_short(refusal)}")
+        if not (isfinite(found.value) and isfinite(found.error)):
+            return Outcome(route, reason=f"{route}: not a finite number")
+        return Outcome(route, mpf(found.value), mpf(found.error))
+
+
+def _short(refusal: Exception) -> str:
+    text = " ".join(str(refusal).split())
+    kind = "" if isinstance(refusal, ValueError) else f"{type(refusal).__name__}: "
+    return kind + (text if len(text) <= 160 else text[:157] + "...")
+
+
+def is_elementary(expr: Expr) -> bool:
+    """Whether an expression is a closed formula without an integral of any kind."""
+    return not expr.has(Expectation, Integral, Minimum)
+
+
+@contextmanager
+def processor_time(seconds: float) -> Iterator[None]:
+    """Raises ``OutOfTime`` inside once the process has used ``seconds`` more; does nothing off the main thread."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds * 1.2 + 0.1)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -1,0 +1,1 @@
+"""The nodes that formulas are made of: expectations, folded names, quantities, and the numbers they take."""

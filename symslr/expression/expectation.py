@@ -1,0 +1,146 @@
+"""The expectation node: E of a body under a law, kept unevaluated until a rule or an evaluator takes it up.
+
+Three laws, one node each: a sequence with one relevant token, one scalar, a random length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+from sympy import Basic, Expr, S
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from symslr.expression.binding import bound_subs
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import BOUND_IN_SEQUENCE, L
+
+
+class Expectation(Expr):
+    """Abstract: ``args = (body, ...law)``. Deterministic numbers pass through unchanged."""
+
+    is_commutative = True
+    is_real = True
+
+    @property
+    def body(self) -> Expr:
+        return self.args[0]
+
+    def with_body(self, body: Expr) -> Expr:
+        """The same expectation of another body."""
+        return self.func(body, *self.args[1:])
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        """Symbols that the expectation integrates out."""
+        raise NotImplementedError
+
+    @property
+    def free_symbols(self) -> set[Basic]:
+        law = {s for arg in self.args[1:] for s in arg.free_symbols}
+        return {s for s in (self.body.free_symbols | law) - self.bound if s.is_Symbol}
+
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return bound_subs(self, self.bound, old, new)
+
+    def _eval_derivative(self, symbol: Basic) -> Expr:
+        law = {s for arg in self.args[1:] for s in arg.free_symbols}
+        if symbol in law - self.bound:
+            return None
+        return self.with_body(self.body.diff(symbol))
+
+
+@final
+class SequenceExpectation(Expectation):
+    """E_g[body]: body in chi, z, xi, epsilon under a ``SequenceLaw``; chi[j], chi[k] are distinct other tokens."""
+
+    def __new__(cls, body: Expr, law: SequenceLaw) -> Expr:
+        body = exact(body, "body")
+        return body if body.is_number else super().__new__(cls, body, law)
+
+    @property
+    def law(self) -> SequenceLaw:
+        return self.args[1]
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        return BOUND_IN_SEQUENCE
+
+    @property
+    def subscript(self) -> str:
+        """0 for the unweighted law, g for a reweighted one."""
+        return "0" if self.law.weight == S.One else "g"
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"E_{self.subscript}[{printer._print(self.body)}]"
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return rf"\mathbb{{E}}_{{{self.subscript}}}\left[{printer._print(self.body)}\right]"
+
+
+@final
+class ScalarExpectation(Expectation):
+    """E[body] over one real ``variable`` with a ``ScalarLaw``."""
+
+    def __new__(cls, body: Expr, variable: Expr, law: ScalarLaw) -> Expr:
+        body = exact(body, "body")
+        return body if body.is_number else super().__new__(cls, body, variable, law)
+
+    @property
+    def variable(self) -> Expr:
+        return self.args[1]
+
+    @property
+    def law(self) -> ScalarLaw:
+        return self.args[2]
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        return frozenset({self.variable})
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"E_{self.variable}[{printer._print(self.body)}]"
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return rf"\mathbb{{E}}_{{{printer._print(self.variable)}}}\left[{printer._print(self.body)}\right]"
+
+
+@final
+class LengthExpectation(Expectation):
+    """E_L[body]: ``law`` is a ``LengthLaw``, or the symbol ``P_L`` for a law left open (given in ``values`` later)."""
+
+    def __new__(cls, body: Expr, law: LengthLaw | Basic) -> Expr:
+        body = exact(body, "body")
+        return body if body.is_number else super().__new__(cls, body, law)
+
+    @property
+    def law(self) -> LengthLaw | Basic:
+        return self.args[1]
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        return frozenset({L})
+
+    def doit(self, **hints: object) -> Expr:
+        """The finite sum sum_l P(l) body(l); unchanged while the law is open."""
+        if not isinstance(self.law, LengthLaw):
+            return self
+        return sum((p * self.body.subs(L, length) for length, p in self.law), S.Zero)
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"E_L[{printer._print(self.body)}]"
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return rf"\mathbb{{E}}_{{L}}\left[{printer._print(self.body)}\right]"
+
+
+def rewrite_expectations(expr: Expr, rewrite: Callable[[Any], Expr], kind: type = Expectation) -> Expr:
+    """``expr`` with every expectation of ``kind`` rewritten, innermost first."""
+    if not expr.args or not expr.has(Expectation):
+        return expr
+    expr = expr.func(*(rewrite_expectations(arg, rewrite, kind) for arg in expr.args))
+    return rewrite(expr) if isinstance(expr, kind) else expr

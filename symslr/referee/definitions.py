@@ -1,0 +1,252 @@
+"""Definitions of the expectation nodes and of integrals: densities on explicit grids, sums over tokens written out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any
+
+from sympy import Add, Expr, Indexed, Integral, Mul, Pow, S, Sum
+
+from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
+from symslr.expression.scored import ScoredActivation
+from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
+from symslr.referee.arithmetic import Array, CannotReferee
+from symslr.referee.hermite import few_points, gauss_hermite
+from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
+from symslr.referee.kinks import scalar_breaks, token_breaks
+from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
+from symslr.referee.scope import Scope
+from symslr.referee.separable import separated
+
+MOST_TOKENS_INSIDE = (4, 2, 1)
+"""Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
+
+COSTLY.extend((Integral, SequenceExpectation, ScalarExpectation, LengthExpectation))
+
+
+@definition_of(Integral)
+def _integral(self: Interpreter, node: Integral, scope: Scope) -> Array:
+    """Iterated integrals, the last limit outermost."""
+    *inner, outer = node.limits
+    if len(outer) != 3:
+        raise CannotReferee(f"{node} is not a definite integral")
+    variable, lower, upper = outer
+    body = Integral(node.function, *inner) if inner else node.function
+    axis = Axis(
+        _end(self, lower, scope), _end(self, upper, scope), scalar_breaks(self, [node.function], variable, scope)
+    )
+
+    def integrand(nodes: list[Array]) -> Array:
+        return self.value(body, scope.bind({variable: nodes[0]}, 1, len(nodes[0])))
+
+    return self.quadrature.integrate(self.context(node, scope), Problem([axis], integrand, scope.depth, scope.size))
+
+
+def _end(self: Interpreter, node: Expr, scope: Scope) -> Any:
+    return None if node.is_infinite else self.value(node, scope)
+
+
+@definition_of(ScalarExpectation)
+def _scalar(self: Interpreter, node: ScalarExpectation, scope: Scope) -> Array:
+    """The integral of body times density."""
+    law, variable = node.law, node.variable
+    breaks = {
+        *scalar_breaks(self, [node.body], variable, scope),
+        *scalar_breaks(self, [law.density], x, scope),
+    }
+    axis = _density_axis(self, law, tuple(sorted(breaks)), scope)
+
+    def integrand(nodes: list[Array]) -> Array:
+        return self.value(node.body, scope.bind({variable: nodes[0]}, 1, len(nodes[0])))
+
+    return self.quadrature.integrate(self.context(node, scope), Problem([axis], integrand, scope.depth, scope.size))
+
+
+def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:
+    """The support of a law, with its density in the weights."""
+
+    def density(nodes: Array, axes: int) -> Array:
+        # the axis lies further out than those of the scope by the axes between
+        return self.value(law.density, scope.bind({x: nodes}, axes + 1 - scope.depth, len(nodes)))
+
+    return Axis(_end(self, law.lower, scope), _end(self, law.upper, scope), breaks, density)
+
+
+@definition_of(LengthExpectation)
+def _length(self: Interpreter, node: LengthExpectation, scope: Scope) -> Array:
+    """The finite sum over the lengths."""
+    law = node.law if isinstance(node.law, LengthLaw) else self.laws.get(str(node.law))
+    if not isinstance(law, LengthLaw):
+        raise CannotReferee(f"no length law for {node.law}")
+    total = self.number(0)
+    for length, probability in law:
+        total = total + self.number(probability) * self.value(node.body, scope.with_integers({L: int(length)}))
+    return total
+
+
+@definition_of(Activation)
+def _activation(self: Interpreter, node: Activation, scope: Scope) -> Array:
+    """kappa(a chi_i) / N with N = 1 or o + sum_m kappa(a chi_m)."""
+    _, kernel, _, _, scale, _ = node.args
+
+    def attention(position: int) -> Array:
+        at = scope.with_integers({m: position})
+        argument = self.value(scale * chi[m], at)
+        return self.value(kernel, scope.bind({x: argument}))
+
+    return _attention(self, node, attention, scope)
+
+
+def _attention(self: Interpreter, node: Expr, kernel_at: Callable[[int], Array], scope: Scope) -> Array:
+    """kappa_i / N with N = 1 or o + sum_m kappa_m, for a node ``(index, kernel, normalised, offset, score, length)``."""
+    index, _, normalised, offset, _, length = node.args
+    own = kernel_at(self.integer(index, scope))
+    if normalised == S.Zero:
+        return own
+    total = self.value(offset, scope)
+    for position in range(1, self.integer(length, scope) + 1):
+        total = total + kernel_at(position)
+    return own / total
+
+
+@definition_of(ScoredActivation)
+def _scored_activation(self: Interpreter, node: ScoredActivation, scope: Scope) -> Array:
+    """kappa(s_i) / N with N = 1 or o + sum_m kappa(s_m)."""
+    _, kernel, _, _, score, _ = node.args
+
+    def attention(position: int) -> Array:
+        argument = self.value(score, scope.with_integers({m: position}))
+        return self.value(kernel, scope.bind({x: argument}))
+
+    return _attention(self, node, attention, scope)
+
+
+def weight_at(self: Interpreter, law: SequenceLaw, position: int, scope: Scope) -> Array:
+    """g(position, chi)."""
+    return self.value(law.weight, scope.with_integers({epsilon: position}))
+
+
+@definition_of(Posterior)
+def _posterior(self: Interpreter, node: Posterior, scope: Scope) -> Array:
+    """g(i, chi) / sum_m g(m, chi): Bayes' rule under a uniform prior."""
+    own = weight_at(self, node.law, self.integer(node.index, scope), scope)
+    return own / _total_weight(self, node.law, scope)
+
+
+def _total_weight(self: Interpreter, law: SequenceLaw, scope: Scope) -> Array:
+    total = self.number(0)
+    for position in range(1, self.integer(law.length, scope) + 1):
+        total = total + weight_at(self, law, position, scope)
+    return total
+
+
+@definition_of(ConditionalMean)
+def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) -> Array:
+    """sum_e g(e, chi) E_xi[label at epsilon = e] / sum_e g(e, chi)."""
+    law = node.law
+    degree = degree_in(node.label, {xi})
+    noise, weights = gauss_hermite(self.arithmetic, degree)
+    total = self.number(0)
+    for position in range(1, self.integer(law.length, scope) + 1):
+        mean = self.number(0)
+        for value, weight in zip(noise, weights):
+            given = scope.bind({xi: value}).with_integers({epsilon: position})
+            mean = mean + weight * self.value(node.label, given)
+        total = total + weight_at(self, law, position, scope) * mean
+    return total / _total_weight(self, law, scope)
+
+
+@definition_of(SequenceExpectation)
+def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Array:
+    """(1/L) sum_e of the integral of g body over the density of the tokens, values z and noise by Gauss-Hermite."""
+    law, body = node.law, node.body
+    length = self.integer(law.length, scope)
+    others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
+    if others and length - 1 < OTHERS.index(others[-1]) + 1:
+        raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
+    scores = {symbol for sigma in body.atoms(ScoredActivation) for symbol in sigma.score.free_symbols}
+    gridded = [family for family in (z, eta) if family.label in scores]
+    families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
+    labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
+    fixed = _polynomial_rules(self, body, labels)
+    axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
+    needs_tokens = body.has(chi, *FOLDED, ConditionalMean) or law.weight.has(chi)
+    axes = [axis] * length if needs_tokens else []
+    if gridded:
+        axes += [_density_axis(self, STANDARD_NORMAL, (), scope)] * (length * len(gridded))
+    if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
+        product = separated(node, length)
+        if product is not None:
+            return self.value(product, scope)
+        raise TooCostly(f"a grid over {length} tokens is more than the time allows")
+    positions = range(1, length + 1) if length <= 2 else (1,)
+
+    def integrand(nodes: list[Array]) -> Array:
+        numbers, tokens = nodes[: len(fixed)], nodes[len(fixed) :]
+        columns = [rule.nodes[number, i] for rule, number in zip(fixed, numbers) for i in range(rule.nodes.shape[1])]
+        bound: dict[Any, Any] = {chi.label: tokens[:length]}
+        for number, family in enumerate(gridded, 1):
+            bound[family.label] = tokens[number * length : (number + 1) * length]
+        for label, column in zip(labels, columns):
+            if label == xi:
+                bound[xi] = column
+            else:
+                bound.setdefault(label, []).append(column)
+        points = 1
+        for array in nodes:
+            points *= len(array)
+        inside = scope.bind(bound, len(nodes), points)
+        total: Array = self.number(0)
+        for position in positions:
+            rest = [other for other in range(1, length + 1) if other != position]
+            at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
+            total = total + self.value(law.weight, at) * self.value(body, at)
+        return total
+
+    key = self.context(node, scope)
+    result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
+    return result / self.number(len(positions))
+
+
+def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[Fixed]:
+    """Rules that integrate the body exactly over values and noise: one of few points, or Gauss-Hermite in each."""
+    if not labels:
+        return []
+    if degree_in(body, set(labels)) <= 3:
+        return [Fixed(*few_points(self.arithmetic, len(labels)))]
+    rules = []
+    for label in labels:
+        nodes, weights = gauss_hermite(self.arithmetic, degree_in(body, {label}))
+        rules.append(Fixed(nodes.reshape(-1, 1), weights))
+    return rules
+
+
+def degree_in(node: Expr, symbols: Iterable[Any]) -> int:
+    """Degree of a body as a polynomial in the values z (or zeta, eta, or xi).
+
+    Raises:
+        CannotReferee: when it is no polynomial in them.
+    """
+    symbols = set(symbols)
+    if not node.free_symbols & symbols and not (
+        isinstance(node, ConditionalMean) and node.label.free_symbols & symbols
+    ):
+        return 0
+    if node in symbols or (isinstance(node, Indexed) and node.base.label in symbols):
+        return 1
+    if isinstance(node, Add):
+        return max(degree_in(arg, symbols) for arg in node.args)
+    if isinstance(node, Mul):
+        return sum(degree_in(arg, symbols) for arg in node.args)
+    if isinstance(node, Pow) and node.exp.is_Integer and node.exp > 0:
+        return int(node.exp) * degree_in(node.base, symbols)
+    if isinstance(node, Sum):
+        return degree_in(node.function, symbols)
+    if isinstance(node, ConditionalMean):
+        return degree_in(node.label, symbols)
+    raise CannotReferee(f"{node} is not a polynomial in the values or the noise of a sequence")

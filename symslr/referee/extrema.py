@@ -1,0 +1,220 @@
+"""Definitions that take several values of one body: minima, derivatives, limits at infinity."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from sympy import Derivative, Expr, Integer, Limit, oo
+
+from symslr.expression.folded import Minimum
+from symslr.referee.arithmetic import Array, CannotReferee
+from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
+from symslr.referee.plans import DRAFT
+from symslr.referee.scope import Scope
+
+COSTLY.append(Minimum)
+
+SCAN_LINE = [float(v) for v in np.sinh(np.linspace(-3.6, 3.6, 25))]
+SCAN_HALF = [0.0, *(float(v) for v in np.sinh(np.linspace(0.1, 3.6, 14)))]
+ZOOM = 9
+"""Points by which a bracket is looked at again; it shrinks by 4 each time."""
+
+SKETCH = 1e-6
+"""Tolerance at which the bracket is narrowed; Newton's method goes on from there at full precision."""
+
+FLOAT_STEPS = (1e-2, 1e-3, 1e-3, 1e-3, 1e-3)
+BALL_STEPS = (1e-5, 1e-10)
+"""Lengths of the differences, round by round; the error of a round is about the square of its length."""
+
+SETTLED = 1e-6
+"""A move of the place, relative to its size, after which the value no longer changes in double precision."""
+
+PARABOLA = object()
+"""Remembered in place of a bracket where the body is a parabola."""
+
+STENCIL = {1: (Integer(4) / 5, 1), 2: (-Integer(1) / 5, 1), 3: (Integer(4) / 105, 1), 4: (-Integer(1) / 280, 1)}
+"""Central differences of order 8: coefficient of f(x + k h) - f(x - k h)."""
+
+LIMIT_STEPS = range(6, 16, 2)
+"""Values from which a limit is extrapolated, until a longer extrapolation no longer comes closer."""
+
+
+@definition_of(Minimum)
+def _minimum(self: Interpreter, node: Minimum, scope: Scope) -> Array:
+    """min over the variable: the vertex where the body is a parabola; else a scan, brackets that close in, Newton."""
+    variable = node.variable
+    if variable.is_integer:
+        raise CannotReferee(f"a minimum over the integer {variable} has no definition here")
+
+    def at(place: Array) -> Array:
+        return self.value(node.body, scope.bind({variable: place}))
+
+    half = bool(variable.is_nonnegative)
+    key = self.context(node, scope)
+    if key not in self.places or self.places[key] is PARABOLA:
+        vertex = _vertex(self, at, half)
+        if vertex is not None:
+            self.places[key] = PARABOLA
+            return vertex
+    floats = self.arithmetic.dtype is not object
+    if floats and (self.planning or scope.frame.parent is not None):
+        self.places[key] = _search(self, node, scope, half)
+    elif key not in self.places:
+        raise CannotReferee("a minimum was reached that the float pass never met")
+    place, spread = self.places[key]
+    return _newton(self, at, place, spread, half)
+
+
+def _vertex(self: Interpreter, at: Any, half: bool) -> Array | None:
+    """The minimum of a body that takes the values of one parabola at five places; None where it does not."""
+    floats = self.arithmetic.dtype is not object
+    f0, f1, f2, f3, f5 = (at(self.number(place)) for place in (0, 1, 2, 3, 5))
+    quadratic = (f2 - 2 * f1 + f0) / 2
+    linear = f1 - f0 - quadratic
+    size = np.abs(f0) + np.abs(f1) + np.abs(f2) + np.abs(f5)
+    allowed = size * (1e-11 if floats else self.number(10) ** -min(self.quadrature.digits, 24))
+    for place, value in ((3, f3), (5, f5)):
+        if np.any(np.abs(f0 + linear * place + quadratic * place * place - value) > allowed):
+            return None
+    if half and np.all((linear >= -allowed) & (quadratic >= -allowed)):
+        return f0
+    if np.any(quadratic <= allowed):
+        return None
+    place = -linear / (2 * quadratic)
+    return np.where(place > 0, f0 + linear * place / 2, f0) if half else f0 + linear * place / 2
+
+
+def _search(self: Interpreter, node: Minimum, scope: Scope, half: bool) -> tuple[Array, Array]:
+    """A place near the minimum, and the width of its bracket; row by row where parameters are arrays."""
+    grid = np.array(SCAN_HALF if half else SCAN_LINE, dtype=self.arithmetic.dtype)
+
+    def on_axis(places: Array) -> Array:
+        shape = np.shape(places)
+        points = places.reshape(shape[0], *(1,) * (scope.depth + 1 - len(shape)), *shape[1:])
+        return self.value(node.body, scope.bind({node.variable: points}, 1, len(points)))
+
+    quadrature = self.quadrature
+    saved = quadrature.tolerance, quadrature.planning, quadrature.plans, quadrature.scale, quadrature.shifted
+    quadrature.planning, quadrature.scale, quadrature.shifted = True, 1.0, False
+    try:
+        quadrature.tolerance, quadrature.plans = DRAFT, {}
+        best = np.argmin(_lined_up(on_axis(grid), scope.depth + 1), axis=0)
+        last = len(grid) - 1
+        if np.ndim(best) == 0 and (best == last or (not half and best == 0)):
+            raise CannotReferee(f"the minimum over {node.variable} lies beyond {grid[best]:.3g} or does not exist")
+        left, right = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, last)]
+        left, right = _zoom(on_axis, left, right, scope.depth)
+        quadrature.tolerance, quadrature.plans = SKETCH, {}
+        for _ in range(3):
+            # the error of the draft may have put the minimum just outside of its bracket
+            centre, width = (left + right) / 2, right - left
+            left, right = _zoom(
+                on_axis, np.maximum(centre - width, 0) if half else centre - width, centre + width, scope.depth
+            )
+    finally:
+        quadrature.tolerance, quadrature.planning, quadrature.plans, quadrature.scale, quadrature.shifted = saved
+    centre = (left + right) / 2
+    return np.where(left == 0, 0.0, centre) if half else centre, right - left
+
+
+def _zoom(on_axis: Any, left: Array, right: Array, depth: int) -> tuple[Array, Array]:
+    steps = np.arange(ZOOM).reshape((ZOOM,) + (1,) * np.ndim(left)) / (ZOOM - 1)
+    places = left + (right - left) * steps
+    values = _lined_up(on_axis(places), depth + 1)
+    best = np.argmin(values, axis=0)
+    width = (right - left) / (ZOOM - 1)
+    return left + width * np.maximum(best - 1, 0), left + width * np.minimum(best + 1, ZOOM - 1)
+
+
+def _lined_up(values: Array, axes: int) -> Array:
+    missing = axes - np.ndim(values)
+    return np.reshape(values, (1,) * missing + np.shape(values)) if missing > 0 else values
+
+
+def _newton(self: Interpreter, at: Any, place: Array, spread: Array, half: bool) -> Array:
+    """Newton's method on differences, kept inside of the bracket. The value's error is the square of the place's."""
+    floats = self.arithmetic.dtype is not object
+    if not floats and np.ndim(place) > 0:
+        raise CannotReferee("a minimum inside of an integral is found in floats alone")
+    place = place if floats else self.number(float(place))
+    fraction = 0.75 if self.quadrature.shifted else 1.0
+    for step in FLOAT_STEPS if floats else BALL_STEPS:
+        h = np.maximum(np.abs(place), 0.1) * (step * fraction) if floats else self.number(step * fraction)
+        here, right = at(place), at(place + h)
+        if half and np.all((place == 0) & (right >= here)):
+            return here
+        left = at(place - h)
+        slope, curvature = right - left, right - 2 * here + left
+        if not floats:
+            place = (place - h * slope / (2 * curvature)).mid()
+            continue
+        moved = np.clip(place - h * slope / (2 * curvature), place - 2 * spread, place + 2 * spread)
+        moved = np.where(curvature > 0, moved, place)
+        moved = np.where((place == 0) & (right >= here), 0.0, moved) if half else moved
+        settled = np.all(np.abs(moved - place) <= SETTLED * np.maximum(np.abs(place), 0.1))
+        place = moved
+        if settled:
+            break
+    return at(place)
+
+
+@definition_of(Derivative)
+def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
+    """Central differences of order 8 with one step length for all digits: the error shows between two passes."""
+    expr: Expr = node.expr
+    for variable, times in node.variable_count:
+        for _ in range(int(times)):
+            if expr is not node.expr:
+                raise CannotReferee(f"{node} is a derivative of higher order")
+            expr = Derivative(expr, variable)
+    (variable,) = node.variables
+    here = self.value(variable, scope)
+    exponent = 10 if self.arithmetic.dtype is object else 6
+    h = self.number(2) ** -exponent * (self.number(3) / 4 if self.quadrature.shifted else self.number(1))
+    total = self.number(0)
+    for k, (coefficient, _) in STENCIL.items():
+        forward = self.value(node.expr, scope.bind({variable: here + k * h}))
+        backward = self.value(node.expr, scope.bind({variable: here - k * h}))
+        total = total + self.number(coefficient) * (forward - backward)
+    return total / h
+
+
+@definition_of(Limit)
+def _limit(self: Interpreter, node: Limit, scope: Scope) -> Array:
+    """The limit at infinity of a sequence of values at doubling arguments, accelerated by Wynn's epsilon algorithm."""
+    expr, variable, point, _ = node.args
+    if point not in (oo, -oo):
+        raise CannotReferee(f"{node} is a limit at a finite point")
+    start = 16 if self.quadrature.shifted else 24
+    values: list[Array] = []
+    found: Array = None
+    change = float("inf")
+    for steps in LIMIT_STEPS:
+        for k in range(len(values), steps):
+            argument = start * 2**k * (1 if point == oo else -1)
+            if variable.is_integer:
+                inside = scope.with_integers({variable: argument})
+            else:
+                inside = scope.bind({variable: self.number(argument)})
+            values.append(self.value(expr, inside))
+        longer = _wynn(self, values)
+        closer = float("inf") if found is None else abs(self.arithmetic.midpoint(longer - found))
+        if found is not None and not closer < change:
+            break
+        found, change = longer, closer
+    return found
+
+
+def _wynn(self: Interpreter, values: list[Array]) -> Array:
+    before, now = [self.number(0)] * (len(values) + 1), values
+    best = now[-1]
+    while len(now) > 1:
+        gaps = [b - a for a, b in pairwise(now)]
+        if any(self.arithmetic.midpoint(abs(g)) <= 1e-28 for g in gaps):
+            return best
+        before, now = now, [before[i + 1] + 1 / g for i, g in enumerate(gaps)]
+        if (len(values) - len(now)) % 2 == 0:
+            best = now[-1]
+    return best

@@ -1,0 +1,320 @@
+"""Reads a SymPy tree node by node, each by its definition; integrals go to ``Quadrature``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from sympy import (
+    Add,
+    Basic,
+    Expr,
+    Float,
+    Indexed,
+    Integer,
+    KroneckerDelta,
+    Mod,
+    Mul,
+    NumberSymbol,
+    Piecewise,
+    Pow,
+    Product,
+    Rational,
+    S,
+    Sum,
+    Symbol,
+)
+from sympy.core.relational import Relational
+from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
+
+from symslr.expression.folded import Posterior
+from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
+from symslr.referee.plans import Quadrature
+from symslr.referee.scope import Scope
+
+Handler = Callable[["Interpreter", Any, Scope], Array]
+
+HANDLERS: dict[type, Handler] = {}
+"""Node class -> its definition; the files beside this one fill it."""
+
+MOST_TERMS = 20_000
+
+
+def definition_of(*kinds: type) -> Callable[[Handler], Handler]:
+    """Registers the definition of some node classes."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(kinds, handler))
+        return handler
+
+    return register
+
+
+@dataclass
+class Interpreter:
+    """One reading of an expression: an arithmetic, a quadrature, and what it was told about open laws.
+
+    Attributes:
+        arithmetic, quadrature: numbers and integrals.
+        laws: name of an open length law -> ``LengthLaw``.
+        places: node -> where floats found its minimum.
+    """
+
+    arithmetic: Arithmetic
+    quadrature: Quadrature
+    laws: Mapping[str, Any]
+    places: dict[Any, Any] = field(default_factory=dict)
+    _symbols: dict[Basic, frozenset[Basic]] = field(default_factory=dict)
+
+    @property
+    def planning(self) -> bool:
+        return self.quadrature.planning
+
+    def value(self, node: Basic, scope: Scope) -> Array:
+        """The value of a node, an array on the axes of its scope."""
+        symbols = self.symbols(node)
+        scope = scope.hoisted(symbols)
+        key = (node, tuple((s, scope.integers[s]) for s in scope.integers if s in symbols))
+        memo = scope.frame.memo
+        if key not in memo:
+            memo[key] = self._handler(node)(self, node, scope)
+        return memo[key]
+
+    def symbols(self, node: Basic) -> frozenset[Basic]:
+        """Free symbols of a node."""
+        found = self._symbols.get(node)
+        if found is None:
+            found = self._symbols[node] = frozenset(node.free_symbols)
+        return found
+
+    def context(self, node: Basic, scope: Scope) -> tuple[Any, ...]:
+        """A key for a node and the integers it depends on."""
+        symbols = self.symbols(node)
+        return (node, tuple(sorted((str(s), n) for s, n in scope.integers.items() if s in symbols)))
+
+    def integer(self, node: Expr, scope: Scope) -> int:
+        """An index, a length or a bound of a sum."""
+        if isinstance(node, Integer):
+            return int(node)
+        if node in scope.integers:
+            return scope.integers[node]
+        exact = node.xreplace({s: Integer(scope.integers[s]) for s in node.free_symbols if s in scope.integers}).doit()
+        if not isinstance(exact, Integer):
+            raise CannotReferee(f"{node} = {exact} is not an integer here")
+        return int(exact)
+
+    def number(self, value: object) -> Array:
+        return self.arithmetic.exact(value)
+
+    def _handler(self, node: Basic) -> Handler:
+        for kind in type(node).__mro__:
+            if kind in HANDLERS:
+                return HANDLERS[kind]
+        if self.arithmetic.function(type(node).__name__) is not None:
+            return _function
+        return _fallback
+
+
+@definition_of(Rational, Float, NumberSymbol)
+def _number(self: Interpreter, node: Expr, scope: Scope) -> Array:
+    return self.number(node)
+
+
+@definition_of(Symbol)
+def _symbol(self: Interpreter, node: Symbol, scope: Scope) -> Array:
+    if node in scope.integers:
+        return self.number(scope.integers[node])
+    found = scope.lookup(node)
+    if found is None:
+        raise CannotReferee(f"no value for {node}")
+    return self.number(found) if isinstance(found, (int, Fraction)) else found
+
+
+@definition_of(Indexed)
+def _indexed(self: Interpreter, node: Indexed, scope: Scope) -> Array:
+    tokens = scope.lookup(node.base.label)
+    if tokens is None:
+        raise CannotReferee(f"{node} stands outside of an expectation over sequences")
+    (position,) = (self.integer(i, scope) for i in node.indices)
+    if position > len(tokens) or position < 1:
+        raise CannotReferee(f"{node} is token {position} of {len(tokens)}")
+    return tokens[position - 1]
+
+
+@definition_of(Add)
+def _add(self: Interpreter, node: Add, scope: Scope) -> Array:
+    values = [self.value(arg, scope) for arg in _without_cancellation(node, scope, self)]
+    if scope.depth == 0 and self.arithmetic.dtype is not object:
+        largest = max(float(np.max(np.abs(v))) for v in values)
+        self.quadrature.magnitude = max(self.quadrature.magnitude, largest)
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    return total
+
+
+def _without_cancellation(node: Add, scope: Scope, self: Interpreter) -> tuple[Expr, ...]:
+    """The terms, with 1 - p_i written as the sum of the other p_m: posteriors sum to 1 by definition."""
+    gone = [arg for arg in node.args if arg.is_Mul and arg.args[0] == -1 and isinstance(-arg, Posterior)]
+    if S.One not in node.args or not gone:
+        return node.args
+    posterior = -gone[0]
+    own = self.integer(posterior.index, scope)
+    length = self.integer(posterior.law.length, scope)
+    rest = [posterior.at(Integer(m)) for m in range(1, length + 1) if m != own]
+    return (*(arg for arg in node.args if arg not in (S.One, gone[0])), *(rest or [S.Zero]))
+
+
+@definition_of(Mul)
+def _mul(self: Interpreter, node: Mul, scope: Scope) -> Array:
+    """A factor that is exactly zero ends the product: (L-1) E[f(chi_j)] is 0 at L = 1, where no j exists."""
+    product: Array = None
+    for arg in sorted(node.args, key=_weight):
+        value = self.value(arg, scope)
+        if np.ndim(value) == 0 and value == 0 and _weight(arg) == 0:
+            return value
+        product = value if product is None else product * value
+    return product
+
+
+def _weight(node: Basic) -> int:
+    """0 for ordinary algebra, 1 where expectations or integrals are inside."""
+    return int(node.has(*COSTLY))
+
+
+COSTLY: list[type] = []
+"""Node classes that take a quadrature; filled beside their definitions."""
+
+
+@definition_of(Pow)
+def _pow(self: Interpreter, node: Pow, scope: Scope) -> Array:
+    base = self.value(node.base, scope)
+    if node.exp == S.Half:
+        return self.arithmetic.call("sqrt", base)
+    if node.exp == -S.Half:
+        return self.number(1) / self.arithmetic.call("sqrt", base)
+    if isinstance(node.exp, Integer):
+        return _integer_power(base, int(node.exp), self)
+    if self.symbols(node.exp) <= scope.integers.keys():
+        try:
+            return _integer_power(base, self.integer(node.exp, scope), self)
+        except CannotReferee:
+            pass
+    return base ** self.value(node.exp, scope)
+
+
+def _integer_power(base: Array, exponent: int, self: Interpreter) -> Array:
+    """Powers by multiplication, exact for negative bases."""
+    if exponent < 0:
+        return self.number(1) / _integer_power(base, -exponent, self)
+    return base**exponent
+
+
+@definition_of(Sum)
+def _sum(self: Interpreter, node: Sum, scope: Scope) -> Array:
+    return _series(self, node, scope, lambda a, b: a + b, 0)
+
+
+@definition_of(Product)
+def _product(self: Interpreter, node: Product, scope: Scope) -> Array:
+    return _series(self, node, scope, lambda a, b: a * b, 1)
+
+
+def _series(self: Interpreter, node: Any, scope: Scope, join: Callable[[Array, Array], Array], empty: int) -> Array:
+    """A finite sum or product, term by term."""
+    scopes = [scope]
+    for limit in reversed(node.limits):
+        if len(limit) != 3:
+            raise CannotReferee(f"{node} has no limits")
+        index, lower, upper = limit
+        scopes = [
+            inner.with_integers({index: i})
+            for inner in scopes
+            for i in range(self.integer(lower, inner), self.integer(upper, inner) + 1)
+        ]
+        if len(scopes) > MOST_TERMS:
+            raise CannotReferee(f"{node} has more than {MOST_TERMS} terms")
+    if not scopes:
+        return self.number(empty)
+    total = self.value(node.function, scopes[0])
+    for inner in scopes[1:]:
+        total = join(total, self.value(node.function, inner))
+    return total
+
+
+@definition_of(KroneckerDelta)
+def _kronecker(self: Interpreter, node: Any, scope: Scope) -> Array:
+    left, right = (self.integer(arg, scope) for arg in node.args[:2])
+    return self.number(int(left == right))
+
+
+@definition_of(Mod)
+def _mod(self: Interpreter, node: Any, scope: Scope) -> Array:
+    left, right = (self.integer(arg, scope) for arg in node.args)
+    return self.number(left % right)
+
+
+@definition_of(Piecewise)
+def _piecewise(self: Interpreter, node: Piecewise, scope: Scope) -> Array:
+    *cases, last = node.args
+    result = self.value(last.expr, scope)
+    if last.cond != S.true:
+        raise CannotReferee(f"{node} is not defined everywhere")
+    for expr, condition in reversed(cases):
+        holds = truth(self, condition, scope)
+        if np.ndim(holds) == 0:
+            result = self.value(expr, scope) if holds else result
+        else:
+            result = np.where(holds, self.value(expr, scope), result)
+    return result
+
+
+def truth(self: Interpreter, node: Basic, scope: Scope) -> Any:
+    """A condition as a bool or an array of them."""
+    if isinstance(node, (BooleanTrue, BooleanFalse)):
+        return bool(node)
+    if isinstance(node, And):
+        return np.logical_and.reduce([truth(self, arg, scope) for arg in node.args])
+    if isinstance(node, Or):
+        return np.logical_or.reduce([truth(self, arg, scope) for arg in node.args])
+    if isinstance(node, Not):
+        return np.logical_not(truth(self, node.args[0], scope))
+    if isinstance(node, Relational):
+        left, right = self.value(node.lhs, scope), self.value(node.rhs, scope)
+        compare = {">": np.greater, ">=": np.greater_equal, "<": np.less, "<=": np.less_equal, "==": np.equal}
+        if node.rel_op in compare:
+            return compare[node.rel_op](left, right)
+        return np.not_equal(left, right)
+    raise CannotReferee(f"the condition {node} has no definition here")
+
+
+def _function(self: Interpreter, node: Expr, scope: Scope) -> Array:
+    arguments = [self.value(arg, scope) for arg in node.args]
+    name = type(node).__name__
+    if name in ("Max", "Min") and len(arguments) > 2:
+        result = arguments[0]
+        for argument in arguments[1:]:
+            result = self.arithmetic.call(name, result, argument)
+        return result
+    if name == "Heaviside":
+        arguments = arguments[:1]
+    return self.arithmetic.call(name, *arguments)
+
+
+def _fallback(self: Interpreter, node: Basic, scope: Scope) -> Array:
+    """A name with a definition of its own, or a function of integers that SymPy knows exactly."""
+    if hasattr(node, "definition"):
+        return self.value(node.definition(), scope)
+    if not isinstance(node, Expr):
+        raise CannotReferee(f"{type(node).__name__} is not a number")
+    if node.args and all(self.symbols(arg) <= scope.integers.keys() for arg in node.args):
+        exact = node.xreplace({s: Integer(scope.integers[s]) for s in self.symbols(node)}).doit()
+        if exact.is_Rational:
+            return self.number(exact)
+    unfolded = node.doit()
+    if unfolded == node:
+        raise CannotReferee(f"{type(node).__name__} has no definition here: {node}")
+    return self.value(unfolded, scope)

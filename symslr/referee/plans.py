@@ -1,0 +1,272 @@
+"""Tensor quadrature with a plan: where the mass is and how many nodes it takes are found in floats, once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+
+from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
+from symslr.referee.axes import End, Fineness, Map, Stretch, pieces, stacked
+from symslr.referee.scan import Integrand, Scan
+
+GROWTH = 1.4
+MOST_NODES = 2500
+PLANNED_DIGITS = 12.0
+"""Digits to which planning resolves an integral; more digits take proportionally more nodes."""
+
+DRAFT = 1e-2
+"""A tolerance at which planning takes the first grid as it is."""
+
+
+class TooCostly(CannotReferee):
+    """The grid that this precision needs is larger than the time allows."""
+
+
+class NotFinite(CannotReferee):
+    """An integrand overflowed."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A variable of integration: its interval, exact places where the integrand has a kink, a density of its own.
+
+    Attributes:
+        density: (nodes, number of array axes) -> what depends on this axis alone in the integrand.
+    """
+
+    lower: End = None
+    upper: End = None
+    breaks: tuple[Fraction, ...] = ()
+    density: Callable[[Array, int], Array] | None = None
+
+    def weighted(self, nodes: Array, weights: Array, axes: int) -> tuple[Array, Array]:
+        """Nodes, and weights times the density."""
+        return (nodes, weights) if self.density is None else (nodes, weights * self.density(nodes, axes))
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An axis of a given rule for polynomials; the integrand is told the number of a node, 0, 1, ...
+
+    Attributes:
+        nodes: values of several variables, shape (nodes, variables).
+        weights: shape (nodes,).
+    """
+
+    nodes: Array
+    weights: Array
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """0, 1, ..., one for each node."""
+        return np.arange(len(self.weights))
+
+
+Plan = list[list[Stretch]]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One integral: its axes, its integrand, and the grid that it stands on.
+
+    Attributes:
+        axes: to integrate over.
+        integrand: function of the nodes of the fixed axes, then of the others.
+        depth, size: array axes outside, and points on them.
+        fixed: axes whose nodes are given.
+    """
+
+    axes: list[Axis]
+    integrand: Integrand
+    depth: int
+    size: int
+    fixed: list[Fixed] = field(default_factory=list)
+
+
+@dataclass
+class Quadrature:
+    """Integrates over axes; ``plans`` remembers for each node of an expression where and how finely.
+
+    Attributes:
+        arithmetic: of this pass.
+        digits: aim.
+        plans: node -> stretches; a planning pass (floats only) fills it, another pass follows it.
+        planning: whether this pass plans.
+        scale: more nodes than planned.
+        shifted: grids moved and widened, for the second pass that shows the error of the first.
+        tolerance: relative to the integral of the absolute value, at which planning stops refining.
+        deadline: ``time.process_time()`` at which to give up: a busy machine changes no verdict.
+        magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
+        work: grid points used.
+        absolute: integral of the absolute value, of the latest float sum.
+        inside: how many integrals are being evaluated around the present one.
+    """
+
+    arithmetic: Arithmetic
+    digits: int
+    plans: dict[Hashable, Plan]
+    planning: bool = False
+    scale: float = 1.0
+    shifted: bool = False
+    tolerance: float = 1e-10
+    deadline: float = field(default_factory=lambda: time.process_time() + 60)
+    magnitude: float = 0.0
+    work: float = 0.0
+    absolute: Array = 0.0
+    inside: int = 0
+
+    def integrate(self, key: Hashable, problem: Problem) -> Array:
+        """The integral over all axes, an array on the axes outside."""
+        if not problem.axes and not problem.fixed:
+            return problem.integrand([])
+        known = self.plans.get(key)
+        if not self.planning:
+            if known is None:
+                raise CannotReferee("an integral was reached that the float pass never met")
+            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), self.scale, self.shifted)
+            return self._sum(problem, known, fineness)
+        if known is not None and self.inside:
+            # the grids of the integral outside lie where its first one lay, so this plan covers them
+            plan = known
+        else:
+            plan = self._stretches(problem)
+            if known is not None:
+                plan = [_union(old, new) for old, new in zip(known, plan)]
+        value, self.plans[key] = self._resolved(problem, plan, known is not None)
+        return value
+
+    def _resolved(self, problem: Problem, plan: Plan, seen: bool) -> tuple[Array, Plan]:
+        """The integral on the coarsest grid of a ladder that agrees with the one before."""
+        plan = _grown(plan, 1 / GROWTH) if seen else plan
+        plain = Fineness(self.arithmetic, 1.0, 1.0, False)
+        before = self._sum(problem, plan, plain)
+        if self.tolerance >= DRAFT or not problem.axes:
+            return before, plan
+        while True:
+            plan = _grown(plan, GROWTH)
+            now = self._sum(problem, plan, plain)
+            scale = np.maximum(np.abs(now), self.absolute)
+            # rows too small to have been given a stretch of their own need not converge
+            floor = np.max(scale) * self.arithmetic.exact(10) ** -(2 * self.digits + 15)
+            if np.all((np.abs(now - before) <= self.tolerance * scale) | (scale <= floor)):
+                return now, plan
+            if max(s.count for axis in plan for s in axis) > MOST_NODES:
+                raise CannotReferee(f"a grid of {MOST_NODES} nodes does not resolve an integrand")
+            before = now
+
+    def _stretches(self, problem: Problem) -> Plan:
+        if not problem.axes:
+            return []
+        tolerance, plans = self.tolerance, self.plans
+        self.tolerance, self.plans = DRAFT, {}
+        try:
+            for heavy in (False, True):
+                scan = Scan(
+                    cut=[pieces(a.lower, a.upper, a.breaks, heavy=heavy) for a in problem.axes],
+                    weighted=[a.weighted for a in problem.axes],
+                    integrand=problem.integrand,
+                    given=_on_axes([f.numbers for f in problem.fixed], problem.depth),
+                    arithmetic=self.arithmetic,
+                    depth=problem.depth,
+                    size=problem.size,
+                    digits=self.digits,
+                )
+                with self._entered():
+                    plan = scan.stretches()
+                if plan is not None:
+                    return plan
+        finally:
+            self.tolerance, self.plans = tolerance, plans
+        raise CannotReferee("an integrand does not decay")
+
+    @contextmanager
+    def _entered(self) -> Iterator[None]:
+        self.inside += 1
+        try:
+            yield
+        finally:
+            self.inside -= 1
+
+    def _sum(self, problem: Problem, plan: Plan, fineness: Fineness) -> Array:
+        """Trapezoid sums, in blocks of the leading axis."""
+        depth, fixed = problem.depth, len(problem.fixed)
+        grids = [self._grid(a, s, fineness, depth + fixed + i) for i, (a, s) in enumerate(zip(problem.axes, plan))]
+        nodes = _on_axes([f.numbers for f in problem.fixed], depth) + [x for x, _ in grids]
+        weights = _on_axes([f.weights for f in problem.fixed], depth) + [w for _, w in grids]
+        per_slice = prod(len(w) for w in weights[:-1]) * problem.size
+        self.work += per_slice * len(weights[-1])
+        if self.work > self.arithmetic.work:
+            raise TooCostly(f"{self.work:.1g} grid points at {self.digits} digits are more than the time allows")
+        block = max(1, self.arithmetic.block // per_slice)
+        total: Array = 0
+        absolute: Array = 0
+        for start in range(0, len(weights[-1]), block):
+            if time.process_time() > self.deadline:
+                raise TooCostly(f"out of time at {self.digits} digits")
+            part = slice(start, start + block)
+            with self._entered():
+                values = problem.integrand([*nodes[:-1], nodes[-1][part]])
+            here = [*weights[:-1], weights[-1][part]]
+            total = total + _contract(values, here, depth, fixed)
+            if self.planning:
+                absolute = absolute + _contract(np.abs(values), [np.abs(w) for w in here], depth, fixed)
+        if self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
+            raise NotFinite("an integrand overflows")
+        if self.planning:
+            self.absolute = absolute
+            if depth == 0:
+                self.magnitude = max(self.magnitude, float(np.max(absolute)))
+        return total
+
+    def _grid(self, axis: Axis, plan: list[Stretch], fineness: Fineness, axes: int) -> tuple[Array, Array]:
+        heavy = any(s.map is Map.HEAVY for s in plan)
+        cut = pieces(axis.lower, axis.upper, axis.breaks, heavy=heavy)
+        if len(cut) <= max(s.index for s in plan):
+            raise CannotReferee("the kinks of an integrand move with another variable")
+        nodes, weights = stacked([s.nodes(cut[s.index], fineness, axes) for s in plan])
+        return axis.weighted(nodes, weights, axes)
+
+
+def _on_axes(arrays: list[Array], depth: int) -> list[Array]:
+    """Each array on an axis of its own, counted from the last one."""
+    return [array.reshape((-1,) + (1,) * (depth + i)) for i, array in enumerate(arrays)]
+
+
+def _contract(values: Array, weights: list[Array], depth: int, fixed: int) -> Array:
+    """Weighted sums over the axes of integration; an axis that is missing or of length 1 carries no dependence.
+
+    The short axes of the fixed nodes come first, so that the long ones see as few elements as may be.
+    """
+    missing = depth + len(weights) - np.ndim(values)
+    result = np.reshape(values, (1,) * missing + np.shape(values)) if missing > 0 else values
+    for i in range(fixed):
+        axis = np.ndim(result) - depth - 1 - i
+        total = weights[i].sum()
+        result = (result * weights[i]).sum(axis=axis, keepdims=True) if np.shape(result)[axis] > 1 else result * total
+    for weight in reversed(weights[fixed:]):
+        result = (result * weight).sum(axis=0)
+    return np.reshape(result, np.shape(result)[fixed:])
+
+
+def _grown(plan: Plan, factor: float) -> Plan:
+    return [[replace(s, count=s.count * factor) for s in axis] for axis in plan]
+
+
+def _union(old: list[Stretch], new: list[Stretch]) -> list[Stretch]:
+    """Stretches that cover both, with the step of ``old``."""
+    result = {s.index: s for s in new}
+    for stretch in old:
+        other = result.get(stretch.index, stretch)
+        if other.map is not stretch.map:
+            result[stretch.index] = stretch if stretch.map is Map.HEAVY else other
+            continue
+        low, high = min(stretch.low, other.low), max(stretch.high, other.high)
+        count = stretch.count * (high - low) / (stretch.high - stretch.low)
+        result[stretch.index] = replace(stretch, low=low, high=high, count=count)
+    return [result[index] for index in sorted(result)]

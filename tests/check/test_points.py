@@ -1,0 +1,54 @@
+"""Points: admissible, varied, the same on every machine."""
+
+from fractions import Fraction
+
+import pytest
+from sympy import Rational, Symbol
+
+from symslr.algebra.derivation import Derivation
+from symslr.check.points import points
+from symslr.expression.expectation import LengthExpectation
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import P_L, Delta, L, a, nu
+
+START = a * L + nu * Delta
+
+
+def test_the_same_every_time_and_other_for_another_name() -> None:
+    one, again, other = (points(Derivation(START, name=name)) for name in ("one", "one", "other"))
+    assert one == again
+    assert one != other
+
+
+def test_lengths_signs_and_strength_vary() -> None:
+    found = points(Derivation(START, name="varied"))
+    assert {2, 3, 4, 1} < {p.values["L"] for p in found}
+    assert {p.values["a"] > 0 for p in found} == {True, False}
+    assert max(p.values["nu"] for p in found) > 10
+    assert all(p.values["Delta"] not in (0, 1) for p in found)
+    assert found[0].digits == 30
+
+
+def test_ranges_are_respected() -> None:
+    ranges = {nu: (Rational(1, 10), Rational(1, 5)), L: [4, 7], a: [Rational(1, 3)], "t": (1, 2)}
+    del ranges["t"]
+    for point in points(Derivation(START, name="narrow", ranges=ranges)):
+        assert Fraction(1, 10) < point.values["nu"] < Fraction(1, 5)
+        assert point.values["L"] in (4, 7)
+        assert point.values["a"] == Fraction(1, 3)
+
+
+@pytest.mark.parametrize("allowed", [(2, 1), [], "many", (-1, Rational(-1, 2))])
+def test_ranges_that_make_no_sense(allowed: object) -> None:
+    with pytest.raises(ValueError, match="range of nu"):
+        points(Derivation(START, name="bad", ranges={nu: allowed}))
+
+
+def test_an_open_length_law_is_drawn() -> None:
+    found = points(Derivation(LengthExpectation(L + nu, P_L), name="open"))
+    assert all(isinstance(p.values["P_L"], LengthLaw) and "L" not in p.values for p in found)
+    assert found[0].length == max(int(length) for length, _ in found[0].values["P_L"])
+
+
+def test_a_formula_without_symbols_has_one_point() -> None:
+    assert len(points(Derivation(Rational(1, 2) + Symbol("m") * 0, name="number"))) == 1
