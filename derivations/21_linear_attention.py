@@ -84,8 +84,8 @@ def derive_spiked() -> Iterator[Derivation]:
             "for Corollary 4.3 is put beside the limit that is derived: they disagree with it and with each other.",
         )
         .apply(TakeLimit())
-        .claim(L / (L - 1), "duranthon2025, Cor. 4.3 as summarised", quoted=True)
-        .claim(L - 1, "duranthon2025, Cor. 4.3 as summarised elsewhere", quoted=True)
+        .claim(L / (L - 1), "duranthon2025, Cor. 4.3 as summarised", label="quoted")
+        .claim(L - 1, "duranthon2025, Cor. 4.3 as summarised elsewhere", label="quoted")
     )
 
 

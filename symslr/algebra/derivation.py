@@ -1,49 +1,91 @@
-"""A derivation is a chain of applied rules: every right-hand side is what the engine produced."""
+"""A derivation is a chain of applied rules: every line is what a rule made of the line before it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sympy import Expr, S, latex
+from sympy import Add, Expr, S, latex
 
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule, RuleRefused
+from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
 
 
 @dataclass(frozen=True)
 class Step:
-    """``before`` = ``after`` by ``rule``, up to ``remainder`` where the rule truncates; ``note`` is for the reader."""
+    """``after`` is what ``rule`` made of ``before``; ``note`` is for the reader.
+
+    Attributes:
+        remainder: a bound on |before - after|, zero where the rule is exact.
+        hypotheses: what the rule assumed and could not decide.
+    """
 
     before: Expr
     after: Expr
     rule: Rule
     note: str = ""
     remainder: Expr = S.Zero
+    hypotheses: tuple[Hypothesis, ...] = ()
+
+    @classmethod
+    def of(cls, rule: Rule, before: Expr, note: str = "") -> Step:
+        """The step that a rule makes from a line.
+
+        Raises:
+            RuleRefused: when the rule's conditions fail, or when it changes nothing.
+        """
+        after = rule.rewrite(before)
+        if after == before:
+            raise RuleRefused(f"{rule.name}: found nothing to rewrite in {before}")
+        return cls(before, after, rule, note, rule.remainder(before), tuple(rule.hypotheses(before)))
+
+    @property
+    def relation(self) -> str:
+        """``=``, or ``~`` where the rule left something out."""
+        return "=" if self.remainder == S.Zero else "~"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A published formula, typed in once: what the end of a chain is compared with.
+    """A formula of a source, typed in once: what the end of a chain is compared with.
 
     Attributes:
-        formula: the published expression.
+        formula: the expression.
         source: bibliography key and place, such as ``"duranthon2025, Prop. 4.1"``.
-        quoted: True where only a summary of the source was available; the comparison then may say "differs" without
-            being an error of the derivation.
+        label: where the formula was had from, one of ``LABELS``.
     """
 
     formula: Expr
     source: str
-    quoted: bool = False
+    label: str = "reconstructed"
+
+    @property
+    def quoted(self) -> bool:
+        """Whether only a summary's words were available: the comparison may then say "differs" without an error here."""
+        return self.label == "quoted"
+
+
+LABELS = {
+    "published": "the formula was read in the source",
+    "reconstructed": "the source names the statement and does not show its formula to us",
+    "own": "ours",
+    "quoted": "a summary's",
+}
+"""Where a claimed formula was had from."""
 
 
 @dataclass(frozen=True, repr=False)
 class Derivation:
     """``Derivation(start).apply(rule).apply(rule)...``, an immutable chain.
 
+    A chain says: the first line equals the last one, up to ``remainder``, under ``hypotheses``. Lines are made by ``apply``
+    alone, and a check makes them anew. What another chain showed is used by ``apply(Cite(other))``.
+
     Args:
-        start: the first expression, a definition.
+        start: the first expression: a definition or a postulate (a ``Quantity``), or a formula in expectations, whose
+            meaning is that of its nodes.
         title: what is derived, a sentence.
         name: the short name used on the command line.
         symbol: LaTeX of the quantity that the chain computes, put before the first equals sign.
@@ -52,9 +94,6 @@ class Derivation:
         sources: bibliography keys and places on which the definition rests.
         introduction: what a reader should know first; text with mathematics between dollar signs.
         chapter: heading under which a report shows it; the title of its file where it has none of its own.
-
-    Raises:
-        ValueError: where a step does not begin with the line before it.
     """
 
     start: Expr
@@ -63,25 +102,39 @@ class Derivation:
     symbol: str = ""
     ranges: Mapping[Expr, object] = field(default_factory=dict)
     sources: tuple[str, ...] = ()
-    steps: tuple[Step, ...] = ()
-    claims: tuple[Claim, ...] = ()
     introduction: str = ""
     chapter: str = ""
+    steps: tuple[Step, ...] = field(default=(), init=False)
+    claims: tuple[Claim, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:
-        line = self.start
-        for number, step in enumerate(self.steps, 1):
-            if step.before != line:
-                raise ValueError(
-                    f"{self.name or 'derivation'}, step {number} ({step.rule.name}): begins with {step.before}; "
-                    f"expected the line before it, {line}"
-                )
-            line = step.after
+        object.__setattr__(self, "start", exact(self.start, "start"))
 
     @property
     def result(self) -> Expr:
         """The last expression of the chain."""
         return self.steps[-1].after if self.steps else self.start
+
+    @property
+    def remainder(self) -> Expr:
+        """A bound on |start - result|: the remainders of the steps added up."""
+        return Add(*(step.remainder for step in self.steps))
+
+    @property
+    def hypotheses(self) -> tuple[Hypothesis, ...]:
+        """What the steps assumed, each once, in the order of the steps."""
+        return tuple(dict.fromkeys(hypothesis for step in self.steps for hypothesis in step.hypotheses))
+
+    @property
+    def cited(self) -> tuple[Derivation, ...]:
+        """The chains whose results the steps use, each once."""
+        found = (getattr(step.rule, "theorem", None) for step in self.steps)
+        return tuple({id(item): item for item in found if isinstance(item, Derivation)}.values())
+
+    @property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """The named definitions and postulates in the first line, by name."""
+        return tuple(sorted(self.start.atoms(Quantity), key=str))
 
     def apply(self, rule: Rule, note: str = "") -> Derivation:
         """The chain with one more step.
@@ -89,26 +142,41 @@ class Derivation:
         Raises:
             RuleRefused: when the rule's conditions fail, or when it changes nothing.
         """
-        after = rule.rewrite(self.result)
-        if after == self.result:
-            raise RuleRefused(f"{rule.name}: found nothing to rewrite in {self.result}")
-        return replace(self, steps=(*self.steps, Step(self.result, after, rule, note, rule.remainder(self.result))))
+        return self._with(steps=(*self.steps, Step.of(rule, self.result, note)))
 
-    def claim(self, formula: Expr, source: str, *, quoted: bool = False) -> Derivation:
-        """The chain with a published formula beside its result."""
-        return replace(self, claims=(*self.claims, Claim(exact(formula, "claim"), source, quoted)))
+    def claim(self, formula: Expr, source: str, *, label: str = "reconstructed") -> Derivation:
+        """The chain with a formula of a source beside its result.
+
+        Raises:
+            ValueError: for a label other than published, reconstructed, own and quoted.
+        """
+        if label not in LABELS:
+            raise ValueError(f"claim of {source}: found label {label!r}; expected {', '.join(LABELS)}")
+        return self._with(claims=(*self.claims, Claim(exact(formula, "claim"), source, label)))
+
+    def named(self, **fields: object) -> Derivation:
+        """The same chain with other words about it: title, name, symbol, ranges, sources, introduction, chapter."""
+        return replace(self, **fields)._with(steps=self.steps, claims=self.claims)  # type: ignore[arg-type]
+
+    def _with(self, **made: object) -> Derivation:
+        copy = replace(self)
+        for name, value in {"steps": self.steps, "claims": self.claims, **made}.items():
+            object.__setattr__(copy, name, value)
+        return copy
 
     def __str__(self) -> str:
         heading = ": ".join(part for part in (self.name, self.title) if part)
         lines = [heading] if heading else []
         lines += [f"    {self.start}"]
-        lines += [f"  = {step.after}    [{step.rule.name}]" for step in self.steps]
-        lines += [f"  published: {claim.formula}    [{claim.source}]" for claim in self.claims]
+        lines += [f"  {step.relation} {step.after}    [{step.rule.name}]" for step in self.steps]
+        lines += [f"  for {hypothesis.text}" for hypothesis in self.hypotheses]
+        lines += [f"  {claim.label}: {claim.formula}    [{claim.source}]" for claim in self.claims]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def _repr_latex_(self) -> str:
+        signs = {"=": "=", "~": r"\sim "}
         lines = [f"{latex(self.start)} &"]
-        lines += [rf"={latex(step.after)} & \text{{[{step.rule.name}]}}" for step in self.steps]
+        lines += [rf"{signs[step.relation]}{latex(step.after)} & \text{{[{step.rule.name}]}}" for step in self.steps]
         return r"$\displaystyle \begin{array}{ll} " + r" \\ ".join(lines) + r" \end{array}$"

@@ -7,6 +7,8 @@ from typing import ClassVar
 
 from sympy import Expr, S
 
+from symslr.algebra.hypothesis import Hypothesis
+
 
 class RuleRefused(ValueError):
     """A rule's conditions fail on the expression it was applied to; the message says which and why."""
@@ -36,8 +38,15 @@ class Rule(ABC):
         """
 
     def remainder(self, expr: Expr) -> Expr:
-        """A bound on |expr - rewrite(expr)|: zero for the exact rules, the truncated part for an expansion."""
+        """A bound on |expr - rewrite(expr)|: zero for the exact rules; see ``Truncation`` for the others."""
         return S.Zero
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """What ``rewrite`` assumed of ``expr`` and could not decide: they travel with the result.
+
+        A condition that the rule can decide is no hypothesis: it holds, or the rule refuses.
+        """
+        return ()
 
     def match(self, expr: Expr) -> bool:
         """Whether the rule applies to ``expr`` and changes it."""

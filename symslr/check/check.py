@@ -254,7 +254,7 @@ def _plain(item: Derivation) -> list[Point]:
     length takes one of its lengths.
     """
     ranges = {symbol: allowed for symbol, allowed in item.ranges.items() if symbol != nu}
-    where = points(replace(item, ranges=ranges))
+    where = points(item.named(ranges=ranges))
     chosen = [p for p in where if p.kind in ("two tokens", "three tokens")]
     return [replace(p, values={"L": p.length, **p.values}) if p.length is not None else p for p in chosen]
 

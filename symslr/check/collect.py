@@ -7,7 +7,6 @@ import inspect
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -78,7 +77,7 @@ def _derivations(file: Path) -> Iterator[Derivation]:
     module = load_module(file)
     chapter = (module.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
     for item in _members(file, module):
-        yield item if item.chapter else replace(item, chapter=chapter)
+        yield item if item.chapter else item.named(chapter=chapter)
 
 
 def _members(file: Path, module: ModuleType) -> Iterator[Derivation]:
@@ -87,7 +86,7 @@ def _members(file: Path, module: ModuleType) -> Iterator[Derivation]:
     for name, value in members:
         if isinstance(value, Derivation) and not name.startswith("_") and not any(value is other for other in seen):
             seen.append(value)
-            yield value if value.name else replace(value, name=name.replace("_", "-"))
+            yield value if value.name else value.named(name=name.replace("_", "-"))
     for name, value in members:
         if inspect.isfunction(value) and name.startswith("derive_") and value.__module__ == module.__name__:
             for item in _called(file, name, value):
@@ -109,8 +108,8 @@ def _called(file: Path, name: str, function: object) -> list[Derivation]:
             raise CollectError(f"{file}: {name} returned {type(item).__name__}; expected a Derivation or several")
     default = name.removeprefix("derive_").replace("_", "-")
     if len(items) == 1:
-        return [item if item.name else replace(item, name=default) for item in items]
-    return [item if item.name else replace(item, name=f"{default}-{i}") for i, item in enumerate(items, 1)]
+        return [item if item.name else item.named(name=default) for item in items]
+    return [item if item.name else item.named(name=f"{default}-{i}") for i, item in enumerate(items, 1)]
 
 
 def load_module(file: Path) -> ModuleType:

@@ -75,7 +75,7 @@ def _as_json(item: Derivation) -> dict[str, object]:
         "title": item.title,
         "start": str(item.start),
         "steps": [{"rule": s.rule.name, "result": str(s.after), "latex": latex(s.after)} for s in item.steps],
-        "claims": [{"formula": str(c.formula), "source": c.source, "quoted": c.quoted} for c in item.claims],
+        "claims": [{"formula": str(c.formula), "source": c.source, "label": c.label} for c in item.claims],
     }
 
 

@@ -11,15 +11,20 @@ from symslr.model.symbols import BOUND_IN_SEQUENCE
 
 
 class Quantity(Expr):
-    """Abstract: a named formula whose ``args`` are its parameters.
+    """Abstract: a named definition or postulate whose ``args`` are its parameters.
 
-    A concrete quantity gives its ``definition`` and, where the definition cancels digits, an equal ``conditioned`` form
-    (a sum of positive terms) that the evaluators use instead.
+    A concrete quantity gives its ``definition``; where rules have derived more, its ``formula``; and where that cancels
+    digits, an equal ``conditioned`` form (a sum of positive terms) that the evaluators use instead.
+
+    Attributes:
+        source: bibliography key and place.
+        postulate: what is assumed, a sentence, where the definition is no theorem's consequence but a conjecture; else empty.
     """
 
     is_commutative = True
     is_real = True
     source: ClassVar[str]
+    postulate: ClassVar[str] = ""
 
     @property
     def bound(self) -> frozenset[Basic]:
@@ -34,15 +39,19 @@ class Quantity(Expr):
         return bound_subs(self, self.bound, old, new)
 
     def definition(self) -> Expr:
-        """The formula as one writes it in a paper."""
+        """What the name stands for, written with the model and the expression nodes alone: no rule is run."""
         raise NotImplementedError
 
-    def conditioned(self) -> Expr:
-        """An equal formula that keeps relative accuracy; the definition unless said otherwise."""
+    def formula(self) -> Expr:
+        """What rules have derived from the definition; the definition itself unless said otherwise."""
         return self.definition()
 
+    def conditioned(self) -> Expr:
+        """An equal formula that keeps relative accuracy; the derived formula unless said otherwise."""
+        return self.formula()
+
     def doit(self, **hints: object) -> Expr:
-        return self.definition()
+        return self.formula()
 
     def _repr_latex_(self) -> str:
         return f"$\\displaystyle {latex(self)} = {latex(self.doit())}$"

@@ -146,7 +146,9 @@ def test_the_step_that_is_wrong_is_named_among_right_ones() -> None:
 @pytest.mark.parametrize(("quoted", "verdict"), [(False, Verdict.FALSE), (True, Verdict.DIFFERS)])
 def test_wrong_claims(quoted: bool, verdict: Verdict) -> None:
     item = Derivation(linear_risk, name="claims").apply(Say(lambda e: e.expand()))
-    found = check_derivation(item.claim(linear_risk, "right").claim((L - 1) / nu, "misquoted", quoted=quoted))
+    found = check_derivation(
+        item.claim(linear_risk, "right").claim((L - 1) / nu, "misquoted", label="quoted" if quoted else "own")
+    )
     assert [claim.verdict for claim in found.claims] == [Verdict.TRUE, verdict]
     assert found.claims[0].symbolic
     assert found.verdict is (Verdict.TRUE if quoted else Verdict.FALSE)

@@ -54,7 +54,7 @@ def toy() -> Derivation:
         .apply(Expand(), "The square opens.")
         .apply(Integrate())
         .claim(Delta**2 + 2 * Delta * b + b**2 + exp(nu / 2), "stein1981, Lemma 1")
-        .claim(Delta**2 + b**2, "duranthon2025, as summarised", quoted=True)
+        .claim(Delta**2 + b**2, "duranthon2025, as summarised", label="quoted")
     )
 
 

@@ -95,7 +95,7 @@ def test_widths_and_schemes(browser: Browser, report: ReportFiles) -> None:
 @pytest.mark.needs("chromium")
 def test_a_wide_formula_scrolls_in_its_box(browser: Browser, toy: Derivation, tmp_path: Path) -> None:
     wide = Symbol("w" * 12, real=True) ** Add(*(Symbol(f"e_{i}", real=True) for i in range(25)))
-    longer = replace(toy, name="wide", start=toy.start + wide, steps=(), claims=())
+    longer = replace(toy, name="wide", start=toy.start + wide)
     files = write_report([toy, longer], tmp_path / "wide")
     browser.open(files.html, WIDTHS["phone"])
     assert browser.value("document.documentElement.scrollWidth") <= WIDTHS["phone"]
