@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sympy import Expr, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules import Conditioning, RatioCondition
+from symslr.algebra.rules import Conditioning, KeyScale, LikelihoodRatio
 from symslr.expression.folded import Activation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.symbols import Delta, R_v, epsilon, m_v, nu
@@ -34,6 +34,7 @@ def derive_softmax_attains_bayes() -> Iterator[Derivation]:
                 sources=("duranthon2025, Sec. 4",),
             )
             .apply(Conditioning())
-            .apply(RatioCondition(), r"The scale $c_\nu$ is read off the ratio.")
+            .apply(LikelihoodRatio(), "The posterior is attention with the likelihood ratio as kernel.")
+            .apply(KeyScale(softmax.kernel), r"The scale $c_\nu$ is read off the kernel.")
             .claim(softmax_loss(task, published_scale), "duranthon2025, Prop. 4.2")
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
@@ -12,7 +11,7 @@ from sympy.printing.latex import LatexPrinter
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.rule import RuleRefused
-from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, RatioCondition
+from symslr.algebra.rules import GaussianMoments, Linearity, Minimise
 from symslr.algebra.tokens import unfolded
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum, Posterior
@@ -20,6 +19,7 @@ from symslr.expression.quantity import Quantity
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
+from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -157,9 +157,8 @@ def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
     """
     if activation == Activation.of(epsilon, softmax, a) and law.weight == L * IsLargest.of(epsilon, L):
         return S.Infinity
-    candidates = [S.One]
-    with suppress(RuleRefused):
-        candidates.append(RatioCondition().slope(law))
+    slope = exponential_slope(law)
+    candidates = [S.One] if slope is None else [S.One, slope]
     posterior = unfolded(Posterior(epsilon, law), law.length)
     for scale in candidates:
         attention = activation.subs(activation.args[4], scale) if activation.args[4] == a else activation

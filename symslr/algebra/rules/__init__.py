@@ -24,12 +24,12 @@ from symslr.algebra.rules.measure.independence import Independence as Independen
 from symslr.algebra.rules.measure.likelihood_ratio import LikelihoodRatio as LikelihoodRatio
 from symslr.algebra.rules.measure.linearity import Linearity as Linearity
 from symslr.algebra.rules.measure.nishimori import Nishimori as Nishimori
-from symslr.algebra.rules.measure.ratio_condition import RatioCondition as RatioCondition
 from symslr.algebra.rules.measure.reweight import Reweight as Reweight
 from symslr.algebra.rules.measure.selection import Selection as Selection
 from symslr.algebra.rules.minima.envelope import Envelope as Envelope
 from symslr.algebra.rules.minima.minimise import Minimise as Minimise
 from symslr.algebra.rules.rewriting.collect import Collect as Collect
+from symslr.algebra.rules.rewriting.key_scale import KeyScale as KeyScale
 from symslr.algebra.rules.rewriting.simplify import Algebra as Algebra
 from symslr.algebra.rules.rewriting.unfold import Unfold as Unfold
 from symslr.algebra.rules.symmetry.exchangeability import Exchangeability as Exchangeability
