@@ -184,7 +184,7 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (GeometricSeries(nu, 2), mean(KEY, SPIKED), "an expectation depends on the parameter"),
     (SoftmaxTowardsMax(), mean(KEY, SPIKED), "not the mean key of a token selected"),
     (SoftmaxTowardsMax(), mean(KEY**2, MAX), "not the mean key of a token selected"),
-    (SoftmaxTowardsMax(), mean(KEY, SELECTION), "which is not constant"),
+    (SoftmaxTowardsMax(), mean(KEY, SELECTION), "is not exponential"),
     (SoftmaxTowardsMax(), mean(KEY, MaxSLR(nu=Symbol("s", real=True)).law), "not known to be positive"),
     (Stein(), mean(KEY**2, LAPLACE.unweighted()), "not standard normal"),
     (Stein(), mean(KEY**2, SPIKED), "apply the change of measure first"),
