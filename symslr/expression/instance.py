@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sympy import Basic, Expr, Sum
+from sympy import Basic, Expr, Function, Mul, Sum, exp, expand
 
 from symslr.model.open_function import OpenFunction
 from symslr.model.symbols import L, epsilon, l, m
@@ -23,7 +23,17 @@ def instance(expr: Any, functions: Mapping[str, Expr]) -> Any:
     if isinstance(expr, OpenFunction) and expr.name in functions:
         formula = functions[expr.name].subs(L, expr.length)
         return formula if expr.index is None else at_token(formula, expr.index)
-    return expr.func(*(instance(arg, functions) for arg in expr.args))
+    made = [instance(arg, functions) for arg in expr.args]
+    if isinstance(expr, Mul) and any(isinstance(arg, OpenFunction) for arg in expr.args):
+        return _product(made)
+    return expr.func(*made)
+
+
+def _product(factors: list[Expr]) -> Expr:
+    """The product with elementary exponentials as one: e^{c chi} s(chi) becomes the weight as a task writes it."""
+    plain = [f for f in factors if isinstance(f, exp) and not f.exp.has(Function, Sum)]
+    rest = [f for f in factors if f not in plain]
+    return Mul(*rest) * (exp(expand(sum(f.exp for f in plain))) if plain else 1)
 
 
 def at_token(formula: Expr, index: Expr) -> Expr:

@@ -21,7 +21,6 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
 from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
-from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, a, epsilon, l, x
 from symslr.model.task import Task

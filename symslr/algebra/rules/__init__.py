@@ -18,6 +18,8 @@ from symslr.algebra.rules.gaussian.rotation import RotateNoise as RotateNoise
 from symslr.algebra.rules.gaussian.rotation import TurnTowardsKey as TurnTowardsKey
 from symslr.algebra.rules.gaussian.stein import Stein as Stein
 from symslr.algebra.rules.laplace.representation import LaplaceRepresentation as LaplaceRepresentation
+from symslr.algebra.rules.measure.absorb_weight import AbsorbWeight as AbsorbWeight
+from symslr.algebra.rules.measure.bayes_rule import BayesRule as BayesRule
 from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure as ChangeOfMeasure
 from symslr.algebra.rules.measure.conditioning import Conditioning as Conditioning
 from symslr.algebra.rules.measure.independence import Independence as Independence
