@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import S
+from sympy import Basic, S, latex
 from sympy.logic.boolalg import Boolean
+
+from symslr.model.open_function import OpenFunction
+from symslr.model.sequence_law import SequenceLaw
 
 
 @dataclass(frozen=True)
@@ -16,10 +19,28 @@ class Hypothesis:
         text: as a mathematician would print it, LaTeX text with mathematics between dollar signs.
         condition: a relation in the free symbols that every point of a check satisfies; true where the hypothesis is about
             something else, such as a function left open.
+        law: the law whose weight is assumed to be one, a nonnegative function with mean 1; None for any other hypothesis.
     """
 
     text: str
     condition: Boolean = S.true
+    law: SequenceLaw | None = None
+
+    @classmethod
+    def of_weight(cls, law: SequenceLaw) -> Hypothesis:
+        """The weight of ``law``, which is left open, makes E_g a mean over sequences."""
+        g = latex(law.weight)
+        equal = "" if isinstance(law.weight, OpenFunction) else r"g(\epsilon,\chi) = "
+        return cls(
+            rf"${equal}{g}\ge0$ with $\mathbb{{E}}_0[g]=1$, so that $\sum_l g(l,\chi)>0$ almost surely under $\mathbb{{E}}_g$",
+            law=law,
+        )
 
     def __str__(self) -> str:
         return self.text
+
+
+def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:
+    """The hypotheses on the weights that an expression leaves open."""
+    laws = sorted((law for law in expr.atoms(SequenceLaw) if law.weight.has(OpenFunction)), key=str)
+    return tuple(Hypothesis.of_weight(law) for law in laws)

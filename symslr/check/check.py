@@ -23,6 +23,7 @@ from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCh
 from symslr.check.routes import EVALUATOR, REFEREE, OutOfTime, Routes, is_elementary, processor_time
 from symslr.check.zscore import REJECT
 from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.instance import instance
 from symslr.expression.quantity import Quantity
 from symslr.kept.code import code_version
 from symslr.kept.content import content
@@ -261,6 +262,7 @@ def _plain(item: Derivation) -> list[Point]:
 
 def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
     """One expectation: the sample mean against the evaluators, or the referee where they have no number."""
+    node = instance(node, point.functions)
     inner = {s.name: 1 for s in node.free_symbols if s.name not in point.values}
     if inner:
         point = replace(point, values={**point.values, **inner})

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from sympy import Basic, Expr, Integer, Integral, Rational, Symbol
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.instances import formulas
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import Quantity
@@ -35,12 +36,14 @@ class Point:
         values: name -> int or Fraction; ``"P_L"`` -> ``LengthLaw``.
         digits: significant digits worth asking for here.
         patience: share of the usual time for one value; points that seldom succeed get little.
+        functions: name -> formula of each function that the derivation leaves open.
     """
 
     kind: str
     values: Mapping[str, Any]
     digits: int
     patience: float = 1.0
+    functions: Mapping[str, Expr] = field(default_factory=dict)
 
     @property
     def length(self) -> int | None:
@@ -55,7 +58,7 @@ class Point:
         return {name: value for name, value in self.values.items() if name in names}
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} = {value}" for name, value in self.values.items())
+        return ", ".join(f"{name} = {value}" for name, value in {**self.values, **self.functions}.items())
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def points(derivation: Derivation) -> list[Point]:
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
     signs = {symbol: rng.choice((-1, 1)) for symbol in symbols}
     result: list[Point] = []
+    open_choices = formulas(derivation)
     for number, kind in enumerate(_kinds(derivation, symbols)):
         flipped = {symbol: sign * (-1) ** number for symbol, sign in signs.items()}
         values: dict[str, Any] = {}
@@ -144,7 +148,8 @@ def points(derivation: Derivation) -> list[Point]:
                 values[symbol.name] = LENGTH_LAWS[number % len(LENGTH_LAWS)]
             else:
                 values[symbol.name] = _default(symbol, kind, rng, flipped[symbol])
-        point = Point(kind.name, values, _digits(kind, values), kind.patience)
+        functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
+        point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
         if all(point.values != other.values for other in result):
             result.append(point)
         if not symbols:

@@ -18,6 +18,7 @@ from symslr.check.points import Point
 from symslr.evaluation import Value, evaluate
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
+from symslr.expression.instance import instance
 from symslr.referee.plans import TooCostly
 from symslr.referee.referee import referee
 
@@ -66,6 +67,7 @@ class Routes:
 
     def value(self, route: str, expr: Expr, point: Point) -> Outcome:
         """The value of an expression at a point by one route."""
+        expr = instance(expr, point.functions)
         key = (route, expr, str(point))
         if key not in self._known:
             self._known[key] = self._compute(route, expr, point)

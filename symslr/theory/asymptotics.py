@@ -7,12 +7,12 @@ from functools import cache
 from sympy import Expr
 
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import (
     Centre,
     GaussianProjection,
     GaussianTaylor,
     GeometricSeries,
-    RatioCondition,
     SechMoments,
     SingleCompetitor,
     SoftmaxTowardsMax,
@@ -22,6 +22,7 @@ from symslr.algebra.rules import (
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.catalogue import linear
+from symslr.model.exponential import exponential_slope
 from symslr.model.symbols import chi, epsilon, j
 from symslr.model.task import Task
 from symslr.theory.population import MinimalRisk, minimal_risk
@@ -39,7 +40,7 @@ def strong_signal(task: Task, order: int) -> Expr:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
     """
     law = task.law
-    slope = RatioCondition().slope(law)
+    slope = _slope(task)
     if law.is_selection:
         return SoftmaxTowardsMax(order).rewrite(SequenceExpectation(chi[epsilon], law)) / slope
     pair = SingleCompetitor().rewrite(SequenceExpectation(1 - Posterior(epsilon, law), law))
@@ -66,7 +67,7 @@ def strong_signal_linear(task: Task, order: int) -> Expr:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
         ValueError: when linear attention has no least risk in closed form on the task.
     """
-    slope = RatioCondition().slope(task.law)
+    slope = _slope(task)
     least = minimal_risk(task, linear)
     closed = least.closed() if isinstance(least, MinimalRisk) else None
     if closed is None:
@@ -75,3 +76,10 @@ def strong_signal_linear(task: Task, order: int) -> Expr:
         return SoftmaxTowardsMax(order).rewrite(closed)
     (parameter,) = slope.free_symbols
     return GeometricSeries(parameter, order).rewrite(closed)
+
+
+def _slope(task: Task) -> Expr:
+    slope = exponential_slope(task.law)
+    if slope is None:
+        raise RuleRefused(f"task {task.name}: the ratio of the weight between two positions is not exponential")
+    return slope

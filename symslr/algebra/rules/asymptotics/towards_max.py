@@ -25,9 +25,9 @@ from sympy import (
     zeta,
 )
 
-from symslr.algebra.rule import Rule, RuleRefused
-from symslr.algebra.rules.measure.ratio_condition import RatioCondition
+from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.model.exponential import exponential_slope
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import chi, epsilon, x
 
@@ -90,10 +90,9 @@ class SoftmaxTowardsMax(Rule):
         law = node.law
         if node.body != chi[epsilon] or not law.is_selection or law.base != STANDARD_NORMAL:
             raise self.refuse(f"{node} is not the mean key of a token selected among standard normal ones")
-        try:
-            slope = RatioCondition().slope(law)
-        except RuleRefused as reason:
-            raise self.refuse(str(reason)) from reason
+        slope = exponential_slope(law)
+        if slope is None:
+            raise self.refuse(f"the ratio of the weight {law.weight} between two positions is not exponential")
         if not slope.is_positive:
             raise self.refuse(f"the scale {slope} of the softmax is not known to be positive")
         return slope
