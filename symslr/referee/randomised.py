@@ -1,4 +1,4 @@
-"""A value with a standard error: the whole expression read again for every independent scrambling of the points."""
+"""A value with a standard error: the expression read again for every independent scrambling of the points."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ DIGITS = 11
 Read = Callable[[Quadrature, dict[Any, Any]], Any]
 
 
-def sampled_value(read: Read, seconds: float) -> Value:
-    """The mean over independent scramblings and its standard error.
+def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
+    """The mean over independent scramblings and its standard error, and the scale of ``measured``.
 
-    An expression that is no mean itself, such as a ratio of two, is read in each scrambling; its bias is of the order of the squared
+    An expression that is no mean itself, such as a ratio of two, is read in each; its bias is of the order of the squared
     standard error.
 
     Args:
@@ -52,9 +52,10 @@ def sampled_value(read: Read, seconds: float) -> Value:
     places: dict[Any, Any] = {}
     laws: dict[Any, list[TokenLaw]] = {}
     used = False
+    scale = 0.0
 
     def once(size: int, seed: int, planning: bool = False) -> float:
-        nonlocal used
+        nonlocal used, scale
         sampler = Sampler(size, seed, laws)
         quadrature = Quadrature(
             floats, DIGITS, plans, planning=planning, deadline=began + seconds, sampler=sampler, shifted=not planning
@@ -66,6 +67,7 @@ def sampled_value(read: Read, seconds: float) -> Value:
         if not np.isfinite(value):
             raise NotFinite("the value is not finite")
         used = used or sampler.used
+        scale = max(scale, quadrature.magnitude, sampler.magnitude)
         return value
 
     planned = once(FIRST_SIZE, 0, planning=True)
@@ -91,4 +93,5 @@ def sampled_value(read: Read, seconds: float) -> Value:
     error = max(error, ROUNDING * abs(mean))
     digits = max(0, int(np.log10(abs(mean) / (STUDENT * error)))) if mean != 0 else 0
     method = f"definition, {REPLICATIONS} scramblings of {points} Sobol points"
-    return Value(mpf(mean), mpf(error), Kind.STATISTICAL, digits, method, time.process_time() - began)
+    value = Value(mpf(mean), mpf(error), Kind.STATISTICAL, digits, method, time.process_time() - began)
+    return value, scale

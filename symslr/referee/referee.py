@@ -57,6 +57,11 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
     Raises:
         CannotReferee: where no definition-level route exists or none is affordable; the message names the reason.
     """
+    return measured(expr, values, digits, seconds)[0]
+
+
+def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> tuple[Value, float]:
+    """``referee``'s value, and the largest mean of an absolute integrand on the way: the scale of a mean that vanishes."""
     began = time.process_time()
     attempts: list[tuple[Any, int]] = [(Balls, digits)] if digits > FLOAT_DIGITS else []
     attempts += [(np.float64, min(digits, FLOAT_DIGITS)), (np.longdouble, min(digits, FLOAT_DIGITS))]
@@ -67,7 +72,7 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
             break
         share = BALL_SHARE if kind is Balls else FLOAT_SHARE
         try:
-            value, error, method = _attempt(expr, values, kind, aim, left * share)
+            value, error, method, scale = _attempt(expr, values, kind, aim, left * share)
         except NotFinite as overflow:
             reason = overflow
             continue
@@ -79,7 +84,7 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         except CannotReferee as refusal:
             reason = refusal
             break
-        return _value(value, error, method, time.process_time() - began)
+        return _value(value, error, method, time.process_time() - began), scale
     left = seconds - (time.process_time() - began)
     try:
         return sampled_value(partial(_evaluate, expr, values), left)
@@ -87,7 +92,9 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         raise reason or refusal from None
 
 
-def _attempt(expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float) -> tuple[mpf, mpf, str]:
+def _attempt(
+    expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float
+) -> tuple[mpf, mpf, str, float]:
     deadline = time.process_time() + seconds
     floats = Floats(np.longdouble if kind is np.longdouble else np.float64)
     plans: dict[Any, Any] = {}
@@ -110,7 +117,7 @@ def _attempt(expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seco
         if expr.has(Limit):
             error *= 10
     where = "balls" if kind is Balls else "long double" if kind is np.longdouble else "float64"
-    return value, error, f"definition on explicit grids, {where}"
+    return value, error, f"definition on explicit grids, {where}", planning.magnitude
 
 
 def _evaluate(expr: Expr, values: Mapping[Any, Any], quadrature: Quadrature, places: dict[Any, Any]) -> Any:

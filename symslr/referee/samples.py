@@ -1,4 +1,4 @@
-"""Long sequences by randomised quasi-Monte Carlo: scrambled Sobol points, mapped onto the tokens by what the integrand itself shows.
+"""Long sequences by randomised quasi-Monte Carlo: scrambled Sobol points, mapped onto the tokens by what the integrand shows.
 
 Every token is drawn from a law of its own, tabulated from the integrand: a first look along each token in turn gives the profile
 of weight times density times body, and a share of the token's own density is mixed in. Whatever the table is, the mean is that of
@@ -60,12 +60,14 @@ class Sampler:
         seed: of the scrambling.
         laws: expectation -> laws of its tokens; shared by the randomisations.
         used: whether anything was sampled.
+        magnitude: the largest mean of an absolute integrand.
     """
 
     size: int
     seed: int
     laws: dict[Any, list[TokenLaw]]
     used: bool = False
+    magnitude: float = 0.0
 
     def points(self, dimension: int, most: int) -> np.ndarray:
         """Scrambled Sobol points in the unit cube, shape (points, dimension)."""
@@ -127,7 +129,9 @@ def sampled(self: Interpreter, node: SequenceExpectation, scope: Scope, length: 
     key = self.context(node, scope)
     if key not in sampler.laws:
         sampler.laws[key] = job.laws()
-    return job.mean(sampler.points(max(job.dimension, 1), MOST_POINTS // scope.size), sampler.laws[key])
+    value, size = job.mean(sampler.points(max(job.dimension, 1), MOST_POINTS // scope.size), sampler.laws[key])
+    sampler.magnitude = max(sampler.magnitude, float(np.max(size)))
+    return value
 
 
 @dataclass(frozen=True)
@@ -170,12 +174,14 @@ class _Job:
     def dimension(self) -> int:
         return self.tokens + len(self.drawn)
 
-    def mean(self, points: np.ndarray, laws: list[TokenLaw]) -> Array:
+    def mean(self, points: np.ndarray, laws: list[TokenLaw]) -> tuple[Array, Array]:
+        """The mean of weight times body, and that of its absolute value."""
         columns, weight = self._columns(points, laws)
         values = self._integrand(columns, len(points))
         if np.shape(values)[0] == 1:  # the body does not depend on what was drawn
-            return values[0] * weight.mean()
-        return (values * weight.reshape((-1,) + (1,) * self.scope.depth)).mean(axis=0)
+            return values[0] * weight.mean(), np.abs(values[0])
+        weighted = values * weight.reshape((-1,) + (1,) * self.scope.depth)
+        return weighted.mean(axis=0), np.abs(weighted).mean(axis=0)
 
     def _columns(self, points: np.ndarray, laws: list[TokenLaw]) -> tuple[list[np.ndarray], np.ndarray]:
         """Tokens, then values and noise, and the density of the definition over that of the draw."""
