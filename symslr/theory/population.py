@@ -51,7 +51,8 @@ def least_chain(least: MinimalRisk) -> Derivation:
 class PopulationRisk(Quantity):
     """E_sigma(a) = min over the value vector of E_g (y - f(X))^2, at key k = a k*.
 
-    From it rules derive Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2. ``args = (sigma_epsilon, law, noise, length)``; with a random length both expectations average over it.
+    From it rules derive Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2. ``args = (sigma_epsilon, law, noise,
+    length)``; with a random length both expectations average over it.
 
     Source: arXiv 2509.21936, section 4 (risk on the manifold).
     """
