@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sympy import Basic, S, latex
 from sympy.logic.boolalg import Boolean
 
+from symslr.expression.instance import open_functions
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
 
@@ -42,5 +43,5 @@ class Hypothesis:
 
 def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:
     """The hypotheses on the weights that an expression leaves open."""
-    laws = sorted((law for law in expr.atoms(SequenceLaw) if law.weight.has(OpenFunction)), key=str)
+    laws = sorted((law for law in expr.atoms(SequenceLaw) if open_functions(law.weight)), key=str)
     return tuple(Hypothesis.of_weight(law) for law in laws)
