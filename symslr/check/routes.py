@@ -15,16 +15,18 @@ from mpmath import isfinite, mpf
 from sympy import Expr, Integral
 
 from symslr.check.points import Point
-from symslr.evaluation import Value, evaluate
+from symslr.evaluation import Kind, evaluate
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
 from symslr.expression.instance import instance
 from symslr.referee.plans import TooCostly
-from symslr.referee.referee import referee
+from symslr.referee.referee import measured
 
 EVALUATOR = "evaluate"
 REFEREE = "referee"
 
+
+SECONDS_PER_VALUE = 5.0
 
 EVALUATOR_SHARE = 0.6
 """Of the time for one value, what the evaluators may use: they are quick where they have a number at all."""
@@ -39,12 +41,21 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a route gave: a value, or the reason why there is none."""
+    """What a route gave: a value, or the reason why there is none.
+
+    Attributes:
+        method: how the number was made, in words.
+        statistical: whether its error is a standard error.
+        scale: the mean of the absolute integrand, beside which a mean of 0 is to be seen; 0 where it is not known.
+    """
 
     route: str
     value: mpf = field(default_factory=lambda: mpf("nan"))
     error: mpf = field(default_factory=lambda: mpf("nan"))
     reason: str = ""
+    method: str = ""
+    statistical: bool = False
+    scale: mpf = field(default_factory=lambda: mpf(0))
 
     @property
     def known(self) -> bool:
@@ -84,8 +95,9 @@ class Routes:
         try:
             with processor_time(left):
                 if route == REFEREE:
-                    found: Value = referee(expr, values, point.digits, seconds=left)
+                    found, scale = measured(expr, values, point.digits, seconds=left)
                 else:
+                    scale = 0.0
                     found = evaluate(expr, values, digits=point.digits)
         except (OutOfTime, TooCostly) as cost:
             self._overruns[route, str(point)] += 1
@@ -98,7 +110,8 @@ class Routes:
             return Outcome(route, reason=f"{route}: {_short(refusal)}")
         if not (isfinite(found.value) and isfinite(found.error)):
             return Outcome(route, reason=f"{route}: not a finite number")
-        return Outcome(route, mpf(found.value), mpf(found.error))
+        statistical = found.kind is Kind.STATISTICAL
+        return Outcome(route, mpf(found.value), mpf(found.error), "", found.method, statistical, mpf(scale))
 
 
 def _short(refusal: Exception) -> str:
