@@ -9,6 +9,7 @@ from sympy import Expr, S, Symbol
 from sympy.core.function import AppliedUndef
 
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.truncation import Truncation
 from symslr.expression.instance import instance, open_functions
@@ -29,7 +30,8 @@ class Cite(Truncation):
     Args:
         theorem: the derivation that is used.
         values: parameter of the theorem -> value here; every other symbol keeps its meaning. For a function that the theorem
-            leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon, or ``Function("kappa")(x)`` -> one in x.
+            leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon, or ``Function("kappa")(x)`` ->
+            its formula in x.
     """
 
     statement = r"A = B \text{ as derived}"
@@ -68,6 +70,9 @@ class Cite(Truncation):
         for hypothesis in self.theorem.hypotheses:
             if hypothesis.law is not None:
                 found += self._weight(self._here(hypothesis.law))
+                continue
+            if hypothesis.means:
+                found += check_existence([self._here(mean) for mean in hypothesis.means], self)
                 continue
             condition = hypothesis.condition.subs(self.values) if self.values else hypothesis.condition
             if condition == S.false:
