@@ -23,6 +23,9 @@ SHIFT = exp(-(c_nu**2) / 2)
 SELECTION = L / Sum(exp(c_nu * chi[l]), (l, 1, L))
 BOTH = Rational(3, 7) * SHIFT + Rational(4, 7) * SELECTION
 
+TASKS = ((SpikedSLR(), sqrt(nu), SHIFT), (MaxSLR(), nu, SELECTION))
+"""Each task with its slope and the part of its weight that is symmetric in the tokens."""
+
 
 def softmax_loss(law: SequenceLaw, scale: Expr) -> Expr:
     """The risk of softmax attention with k = scale k*, v = v*."""
@@ -51,7 +54,7 @@ any_weight = (
 
 
 def derive_tasks() -> Iterator[Derivation]:
-    for task, scale, symmetric in ((SpikedSLR(), sqrt(nu), SHIFT), (MaxSLR(), nu, SELECTION)):
+    for task, scale, symmetric in TASKS:
         yield (
             Derivation(
                 BayesRisk(task.law, Delta),

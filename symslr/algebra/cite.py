@@ -6,16 +6,18 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from sympy import Expr, S, Symbol
+from sympy.core.function import AppliedUndef
 
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.truncation import Truncation
-from symslr.expression.instance import instance
+from symslr.expression.instance import instance, open_functions
 from symslr.model.admissible import check_mean_one
 from symslr.model.exact import exact
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import epsilon
+from symslr.model.symbols import epsilon, x
 
 
 @final
@@ -28,7 +30,8 @@ class Cite(Truncation):
     Args:
         theorem: the derivation that is used.
         values: parameter of the theorem -> value here; every other symbol keeps its meaning. For a function that the theorem
-            leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon.
+            leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon, or ``Function("kappa")(x)`` ->
+            its formula in x.
     """
 
     statement = r"A = B \text{ as derived}"
@@ -37,8 +40,9 @@ class Cite(Truncation):
     def __init__(self, theorem: Derivation, values: Mapping[Expr, Any] | None = None) -> None:
         self.theorem = theorem
         given = {symbol: exact(value, str(symbol)) for symbol, value in (values or {}).items()}
-        self.functions = {node.name: value for node, value in given.items() if isinstance(node, OpenFunction)}
-        self.values = {symbol: value for symbol, value in given.items() if not isinstance(symbol, OpenFunction)}
+        open_ones = {node: value for node, value in given.items() if isinstance(node, (OpenFunction, AppliedUndef))}
+        self.functions = {name: value for node, value in open_ones.items() for name in open_functions(node)}
+        self.values = {symbol: value for symbol, value in given.items() if symbol not in open_ones}
         for symbol, value in given.items():
             self._check_admissible(symbol, value)
 
@@ -67,6 +71,9 @@ class Cite(Truncation):
             if hypothesis.law is not None:
                 found += self._weight(self._here(hypothesis.law))
                 continue
+            if hypothesis.means:
+                found += check_existence([self._here(mean) for mean in hypothesis.means], self)
+                continue
             condition = hypothesis.condition.subs(self.values) if self.values else hypothesis.condition
             if condition == S.false:
                 raise self.refuse(f"its hypothesis {hypothesis.text} fails here")
@@ -76,7 +83,7 @@ class Cite(Truncation):
 
     def _weight(self, law: SequenceLaw) -> tuple[Hypothesis, ...]:
         """What is left to assume of a weight: nothing where it has a formula that passes the check of a task."""
-        if law.weight.has(OpenFunction):
+        if open_functions(law.weight):
             return (Hypothesis.of_weight(law),)
         try:
             check_mean_one(law)
@@ -90,6 +97,8 @@ class Cite(Truncation):
         return instance(expr, self.functions)
 
     def _check_admissible(self, symbol: Expr, value: Expr) -> None:
+        if isinstance(symbol, AppliedUndef) and symbol.args == (x,):
+            return
         if isinstance(symbol, OpenFunction):
             if symbol.index not in (None, epsilon):
                 raise self.refuse(f"found {symbol}; expected the open function at the token epsilon")

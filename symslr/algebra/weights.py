@@ -25,7 +25,9 @@ def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
         if law.weight == S.One:
             continue
         long = law.length.is_Integer and law.length > 3 and law.relevant_factor is None and not law.is_selection
-        if is_open(law.weight) or long:
+        if is_open(law.weight):
+            found.append(Hypothesis.of_weight(law))
+        elif long:
             found.append(Hypothesis(rf"$\mathbb{{E}}_0[{latex(law.weight)}]=1$"))
         elif reason := _no_density(law):
             raise rule.refuse(reason)

@@ -6,20 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from sympy import Basic, Expr, Function, Mul, Sum, exp, expand
+from sympy.core.function import AppliedUndef
 
 from symslr.model.open_function import OpenFunction
-from symslr.model.symbols import L, epsilon, l, m
+from symslr.model.symbols import L, epsilon, l, m, x
 
 
 def open_functions(expr: Basic) -> set[str]:
     """Names of the functions that an expression leaves open, in the weights of its laws too."""
-    return {node.name for node in expr.atoms(OpenFunction)}
+    of_tokens = {node.name for node in expr.atoms(OpenFunction)}
+    return of_tokens | {node.func.__name__ for node in expr.atoms(AppliedUndef)}
 
 
 def instance(expr: Any, functions: Mapping[str, Expr]) -> Any:
-    """``expr`` with each open function replaced: ``functions`` gives, by name, the formula for the token ``epsilon``."""
-    if not functions or not expr.has(OpenFunction):
+    """``expr`` with each open function replaced by a formula.
+
+    ``functions`` gives, by name, the formula for the token ``epsilon``; for a function of one real variable, such as an open
+    kernel kappa(x), the formula in ``x``.
+    """
+    if not functions or not expr.has(OpenFunction, AppliedUndef):
         return expr
+    if isinstance(expr, AppliedUndef) and expr.func.__name__ in functions:
+        return functions[expr.func.__name__].subs(x, instance(expr.args[0], functions))
     if isinstance(expr, OpenFunction) and expr.name in functions:
         formula = functions[expr.name].subs(L, expr.length)
         return formula if expr.index is None else at_token(formula, expr.index)

@@ -43,16 +43,17 @@ def least_chain(least: MinimalRisk) -> Derivation:
     Raises:
         RuleRefused: where the risk is not rational in the scale, or no stationary point is provably lowest.
     """
-    chain = Derivation(least).apply(Unfold(MinimalRisk)).apply(Linearity()).apply(GaussianMoments())
-    return in_closed_form(chain.apply(Minimise()).apply(Minimise())).apply(Minimise())
+    chain = Derivation(least).apply(Unfold(MinimalRisk)).apply(Unfold(PopulationRisk))
+    chain = chain.apply(Linearity()).apply(GaussianMoments()).apply(Minimise()).apply(Minimise())
+    return in_closed_form(chain).apply(Minimise())
 
 
 @final
 class PopulationRisk(Quantity):
     """E_sigma(a) = min over the value vector of E_g (y - f(X))^2, at key k = a k*.
 
-    From it rules derive Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2. ``args = (sigma_epsilon, law, noise,
-    length)``; with a random length both expectations average over it.
+    From it rules derive Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2, where with a random length both expectations average
+    over it. ``args = (sigma_epsilon, law, noise, length)``.
 
     Source: arXiv 2509.21936, section 4 (risk on the manifold).
     """
@@ -131,14 +132,8 @@ class MinimalRisk(Quantity):
         return PopulationRisk(*self.args[:4])
 
     def definition(self) -> Expr:
-        """The loss at the best value vector, minimised over the scale and the parameters of the kernel."""
-        return self._minimised(self.risk.definition())
-
-    def formula(self) -> Expr:
-        """The population risk, minimised over the scale and the parameters of the kernel."""
-        return self._minimised(self.risk)
-
-    def _minimised(self, risk: Expr) -> Expr:
+        """The population risk, itself a minimum of the loss, minimised over the scale and the parameters of the kernel."""
+        risk: Expr = self.risk
         for variable in reversed(self.variables):
             risk = Minimum(risk, variable)
         return risk

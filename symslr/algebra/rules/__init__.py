@@ -25,8 +25,10 @@ from symslr.algebra.rules.measure.conditioning import Conditioning as Conditioni
 from symslr.algebra.rules.measure.independence import Independence as Independence
 from symslr.algebra.rules.measure.likelihood_ratio import LikelihoodRatio as LikelihoodRatio
 from symslr.algebra.rules.measure.linearity import Linearity as Linearity
+from symslr.algebra.rules.measure.mean_one import MeanOne as MeanOne
 from symslr.algebra.rules.measure.nishimori import Nishimori as Nishimori
 from symslr.algebra.rules.measure.reweight import Reweight as Reweight
+from symslr.algebra.rules.measure.selected_mean import SelectedMean as SelectedMean
 from symslr.algebra.rules.measure.selection import Selection as Selection
 from symslr.algebra.rules.minima.envelope import Envelope as Envelope
 from symslr.algebra.rules.minima.minimise import Minimise as Minimise
@@ -38,4 +40,5 @@ from symslr.algebra.rules.symmetry.exchangeability import Exchangeability as Exc
 from symslr.algebra.rules.symmetry.hidden_index import AverageHiddenIndex as AverageHiddenIndex
 from symslr.algebra.rules.symmetry.hidden_index import PickToken as PickToken
 from symslr.algebra.rules.symmetry.largest import ConditionOnMaximum as ConditionOnMaximum
+from symslr.algebra.rules.symmetry.one_is_largest import OneIsLargest as OneIsLargest
 from symslr.algebra.rules.symmetry.symmetric_factors import SymmetricFactors as SymmetricFactors
