@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
-from sympy import Derivative, Expr, Limit, S, simplify
+from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step
 from symslr.check.compare import compare
@@ -20,7 +20,7 @@ from symslr.check.points import Point, cheap_points, points, restrictions
 from symslr.check.remainders import remainder_tested
 from symslr.check.replay import citations, foreign_nodes, own_rules, replay
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
-from symslr.check.routes import SECONDS_PER_VALUE, OutOfTime, Routes, is_elementary, processor_time
+from symslr.check.routes import SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
 from symslr.check.start import simulated_start
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
@@ -178,7 +178,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
         start = simulated_start(item, routes)
         missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
     for i, step in enumerate(item.steps):
-        if _closed(step.before, step.after, step.remainder):
+        if all(map(is_closed, (step.before, step.after, step.remainder))):
             made[i] += _compared(step.before, step.after, cheap, routes, step.remainder, made[i])
     steps = tuple(
         StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
@@ -232,16 +232,12 @@ def _remainder(step: Step, item: Derivation, where: list[Point], routes: Routes,
     return missing
 
 
-def _closed(*sides: Expr) -> bool:
-    return all(is_elementary(side) and not side.has(Limit, Quantity, Derivative) for side in sides)
-
-
 def _claim(item: Derivation, claim: Claim, where: list[Point], cheap: list[Point], routes: Routes) -> StepCheck:
     """The result against the formula of a source. One expression is no comparison: nothing was computed."""
     sides = (item.result, claim.formula)
     if item.result == claim.formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
-    chosen = [*where, *(cheap if _closed(*sides) else [])]
+    chosen = [*where, *(cheap if all(map(is_closed, sides)) else [])]
     made = _compared(*sides, chosen, routes, S.Zero, [])
     found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
     if found.verdict is Verdict.FALSE:

@@ -79,8 +79,7 @@ def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
     with mp.workdps(60):
         difference = abs(left.value - right.value)
         scale = max(abs(left.value), abs(right.value))
-        rounding = scale * mpf(10) ** -(point.digits + 3 if point.digits > 15 else 14)
-        numerical = SAFETY * (left.error + right.error) + rounding
+        numerical = SAFETY * (left.error + right.error)
         if case.zero:  # a mean that is claimed to vanish is small beside the mean of the absolute value
             scale = max(scale, left.scale, right.scale)
         tolerance = numerical + bound

@@ -172,11 +172,15 @@ class DerivationCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """False if any part is, unknown if any is, else true; a quoted claim that differs does not count."""
+        """False if any part is, unknown if any is, else true; a quoted claim that differs does not count.
+
+        A chain without steps and claims says nothing, so it is not true.
+        """
         found = {part.verdict for part in self.parts}
         if Verdict.FALSE in found:
             return Verdict.FALSE
-        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not self.parts else Verdict.TRUE
+        silent = not self.steps and not self.claims
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or silent else Verdict.TRUE
 
     def as_json(self) -> dict[str, object]:
         return {
