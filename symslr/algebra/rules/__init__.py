@@ -1,13 +1,18 @@
 """Named rewriting rules, one idea a file."""
 
-from symslr.algebra.rules.asymptotics.competitors import SingleCompetitor as SingleCompetitor
+from symslr.algebra.rules.asymptotics.convolution import Convolution as Convolution
+from symslr.algebra.rules.asymptotics.denominators import DropFromDenominator as DropFromDenominator
 from symslr.algebra.rules.asymptotics.expansion import Centre as Centre
 from symslr.algebra.rules.asymptotics.expansion import GaussianTaylor as GaussianTaylor
-from symslr.algebra.rules.asymptotics.expansion import SechMoments as SechMoments
+from symslr.algebra.rules.asymptotics.expansion import ReadDensity as ReadDensity
 from symslr.algebra.rules.asymptotics.expansion import WriteDensity as WriteDensity
 from symslr.algebra.rules.asymptotics.geometric import GeometricSeries as GeometricSeries
 from symslr.algebra.rules.asymptotics.limit import TakeLimit as TakeLimit
-from symslr.algebra.rules.asymptotics.towards_max import SoftmaxTowardsMax as SoftmaxTowardsMax
+from symslr.algebra.rules.asymptotics.smoothing import SmoothingTaylor as SmoothingTaylor
+from symslr.algebra.rules.asymptotics.substitution import Substitute as Substitute
+from symslr.algebra.rules.asymptotics.transforms import GammaIntegral as GammaIntegral
+from symslr.algebra.rules.asymptotics.transforms import SechTransform as SechTransform
+from symslr.algebra.rules.asymptotics.transforms import TransformMoments as TransformMoments
 from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin as CameronMartin
 from symslr.algebra.rules.gaussian.gaussian_erf import GaussianErf as GaussianErf
 from symslr.algebra.rules.gaussian.gaussian_moments import GaussianMoments as GaussianMoments
