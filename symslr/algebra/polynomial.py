@@ -30,15 +30,19 @@ def split_sums(expr: Expr) -> Expr:
     """``expr`` with every sum over tokens written as a combination of sums of single terms."""
 
     def split(total: Sum) -> Expr:
-        index = total.variables[0]
         terms = []
         for term in Add.make_args(expand_polynomial(total.function)):
-            fixed, moving = separate(term, BOUND_IN_SEQUENCE | {index})
-            count = total.limits[0][2] - total.limits[0][1] + 1
-            terms.append(fixed * (Sum(moving, *total.limits) if moving != 1 else count))
+            fixed, moving = separate(term, BOUND_IN_SEQUENCE | set(total.variables))
+            terms.append(fixed * (Sum(moving, *total.limits) if moving != 1 else _count(total)))
         return Add(*terms)
 
     return expr.xreplace({total: split(total) for total in _outermost_sums(expr)})
+
+
+def _count(total: Sum) -> Expr:
+    """How many terms a sum has; itself where it does not begin at 1 or has several indices."""
+    ((_, first, last), *others) = total.limits
+    return last if first == 1 and not others else Sum(1, *total.limits)
 
 
 def _outermost_sums(expr: Expr) -> set[Sum]:

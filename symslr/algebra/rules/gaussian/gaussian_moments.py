@@ -6,7 +6,8 @@ from typing import final
 
 from sympy import Add, Expr, Indexed, IndexedBase, Mul, Poly, S, Sum, factorial2
 
-from symslr.algebra.bodies import at_token, check_whole, rewrite_sequences
+from symslr.algebra.bodies import at_token, check_whole, rewrite_sequences, tokens_exist
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
@@ -45,6 +46,9 @@ class GaussianMoments(Rule):
     def rewrite(self, expr: Expr) -> Expr:
         scalars = rewrite_expectations(expr, self._scalar, ScalarExpectation)
         return rewrite_sequences(scalars, self._sequence, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return tokens_exist(expr, self)
 
     def _sequence(self, node: SequenceExpectation) -> Expr:
         if node.body.has(chi[epsilon]) and not node.body.subs(chi[epsilon], x).free_symbols & node.bound:

@@ -7,6 +7,8 @@ from typing import final
 
 from sympy import Add, Expr, S, cancel, factor_terms
 
+from symslr.algebra.denominators import cancelled
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE, expand_polynomial, on_letters
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
@@ -25,6 +27,10 @@ class Collect(Rule):
             fixed, mean = term.as_independent(Expectation, as_Add=False)
             coefficients[mean] += fixed
         return Add(*(self._lowest(fixed) * mean for mean, fixed in coefficients.items()))
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """Denominators that were cancelled are not zero."""
+        return cancelled(expr, self.rewrite(expr))
 
     @staticmethod
     def _lowest(coefficient: Expr) -> Expr:
