@@ -157,6 +157,8 @@ def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
     """
     if activation == Activation.of(epsilon, softmax, a) and law.weight == L * IsLargest.of(epsilon, L):
         return S.Infinity
+    if law.posterior_kernel is None:  # no normalised kernel is the posterior
+        return None
     candidates = [S.One]
     with suppress(RuleRefused):
         candidates.append(RatioCondition().slope(law))
