@@ -8,6 +8,9 @@ from symslr.algebra.rules.asymptotics.expansion import WriteDensity as WriteDens
 from symslr.algebra.rules.asymptotics.geometric import GeometricSeries as GeometricSeries
 from symslr.algebra.rules.asymptotics.limit import TakeLimit as TakeLimit
 from symslr.algebra.rules.asymptotics.towards_max import SoftmaxTowardsMax as SoftmaxTowardsMax
+from symslr.algebra.rules.calculus.differentiate import Differentiate as Differentiate
+from symslr.algebra.rules.calculus.differentiate import DifferentiateMean as DifferentiateMean
+from symslr.algebra.rules.calculus.solve_linear import SolveLinear as SolveLinear
 from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin as CameronMartin
 from symslr.algebra.rules.gaussian.gaussian_erf import GaussianErf as GaussianErf
 from symslr.algebra.rules.gaussian.gaussian_moments import GaussianMoments as GaussianMoments
@@ -27,8 +30,10 @@ from symslr.algebra.rules.measure.nishimori import Nishimori as Nishimori
 from symslr.algebra.rules.measure.ratio_condition import RatioCondition as RatioCondition
 from symslr.algebra.rules.measure.reweight import Reweight as Reweight
 from symslr.algebra.rules.measure.selection import Selection as Selection
+from symslr.algebra.rules.minima.at_minimiser import EvaluateTermwise as EvaluateTermwise
 from symslr.algebra.rules.minima.envelope import Envelope as Envelope
 from symslr.algebra.rules.minima.minimise import Minimise as Minimise
+from symslr.algebra.rules.rewriting.abbreviate import Abbreviate as Abbreviate
 from symslr.algebra.rules.rewriting.collect import Collect as Collect
 from symslr.algebra.rules.rewriting.simplify import Algebra as Algebra
 from symslr.algebra.rules.rewriting.unfold import Unfold as Unfold
