@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from sympy import Add, Dummy, Expr, Function, Indexed, Integer, Mul, Pow, Sum, Symbol, lambdify
 
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.sample import SampleExpectation
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, epsilon, eta, xi, z, zeta
+from symslr.expression.scored import ScoredActivation
+from symslr.model.symbols import chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.plans import TooCostly
 from symslr.referee.scope import Scope
+
+FLOATS_ONLY = (JointMinimum, AtMinimiser)
+"""Nodes that have no value in balls."""
 
 COSTLY.extend((JointMinimum, AtMinimiser, Solution, SampleExpectation))
 
 Objective = Callable[[np.ndarray], np.ndarray]
 """Points of shape (places, dimensions) -> values of shape (places,)."""
 
-DRAWS = 3
+DRAWS = 2
 """Sequences on which an open law lives."""
 
 STARTS = 24
@@ -89,7 +95,11 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
         raise TooCostly("a minimum over all tokens is found in floats alone")
     size = self.integer(node.length, scope) * len(node.families)
 
+    explicit = _explicit(self, node, scope)
+
     def objective(places: np.ndarray) -> np.ndarray:
+        if explicit is not None:
+            return explicit(places)
         values = np.asarray(self.value(node.body, _bound_at(self, node, scope, places)), dtype=float)
         if values.size not in (1, len(places)):
             raise CannotReferee("a minimum over all tokens stands inside of an integral")
@@ -109,6 +119,74 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
     best = int(np.argmin(values))
     self.places[key] = reached[best][None, :]
     return reached[best], float(values[best])
+
+
+def _explicit(self: Interpreter, node: JointMinimum, scope: Scope) -> Objective | None:
+    """The body with its sums and attentions written out, as a function of the places; None where that is no formula."""
+    length = self.integer(node.length, scope)
+    integers = tuple((s, n) for s, n in scope.integers.items() if s in self.symbols(node))
+    made = _formula(node, length, integers)
+    if made is None:
+        return None
+    function, arguments = made
+    known = []
+    for symbol, position in arguments:
+        found = scope.lookup(symbol)
+        found = found if position is None or found is None else found[position - 1]
+        if found is None or np.ndim(found) > 0:
+            return None
+        known.append(float(found))
+    return lambda places: np.asarray(function(*places.T, *known), dtype=float) * np.ones(len(places))
+
+
+@lru_cache(maxsize=256)
+def _formula(node: JointMinimum, length: int, integers: tuple[tuple[Symbol, int], ...]) -> Any:
+    """(function of the places and of what stands in the body besides them, what that is) or None."""
+    try:
+        body = _written_out(node.body, dict(integers))
+    except CannotReferee:
+        return None
+    places = [family[Integer(l)] for family in node.families for l in range(1, length + 1)]
+    others = sorted({s for s in body.free_symbols if s.is_Symbol} - set(_labels(body)), key=str)
+    tokens = sorted(body.atoms(Indexed) - set(places), key=str)
+    arguments = [(symbol, None) for symbol in others] + [(t.base.label, int(t.indices[0])) for t in tokens]
+    letters = {item: Dummy() for item in (*places, *others, *tokens)}
+    return lambdify(list(letters.values()), body.xreplace(letters), "numpy", cse=True), arguments
+
+
+def _labels(body: Expr) -> set[Any]:
+    return {item.base.label for item in body.atoms(Indexed)}
+
+
+def _written_out(node: Expr, integers: dict[Symbol, int]) -> Expr:
+    """Sums term by term, kappa(s_i)/N for an attention; only what is algebra beside these."""
+    if isinstance(node, Sum):
+        (index, lower, upper), *more = node.limits
+        if more:
+            raise CannotReferee(f"{node} runs over more than one index")
+        ends = (int(end.xreplace({s: Integer(n) for s, n in integers.items()})) for end in (lower, upper))
+        first, last = ends
+        return Add(*(_written_out(node.function, {**integers, index: i}) for i in range(first, last + 1)))
+    if isinstance(node, ScoredActivation):
+        own, kernel, normalised, offset, score, length = node.args
+        position = int(own.xreplace({s: Integer(n) for s, n in integers.items()}))
+        count = int(length.xreplace({s: Integer(n) for s, n in integers.items()}))
+
+        def attention(i: int) -> Expr:
+            return kernel.xreplace({x: _written_out(score, {**integers, m: i})})
+
+        if normalised == 0:
+            return attention(position)
+        return attention(position) / Add(_written_out(offset, integers), *(attention(i) for i in range(1, count + 1)))
+    if isinstance(node, Indexed):
+        return node.xreplace({s: Integer(n) for s, n in integers.items()})
+    if isinstance(node, Symbol):
+        return Integer(integers[node]) if node in integers else node
+    if not node.args:
+        return node
+    if not isinstance(node, (Add, Mul, Pow, Function)):
+        raise CannotReferee(f"{node} is no formula")
+    return node.func(*(_written_out(arg, integers) for arg in node.args))
 
 
 def _promising(objective: Objective, starts: np.ndarray) -> np.ndarray:

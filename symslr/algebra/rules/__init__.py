@@ -32,6 +32,7 @@ from symslr.algebra.rules.measure.reweight import Reweight as Reweight
 from symslr.algebra.rules.measure.selection import Selection as Selection
 from symslr.algebra.rules.minima.at_minimiser import EvaluateTermwise as EvaluateTermwise
 from symslr.algebra.rules.minima.envelope import Envelope as Envelope
+from symslr.algebra.rules.minima.given_sum import MinimiseAtGivenSum as MinimiseAtGivenSum
 from symslr.algebra.rules.minima.minimise import Minimise as Minimise
 from symslr.algebra.rules.rewriting.abbreviate import Abbreviate as Abbreviate
 from symslr.algebra.rules.rewriting.collect import Collect as Collect

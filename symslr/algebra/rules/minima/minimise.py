@@ -37,7 +37,7 @@ class Minimise(Rule):
             RuleRefused: when the body is not rational in the variable or no candidate is provably lowest.
         """
         t = node.variable
-        means = sorted((e for e in node.body.atoms(Expectation) if not e.has(t)), key=str)  # the form must not vary
+        means = sorted((e for e in node.body.atoms(Expectation, Sum) if not e.has(t)), key=str)  # the form must not vary
         random = {e: Dummy(positive=_positive(e), real=True) for e in means}
         back = {d: e for e, d in random.items()}
         whole = node.body.xreplace(random)
@@ -76,7 +76,7 @@ def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
 
 def _sign(random: dict[Expr, Expr]) -> Sign:
     """Provable signs, using that lengths and mean lengths are at least 1."""
-    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.body == L))}
+    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.args[0] == L))}
 
     def sign(expr: Expr) -> int | None:
         known = factor(together(expr.xreplace(excess)))
