@@ -10,10 +10,11 @@ from sympy.core.function import Application
 
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, ConditionalMean, Minimum
+from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.quantity import Quantity
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
-OPAQUE = (Sum, Integral, Expectation, ConditionalMean, Minimum, Quantity, *FOLDED)
+OPAQUE = (Sum, Integral, Expectation, ConditionalMean, Minimum, JointMinimum, AtMinimiser, Solution, Quantity, *FOLDED)
 """Nodes that algebra treats as letters."""
 
 

@@ -13,6 +13,9 @@ from symslr.algebra.rules.asymptotics.substitution import Substitute as Substitu
 from symslr.algebra.rules.asymptotics.transforms import GammaIntegral as GammaIntegral
 from symslr.algebra.rules.asymptotics.transforms import SechTransform as SechTransform
 from symslr.algebra.rules.asymptotics.transforms import TransformMoments as TransformMoments
+from symslr.algebra.rules.calculus.differentiate import Differentiate as Differentiate
+from symslr.algebra.rules.calculus.differentiate import DifferentiateMean as DifferentiateMean
+from symslr.algebra.rules.calculus.solve_linear import SolveLinear as SolveLinear
 from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin as CameronMartin
 from symslr.algebra.rules.gaussian.gaussian_erf import GaussianErf as GaussianErf
 from symslr.algebra.rules.gaussian.gaussian_moments import GaussianMoments as GaussianMoments
@@ -35,8 +38,11 @@ from symslr.algebra.rules.measure.nishimori import Nishimori as Nishimori
 from symslr.algebra.rules.measure.reweight import Reweight as Reweight
 from symslr.algebra.rules.measure.selected_mean import SelectedMean as SelectedMean
 from symslr.algebra.rules.measure.selection import Selection as Selection
+from symslr.algebra.rules.minima.at_minimiser import EvaluateTermwise as EvaluateTermwise
 from symslr.algebra.rules.minima.envelope import Envelope as Envelope
+from symslr.algebra.rules.minima.given_sum import MinimiseAtGivenSum as MinimiseAtGivenSum
 from symslr.algebra.rules.minima.minimise import Minimise as Minimise
+from symslr.algebra.rules.rewriting.abbreviate import Abbreviate as Abbreviate
 from symslr.algebra.rules.rewriting.collect import Collect as Collect
 from symslr.algebra.rules.rewriting.key_scale import KeyScale as KeyScale
 from symslr.algebra.rules.rewriting.simplify import Algebra as Algebra

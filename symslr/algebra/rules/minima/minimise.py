@@ -39,7 +39,7 @@ class Minimise(Rule):
         t = node.variable
         if not t.is_real or t.is_integer or t.is_nonpositive:
             raise self.refuse(f"the variable {t} is not known to run over all real or all nonnegative numbers")
-        means = sorted((e for e in node.body.atoms(Expectation) if not e.has(t)), key=str)  # the form must not vary
+        means = sorted((e for e in node.body.atoms(Expectation, Sum) if not e.has(t)), key=str)  # the form must not vary
         random = {e: Dummy(positive=_positive(e), real=True) for e in means}
         back = {d: e for e, d in random.items()}
         whole = node.body.xreplace(random)
@@ -80,7 +80,7 @@ def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
 
 def _sign(random: dict[Expr, Expr]) -> Sign:
     """Provable signs, using that lengths and mean lengths are at least 1."""
-    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.body == L))}
+    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.args[0] == L))}
 
     def sign(expr: Expr) -> int | None:
         known = factor(together(expr.xreplace(excess)))
