@@ -8,6 +8,11 @@ from symslr.algebra.rules.asymptotics.expansion import WriteDensity as WriteDens
 from symslr.algebra.rules.asymptotics.geometric import GeometricSeries as GeometricSeries
 from symslr.algebra.rules.asymptotics.limit import TakeLimit as TakeLimit
 from symslr.algebra.rules.asymptotics.towards_max import SoftmaxTowardsMax as SoftmaxTowardsMax
+from symslr.algebra.rules.calculus.at_place import PutInPlace as PutInPlace
+from symslr.algebra.rules.calculus.chain_rule import ChainRule as ChainRule
+from symslr.algebra.rules.calculus.differentiate import Differentiate as Differentiate
+from symslr.algebra.rules.calculus.differentiate import DifferentiateMean as DifferentiateMean
+from symslr.algebra.rules.calculus.odd_part import SlopeOfOddPart as SlopeOfOddPart
 from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin as CameronMartin
 from symslr.algebra.rules.gaussian.gaussian_erf import GaussianErf as GaussianErf
 from symslr.algebra.rules.gaussian.gaussian_moments import GaussianMoments as GaussianMoments
@@ -16,8 +21,11 @@ from symslr.algebra.rules.gaussian.projection import GaussianProjection as Gauss
 from symslr.algebra.rules.gaussian.projection import WriteTokensOut as WriteTokensOut
 from symslr.algebra.rules.gaussian.rotation import RotateNoise as RotateNoise
 from symslr.algebra.rules.gaussian.rotation import TurnTowardsKey as TurnTowardsKey
+from symslr.algebra.rules.gaussian.sign_symmetry import FlipSigns as FlipSigns
+from symslr.algebra.rules.gaussian.sign_symmetry import OddMeans as OddMeans
 from symslr.algebra.rules.gaussian.stein import Stein as Stein
 from symslr.algebra.rules.laplace.representation import LaplaceRepresentation as LaplaceRepresentation
+from symslr.algebra.rules.measure.average_values import AverageValues as AverageValues
 from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure as ChangeOfMeasure
 from symslr.algebra.rules.measure.conditioning import Conditioning as Conditioning
 from symslr.algebra.rules.measure.independence import Independence as Independence
@@ -27,10 +35,12 @@ from symslr.algebra.rules.measure.nishimori import Nishimori as Nishimori
 from symslr.algebra.rules.measure.ratio_condition import RatioCondition as RatioCondition
 from symslr.algebra.rules.measure.reweight import Reweight as Reweight
 from symslr.algebra.rules.measure.selection import Selection as Selection
+from symslr.algebra.rules.measure.variance import SplitVariance as SplitVariance
 from symslr.algebra.rules.minima.envelope import Envelope as Envelope
 from symslr.algebra.rules.minima.minimise import Minimise as Minimise
 from symslr.algebra.rules.rewriting.collect import Collect as Collect
 from symslr.algebra.rules.rewriting.simplify import Algebra as Algebra
+from symslr.algebra.rules.rewriting.split_square import SplitSquare as SplitSquare
 from symslr.algebra.rules.rewriting.unfold import Unfold as Unfold
 from symslr.algebra.rules.symmetry.exchangeability import Exchangeability as Exchangeability
 from symslr.algebra.rules.symmetry.hidden_index import AverageHiddenIndex as AverageHiddenIndex

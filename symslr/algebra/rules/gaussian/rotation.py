@@ -7,7 +7,7 @@ from typing import final
 
 from sympy import Expr, Indexed, IndexedBase, S, Sum, exp, expand, simplify, sqrt
 
-from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.polynomial import expand_polynomial, gathered
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
@@ -48,7 +48,7 @@ class RotateNoise(Rule):
             return (c * z[i] - b * eta[i]) / r if item.base == eta else item
 
         score = found[chi] * chi[m] + r * z[m]
-        return node.with_body(_with_tokens(node.body, turned, lambda sigma: sigma.with_score(score)))
+        return node.with_body(gathered(_with_tokens(node.body, turned, lambda sigma: sigma.with_score(score))))
 
 
 @final
@@ -107,7 +107,7 @@ class TurnTowardsKey(Rule):
         body = body.xreplace({letter: sums[total] for total, letter in letters.items()})
         slope = shift * a / r
         weight = exp(slope * chi[epsilon] - slope**2 / 2) if shift != 0 else S.One
-        return SequenceExpectation(body, SequenceLaw(weight, node.law.length, node.law.base))
+        return SequenceExpectation(gathered(body), SequenceLaw(weight, node.law.length, node.law.base))
 
 
 def score_coefficients(body: Expr, rule: Rule) -> Coefficients | None:
@@ -129,7 +129,7 @@ def score_coefficients(body: Expr, rule: Rule) -> Coefficients | None:
 
 
 def _with_tokens(expr: Expr, token: Callable[[Indexed], Expr], attention: Callable[[ScoredActivation], Expr]) -> Expr:
-    """``expr`` with its tokens and its attentions replaced, and coefficients collected anew."""
+    """``expr`` with its tokens and its attentions replaced."""
     if isinstance(expr, ScoredActivation):
         return attention(expr)
     if isinstance(expr, Indexed):

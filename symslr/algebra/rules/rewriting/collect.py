@@ -7,19 +7,20 @@ from typing import final
 
 from sympy import Add, Expr, S, cancel, factor_terms
 
-from symslr.algebra.polynomial import OPAQUE, expand_polynomial, on_letters
+from symslr.algebra.polynomial import OPAQUE, expand_polynomial, gathered, on_letters
 from symslr.algebra.rule import Rule
-from symslr.expression.expectation import Expectation
+from symslr.expression.expectation import Expectation, SequenceExpectation, rewrite_expectations
 
 
 @final
 class Collect(Rule):
-    """One term for each expectation; its coefficient is one fraction."""
+    """One term for each expectation, and in its body for each random variable; every coefficient is one fraction."""
 
     name = "collection"
     statement = r"\alpha\,\mathbb{E}[A]+\beta\,\mathbb{E}[A] = (\alpha+\beta)\,\mathbb{E}[A]"
 
     def rewrite(self, expr: Expr) -> Expr:
+        expr = rewrite_expectations(expr, lambda node: node.with_body(gathered(node.body)), SequenceExpectation)
         coefficients: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
         for term in Add.make_args(expand_polynomial(expr)):
             fixed, mean = term.as_independent(Expectation, as_Add=False)
