@@ -69,7 +69,7 @@ def derive_sign_symmetry() -> Iterator[Derivation]:
             yield (
                 Derivation(
                     LandscapeRisk.of(task, sigma, mirrored),
-                    title=f"The risk is even in the three overlaps that leave the manifold: {task.name}-SLR, every {kind} attention",
+                    title=f"The risk is even in what leaves the manifold: {task.name}-SLR, every {kind} attention",
                     name=f"landscape-even-{kind}-{task.name}",
                     symbol=r"\mathcal{E}(-m_{kv^\star},-m_{vk^\star},-q_{kv})",
                     introduction=r"The values $(z,\zeta)$ and the noise are symmetric whatever the weight is. With their signs "

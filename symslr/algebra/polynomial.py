@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Set
 
-from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Sum, cancel, factor, together
+from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Sum, cancel, together
 from sympy import expand as sympy_expand
+from sympy import factor as sympy_factor
 from sympy.core.function import Application
 
 from symslr.expression.expectation import Expectation
@@ -60,7 +61,7 @@ def gathered(expr: Expr) -> Expr:
         for term in Add.make_args(expand_polynomial(Add(*(gathered(arg) for arg in expr.args)))):
             fixed, moving = separate(term, BOUND_IN_SEQUENCE)
             coefficients[moving] += fixed
-        return Add(*(factor(cancel(together(fixed))) * moving for moving, fixed in coefficients.items()))
+        return Add(*(sympy_factor(cancel(together(fixed))) * moving for moving, fixed in coefficients.items()))
     if expr.is_Mul or expr.is_Pow:
         return expr.func(*(gathered(arg) for arg in expr.args))
     return expr

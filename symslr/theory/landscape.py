@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
-from sympy import Basic, Expr, S, Sum, sqrt
+from sympy import Basic, Dummy, Expr, S, Sum, sqrt
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -116,8 +116,11 @@ class LandscapeRisk(Quantity):
         return self.func(kept, *(value.subs(old, new) for value in at))
 
     def definition(self) -> Expr:
+        """The loss there; q_kk is put in last, so that R_kv/sqrt(R_kk) is 0 where k has no part outside and R_kv is 0."""
         loss, *at = self.args
-        return loss.subs(dict(zip(ORDER_PARAMETERS, at)), simultaneous=True)
+        place, length = dict(zip(ORDER_PARAMETERS, at)), Dummy(positive=True)
+        others = loss.subs({**place, q_kk: length}, simultaneous=True)
+        return others.subs(length, place[q_kk])
 
     def _latex(self, printer: LatexPrinter) -> str:
         moved = self._moved(printer)

@@ -21,7 +21,10 @@ class ChainRule(Rule):
     """
 
     name = "chain rule"
-    statement = r"\frac{\mathrm{d}}{\mathrm{d}t}F(x(t)) = \sum_i \frac{\partial F}{\partial x_i}(x(t))\,\frac{\mathrm{d}x_i}{\mathrm{d}t}"
+    statement = (
+        r"\frac{\mathrm{d}}{\mathrm{d}t}F(x(t)) ="
+        r" \sum_i \frac{\partial F}{\partial x_i}(x(t))\,\frac{\mathrm{d}x_i}{\mathrm{d}t}"
+    )
     conditions = r"$F$ is differentiable at $x(t)$"
 
     def __init__(self, outer: Expr, inner: Mapping[Symbol, Expr]) -> None:
