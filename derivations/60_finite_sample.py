@@ -6,11 +6,16 @@ from sympy import Rational, Symbol, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.model.catalogue import softmax
-from symslr.model.symbols import L
-from symslr.theory.finite_sample_energy import ALPHA, CHANNELS, Channel, ReplicaSymmetricEnergy, token_mean
-from symslr.theory.finite_sample_energy import proximal_problem
+from symslr.model.symbols import L, l
+from symslr.theory.finite_sample_energy import (
+    ALPHA,
+    CHANNELS,
+    Channel,
+    ReplicaSymmetricEnergy,
+    proximal_problem,
+    token_mean,
+)
 from symslr.theory.finite_sample_saddle import PAIRS, response_chain, ridge_chain, saddle_chain
-from symslr.model.symbols import l
 
 SOURCE = "duranthon2025, Result 5.1"
 RANGES = {

@@ -19,7 +19,6 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
 from symslr.expression.quantity import Quantity, conditioned
 from symslr.expression.scored import ScoredActivation
-from symslr.expression.value import Kind, Value
 from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw

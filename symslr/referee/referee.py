@@ -63,7 +63,9 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
 def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> tuple[Value, float]:
     """``referee``'s value, and the largest mean of an absolute integrand on the way: the scale of a mean that vanishes."""
     began = time.process_time()
-    attempts: list[tuple[Any, int]] = [(Balls, digits)] if digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY) else []
+    attempts: list[tuple[Any, int]] = (
+        [(Balls, digits)] if digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY) else []
+    )
     attempts += [(np.float64, min(digits, FLOAT_DIGITS)), (np.longdouble, min(digits, FLOAT_DIGITS))]
     reason: CannotReferee | None = None
     for kind, aim in attempts:

@@ -134,7 +134,9 @@ class TransformMoments(Rule):
             raise self.refuse(f"{theorem.name} has a remainder, which cannot be differentiated")
         for hypothesis in theorem.hypotheses:
             if hypothesis.condition.subs(frequency, 0) != S.true and frequency in hypothesis.condition.free_symbols:
-                raise self.refuse(f"the hypothesis {hypothesis.text} of {theorem.name} does not hold near {frequency} = 0")
+                raise self.refuse(
+                    f"the hypothesis {hypothesis.text} of {theorem.name} does not hold near {frequency} = 0"
+                )
 
     def rewrite(self, expr: Expr) -> Expr:
         expr = rewrite_expectations(expr, self._of_law, ScalarExpectation)
