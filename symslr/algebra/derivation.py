@@ -121,6 +121,11 @@ class Derivation:
         return Add(*(step.remainder for step in self.steps))
 
     @property
+    def relation(self) -> str:
+        """How the result stands to the first line: ``=``, or ``~`` where a step left something out."""
+        return "=" if all(step.relation == "=" for step in self.steps) else "~"
+
+    @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
         """What the steps assumed, each once, in the order of the steps."""
         return tuple(dict.fromkeys(hypothesis for step in self.steps for hypothesis in step.hypotheses))
