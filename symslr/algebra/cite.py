@@ -7,6 +7,7 @@ from typing import Any, final
 
 from sympy import Expr, S, Symbol
 
+from symslr.algebra.bound import raised
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.truncation import Truncation
@@ -17,7 +18,8 @@ from symslr.model.exact import exact
 class Cite(Truncation):
     """Replace what another derivation starts from by its result, at given values of its parameters.
 
-    The remainder and the hypotheses of the cited result come with it.
+    The remainder and the hypotheses of the cited result come with it. A result that is an upper bound is one here, in
+    expressions that grow with it.
 
     Args:
         theorem: the derivation that is used.
@@ -38,6 +40,11 @@ class Cite(Truncation):
         """The rule is called by the result that it uses."""
         return f"by {self.theorem.name or self.theorem.title or 'an unnamed result'}"
 
+    @property
+    def relation(self) -> str:  # type: ignore[override]
+        """That of the result, save that a remainder is told apart."""
+        return "<=" if self.theorem.relation == "<=" else "="
+
     def truncate(self, term: Expr) -> tuple[Expr, Expr] | None:
         if term != self._here(self.theorem.start):
             return None
@@ -45,6 +52,9 @@ class Cite(Truncation):
 
     def rewrite(self, expr: Expr) -> Expr:
         """Anywhere in ``expr`` where the result is exact; where it has a remainder, in polynomials of it alone."""
+        if self.relation == "<=":
+            start, result = self._here(self.theorem.start), self._here(self.theorem.result)
+            return raised(expr, lambda term: result if term == start else None, self.refuse)
         if self.theorem.remainder != S.Zero:
             return super().rewrite(expr)
         return expr.xreplace({self._here(self.theorem.start): self._here(self.theorem.result)})

@@ -167,7 +167,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
         for i, step in enumerate(item.steps):
             if any(c.verdict is Verdict.FALSE for c in made[i]):
                 continue
-            made[i] += compare(step.before, step.after, point, routes, step.remainder)
+            made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
     for i, step in enumerate(item.steps):
         steps[i] = _concluded(step.rule.name, made[i], (step.before, step.after), item, bool(step.remainder != S.Zero))
         if steps[i].verdict is Verdict.FALSE:

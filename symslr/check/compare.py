@@ -24,11 +24,14 @@ REMAINDER_NEEDED = mpf("0.2")
 """A step with a remainder says something where the remainder is at most this share of the value."""
 
 
-def compare(left: Expr, right: Expr, point: Point, routes: Routes, remainder: Expr = S.Zero) -> list[Comparison]:
+def compare(
+    left: Expr, right: Expr, point: Point, routes: Routes, remainder: Expr = S.Zero, relation: str = "="
+) -> list[Comparison]:
     """Both sides at one point, crosswise: each side by the route that the other side does not take.
 
     Where only one route reaches a number on both sides, it is compared with itself: the referee still reads each side
-    by its definition, but the comparison is marked as not independent.
+    by its definition, but the comparison is marked as not independent. Where ``relation`` is ``<=`` the left side may be
+    smaller by any amount and must not be larger.
     """
     a_left, a_right = (routes.value(EVALUATOR, side, point) for side in (left, right))
     b_left, b_right = (routes.value(REFEREE, side, point) for side in (left, right))
@@ -43,7 +46,7 @@ def compare(left: Expr, right: Expr, point: Point, routes: Routes, remainder: Ex
     if not pairs or isinstance(bound, str):
         reason = bound if isinstance(bound, str) else _reason(b_left, b_right, a_left, a_right)
         return [Comparison(str(point), point.kind, ("", ""), Verdict.UNKNOWN, reason=reason, length=point.length)]
-    case = _Case(point, bound, needed, left == right)
+    case = _Case(point, bound, needed, left == right, relation == "<=")
     made = [_judge(pair, case, independent or elementary) for pair in pairs]
     if not conflict or all(c.verdict is not Verdict.FALSE for c in made):
         return made
@@ -70,12 +73,14 @@ class _Case:
         bound: size of the remainder.
         needed: digits from which on agreement says something.
         same: whether the two sides are one expression.
+        one_sided: whether the left side may be smaller.
     """
 
     point: Point
     bound: mpf
     needed: int
     same: bool
+    one_sided: bool = False
 
 
 def _judge(pair: tuple[Outcome, Outcome], case: _Case, independent: bool) -> Comparison:
@@ -92,7 +97,8 @@ def _judge(pair: tuple[Outcome, Outcome], case: _Case, independent: bool) -> Com
             powerful = tolerance <= REMAINDER_NEEDED * scale
         else:
             powerful = scale > 0 and numerical <= scale * mpf(10) ** -needed
-        if difference > tolerance:
+        wrong = left.value - right.value if case.one_sided else difference
+        if wrong > tolerance:
             verdict, reason = Verdict.FALSE, f"{mp.nstr(left.value, 16)} and {mp.nstr(right.value, 16)} at {point}"
         elif scale <= numerical:
             verdict, reason = Verdict.UNKNOWN, f"both sides are 0 within {mp.nstr(numerical, 2)} at {point}"

@@ -52,10 +52,12 @@ def weight(query: Expr, key: Expr, kernel: Expr, queries: Marks = SELF, keys: Ma
     return kernel.subs(x, beta * score(query, key, queries, keys))
 
 
-def attention_output(row: Expr, column: Expr, kernel: Expr, queries: Marks = SELF, keys: Marks = SELF) -> Expr:
-    """(f^T A3)_column of a row: sum_j u_ij A_j,column / sum_l u_il, with A2 = A3."""
+def attention_output(
+    row: Expr, column: Expr, kernel: Expr, queries: Marks = SELF, keys: Marks = SELF, unit: Expr = S.One
+) -> Expr:
+    """(f^T A3)_column of a row in some ``unit``: sum_j u_ij A_j,column / sum_l u_il, with A2 = A3."""
     total = Sum(weight(row, l, kernel, queries, keys), (l, 1, n))
-    return Sum(weight(row, j, kernel, queries, keys) * entry(j, column, keys), (j, 1, n)) / total
+    return Sum(weight(row, j, kernel, queries, keys) * entry(j, column, keys) / unit, (j, 1, n)) / total
 
 
 def threshold(keys: Marks = SELF) -> Expr:

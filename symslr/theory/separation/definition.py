@@ -95,8 +95,12 @@ class Output(Quantity):
         return Marks(*self.args[6:9])
 
     def definition(self) -> Expr:
+        return self.in_units(S.One)
+
+    def in_units(self, unit: Expr) -> Expr:
+        """The output divided by a unit."""
         row, column, kernel = self.args[:3]
-        written = attention_output(row, column, kernel, self.queries, self.keys)
+        written = attention_output(row, column, kernel, self.queries, self.keys, unit)
         changed = {symbol: value for symbol, value in zip(LAYOUT, self.args[9:]) if symbol != value}
         return written.subs(changed, simultaneous=True) if changed else written
 
@@ -132,7 +136,7 @@ class Share(Quantity):
 
     def definition(self) -> Expr:
         output, unit = self.args
-        return output.definition() / (unit * sqrt(log(n)))
+        return output.in_units(unit * sqrt(log(n)))
 
     def _sympystr(self, printer: StrPrinter) -> str:
         return f"Share({printer._print(self.args[0])} / {self.args[1]})"

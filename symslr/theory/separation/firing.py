@@ -24,7 +24,7 @@ from symslr.expression.signs import Indicator, Sign, omega
 from symslr.model.block_layout import LAST_COLUMN, q
 from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, a, b, beta, c, j3, margin, n, t
 from symslr.theory.separation.definition import Output, i, k, m, network, over_signs, preactivation
-from symslr.theory.separation.shares import NAMES_OF_KERNELS, OVER_ROWS, r
+from symslr.theory.separation.shares import OVER_ROWS, kernel_name, r
 
 SMALL = {n: [6, 4, 8], t: [2, 2, 2], j3: [2, 1, 4], i: [1, 3, 6]}
 """Layouts of 3, 2 and 4 classes, small enough for all sign vectors."""
@@ -38,15 +38,15 @@ MARKS = {
 
 
 @lru_cache
-def preactivation_derivation(kernel: Expr, name: str = "") -> Derivation:
+def preactivation_derivation(kernel: Expr) -> Derivation:
     """<(f^T A3)_i, w> for any row i and any sign vector w: a combination of w_1, two class signs, their sum and w_d.
 
     Source: arXiv 2310.11685, section 6; the block layout is reconstructed.
     """
     chain = Derivation(
         preactivation(i, kernel),
-        title=f"{NAMES_OF_KERNELS.get(kernel, kernel)}: what a neuron sees of a row",
-        name=name,
+        title=f"{kernel_name(kernel)}: what a neuron sees of a row",
+        name=f"separation-preactivation-{kernel_name(kernel).split()[0]}".lower(),
         symbol=r"\langle (fA)_i,w\rangle",
         ranges={**SMALL, **MARKS, omega: [5, 9, 19]},
         sources=("deng2023, section 6",),
@@ -70,7 +70,8 @@ TO_SIGNS: tuple[Rule, ...] = (
 """From the rows that stay silent to the marked row, its siblings and the other classes, and to the law of the signs."""
 
 
-def firing_derivation(kernel: Expr, name: str = "", preactivation_name: str = "") -> Derivation:
+@lru_cache
+def firing_derivation(kernel: Expr) -> Derivation:
     """P(F > 0 on a data matrix) of m neurons with uniform signs, from a finite binomial sum.
 
     Source: arXiv 2310.11685, section 6 (threshold and random weights); the reduction is derived here.
@@ -78,15 +79,15 @@ def firing_derivation(kernel: Expr, name: str = "", preactivation_name: str = ""
     fires = Indicator(Gt(network(kernel, SELF), 0))
     chain = Derivation(
         over_signs(fires, m),
-        title=f"{NAMES_OF_KERNELS.get(kernel, kernel)}: probability that a network with random signs is positive on a data set",
-        name=name,
+        title=f"{kernel_name(kernel)}: probability that a network with random signs is positive on a data set",
+        name=f"separation-firing-{kernel_name(kernel).split()[0]}".lower(),
         symbol=r"\mathbb{P}(F>0)",
         ranges={**SMALL, **MARKS, m: [1, 2, 1]},
         sources=("deng2023, section 6",),
     )
     chain = chain.apply(Complement()).apply(VanishingSum(), "one neuron on one row is enough").apply(Linearity())
     chain = chain.apply(IndependentVectors(LAST_COLUMN), "neurons are independent")
-    chain = chain.apply(Cite(preactivation_derivation(kernel, preactivation_name)))
+    chain = chain.apply(Cite(preactivation_derivation(kernel)))
     for rule in TO_SIGNS:
         chain = chain.apply(rule)
     return chain

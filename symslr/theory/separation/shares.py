@@ -73,7 +73,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
     queries = QUERIES if cross else SELF
     chain = Derivation(
         Share.of(row, column, kernel, queries),
-        title=f"{_kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
+        title=f"{kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
         name=name,
         symbol=NAMES[row, column],
         ranges=SMALL_LAYOUTS,
@@ -86,7 +86,8 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
     return chain
 
 
-def _kernel_name(kernel: Expr) -> str:
+def kernel_name(kernel: Expr) -> str:
+    """What a title calls a kernel."""
     return NAMES_OF_KERNELS.get(kernel, f"Kernel {kernel}".replace("**", "^"))
 
 
