@@ -169,7 +169,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     for number, point in enumerate(where):
         for i, step in enumerate(item.steps):
             if not _is_false(made[i]) and not forged[i]:
-                made[i] += compare(step.before, step.after, point, routes, step.remainder)
+                made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
         if number == MOST_TELLING:
             # what the first points have not shown to be false is worth the time that these take
             start = simulated_start(item, routes)
@@ -179,7 +179,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
         missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
     for i, step in enumerate(item.steps):
         if all(map(is_closed, (step.before, step.after, step.remainder))):
-            made[i] += _compared(step.before, step.after, cheap, routes, step.remainder, made[i])
+            made[i] += _compared((step.before, step.after), cheap, routes, step, made[i])
     steps = tuple(
         StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
         for step, found, lacking, reason in zip(item.steps, made, missing, forged)
@@ -213,13 +213,14 @@ def _is_false(made: list[Comparison]) -> bool:
 
 
 def _compared(
-    left: Expr, right: Expr, where: list[Point], routes: Routes, remainder: Expr, before: list[Comparison]
+    sides: tuple[Expr, Expr], where: list[Point], routes: Routes, step: Step | None, before: list[Comparison]
 ) -> list[Comparison]:
-    """Comparisons point by point, until one of them is false."""
+    """Comparisons point by point, until one of them is false; of a claim, or of a step with its remainder and relation."""
     made: list[Comparison] = []
+    remainder, relation = (S.Zero, "=") if step is None else (step.remainder, step.relation)
     for point in where:
         if not _is_false(before) and not _is_false(made):
-            made += compare(left, right, point, routes, remainder)
+            made += compare(*sides, point, routes, remainder, relation)
     return made
 
 
@@ -238,7 +239,7 @@ def _claim(item: Derivation, claim: Claim, where: list[Point], cheap: list[Point
     if item.result == claim.formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
     chosen = [*where, *(cheap if all(map(is_closed, sides)) else [])]
-    made = _compared(*sides, chosen, routes, S.Zero, [])
+    made = _compared(sides, chosen, routes, None, [])
     found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
     if found.verdict is Verdict.FALSE:
         found = replace(found, sides=(str(item.result), str(claim.formula)))
