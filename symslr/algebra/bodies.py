@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Add, Basic, Dummy, Expr, Ge, Indexed, Mul, Sum
+from sympy import Add, Basic, Dummy, Expr, Ge, Indexed, Integral, Mul, S, Sum
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation, SequenceExpectation, rewrite_expectations
 from symslr.expression.folded import ConditionalMean
-from symslr.model.symbols import OTHERS, chi, epsilon, l, m, x
+from symslr.model.symbols import OTHERS, epsilon, l, m, x
 
 INDICES = (l, m)
 """Summation indices; outside of a sum they mean nothing."""
@@ -90,12 +90,19 @@ def tokens_exist(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
     Raises:
         RuleRefused: in the name of ``rule``, where the length is a number and the token does not exist.
     """
-    found = []
-    for term in Add.make_args(expr):
-        for factor in Mul.make_args(term):
-            for node in factor.atoms(SequenceExpectation):
-                found += _wanted(node, term / factor, rule)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(_wanted_in(expr, S.One, rule)))
+
+
+def _wanted_in(expr: Expr, beside: Expr, rule: Rule) -> list[Hypothesis]:
+    """What the expectations in ``expr`` need, where ``beside`` is the product of the factors around it."""
+    if not expr.args or not expr.has(SequenceExpectation):
+        return []
+    if isinstance(expr, SequenceExpectation):
+        return _wanted(expr, beside, rule)
+    if isinstance(expr, Mul):
+        return [item for arg in expr.args for item in _wanted_in(arg, beside * expr / arg, rule)]
+    around = beside if isinstance(expr, (Add, Expectation, Integral)) else S.One
+    return [item for arg in expr.args for item in _wanted_in(arg, around, rule)]
 
 
 def _wanted(node: SequenceExpectation, beside: Expr, rule: Rule) -> list[Hypothesis]:
@@ -110,8 +117,3 @@ def _wanted(node: SequenceExpectation, beside: Expr, rule: Rule) -> list[Hypothe
             return [Hypothesis(rf"${length}\ge{needed}$", Ge(length, needed))]
         return []
     return []
-
-
-def is_random(expr: Expr) -> bool:
-    """Whether an expression depends on the key projections, folded or not."""
-    return bool(expr.free_symbols & {chi.label, epsilon, *OTHERS})

@@ -8,6 +8,7 @@ from typing import Any, final
 from sympy import Expr, S, Symbol
 from sympy.core.function import AppliedUndef
 
+from symslr.algebra.bound import raised
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
@@ -25,7 +26,8 @@ class Cite(Truncation):
     """Replace what another derivation starts from by its result, at given values of its parameters.
 
     The remainder and the hypotheses of the cited result come with it. That a weight is nonnegative with mean 1 is decided,
-    once the theorem's open functions have formulas: it is no hypothesis then, or the citation is refused.
+    once the theorem's open functions have formulas: it is no hypothesis then, or the citation is refused. A result that is an
+    upper bound is one here, in expressions that grow with it.
 
     Args:
         theorem: the derivation that is used.
@@ -51,6 +53,11 @@ class Cite(Truncation):
         """The rule is called by the result that it uses."""
         return f"by {self.theorem.name or self.theorem.title or 'an unnamed result'}"
 
+    @property
+    def relation(self) -> str:  # type: ignore[override]
+        """That of the result, save that a remainder is told apart."""
+        return "<=" if self.theorem.relation == "<=" else "="
+
     def truncate(self, term: Expr) -> tuple[Expr, Expr] | None:
         if term != self._here(self.theorem.start):
             return None
@@ -58,6 +65,9 @@ class Cite(Truncation):
 
     def rewrite(self, expr: Expr) -> Expr:
         """Anywhere in ``expr`` where the result is exact; where it has a remainder, in polynomials of it alone."""
+        if self.relation == "<=":
+            start, result = self._here(self.theorem.start), self._here(self.theorem.result)
+            return raised(expr, lambda term: result if term == start else None, self.refuse)
         if self.theorem.remainder != S.Zero:
             return super().rewrite(expr)
         return expr.xreplace({self._here(self.theorem.start): self._here(self.theorem.result)})

@@ -43,8 +43,8 @@ class Step:
 
     @property
     def relation(self) -> str:
-        """``=``, or ``~`` where the rule left something out."""
-        return "=" if self.remainder == S.Zero else "~"
+        """``=``, ``~`` where the rule left something out, ``<=`` where the line after is an upper bound."""
+        return self.rule.relation if self.remainder == S.Zero else "~"
 
 
 @dataclass(frozen=True)
@@ -122,8 +122,9 @@ class Derivation:
 
     @property
     def relation(self) -> str:
-        """How the result stands to the first line: ``=``, or ``~`` where a step left something out."""
-        return "=" if all(step.relation == "=" for step in self.steps) else "~"
+        """How the first line stands to the result: ``=``, ``~`` where a step left something out, ``<=`` where one is a bound."""
+        relations = {step.relation for step in self.steps} - {"="}
+        return relations.pop() if relations else "="
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
@@ -146,9 +147,13 @@ class Derivation:
         """The chain with one more step.
 
         Raises:
-            RuleRefused: when the rule's conditions fail, or when it changes nothing.
+            RuleRefused: when the rule's conditions fail, when it changes nothing, or when it would put an approximation
+                and an upper bound in one chain, of which neither relation would hold.
         """
-        return self._with(steps=(*self.steps, Step.of(rule, self.result, note)))
+        step = Step.of(rule, self.result, note)
+        if {step.relation, self.relation} == {"~", "<="}:
+            raise RuleRefused(f"{rule.name}: found a step with {step.relation} in a chain with {self.relation}")
+        return self._with(steps=(*self.steps, step))
 
     def claim(self, formula: Expr, source: str, *, label: str = "reconstructed") -> Derivation:
         """The chain with a formula of a source beside its result.
@@ -182,7 +187,7 @@ class Derivation:
     __repr__ = __str__
 
     def _repr_latex_(self) -> str:
-        signs = {"=": "=", "~": r"\sim "}
+        signs = {"=": "=", "~": r"\sim ", "<=": r"\le "}
         lines = [f"{latex(self.start)} &"]
         lines += [rf"{signs[step.relation]}{latex(step.after)} & \text{{[{step.rule.name}]}}" for step in self.steps]
         return r"$\displaystyle \begin{array}{ll} " + r" \\ ".join(lines) + r" \end{array}$"

@@ -12,6 +12,7 @@ from symslr.algebra.rule import Rule
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.admissible import check_mean_one
 from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L
 
 
 def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
@@ -22,12 +23,11 @@ def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
     """
     found = []
     for law in sorted({node.law for node in expr.atoms(SequenceExpectation)}, key=str):
-        if law.weight == S.One:
+        if law.weight == S.One or law.is_selection:
             continue
-        long = law.length.is_Integer and law.length > 3 and law.relevant_factor is None and not law.is_selection
         if is_open(law.weight):
             found.append(Hypothesis.of_weight(law))
-        elif long:
+        elif law.length != L and law.relevant_factor is None:
             found.append(Hypothesis(rf"$\mathbb{{E}}_0[{latex(law.weight)}]=1$"))
         elif reason := _no_density(law):
             raise rule.refuse(reason)

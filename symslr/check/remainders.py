@@ -22,8 +22,8 @@ DECADE = 10
 SHRINKS = mpf("0.6")
 """A bound that is no smaller than this share of itself, beside the value, does not shrink with the parameter."""
 
-GROWTH = mpf("2.5")
-"""By how much the error may grow beside its bound over a decade: a lost power of the parameter makes it 10."""
+GROWTH = 0.4
+"""The power of the factor by which the error may grow beside its bound: a lost power of the parameter makes it 1."""
 
 FARTHER = 2
 """Decades beyond the first at which a bound that is being overtaken is looked at again."""
@@ -67,7 +67,7 @@ def _along(symbol: Symbol, step: Step, item: Derivation, point: Point, routes: R
             made.append(replace(now.comparison, kind=f"remainder: {symbol} moved by {factor:.3g}"))
             if now.comparison.verdict is Verdict.FALSE:
                 return made, ""
-            if not now.resolved or now.ratio <= GROWTH * before.ratio:
+            if not now.resolved or now.ratio <= max(factor, 1 / factor) ** GROWTH * before.ratio:
                 return made, ""
             reason = f"the error shrinks more slowly with {symbol} than its bound"
             before = now

@@ -154,6 +154,7 @@ class DerivationCheck:
     Attributes:
         seconds: of processor time.
         restrictions: the ranges within which it was compared, in words: it is true for them and for nothing else.
+        own_rules: names of the rules that are not symslr's: what they do is compared, not known.
     """
 
     name: str
@@ -162,6 +163,7 @@ class DerivationCheck:
     claims: tuple[StepCheck, ...]
     seconds: float = 0.0
     restrictions: tuple[str, ...] = ()
+    own_rules: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[StepCheck, ...]:
@@ -170,11 +172,15 @@ class DerivationCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """False if any part is, unknown if any is, else true; a quoted claim that differs does not count."""
+        """False if any part is, unknown if any is, else true; a quoted claim that differs does not count.
+
+        A chain without steps and claims says nothing, so it is not true.
+        """
         found = {part.verdict for part in self.parts}
         if Verdict.FALSE in found:
             return Verdict.FALSE
-        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not self.parts else Verdict.TRUE
+        silent = not self.steps and not self.claims
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or silent else Verdict.TRUE
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -184,6 +190,7 @@ class DerivationCheck:
             "steps": [{"step": i, **step.as_json()} for i, step in enumerate(self.steps, 1)],
             "claims": [claim.as_json() for claim in self.claims],
             "only_for": list(self.restrictions),
+            "own_rules": list(self.own_rules),
             "seconds": round(self.seconds, 2),
         }
 
@@ -247,6 +254,8 @@ class CheckReport:
             )
             if item.restrictions:
                 lines.append(f"         compared, and therefore said, for {'; '.join(item.restrictions)} only")
+            if item.own_rules:
+                lines.append(f"         rules of the author, not of symslr: {', '.join(item.own_rules)}")
             lines += [f"         {line}" for line in _remarks(item)]
         counts = self.counts()
         for what in ("steps", "claims", "starts"):

@@ -16,7 +16,7 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
-from symslr.referee.arithmetic import Array, CannotReferee
+from symslr.referee.arithmetic import Array, Balls, CannotReferee
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
@@ -25,9 +25,13 @@ from symslr.referee.samples import sampled
 from symslr.referee.scope import Scope
 from symslr.referee.separable import separated
 from symslr.referee.symmetry import symmetric
+from symslr.referee.token_sums import summed
 
 MOST_ON_GRIDS_BESIDE_SAMPLES = 2
 """Token axes of an expectation that stays on its grid where others are sampled."""
+
+MOST_ON_PLAIN_GRIDS = 3
+"""Token axes beyond which the law of a sum is asked first."""
 
 MOST_TOKENS_INSIDE = (4, 2, 1)
 """Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
@@ -204,6 +208,10 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if sampler is None:
             raise
         return sampled(self, node, scope, length, sampler)
+    if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
+        mean = summed(self, node, scope, length)
+        if mean is not None:
+            return mean
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
     axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)

@@ -23,7 +23,7 @@ STUDENT = 10.0
 FIRST_SIZE, LAST_SIZE = 2**10, 2**16
 """Points of one scrambling, fourfold from one round to the next."""
 
-ENOUGH = 1e-8
+ENOUGH = 1e-6
 """A relative standard error after which no further round is made."""
 
 ROUNDING = 1e-13

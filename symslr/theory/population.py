@@ -180,6 +180,8 @@ def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
     """
     if activation == Activation.of(epsilon, softmax, a) and law.weight == L * IsLargest.of(epsilon, L):
         return S.Infinity
+    if law.posterior_kernel is None:  # no normalised kernel is the posterior
+        return None
     slope = exponential_slope(law)
     candidates = [S.One] if slope is None else [S.One, slope]
     posterior = unfolded(Posterior(epsilon, law), law.length)

@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Add, Expr, S
 
+from symslr.algebra.bodies import tokens_exist
 from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial, separate, split_sums
@@ -29,7 +30,8 @@ class Linearity(Rule):
         """Every mean exists by itself; a constant is its own mean, so the weight has mean one."""
         split = [terms for node in sorted(expr.atoms(Expectation), key=str) if len(terms := _terms(node)) > 1]
         means = [mean for terms in split for _, mean in terms]
-        return (*check_existence(means, self), *(mean_one(expr, self) if S.One in means else ()))
+        weights = mean_one(expr, self) if S.One in means else ()
+        return (*check_existence(means, self), *weights, *tokens_exist(expr, self))
 
     def _distribute(self, node: Expectation) -> Expr:
         terms = _terms(node)
