@@ -19,6 +19,7 @@ from symslr.check.compare import compare
 from symslr.check.conclude import concluded
 from symslr.check.points import Point, cheap_points, points, restrictions
 from symslr.check.remainders import remainder_tested
+from symslr.check.replay import citations, foreign_nodes, own_rules, replay
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
 from symslr.check.routes import SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
 from symslr.check.start import simulated_start
@@ -56,6 +57,7 @@ def check(
             ones are written at once. Unknown is not kept: time may have run out on a busy machine.
     """
     began = time.monotonic()
+    derivations = [*derivations, *_cited_elsewhere(derivations)]
     keys = [] if kept is None else [_key(item, seconds) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]
     results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
@@ -76,6 +78,17 @@ def check(
     else:
         _in_processes(derivations, waiting, jobs, note, seconds)
     return CheckReport(tuple(results[i] for i in range(len(derivations))), time.monotonic() - began)
+
+
+def _cited_elsewhere(derivations: Sequence[Derivation]) -> list[Derivation]:
+    """Results that are used and stand in no derivation of the list: they are checked too."""
+    known = {item.name for item in derivations}
+    found: dict[str, Derivation] = {}
+    for item in derivations:
+        for theorem in citations(item):
+            if theorem.name not in known:
+                found.setdefault(theorem.name or str(theorem.start), theorem)
+    return list(found.values())
 
 
 def _key(item: Derivation, seconds: float) -> str:
@@ -151,11 +164,13 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
     made: list[list[Comparison]] = [[] for _ in item.steps]
     missing = [""] * len(item.steps)
+    forged = replay(item)
+    foreign = _foreign(item)
     # point by point, not step by step: where time runs out every step has had its most telling points
     for number, point in enumerate(where):
         for i, step in enumerate(item.steps):
-            if not _is_false(made[i]):
-                made[i] += compare(step.before, step.after, point, routes, step.remainder)
+            if not _is_false(made[i]) and not forged[i]:
+                made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
         if number == MOST_TELLING:
             # what the first points have not shown to be false is worth the time that these take
             start = simulated_start(item, routes)
@@ -165,10 +180,26 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
         missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
     for i, step in enumerate(item.steps):
         if all(map(is_closed, (step.before, step.after, step.remainder))):
-            made[i] += _compared(step.before, step.after, cheap, routes, step.remainder, made[i])
-    steps = tuple(_step(step, found, item, lacking) for step, found, lacking in zip(item.steps, made, missing))
+            made[i] += _compared((step.before, step.after), cheap, routes, step, made[i])
+    steps = tuple(
+        StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
+        for step, found, lacking, reason in zip(item.steps, made, missing, forged)
+    )
     claims = tuple(_claim(item, claim, where, cheap, routes) for claim in item.claims)
-    return DerivationCheck(item.name, start, steps, claims, time.process_time() - began, restrictions(item))
+    took = time.process_time() - began
+    return DerivationCheck(item.name, foreign or start, steps, claims, took, restrictions(item), own_rules(item))
+
+
+def _foreign(item: Derivation) -> StepCheck | None:
+    """A first line or a claim in names that are not symslr's has no meaning that could be checked."""
+    lines = (item.start, *(claim.formula for claim in item.claims))
+    names = sorted({name for line in lines for name in foreign_nodes(line)})
+    if not names:
+        return None
+    reason = (
+        f"found {', '.join(names)}, defined outside of symslr; write what is meant in symslr's and SymPy's own nodes"
+    )
+    return StepCheck("start", Verdict.FALSE, reason=reason)
 
 
 def _step(step: Step, made: list[Comparison], item: Derivation, missing: str) -> StepCheck:
@@ -183,13 +214,14 @@ def _is_false(made: list[Comparison]) -> bool:
 
 
 def _compared(
-    left: Expr, right: Expr, where: list[Point], routes: Routes, remainder: Expr, before: list[Comparison]
+    sides: tuple[Expr, Expr], where: list[Point], routes: Routes, step: Step | None, before: list[Comparison]
 ) -> list[Comparison]:
-    """Comparisons point by point, until one of them is false."""
+    """Comparisons point by point, until one of them is false; of a claim, or of a step with its remainder and relation."""
     made: list[Comparison] = []
+    remainder, relation = (S.Zero, "=") if step is None else (step.remainder, step.relation)
     for point in where:
         if not _is_false(before) and not _is_false(made):
-            made += compare(left, right, point, routes, remainder)
+            made += compare(*sides, point, routes, remainder, relation)
     return made
 
 
@@ -208,7 +240,7 @@ def _claim(item: Derivation, claim: Claim, where: list[Point], cheap: list[Point
     if item.result == claim.formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
     chosen = [*where, *(cheap if all(map(is_closed, sides)) else [])]
-    made = _compared(*sides, chosen, routes, S.Zero, [])
+    made = _compared(sides, chosen, routes, None, [])
     found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
     if found.verdict is Verdict.FALSE:
         found = replace(found, sides=(str(item.result), str(claim.formula)))

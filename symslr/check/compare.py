@@ -40,14 +40,19 @@ REMAINDER_NEEDED = mpf("0.2")
 """A step with a remainder says something where the remainder is at most this share of the value."""
 
 
-def compare(left: Expr, right: Expr, point: Point, routes: Routes, remainder: Expr = S.Zero) -> list[Comparison]:
-    """Both sides at one point, each read by its definition; none where no route reaches numbers."""
+def compare(
+    left: Expr, right: Expr, point: Point, routes: Routes, remainder: Expr = S.Zero, relation: str = "="
+) -> list[Comparison]:
+    """Both sides at one point, each read by its definition; none where no route reaches numbers.
+
+    Where ``relation`` is ``<=`` the left side may be smaller by any amount and must not be larger.
+    """
     bound = _bound(remainder, point, routes)
     if isinstance(bound, str):
         return [_nothing(point, bound)]
     numbers = [routes.value(REFEREE, side, point) for side in (left, right)]
     limits = left.has(Limit) or right.has(Limit)
-    case = _Case(point, bound, limits, (left == S.Zero) != (right == S.Zero), left == right)
+    case = _Case(point, bound, limits, (left == S.Zero) != (right == S.Zero), left == right, relation == "<=")
     if all(number.known for number in numbers):
         made = _judge(numbers[0], numbers[1], case)
         if made.verdict is Verdict.FALSE or not any(number.statistical for number in numbers):
@@ -71,6 +76,7 @@ class _Case:
         limits: whether a limit is extrapolated.
         zero: whether one side, and one alone, is 0 as it stands.
         same: whether the two sides are one expression.
+        one_sided: whether the left side may be smaller.
     """
 
     point: Point
@@ -78,6 +84,7 @@ class _Case:
     limits: bool
     zero: bool
     same: bool
+    one_sided: bool = False
 
 
 def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
@@ -101,7 +108,8 @@ def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
             powerful = tolerance <= REMAINDER_NEEDED * scale
         else:
             powerful = scale > 0 and numerical <= scale * mpf(10) ** -needed
-        if difference > tolerance:
+        wrong = left.value - right.value if case.one_sided else difference
+        if wrong > tolerance:
             verdict, reason = Verdict.FALSE, f"{mp.nstr(left.value, 16)} and {mp.nstr(right.value, 16)} at {point}"
         elif scale <= numerical:
             verdict, reason = Verdict.UNKNOWN, f"both sides are 0 within {mp.nstr(numerical, 2)} at {point}"

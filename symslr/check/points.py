@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from sympy import Basic, Expr, Integer, Integral, Rational, S, Symbol
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.instances import formulas
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import Quantity
@@ -41,12 +42,14 @@ class Point:
         values: name -> int or Fraction; ``"P_L"`` -> ``LengthLaw``.
         digits: significant digits worth asking for here.
         patience: share of the usual time for one value; points that seldom succeed get little.
+        functions: name -> formula of each function that the derivation leaves open.
     """
 
     kind: str
     values: Mapping[str, Any]
     digits: int
     patience: float = 1.0
+    functions: Mapping[str, Expr] = field(default_factory=dict)
 
     @property
     def lengths(self) -> frozenset[int]:
@@ -69,7 +72,7 @@ class Point:
         return {name: value for name, value in self.values.items() if name in names}
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} = {_printed(value)}" for name, value in self.values.items())
+        return ", ".join(f"{name} = {_printed(value)}" for name, value in {**self.values, **self.functions}.items())
 
 
 def _printed(value: object) -> str:
@@ -179,6 +182,7 @@ def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list
     conditions = [hypothesis.condition for hypothesis in derivation.hypotheses if hypothesis.condition != S.true]
     signs = {symbol: rng.choice((-1, 1)) for symbol in symbols}
     result: list[Point] = []
+    open_choices = formulas(derivation)
     for number, kind in enumerate(kinds, first):
         flipped = {symbol: sign * (-1) ** number for symbol, sign in signs.items()}
         for attempt in range(TRIES if conditions else 1):
@@ -191,7 +195,8 @@ def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list
                 else:
                     stretch = Fraction(2) ** (attempt // 20 if rng.random() < 0.5 else -(attempt // 40))
                     values[symbol.name] = _default(symbol, kind, rng, flipped[symbol], stretch)
-            point = Point(kind.name, values, _digits(kind, values), kind.patience)
+            functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
+            point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
             if all(admits(condition, symbols, point) for condition in conditions):
                 if all(point.values != other.values for other in result):
                     result.append(point)

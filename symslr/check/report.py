@@ -156,6 +156,7 @@ class DerivationCheck:
     Attributes:
         seconds: of processor time.
         restrictions: the ranges within which it was compared, in words: it is true for them and for nothing else.
+        own_rules: names of the rules that are not symslr's: what they do is compared, not known.
     """
 
     name: str
@@ -164,6 +165,7 @@ class DerivationCheck:
     claims: tuple[StepCheck, ...]
     seconds: float = 0.0
     restrictions: tuple[str, ...] = ()
+    own_rules: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[StepCheck, ...]:
@@ -190,6 +192,7 @@ class DerivationCheck:
             "steps": [{"step": i, **step.as_json()} for i, step in enumerate(self.steps, 1)],
             "claims": [claim.as_json() for claim in self.claims],
             "only_for": list(self.restrictions),
+            "own_rules": list(self.own_rules),
             "seconds": round(self.seconds, 2),
         }
 
@@ -253,6 +256,8 @@ class CheckReport:
             )
             if item.restrictions:
                 lines.append(f"         compared, and therefore said, for {'; '.join(item.restrictions)} only")
+            if item.own_rules:
+                lines.append(f"         rules of the author, not of symslr: {', '.join(item.own_rules)}")
             lines += [f"         {line}" for line in _remarks(item)]
         counts = self.counts()
         for what in ("steps", "claims", "starts"):

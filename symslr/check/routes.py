@@ -18,6 +18,7 @@ from symslr.check.points import Point
 from symslr.evaluation import Kind, evaluate
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
+from symslr.expression.instance import instance
 from symslr.expression.quantity import Quantity
 from symslr.referee.plans import TooCostly
 from symslr.referee.referee import measured
@@ -81,6 +82,7 @@ class Routes:
 
     def value(self, route: str, expr: Expr, point: Point) -> Outcome:
         """The value of an expression at a point by one route."""
+        expr = instance(expr, point.functions)
         key = (route, expr, str(point))
         if key not in self._known:
             self._known[key] = self._compute(route, expr, point)

@@ -14,6 +14,7 @@ from symslr.check.report import Comparison, StepCheck, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, processor_time
 from symslr.check.zscore import REJECT
 from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.instance import instance
 from symslr.expression.quantity import Quantity
 from symslr.model.symbols import nu
 from symslr.referee.arithmetic import CannotReferee
@@ -55,6 +56,7 @@ def _plain(item: Derivation) -> list[Point]:
 
 def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
     """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
+    node = instance(node, point.functions)
     inner = {s.name: 1 for s in node.free_symbols if s.name not in point.values}
     if inner:
         point = replace(point, values={**point.values, **inner})

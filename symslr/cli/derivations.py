@@ -83,7 +83,18 @@ def _as_json(item: Derivation) -> dict[str, object]:
         "name": item.name,
         "title": item.title,
         "start": str(item.start),
-        "steps": [{"rule": s.rule.name, "result": str(s.after), "latex": latex(s.after)} for s in item.steps],
+        "steps": [
+            {
+                "rule": s.rule.name,
+                "relation": s.relation,
+                "result": str(s.after),
+                "remainder": str(s.remainder),
+                "latex": latex(s.after),
+            }
+            for s in item.steps
+        ],
+        "hypotheses": [hypothesis.text for hypothesis in item.hypotheses],
+        "cites": [theorem.name for theorem in item.cited],
         "claims": [{"formula": str(c.formula), "source": c.source, "label": c.label} for c in item.claims],
     }
 

@@ -15,7 +15,8 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs
+from symslr.evaluation.guard import UNHELD, guard
+from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.plan import canonical, plan
@@ -53,7 +54,8 @@ def evaluate(
             else mpmath.
 
     Raises:
-        CannotEvaluate: when the digits are out of reach, with the reason.
+        CannotEvaluate: when the digits are out of reach, with the reason, or when the first number of a task differs from
+            its definition.
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
     start = time.perf_counter()
@@ -74,7 +76,8 @@ def evaluate(
         value = _float_first(expr, inputs, digits)
     else:
         value = _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
-    return replace(value, seconds=time.perf_counter() - start)
+    method = value.method if guard(expr, one_point(inputs)) else f"{value.method}; {UNHELD}"
+    return replace(value, method=method, seconds=time.perf_counter() - start)
 
 
 @lru_cache(maxsize=512)

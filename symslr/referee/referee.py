@@ -16,7 +16,7 @@ from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
-from symslr.referee import definitions, extrema
+from symslr.referee import definitions, extrema, joint
 from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import NotFinite, Quadrature, TooCostly
@@ -36,7 +36,7 @@ BALL_SHARE = 0.4
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
 
-__all__ = ["CannotReferee", "definitions", "extrema", "referee"]
+__all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee"]
 
 
 def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> Value:
@@ -63,7 +63,9 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
 def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> tuple[Value, float]:
     """``referee``'s value, and the largest mean of an absolute integrand on the way: the scale of a mean that vanishes."""
     began = time.process_time()
-    attempts: list[tuple[Any, int]] = [(Balls, digits)] if digits > FLOAT_DIGITS else []
+    attempts: list[tuple[Any, int]] = (
+        [(Balls, digits)] if digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY) else []
+    )
     attempts += [(np.float64, min(digits, FLOAT_DIGITS)), (np.longdouble, min(digits, FLOAT_DIGITS))]
     reason: CannotReferee | None = None
     for kind, aim in attempts:
