@@ -15,7 +15,7 @@ from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
-from symslr.referee import definitions, extrema
+from symslr.referee import definitions, extrema, signs
 from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import NotFinite, Quadrature, TooCostly
@@ -31,7 +31,7 @@ DOUBT = 2
 BALL_SHARE = 0.4
 """Part of the time after which the full precision is given up for floats."""
 
-__all__ = ["CannotReferee", "definitions", "extrema", "referee"]
+__all__ = ["CannotReferee", "definitions", "extrema", "referee", "signs"]
 
 
 def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> Value:

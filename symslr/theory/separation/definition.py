@@ -5,7 +5,6 @@ Every definition is written with the data matrix of ``model.block_layout`` alone
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import final
 
@@ -14,7 +13,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from symslr.expression.quantity import Quantity
-from symslr.expression.signs import Indicator, Sign, SignExpectation, omega, relu
+from symslr.expression.signs import Indicator, Relu, Sign, SignExpectation, omega
 from symslr.model.block_layout import (
     CLASSES,
     FIRST_COLUMN,
@@ -146,9 +145,7 @@ class Share(Quantity):
         return rf"\frac{{{printer._print(output)}}}{{{printer._print(unit)}\sqrt{{\log n}}}}"
 
 
-def preactivation(
-    row: Expr, kernel: Expr, queries: Marks = SELF, keys: Marks = SELF, neuron: Expr = S.One
-) -> Expr:
+def preactivation(row: Expr, kernel: Expr, queries: Marks = SELF, keys: Marks = SELF, neuron: Expr = S.One) -> Expr:
     """<(f^T A3)_row, w> for the neuron whose signs are number d (neuron - 1) + 1, ..., d neuron of a sign vector."""
     sign = Sign(omega, k + LAST_COLUMN * (neuron - 1))
     return Sum(Output.of(row, k, kernel, queries, keys) * sign, (k, 1, LAST_COLUMN))
@@ -156,8 +153,8 @@ def preactivation(
 
 def network(kernel: Expr, marks: Marks) -> Expr:
     """F = relu(sum over rows and neurons of relu(<(f^T A3)_i, w_h> - tau)) of m neurons."""
-    neuron = relu(preactivation(i, kernel, marks, marks, h) - threshold(marks))
-    return relu(Sum(neuron, (i, 1, n), (h, 1, m)))
+    neuron = Relu(preactivation(i, kernel, marks, marks, h) - threshold(marks))
+    return Relu(Sum(neuron, (i, 1, n), (h, 1, m)))
 
 
 def separation_event(softmax: Expr, linear: Expr, small: Marks, large: Marks) -> Expr:
@@ -172,5 +169,3 @@ def separation_event(softmax: Expr, linear: Expr, small: Marks, large: Marks) ->
 def over_signs(body: Expr, neurons: Expr = S.One) -> Expr:
     """The mean over all sign matrices of d rows and ``neurons`` columns."""
     return SignExpectation(body, omega, LAST_COLUMN * neurons)
-
-

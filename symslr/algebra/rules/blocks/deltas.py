@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, KroneckerDelta, Mul, Pow, S, Sum, Symbol, expand_mul
+from sympy import Add, Expr, KroneckerDelta, Mul, Pow, S, Sum, Symbol, expand, expand_mul
 
 from symslr.algebra.rules.blocks.places import Places, PlacesRule
 
@@ -30,9 +30,13 @@ class SumOfDeltas(PlacesRule):
         (own,) = (limit for limit in node.limits if limit[0] == self.index)
         others = tuple(limit for limit in node.limits if limit is not own)
         indices = {limit[0] for limit in others}
-        if any(end.has(self.index) for _, *ends in others for end in ends) or any(e.has(*indices) for e in own[1:] if indices):
+        if any(end.has(self.index) for _, *ends in others for end in ends) or any(
+            e.has(*indices) for e in own[1:] if indices
+        ):
             raise self.refuse(f"the limits of {node} depend on its indices")
-        terms = Add.make_args(expand_mul(node.function, deep=False))
+        # powers and products of sums are multiplied out at the surface; what stands inside of functions stays
+        powers = (expand(f, deep=False, power_base=False, power_exp=False) for f in Mul.make_args(node.function))
+        terms = Add.make_args(expand_mul(Mul(*powers), deep=False))
         total = Add(*(self._term(term, own[1], own[2], places) for term in terms))
         return Sum(total, *others) if others else total
 

@@ -18,7 +18,9 @@ class ChernoffBound(Bound):
 
     name = "Chernoff bound"
     statement = r"\mathbb{P}(X>y)\le\min_{\lambda\ge0}\mathbb{E}\,e^{\lambda(X-y)}"
-    conditions = r"$X$ and $y$ are real, $\mathbb{E}\,e^{\lambda X}$ exists; from $1[X>y]\le e^{\lambda(X-y)}$ for $\lambda\ge0$"
+    conditions = (
+        r"$X$ and $y$ are real, $\mathbb{E}\,e^{\lambda X}$ exists; from $1[X>y]\le e^{\lambda(X-y)}$ for $\lambda\ge0$"
+    )
     source = "hoeffding1963"
 
     def __init__(self, rate: Symbol) -> None:

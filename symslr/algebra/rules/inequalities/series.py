@@ -38,7 +38,9 @@ class SeriesComparison(Bound):
             return None
         place = found[argument]
         if not (place.is_nonnegative or (place.is_real and self.period % 2 == 0)):
-            raise self.refuse(f"found {place}; expected an argument that is {'real' if self.period % 2 == 0 else '>= 0'}")
+            raise self.refuse(
+                f"found {place}; expected an argument that is {'real' if self.period % 2 == 0 else '>= 0'}"
+            )
         return self.larger.subs(self.variable, place)
 
     def _coefficients(self) -> tuple[tuple[Expr, Expr], int]:
@@ -53,7 +55,7 @@ class SeriesComparison(Bound):
         formula = getattr(getattr(series, "ak", None), "formula", None)
         if formula is None:
             raise self.refuse(f"{function} has no power series whose coefficients are known")
-        (k,) = formula.free_symbols
+        (k,) = formula.free_symbols or {p}
         period = S.One
         if isinstance(formula, Piecewise):
             (formula, condition), *rest = formula.args
@@ -62,7 +64,7 @@ class SeriesComparison(Bound):
                 raise self.refuse(f"the coefficients of {function} are {formula}; expected one formula for all")
             period = remainder.args[1]
         coefficient = gammasimp(formula.subs(k, period * p))
-        if simplify(coefficient.subs(p, 0) - function.subs(self.variable, 0)) != 0:
+        if simplify(coefficient.subs(p, 0) - limit(function, self.variable, 0)) != 0:
             raise self.refuse(f"the series of {function} does not start at its value")
         return coefficient, int(period)
 

@@ -49,7 +49,9 @@ class SumOfSigns(PlacesRule):
         values = {sign: 2 * Symbol(f"u_{i}", integer=True, nonnegative=True) - 1 for i, sign in enumerate(named, 1)}
         rest = expand(high - low + 1) - len(inside)
         total = 2 * PLUS - rest + sum((values[sign] for sign in inside), S.Zero)
-        body = node.body.xreplace({e: self._product(e, inside, values, low, rest, total, sums, places) for e in products})
+        body = node.body.xreplace(
+            {e: self._product(e, inside, values, low, rest, total, sums, places) for e in products}
+        )
         body = body.xreplace(dict.fromkeys(sums, total)).xreplace(values)
         if body.has(node.vector):
             raise self.refuse(f"{node.body} looks at the signs by more than names, one sum and products over one range")
