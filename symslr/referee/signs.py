@@ -15,23 +15,30 @@ MOST_SIGNS = 14
 
 @definition_of(Sign)
 def _sign(self: Interpreter, node: Sign, scope: Scope) -> Array:
-    """1 where binary digit number k of the vector is 0, -1 where it is 1."""
+    """1 where binary digit number k of the vector is 0, -1 where it is 1; for all vectors at once inside of a mean."""
     place = self.integer(node.place, scope)
     if place < 1:
         raise CannotReferee(f"{node} is sign number {place}; they are counted from 1")
-    return self.number(1 - 2 * (self.integer(node.vector, scope) >> (place - 1) & 1))
+    vectors = scope.lookup(node.vector)
+    if not isinstance(vectors, np.ndarray):
+        return self.number(1 - 2 * (self.integer(node.vector, scope) >> (place - 1) & 1))
+    signs = np.empty(vectors.shape, dtype=self.arithmetic.dtype)
+    digit = vectors >> (place - 1) & 1 == 1
+    signs[~digit], signs[digit] = self.number(1), self.number(-1)
+    return signs
 
 
 @definition_of(SignExpectation)
 def _mean_over_signs(self: Interpreter, node: SignExpectation, scope: Scope) -> Array:
-    """2^-count times the sum over all sign vectors."""
+    """2^-count times the sum over all sign vectors, which lie on an array axis of their own."""
     count = self.integer(node.count, scope)
     if not 0 <= count <= MOST_SIGNS:
         raise CannotReferee(f"{node} has {count} signs; expected at most {MOST_SIGNS} to try all vectors")
-    total = self.number(0)
-    for vector in range(2**count):
-        total = total + self.value(node.body, scope.with_integers({node.vector: vector}))
-    return total / self.number(2**count)
+    vectors = np.arange(2**count).reshape(-1, *(1,) * scope.depth)
+    values = self.value(node.body, scope.bind({node.vector: vectors}, 1, len(vectors)))
+    if np.ndim(values) <= scope.depth:
+        return values  # the body looks at no sign
+    return values.sum(axis=0) / self.number(2**count)
 
 
 @definition_of(Indicator)
@@ -39,7 +46,10 @@ def _indicator(self: Interpreter, node: Indicator, scope: Scope) -> Array:
     holds = truth(self, node.condition, scope)
     if np.ndim(holds) == 0:
         return self.number(int(bool(holds)))
-    return np.where(holds, self.number(1), self.number(0))
+    values = np.empty(np.shape(holds), dtype=self.arithmetic.dtype)
+    holds = np.asarray(holds, dtype=bool)
+    values[holds], values[~holds] = self.number(1), self.number(0)
+    return values
 
 
 @definition_of(Relu)
