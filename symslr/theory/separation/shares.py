@@ -11,7 +11,7 @@ from sympy import Expr, Function, Symbol
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.blocks.deltas import MarkedTerm, SumOfDeltas
-from symslr.algebra.rules.blocks.powers import CommonFactor, DivideThrough, PowersOfLength
+from symslr.algebra.rules.blocks.powers import CommonFactor, DivideThrough, PowersOf
 from symslr.algebra.rules.blocks.stacked import StackedBlocks
 from symslr.algebra.rules.blocks.sums import SumLinearity
 from symslr.algebra.rules.rewriting.simplify import Algebra
@@ -97,7 +97,7 @@ def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rul
         common = queries.c * SELF.c
         if (row, column) == (Row.MARKED, Column.MARK):
             common += queries.a * SELF.a + queries.b * SELF.b
-        return PowersOfLength(), DivideThrough(n ** (beta * common))
+        return PowersOf(n), DivideThrough(n ** (beta * common))
     if kernel == LINEAR_KERNEL:
         return (Algebra("cancel"),)
     return (CommonFactor(),) if kernel.is_Pow and kernel.base == x else ()
