@@ -83,4 +83,3 @@ def published(t: Channel) -> dict[str, Expr]:
         "m": t.mhat / stiffness,
         "q": (t.mhat**2 + t.qhat) / stiffness**2,
     }
-

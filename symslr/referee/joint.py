@@ -12,8 +12,8 @@ from sympy import Add, Dummy, Expr, Function, Indexed, Integer, Mul, Pow, Sum, S
 
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.sample import SampleExpectation
-from symslr.model.sequence_law import SequenceLaw
 from symslr.expression.scored import ScoredActivation
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of

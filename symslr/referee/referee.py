@@ -52,7 +52,9 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         CannotReferee: where no definition-level route exists or none is affordable; the message names the reason.
     """
     began = time.process_time()
-    attempts: list[tuple[Any, int]] = [(Balls, digits)] if digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY) else []
+    attempts: list[tuple[Any, int]] = (
+        [(Balls, digits)] if digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY) else []
+    )
     attempts += [(np.float64, min(digits, FLOAT_DIGITS)), (np.longdouble, min(digits, FLOAT_DIGITS))]
     reason: CannotReferee | None = None
     for kind, aim in attempts:

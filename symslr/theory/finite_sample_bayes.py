@@ -114,7 +114,11 @@ def nishimori_chains() -> tuple[Derivation, Derivation]:
     return overlap, length.apply(Algebra("factor"))
 
 
-FIELD, OWN, REST, LABEL = Symbol("omega", real=True), *(Symbol(n, positive=True) for n in ("a", "b")), Symbol("y", real=True)
+FIELD, OWN, REST, LABEL = (
+    Symbol("omega", real=True),
+    *(Symbol(n, positive=True) for n in ("a", "b")),
+    Symbol("y", real=True),
+)
 """A token's field; what the rest of the sample says for its being the relevant one, and for the others; the label."""
 GAUSS = Symbol("x_0", real=True)
 
@@ -128,7 +132,9 @@ CHANNELS = {
 
 def evidence(t: str) -> NamedFunction:
     """Z at the field omega = sqrt(q) x of a standard normal x."""
-    return NamedFunction.of(Symbol("Z"), merge_exponentials(CHANNELS[t]), {FIELD: sqrt(OVERLAP) * GAUSS, OVERLAP: OVERLAP})
+    return NamedFunction.of(
+        Symbol("Z"), merge_exponentials(CHANNELS[t]), {FIELD: sqrt(OVERLAP) * GAUSS, OVERLAP: OVERLAP}
+    )
 
 
 @final

@@ -9,8 +9,8 @@ from functools import cache
 
 from sympy import Derivative, Expr, Symbol
 
-from symslr.algebra.derivation import Derivation
 from symslr.algebra.cite import Cite
+from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules import (
     Abbreviate,
     Algebra,
@@ -24,7 +24,7 @@ from symslr.algebra.rules import (
     SolveLinear,
     Unfold,
 )
-from symslr.expression.joint import JointMinimum, Solution
+from symslr.expression.joint import Solution
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
 from symslr.model.symbols import l
@@ -57,9 +57,7 @@ def response_chain(t: Channel, parameter: Symbol, attention: Attention = softmax
     """dM/d(m, q or V): by the envelope theorem only the distance moves, and the force says how far."""
     force = Force.of(t, l)
     return (
-        Derivation(
-            Derivative(sample_energy(attention), parameter), name=f"finite-sample-response-{parameter}"
-        )
+        Derivation(Derivative(sample_energy(attention), parameter), name=f"finite-sample-response-{parameter}")
         .apply(Unfold(SampleEnergy))
         .apply(DifferentiateMean())
         .apply(Envelope())

@@ -38,6 +38,8 @@ class CompleteSquare(Rule):
         width = 1 + quadratic
         if not width.is_positive:
             raise self.refuse(f"{width} is not known to be positive")
-        rest = Mul(*(f for f in Mul.make_args(node.body) if f is not tilts[0])).subs(x, linear / width + x / sqrt(width))
+        rest = Mul(*(f for f in Mul.make_args(node.body) if f is not tilts[0])).subs(
+            x, linear / width + x / sqrt(width)
+        )
         factor = exp(constant + linear**2 / (2 * width)) / sqrt(width)
         return factor * (node.with_body(rest) if rest != S.One else S.One)

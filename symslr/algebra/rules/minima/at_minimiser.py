@@ -28,5 +28,7 @@ class EvaluateTermwise(Rule):
         terms = []
         for term in Add.make_args(expand_polynomial(split_sums(node.value))):
             fixed, moving = separate(term, node.minimum.bound | BOUND_IN_SEQUENCE)
-            terms.append(fixed * node.with_value(moving) if moving.free_symbols & node.minimum.bound else fixed * moving)
+            terms.append(
+                fixed * node.with_value(moving) if moving.free_symbols & node.minimum.bound else fixed * moving
+            )
         return Add(*terms)

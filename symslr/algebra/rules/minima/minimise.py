@@ -37,7 +37,9 @@ class Minimise(Rule):
             RuleRefused: when the body is not rational in the variable or no candidate is provably lowest.
         """
         t = node.variable
-        means = sorted((e for e in node.body.atoms(Expectation, Sum) if not e.has(t)), key=str)  # the form must not vary
+        means = sorted(
+            (e for e in node.body.atoms(Expectation, Sum) if not e.has(t)), key=str
+        )  # the form must not vary
         random = {e: Dummy(positive=_positive(e), real=True) for e in means}
         back = {d: e for e, d in random.items()}
         whole = node.body.xreplace(random)

@@ -18,4 +18,4 @@ class ExpandLogarithm(Rule):
     conditions = r"$a,b>0$, $x$ real"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return expr.replace(lambda node: isinstance(node, log), lambda node: expand_log(node))
+        return expr.replace(lambda node: isinstance(node, log), expand_log)
