@@ -14,6 +14,7 @@ from dataclasses import replace
 from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step
+from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
 from symslr.check.points import Point, cheap_points, points, restrictions
@@ -157,7 +158,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     """One derivation: its start against Monte Carlo, each step, each claim."""
     began = time.process_time()
     try:
-        where, cheap = points(item), cheap_points(item)
+        where, cheap = [*points(item), *branch_points(item)], cheap_points(item)
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)

@@ -15,6 +15,8 @@ from symslr.check.points import Point
 from symslr.check.report import Comparison, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, Outcome, Routes
 
+WORKING_DIGITS = 80
+
 SAFETY = 10
 """Claimed errors are multiplied by this before a difference counts: the worst true ratio seen over the tests is 2. Standard
 errors too: sixteen scramblings lie ten of them off once in 20 million."""
@@ -25,8 +27,14 @@ DIGITS_NEEDED = 10
 DIGITS_OF_LIMITS = 5
 """The same where a limit is extrapolated."""
 
+DIGITS_OF_SUMS, FEW = 6, 3
+"""The same for more than so many tokens, whose law is that of a sum built up token by token."""
+
 DIGITS_OF_SAMPLES = 3
 """The same where sequences too long for a grid are sampled."""
+
+NOTHING = mpf("1e-9")
+"""Below this a side vanishes."""
 
 REMAINDER_NEEDED = mpf("0.2")
 """A step with a remainder says something where the remainder is at most this share of the value."""
@@ -82,8 +90,13 @@ class _Case:
 def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
     point, bound = case.point, case.bound
     statistical = left.statistical or right.statistical
-    needed = DIGITS_OF_SAMPLES if statistical else DIGITS_OF_LIMITS if case.limits else DIGITS_NEEDED
-    with mp.workdps(60):
+    long = max(point.lengths, default=0) > FEW and "float" in left.method + right.method
+    needed = min(
+        DIGITS_OF_SAMPLES if statistical else DIGITS_NEEDED,
+        DIGITS_OF_LIMITS if case.limits else DIGITS_NEEDED,
+        DIGITS_OF_SUMS if long else DIGITS_NEEDED,
+    )
+    with mp.workdps(WORKING_DIGITS):
         difference = abs(left.value - right.value)
         scale = max(abs(left.value), abs(right.value))
         numerical = SAFETY * (left.error + right.error)
@@ -126,6 +139,7 @@ def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:
         values=tuple((name, str(value)) for name, value in point.values.items()),
         methods=(left.method, right.method),
         statistical=statistical,
+        vanishing=difference <= tolerance <= NOTHING and scale <= numerical,
     )
 
 
@@ -155,12 +169,13 @@ def _bound(remainder: Expr, point: Point, routes: Routes) -> mpf | str:
     found = routes.value(REFEREE, remainder, point)
     if not found.known:
         return f"no bound on the remainder at {point}: {found.reason}"
-    return abs(found.value) + found.error
+    with mp.workdps(WORKING_DIGITS):
+        return abs(found.value) + found.error
 
 
 def _conflict(left: Outcome, right: Outcome) -> str:
     """Where the two routes contradict each other about one expression."""
-    with mp.workdps(60):
+    with mp.workdps(WORKING_DIGITS):
         scale = max(abs(left.value), abs(right.value))
         if abs(left.value - right.value) <= SAFETY * (left.error + right.error) + scale * mpf(10) ** -14:
             return ""

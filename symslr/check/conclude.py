@@ -14,6 +14,9 @@ from symslr.model.symbols import BOUND_IN_SEQUENCE, L
 NEEDED = 2
 """Effective comparisons, at different points, that make a step true; at different values of each parameter."""
 
+NO_TOKEN = "has no token"
+"""Said of a length at which a formula means nothing, because it names more tokens than there are."""
+
 MANY = 5
 """A length from which on nothing that holds for a few tokens holds by accident."""
 
@@ -37,7 +40,7 @@ def concluded(
     if false:
         return StepCheck(what, Verdict.FALSE, tuple(made), false[0].reason)
     reasons = "; ".join(dict.fromkeys(c.reason for c in made if c.reason))
-    lacking = missing or _lacking([c for c in made if c.effective], sides, item)
+    lacking = missing or _lacking(made, sides, item)
     if lacking:
         return StepCheck(what, Verdict.UNKNOWN, tuple(made), f"{lacking}: {reasons}" if reasons else lacking)
     contradicted = next((c.reason for c in made if "contradict" in c.reason), "")
@@ -46,8 +49,9 @@ def concluded(
     return StepCheck(what, Verdict.TRUE, tuple(made))
 
 
-def _lacking(good: list[Comparison], sides: tuple[Expr, Expr], item: Derivation) -> str:
+def _lacking(made: list[Comparison], sides: tuple[Expr, Expr], item: Derivation) -> str:
     """What has not been compared and would have to be; empty where nothing lacks."""
+    good = [c for c in made if c.effective]
     symbols = _parameters(sides)
     if len({c.point for c in good}) < (NEEDED if symbols else 1):
         new = sorted(str(s) for s in _parameters(sides[1:]) - _parameters(sides[:1]))
@@ -61,20 +65,22 @@ def _lacking(good: list[Comparison], sides: tuple[Expr, Expr], item: Derivation)
                 if pinned
                 else f"only one value of {symbol} was compared"
             )
-    return _lacking_lengths(good, symbols, item)
+    return _lacking_lengths(made, symbols, item)
 
 
-def _lacking_lengths(good: list[Comparison], symbols: set[Symbol], item: Derivation) -> str:
+def _lacking_lengths(made: list[Comparison], symbols: set[Symbol], item: Derivation) -> str:
+    """The lengths at which nothing was compared; two sides that vanish at a length agree there."""
     if not any(symbol == L or symbol.name == "P_L" for symbol in symbols):
         return ""
     admitted = _admitted_lengths(item)
-    seen = {length for c in good for length in c.lengths}
+    seen = {length for c in made if c.effective or c.vanishing for length in c.lengths}
+    without = {length for c in made if NO_TOKEN in c.reason for length in c.lengths}
     if admitted is not None and len(admitted) == 1:
         return (
             f"the derivation's range pins L to {min(admitted)}; write that number in the first line, or widen the range"
         )
     for needed in (2, 3):
-        if needed not in seen and (admitted is None or needed in admitted):
+        if needed not in seen | without and (admitted is None or needed in admitted):
             return f"nothing was compared at L = {needed}"
     if not any(length >= MANY for length in seen) and (admitted is None or max(admitted) >= MANY):
         return f"nothing was compared at L >= {MANY}"

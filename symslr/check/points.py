@@ -281,7 +281,7 @@ def _fraction(number: Basic) -> Fraction:
 
 def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int, stretch: Fraction) -> Any:
     if symbol == L:
-        return rng.choice(kind.length)
+        return rng.choice(kind.length) * max(1, int(stretch))
     if symbol.is_integer:
         return rng.randint(1 if symbol.is_positive else 0, 5 + int(stretch))
     if symbol == nu:

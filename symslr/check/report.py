@@ -41,6 +41,7 @@ class Comparison:
         values: the parameters at the point, (name, number) by (name, number).
         methods: how each number was made, in words.
         statistical: whether one of the numbers is a mean over sampled sequences.
+        vanishing: whether both sides are 0, which could have failed and shows little.
     """
 
     point: str
@@ -60,6 +61,7 @@ class Comparison:
     values: tuple[tuple[str, str], ...] = ()
     methods: tuple[str, str] = ("", "")
     statistical: bool = False
+    vanishing: bool = False
 
     def as_json(self) -> dict[str, object]:
         """Numbers as decimal strings."""

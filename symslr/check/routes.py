@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-from mpmath import isfinite, mpf
+from mpmath import isfinite, mp, mpf
 from sympy import Derivative, Expr, Integral, Limit
 
 from symslr.check.points import Point
@@ -98,6 +98,7 @@ class Routes:
         values = point.for_expression(expr)
         try:
             with processor_time(left):
+                digits = point.digits
                 if route == REFEREE:
                     digits = CLOSED_DIGITS if is_closed(expr) else point.digits
                     found, scale = measured(expr, values, digits, seconds=left)
@@ -115,11 +116,12 @@ class Routes:
             return Outcome(route, reason=f"{route}: {_short(refusal)}")
         if not (isfinite(found.value) and isfinite(found.error)):
             return Outcome(route, reason=f"{route}: not a finite number")
-        statistical = found.kind is Kind.STATISTICAL
-        # two passes may agree by accident to more digits than either has
-        rounding = abs(mpf(found.value)) * mpf(10) ** -(min(found.digits, 60) + 3 if "balls" in found.method else 15)
-        error = mpf(found.error) + rounding
-        return Outcome(route, mpf(found.value), error, "", found.method, statistical, mpf(scale))
+        with mp.workdps(CLOSED_DIGITS + 30):  # mpf rounds what it is given to the working precision
+            value = mpf(found.value)
+            # two passes may agree by accident to more digits than either has
+            rounding = abs(value) * mpf(10) ** -(digits + 3 if "balls" in found.method else 15)
+            error = mpf(found.error) + rounding
+        return Outcome(route, value, error, "", found.method, found.kind is Kind.STATISTICAL, mpf(scale))
 
 
 def _short(refusal: Exception) -> str:

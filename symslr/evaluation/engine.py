@@ -13,6 +13,7 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
+from symslr.evaluation.admitted import check_admitted
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.guard import UNHELD, guard
@@ -64,6 +65,7 @@ def evaluate(
     wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
     expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
     inputs = checked_inputs(*symbols_of(expr), values or {})
+    check_admitted(expr, inputs)
     if inputs.arrays:
         if backend not in (None, "numpy"):
             raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sympy import Expr, Integer, Rational, S, Symbol, oo
+from sympy import Expr, Integer, Rational, Symbol
 
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
@@ -19,7 +19,7 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
 from symslr.expression.quantity import Quantity, conditioned
 from symslr.expression.scored import ScoredActivation
-from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR
+from symslr.model.catalogue import ATTENTIONS, is_catalogued
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import P_L, L
@@ -84,12 +84,7 @@ def _is_new(expr: Expr) -> bool:
     normal = {Integer(1): True, Integer(0): False}
     attentions = {(item.kernel, item.is_normalised, item.offset) for item in ATTENTIONS.values()}
     asked = {(node.args[1], normal[node.args[2]], node.args[3]) for node in expr.atoms(Activation, ScoredActivation)}
-    return not asked <= attentions or not all(_is_catalogued(law) for law in expr.atoms(SequenceLaw))
-
-
-def _is_catalogued(law: SequenceLaw) -> bool:
-    known = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
-    return law.weight == S.One or any(law == item.subs(L, law.length) for item in known)
+    return not asked <= attentions or not all(is_catalogued(law) for law in expr.atoms(SequenceLaw))
 
 
 def _shortened(expr: Expr) -> Expr:

@@ -228,7 +228,7 @@ def _term(piece: Expr, used: int, length: int) -> _Term | None:
         if len(tokens) > 1 or (tokens - {TOKENS[0]} and TOTAL in factor.free_symbols):
             return None
         if tokens and tokens != {TOKENS[0]}:
-            factors[TOKENS.index(tokens.pop()) - 1].append(factor)  # type: ignore[arg-type]
+            factors[TOKENS.index(tokens.pop()) - 1].append(factor)
         else:
             general.append(factor)
     return _Term(

@@ -19,9 +19,12 @@ from symslr.algebra.rules.calculus.differentiate import Differentiate as Differe
 from symslr.algebra.rules.calculus.differentiate import DifferentiateMean as DifferentiateMean
 from symslr.algebra.rules.calculus.odd_part import SlopeOfOddPart as SlopeOfOddPart
 from symslr.algebra.rules.calculus.solve_linear import SolveLinear as SolveLinear
+from symslr.algebra.rules.gaussian.by_parts import GaussianByParts as GaussianByParts
 from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin as CameronMartin
+from symslr.algebra.rules.gaussian.complete_square import CompleteSquare as CompleteSquare
 from symslr.algebra.rules.gaussian.gaussian_erf import GaussianErf as GaussianErf
 from symslr.algebra.rules.gaussian.gaussian_moments import GaussianMoments as GaussianMoments
+from symslr.algebra.rules.gaussian.heat import HeatEquation as HeatEquation
 from symslr.algebra.rules.gaussian.parity import Parity as Parity
 from symslr.algebra.rules.gaussian.projection import GaussianProjection as GaussianProjection
 from symslr.algebra.rules.gaussian.projection import WriteTokensOut as WriteTokensOut
@@ -52,6 +55,7 @@ from symslr.algebra.rules.minima.minimise import Minimise as Minimise
 from symslr.algebra.rules.rewriting.abbreviate import Abbreviate as Abbreviate
 from symslr.algebra.rules.rewriting.collect import Collect as Collect
 from symslr.algebra.rules.rewriting.key_scale import KeyScale as KeyScale
+from symslr.algebra.rules.rewriting.logarithm import ExpandLogarithm as ExpandLogarithm
 from symslr.algebra.rules.rewriting.simplify import Algebra as Algebra
 from symslr.algebra.rules.rewriting.split_square import SplitSquare as SplitSquare
 from symslr.algebra.rules.rewriting.unfold import Unfold as Unfold

@@ -23,9 +23,9 @@ class PositiveFactor(Rule):
         self.factor = factor
 
     def rewrite(self, expr: Expr) -> Expr:
-        if Gt(self.factor, 0) == S.false or self.factor.is_positive is False or not self.factor.free_symbols:
-            if not self.factor.is_positive:
-                raise self.refuse(f"found the factor {self.factor}; expected a positive one")
+        decided = Gt(self.factor, 0) == S.false or self.factor.is_positive is False or not self.factor.free_symbols
+        if decided and not self.factor.is_positive:
+            raise self.refuse(f"found the factor {self.factor}; expected a positive one")
         if _bound(expr) & self.factor.free_symbols:
             raise self.refuse(f"the factor {self.factor} depends on an index of a sum, whose values it cannot know")
         found = {node: node.func(*(self._divide(side) for side in node.args)) for node in expr.atoms(*ORDER)}
