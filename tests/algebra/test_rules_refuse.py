@@ -18,6 +18,8 @@ from sympy import (
     Rational,
     Sum,
     Symbol,
+    cos,
+    cosh,
     exp,
     log,
     oo,
@@ -34,8 +36,11 @@ from symslr.algebra.rules import (
     Centre,
     Conditioning,
     ConditionOnMaximum,
+    Convolution,
+    DropFromDenominator,
     Envelope,
     Exchangeability,
+    GammaIntegral,
     GaussianMoments,
     GaussianProjection,
     GaussianTaylor,
@@ -47,15 +52,17 @@ from symslr.algebra.rules import (
     Linearity,
     Minimise,
     Nishimori,
+    ReadDensity,
     Reweight,
     RotateNoise,
-    SechMoments,
+    SechTransform,
     Selection,
-    SingleCompetitor,
-    SoftmaxTowardsMax,
+    SmoothingTaylor,
     Stein,
+    Substitute,
     SymmetricFactors,
     TakeLimit,
+    TransformMoments,
     TurnTowardsKey,
     WriteTokensOut,
 )
@@ -63,10 +70,13 @@ from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
+from symslr.expression.special import NormalCdf
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import ScalarLaw, normal
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, a, chi, epsilon, eta, j, l, m, nu, x, xi, z
+from symslr.model.symbols import L, a, chi, epsilon, eta, j, k, l, m, nu, x, xi, z
+from symslr.theory.asymptotics import ANGLE, FREQUENCY, GUMBEL, LEVEL, gumbel_transform, sech_transform
 from tests.algebra.cases import CASES
 
 SPIKED, MAX, LARGEST = SpikedSLR().law, MaxSLR().law, MaxSLR(nu=oo).law
@@ -86,6 +96,19 @@ def tokens(summand: Expr, index: Expr = l) -> Sum:
 
 def mean(body: Expr, law: SequenceLaw = FREE) -> Expr:
     return SequenceExpectation(body, law)
+
+
+SECH = TransformMoments(sech_transform(1), FREQUENCY)
+GUMBEL_MOMENTS = TransformMoments(gumbel_transform(), ANGLE)
+TAYLOR = SmoothingTaylor(1 / nu, 2, GUMBEL_MOMENTS)
+TURN = Convolution(GUMBEL, nu, LEVEL)
+DROP = DropFromDenominator(Rational(1, 3))
+
+
+def smoothed(h: Expr, law: ScalarLaw = GUMBEL_MOMENTS.law) -> Integral:
+    """int E_S h(y - S/nu) dy."""
+    s = Symbol("s", real=True)
+    return Integral(ScalarExpectation(h.subs(x, LEVEL - s / nu), s, law), (LEVEL, -oo, oo))
 
 
 REFUSALS: list[tuple[Rule, Expr, str]] = [
@@ -170,22 +193,34 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (Reweight(LARGEST), mean(KEY), "can vanish"),
     (Reweight(SequenceLaw(2 * Heaviside(KEY), L)), mean(KEY), "can vanish"),
     (Reweight(SequenceLaw(Piecewise((2, KEY > 0), (0, True)), L)), mean(KEY), "can vanish"),
-    (SechMoments(), Integral(x**3 / (1 + x**2), (x, -oo, oo)), "no even moment"),
-    (SechMoments(), Integral(x**2 * exp(-(x**2)), (x, -oo, oo)), "no even moment"),
     (RotateNoise(), mean(SCORED + SCORED.with_score(z[m])), "2 different scores"),
     (RotateNoise(), mean(SCORED.with_score(chi[m] * z[m])), "not linear in chi, z and eta"),
     (Selection(), mean(tokens(chi[l] ** 2), SPIKED), "does not sum to L"),
     (Selection(), mean(tokens(chi[l] ** 2), LAPLACE), "does not sum to L"),
-    (SingleCompetitor(), mean(KEY, SPIKED), "no Bayes error"),
-    (SingleCompetitor(), mean(1 - Posterior(epsilon, MAX), MAX), "no Bayes error"),
-    (GeometricSeries(nu, 2), nu / (1 + nu), "is no ratio"),
     (GeometricSeries(nu, 2), 1 / (1 + nu**2), "is no ratio"),
-    (GeometricSeries(nu, 2), 1 / (nu - 1), "is no ratio"),
-    (GeometricSeries(nu, 2), mean(KEY, SPIKED), "an expectation depends on the parameter"),
-    (SoftmaxTowardsMax(), mean(KEY, SPIKED), "not the mean key of a token selected"),
-    (SoftmaxTowardsMax(), mean(KEY**2, MAX), "not the mean key of a token selected"),
-    (SoftmaxTowardsMax(), mean(KEY, SELECTION), "is not exponential"),
-    (SoftmaxTowardsMax(), mean(KEY, MaxSLR(nu=Symbol("s", real=True)).law), "not known to be positive"),
+    (GeometricSeries(nu, 2), 1 + 1 / (nu - 1), "have opposite signs"),
+    (GeometricSeries(nu, 2), mean(KEY, SPIKED), "no rational function"),
+    (GaussianTaylor(2), Integral(exp(-a * x**2), (x, -oo, oo)), "is not known to be positive"),
+    (ReadDensity(ScalarLaw(x**2 * normal().density)), Integral(x**4 * exp(-(x**2)), (x, -oo, oo)), "to be positive"),
+    (Substitute(sin(LEVEL), LEVEL), Integral(x**2, (x, -1, 1)), "strictly monotone"),
+    (Substitute(exp(LEVEL), LEVEL), Integral(LEVEL * exp(-x), (x, 0, oo)), "has a meaning already"),
+    (GammaIntegral(), Integral(exp(-x) / x, (x, 0, oo)), "diverges"),
+    (SechTransform(), Integral(cos(nu * x) / cosh(a * x), (x, -oo, oo)), "not known to be positive"),
+    (SECH, Integral(x**2 / cosh(a * x), (x, -oo, oo)), "is not known to be positive"),
+    (SECH, Integral(x**3 / cosh(2 * x), (x, -oo, oo)), "is no even moment"),
+    (TURN, ScalarExpectation(exp(-LEVEL * x), x, ScalarLaw(exp(-x), 0, oo)), "no density on the whole line"),
+    (TURN, ScalarExpectation(exp(-((LEVEL - x) ** 2)), x, normal()), "is no function of"),
+    (TAYLOR, smoothed(normal().density, law=normal()), "is about another law"),
+    (TAYLOR, Integral(smoothed(normal().density).function, (LEVEL, 0, oo)), "is no integral over the line"),
+    (TAYLOR, Integral(LEVEL * smoothed(normal().density).function, (LEVEL, -oo, oo)), "no power of an expectation"),
+    (TAYLOR, Integral(smoothed(normal().density).function ** nu, (LEVEL, -oo, oo)), "to be a nonnegative integer"),
+    (SmoothingTaylor(2 / nu, 2, GUMBEL_MOMENTS), smoothed(normal().density), "is no mean of a function of"),
+    (TAYLOR, smoothed(exp(-(x**4))), "is neither"),
+    (TAYLOR, smoothed(NormalCdf(x)), "no factor known to be integrable"),
+    (TAYLOR, exp(smoothed(normal().density)), "is no polynomial in the term that is expanded"),
+    (DROP, mean(chi[j] * chi[k] / tokens(exp(chi[l])), SPIKED), "expected functions of epsilon and j"),
+    (DROP, mean(chi[j] / tokens(chi[l] ** 2), SPIKED), "terms known to be positive"),
+    (DROP, mean(chi[j] / tokens(exp(chi[l])), MAX), "no function of the relevant token alone"),
     (Stein(), mean(KEY**2, LAPLACE.unweighted()), "not standard normal"),
     (Stein(), mean(KEY**2, SPIKED), "apply the change of measure first"),
     (Stein(), mean(KEY * IsLargest.of(epsilon, L)), "has no derivative"),
@@ -258,3 +293,21 @@ def test_parameters_of_rules() -> None:
         Algebra("magic")
     with pytest.raises(ValueError, match="expected at least 1 term"):
         GaussianTaylor(0)
+    with pytest.raises(ValueError, match="expected at least 1 term"):
+        GeometricSeries(nu, 0)
+    with pytest.raises(ValueError, match="expected at least 1 term"):
+        SmoothingTaylor(1 / nu, 0, GUMBEL_MOMENTS)
+    with pytest.raises(ValueError, match="expected one known to be positive"):
+        SmoothingTaylor(a, 2, GUMBEL_MOMENTS)
+    with pytest.raises(ValueError, match="expected a symbol that is"):
+        GeometricSeries(a, 2)
+    with pytest.raises(ValueError, match="expected 0 < theta <= 1"):
+        DropFromDenominator(2)
+    with pytest.raises(ValueError, match="expected a distribution function"):
+        Convolution(2 * GUMBEL, nu, LEVEL)
+    with pytest.raises(ValueError, match="expected a distribution function"):
+        Convolution(GUMBEL, a, LEVEL)
+    with pytest.raises(ValueError, match="expected the exact mean"):
+        TransformMoments(Derivation(ScalarExpectation(x**2, x, normal())), ANGLE)
+    with pytest.raises(ValueError, match="expected the exact mean"):
+        TransformMoments(Derivation(Integral(x * cos(ANGLE * x) / cosh(x), (x, -oo, oo))), ANGLE)
