@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sympy import Add, Expr, S, latex
 
-from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.hypothesis import Hypothesis, of_weights
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
@@ -128,8 +128,9 @@ class Derivation:
 
     @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """What the steps assumed, each once, in the order of the steps."""
-        return tuple(dict.fromkeys(hypothesis for step in self.steps for hypothesis in step.hypotheses))
+        """What is assumed of the weights left open in the first line, then what the steps assumed, each once."""
+        assumed = (hypothesis for step in self.steps for hypothesis in step.hypotheses)
+        return tuple(dict.fromkeys((*of_weights(self.start), *assumed)))
 
     @property
     def cited(self) -> tuple[Derivation, ...]:

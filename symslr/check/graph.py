@@ -130,7 +130,8 @@ def _law_name(law: SequenceLaw) -> str:
         return "independent-tokens"
     known = {make().law.weight: f"{name}-SLR" for name, make in TASKS.items()}
     at_any_length = law.weight.subs(law.length, L) if law.length.is_number else law.weight
-    return known.get(law.weight) or known.get(at_any_length) or f"weight-{law.weight}".replace(" ", "")
+    own = f"weight-{law.weight}".replace(" ", "")
+    return known.get(law.weight) or known.get(at_any_length) or (own if len(own) <= 32 else own[:31] + "…")
 
 
 def _is_defined(item: Derivation) -> bool:
