@@ -45,7 +45,7 @@ SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12], t: [2, 3, 4], j3: [1, 2]}
 g = Symbol("g", integer=True, nonnegative=True)
 """Class, 0..n/t - 1."""
 
-r = Symbol("r", integer=True, nonnegative=True)
+r = Symbol("g_1", integer=True, nonnegative=True)
 """Another class."""
 
 NAMES_OF_KERNELS = {SOFTMAX_KERNEL: "Softmax", LINEAR_KERNEL: "Linear attention"}
@@ -66,7 +66,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
         row, column: which share.
         kernel: an expression in x.
         cross: queries with marks of their own, a_q, b_q, c_q.
-        name: what the chain is called on the command line.
+        name: what the chain is called on the command line; by default after kernel, row and column.
 
     Source: arXiv 2310.11685, Lemmas of section 4 and appendix D; block layout reconstructed.
     """
@@ -74,7 +74,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
     chain = Derivation(
         Share.of(row, column, kernel, queries),
         title=f"{kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
-        name=name,
+        name=name or _name(row, column, kernel, cross),
         symbol=NAMES[row, column],
         ranges=SMALL_LAYOUTS,
         sources=("deng2023, section 3.3",),
@@ -84,6 +84,11 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
         if rule.match(chain.result):
             chain = chain.apply(rule)
     return chain
+
+
+def _name(row: Row, column: Column, kernel: Expr, cross: bool) -> str:
+    short = {SOFTMAX_KERNEL: "softmax", LINEAR_KERNEL: "linear"}.get(kernel, "power" if kernel.is_Pow else "kernel")
+    return f"separation-{'cross-' if cross else ''}{short}-{row.name}-{column.name}".lower()
 
 
 def kernel_name(kernel: Expr) -> str:
