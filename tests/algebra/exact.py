@@ -12,7 +12,7 @@ from symslr.model.symbols import OTHERS, L, chi, epsilon, xi
 def exact(expr: Expr, length: int) -> Expr:
     """``expr`` at a length, with the expectations of polynomials in it taken exactly.
 
-    The hidden position is summed over; a weight, where there is one, has to be exp(s chi_epsilon - s^2/2).
+    A weight, where there is one, has to be exp(s chi_epsilon - s^2/2).
     """
     expr = expr.subs(L, length)
     return expand(expr.xreplace({node: _mean(node, length) for node in expr.atoms(SequenceExpectation)}))
@@ -22,13 +22,15 @@ def _mean(node: SequenceExpectation, length: int) -> Expr:
     shift = expand_log(log(node.law.weight), force=True).diff(chi[epsilon])
     body = node.body.replace(lambda item: isinstance(item, FOLDED), lambda item: item.doit())
     total = S.Zero
-    for position in range(1, length + 1):
+    numbered = any(index.is_Integer for item in body.atoms(Indexed) for index in item.indices)
+    positions = range(1, length + 1) if numbered else (1,)  # tokens without numbers are exchangeable
+    for position in positions:
         others = [i for i in range(1, length + 1) if i != position]
         at = _written(body).subs(epsilon, position)
         for token, index in zip(OTHERS, others, strict=False):
             at = at.subs(token, index)
         total += _gaussian(at.subs(chi[position], chi[position] + shift))
-    return total / length
+    return total / len(positions)
 
 
 def _written(body: Expr) -> Expr:
