@@ -446,7 +446,7 @@ def test_GaussianMoments_is_exact_at_any_length(f: Expr, h: Expr, power: int, la
     for body in (one * two * xi**2, one * z[epsilon] ** (2 * power + 1) * KEY, (one + zeta[epsilon]) ** 2 + z[j] * one):
         after = GaussianMoments().rewrite(mean(body, law))
         assert not after.atoms(Symbol) & {z.label, zeta.label, xi}
-        assert_exact(mean(body, law), after, (2, 5))
+        assert_exact(mean(body, law), after, (3,))
 
 
 @FEW
@@ -464,8 +464,10 @@ def test_GaussianMoments_refuses_partial_sums(part: Sum) -> None:
     some = Sum(part.function * z[l], *part.limits)
     assert_refused(GaussianMoments(), mean(some * Sum(z[l], (l, 1, L))), "does not run over the tokens")
     assert_refused(GaussianMoments(), mean(some * z[epsilon]), "does not run over the tokens")
-    inner = Sum(z[m] * Sum(chi[l] * chi[m], (l, 1, L)), (m, 1, L))
-    assert_refused(GaussianMoments(), mean(Sum(z[l], (l, 1, L)) * inner), "would catch")
+    inner = Sum(z[m] * exp(Sum(chi[l] * chi[m], (l, 1, L))), (m, 1, L))
+    assert_refused(
+        GaussianMoments(), mean(Sum(z[l] * exp(Sum(chi[l] * chi[m], (m, 1, L))), (l, 1, L)) * inner), "would catch"
+    )
 
 
 @SOME
