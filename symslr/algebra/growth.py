@@ -33,6 +33,7 @@ from sympy import (
     erfc,
     exp,
     expand,
+    latex,
     log,
     sign,
     sin,
@@ -211,6 +212,11 @@ def _by_absolute(node: Expr, kind: int) -> Expr:
 
 def exists(node: Expectation) -> Boolean | None:
     """Whether E|body| is finite: true, false, a sufficient relation in the parameters, or None where it is undecided."""
+    if isinstance(node, SequenceExpectation):
+        shares = {p: S.One for p in node.body.atoms(Posterior)}  # between 0 and 1
+        values = node.body.xreplace(shares)
+        if chi.label not in values.free_symbols:  # values and noise do not feel the weight
+            return S.true if at_most_exponential(values) else None
     if node.law == STANDARD_NORMAL and at_most_exponential(node.body):
         return S.true
     if isinstance(node, SequenceExpectation) and node.law.base == STANDARD_NORMAL:
@@ -409,13 +415,16 @@ def check_existence(nodes: list[Expectation], rule: Rule) -> tuple[Hypothesis, .
         RuleRefused: in the name of ``rule``, for a mean that does not exist.
     """
     found = []
+    open_means = []
     for node in nodes:
         known = S.true if node.is_number else exists(node)
         if known == S.false:
             raise rule.refuse(f"{node} does not exist")
-        if known is None:
-            why = "left open" if is_open(node.body) else "not decided"
-            found.append(Hypothesis(rf"the mean of ${node.body}$ finite ({why})"))
+        if known is None and is_open(node):
+            open_means.append(node)
+        elif known is None:
+            found.append(Hypothesis(rf"the mean of ${latex(node.body)}$ finite (not decided)"))
         elif known != S.true:
-            found.append(Hypothesis(rf"${known}$", known))
-    return tuple(dict.fromkeys(found))
+            found.append(Hypothesis(rf"${latex(known)}$", known))
+    assumed = (Hypothesis.of_means(open_means),) if open_means else ()
+    return (*assumed, *dict.fromkeys(found))

@@ -25,7 +25,9 @@ def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
     for law in sorted({node.law for node in expr.atoms(SequenceExpectation)}, key=str):
         if law.weight == S.One or law.is_selection:
             continue
-        if is_open(law.weight) or (law.length != L and law.relevant_factor is None):
+        if is_open(law.weight):
+            found.append(Hypothesis.of_weight(law))
+        elif law.length != L and law.relevant_factor is None:
             found.append(Hypothesis(rf"$\mathbb{{E}}_0[{latex(law.weight)}]=1$"))
         elif reason := _no_density(law):
             raise rule.refuse(reason)

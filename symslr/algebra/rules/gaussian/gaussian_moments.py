@@ -8,7 +8,7 @@ from sympy import Add, Expr, Indexed, IndexedBase, Mul, Poly, S, Sum, factorial2
 
 from symslr.algebra.bodies import at_token, check_whole, rewrite_sequences, tokens_exist
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.polynomial import expand_polynomial, split_sums
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.expression.expectation import (
@@ -58,7 +58,7 @@ class GaussianMoments(Rule):
         if not node.body.has(*families, xi):
             return node
         terms = []
-        for term in Add.make_args(expand_polynomial(node.body)):
+        for term in Add.make_args(expand_polynomial(split_sums(node.body))):
             forms, rest = self._linear_forms(term, families)
             for _, form in forms:
                 check_whole(form, node.law.length, self)

@@ -9,7 +9,7 @@ from sympy import Expr, Indexed, IndexedBase, Ne, S, Sum, exp, expand, latex, si
 
 from symslr.algebra.bodies import is_whole, rewrite_sequences
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.polynomial import expand_polynomial, gathered
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.expression.expectation import SequenceExpectation
@@ -55,7 +55,7 @@ class RotateNoise(Rule):
             return (c * z[i] - b * eta[i]) / r if item.base == eta else item
 
         score = found[chi] * chi[m] + r * z[m]
-        return node.with_body(_with_tokens(node.body, turned, lambda sigma: sigma.with_score(score)))
+        return node.with_body(gathered(_with_tokens(node.body, turned, lambda sigma: sigma.with_score(score))))
 
 
 @final
@@ -122,7 +122,7 @@ class TurnTowardsKey(Rule):
         body = body.xreplace({letter: sums[total] for total, letter in letters.items()})
         slope = shift * a / r
         weight = exp(slope * chi[epsilon] - slope**2 / 2) if shift != 0 else S.One
-        return SequenceExpectation(body, SequenceLaw(weight, node.law.length, node.law.base))
+        return SequenceExpectation(gathered(body), SequenceLaw(weight, node.law.length, node.law.base))
 
     def _check_tokens(self, body: Expr, length: Expr) -> None:
         """The relevant token is the only one that is moved: every sum holds it, and no token may be it or not."""
@@ -166,7 +166,7 @@ def score_coefficients(body: Expr, rule: Rule) -> Coefficients | None:
 
 
 def _with_tokens(expr: Expr, token: Callable[[Indexed], Expr], attention: Callable[[ScoredActivation], Expr]) -> Expr:
-    """``expr`` with its tokens and its attentions replaced, and coefficients collected anew."""
+    """``expr`` with its tokens and its attentions replaced."""
     if isinstance(expr, ScoredActivation):
         return attention(expr)
     if isinstance(expr, Indexed):

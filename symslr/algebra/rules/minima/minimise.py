@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, Poly, Sum, Symbol, cancel, count_ops, expand, factor, fraction, limit, oo, together
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Poly,
+    S,
+    Sum,
+    Symbol,
+    cancel,
+    count_ops,
+    expand,
+    factor,
+    fraction,
+    limit,
+    oo,
+    together,
+)
+from sympy import sign as sympy_sign
 
 from symslr.algebra.rule import Rule
 from symslr.algebra.zeros import Sign, Zero, ZerosUnknown, real_zeros
@@ -39,7 +56,9 @@ class Minimise(Rule):
         t = node.variable
         if not t.is_real or t.is_integer or t.is_nonpositive:
             raise self.refuse(f"the variable {t} is not known to run over all real or all nonnegative numbers")
-        means = sorted((e for e in node.body.atoms(Expectation) if not e.has(t)), key=str)  # the form must not vary
+        means = sorted(
+            (e for e in node.body.atoms(Expectation, Sum) if not e.has(t)), key=str
+        )  # the form must not vary
         random = {e: Dummy(positive=_positive(e), real=True) for e in means}
         back = {d: e for e, d in random.items()}
         whole = node.body.xreplace(random)
@@ -59,7 +78,7 @@ class Minimise(Rule):
             if not _rises(body, pole, t, sign):
                 raise self.refuse(f"{node.body} may fall without bound near {t} = {pole.place.xreplace(back)}")
         found = [(s.place, cancel(together(body.subs(t, s.place))), _certain(s, t)) for s in stationary]
-        found += [(end, limit(body, t, end), True) for end in _ends(t)]
+        found += [(end, _settled(limit(body, t, end), sign), True) for end in _ends(t)]
         if any(value == -oo for _, value, _ in found):
             raise self.refuse(f"{node.body} falls without bound")
         found = [candidate for candidate in found if candidate[1] != oo]
@@ -71,6 +90,12 @@ class Minimise(Rule):
         raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v, _ in found]} is lowest")
 
 
+def _settled(value: Expr, sign: Sign) -> Expr:
+    """A limit with the signs in it put in, where they are known."""
+    signs = {node: S(known) for node in value.atoms(sympy_sign) if (known := sign(node.args[0])) in (1, -1)}
+    return value.xreplace(signs)
+
+
 def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
     """The shorter of the expanded and the factored form, symbols that were added to the body left outside."""
     added = Add(*(term for term in Add.make_args(body) if not term.has(t) and not term.is_number))
@@ -80,7 +105,7 @@ def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
 
 def _sign(random: dict[Expr, Expr]) -> Sign:
     """Provable signs, using that lengths and mean lengths are at least 1."""
-    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.body == L))}
+    excess = {s: 1 + Dummy(nonnegative=True) for s in (L, *(d for e, d in random.items() if e.args[0] == L))}
 
     def sign(expr: Expr) -> int | None:
         known = factor(together(expr.xreplace(excess)))
