@@ -217,6 +217,8 @@ def exists(node: Expectation) -> Boolean | None:
         values = node.body.xreplace(shares)
         if chi.label not in values.free_symbols:  # values and noise do not feel the weight
             return S.true if at_most_exponential(values) else None
+    if not isinstance(node, (ScalarExpectation, SequenceExpectation)):
+        return S.true  # a finite sum
     if node.law == STANDARD_NORMAL and at_most_exponential(node.body):
         return S.true
     if isinstance(node, SequenceExpectation) and node.law.base == STANDARD_NORMAL:
