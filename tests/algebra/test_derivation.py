@@ -94,7 +94,7 @@ from symslr.algebra.reduction import reduce
 from symslr.model.symbols import epsilon, Delta
 task = MaxSLR()
 risk = PopulationRisk(Activation.of(epsilon, linear, a), task.law, Delta, P_L)
-print(Minimise().rewrite(Minimum(closed_form(risk.definition()), a)))
+print(Minimise().rewrite(Minimum(closed_form(risk.formula()), a)))
 print(reduce(PopulationRisk(Activation.of(epsilon, softplus, a), task.law, Delta, P_L).conditioned()))
 """
 

@@ -25,13 +25,13 @@ from symslr.algebra.rules import (
     GaussianTaylor,
     GeometricSeries,
     Independence,
+    KeyScale,
     LaplaceRepresentation,
     LikelihoodRatio,
     Linearity,
     Nishimori,
     Parity,
     PickToken,
-    RatioCondition,
     Reweight,
     SechMoments,
     Selection,
@@ -46,7 +46,9 @@ from symslr.algebra.rules import (
 )
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softplus
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softplus
+from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, normal
@@ -314,14 +316,26 @@ def test_symmetric_factors() -> None:
         assert_rule(SymmetricFactors(), mean(body))
 
 
-@pytest.mark.parametrize("case", ["spiked", "max"])
-def test_ratio_condition_and_likelihood_ratio(case: str) -> None:
+@pytest.mark.parametrize(("case", "slope"), [("spiked", sqrt(nu)), ("max", nu)])
+def test_likelihood_ratio_and_scale_of_the_key(case: str, slope: Expr) -> None:
     law = CASES[case].law
     before = mean((z[epsilon] - tokens(Posterior(l, law) * z[l])) ** 2, law)
-    for rule in (RatioCondition(), LikelihoodRatio()):
-        after = assert_rule(rule, before, (1, 2))
-        assert after.has(Activation)
-        assert not after.has(Posterior)
+    attention = assert_rule(LikelihoodRatio(), before, (1, 2))
+    assert not attention.has(Posterior)
+    after = assert_rule(KeyScale(softmax.kernel), attention, (1, 2))
+    assert after.atoms(Activation) == {Activation.of(l, softmax, slope)}
+    assert exponential_slope(law) == slope
+
+
+def test_the_scale_of_the_key_multiplies_the_scale_that_stands() -> None:
+    steep = Activation.of(epsilon, Attention(exp(-3 * x)), a)
+    assert_rule(KeyScale(softmax.kernel), mean(steep**2, SPIKED))
+    assert KeyScale(softmax.kernel).rewrite(steep) == Activation.of(epsilon, softmax, -3 * a)
+
+
+@pytest.mark.parametrize("case", ["square", "spread", "laplace", "student"])
+def test_other_weights_have_no_exponential_slope(case: str) -> None:
+    assert exponential_slope(CASES[case].law) is None
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -333,7 +347,7 @@ def test_likelihood_ratio_for_any_token_law(case: str) -> None:
 def test_unfold_and_algebra() -> None:
     risk = BayesRisk(MAX, a)
     once = assert_rule(Unfold(), risk, (1, 2))
-    assert_rule(Unfold(Posterior), once, (1, 2))
+    assert_rule(Unfold(Posterior), Conditioning().rewrite(once), (1, 2))
     for how in ("expand", "factor", "together", "cancel", "simplify"):
         before = (1 + mean(SOFT, SPIKED)) ** 2 / (1 + nu) - (nu + 1) / (mean(SOFT, SPIKED) + 1) + nu**2 - nu
         assert_equal(before, Algebra(how).rewrite(before), (2,))

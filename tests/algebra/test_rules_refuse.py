@@ -41,12 +41,12 @@ from symslr.algebra.rules import (
     GaussianTaylor,
     GeometricSeries,
     Independence,
+    KeyScale,
     LaplaceRepresentation,
     LikelihoodRatio,
     Linearity,
     Minimise,
     Nishimori,
-    RatioCondition,
     Reweight,
     RotateNoise,
     SechMoments,
@@ -62,6 +62,7 @@ from symslr.algebra.rules import (
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw
@@ -163,10 +164,9 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (Nishimori(), mean(tokens(Posterior(l, SPIKED) * chi[l] * KEY), SPIKED), "function of the hidden position"),
     (Nishimori(), mean(tokens(Posterior(l, MAX) * chi[l]), SPIKED), "belongs to another law"),
     (Nishimori(), mean(tokens(log(Posterior(l, SPIKED))), SPIKED), "carries no posterior"),
-    (RatioCondition(), mean(Posterior(epsilon, CASES["square"].law)), "which is not constant"),
-    (RatioCondition(), mean(Posterior(epsilon, CASES["spread"].law)), "which is not constant"),
-    (RatioCondition(), mean(Posterior(epsilon, LAPLACE)), "which is not constant"),
-    (RatioCondition(), mean(Posterior(epsilon, LOCKED)), "not a ratio of token functions"),
+    (KeyScale(exp(x)), mean(Activation.of(epsilon, Attention(exp(x) + 1), a)), "at a constant multiple of x"),
+    (KeyScale(exp(x)), mean(Activation.of(epsilon, Attention(exp(x**2)), a)), "at a constant multiple of x"),
+    (KeyScale(exp(x)), mean(Activation.of(epsilon, Attention(2 * exp(x)), a)), "at a constant multiple of x"),
     (Reweight(LARGEST), mean(KEY), "can vanish"),
     (Reweight(SequenceLaw(2 * Heaviside(KEY), L)), mean(KEY), "can vanish"),
     (Reweight(SequenceLaw(Piecewise((2, KEY > 0), (0, True)), L)), mean(KEY), "can vanish"),
@@ -184,7 +184,7 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (GeometricSeries(nu, 2), mean(KEY, SPIKED), "an expectation depends on the parameter"),
     (SoftmaxTowardsMax(), mean(KEY, SPIKED), "not the mean key of a token selected"),
     (SoftmaxTowardsMax(), mean(KEY**2, MAX), "not the mean key of a token selected"),
-    (SoftmaxTowardsMax(), mean(KEY, SELECTION), "which is not constant"),
+    (SoftmaxTowardsMax(), mean(KEY, SELECTION), "is not exponential"),
     (SoftmaxTowardsMax(), mean(KEY, MaxSLR(nu=Symbol("s", real=True)).law), "not known to be positive"),
     (Stein(), mean(KEY**2, LAPLACE.unweighted()), "not standard normal"),
     (Stein(), mean(KEY**2, SPIKED), "apply the change of measure first"),

@@ -6,14 +6,20 @@ from typing import final
 
 from sympy import Derivative, Expr, cancel, factor, together
 
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.minima.minimise import Minimise
 from symslr.expression.folded import Minimum
+from symslr.expression.joint import AtMinimiser, JointMinimum
 
 
 @final
 class Envelope(Rule):
-    """Differentiate ``Minimum(body, variable)`` in a parameter: only the body's own dependence counts."""
+    """Differentiate a minimum in a parameter: only the body's own dependence counts.
+
+    A minimum over one variable gives the slope at the minimiser in closed form; one over all tokens keeps the
+    minimiser's name.
+    """
 
     name = "envelope theorem"
     statement = (
@@ -24,13 +30,21 @@ class Envelope(Rule):
     source = "milgrom2002"
 
     def rewrite(self, expr: Expr) -> Expr:
-        nodes = [node for node in expr.atoms(Derivative) if isinstance(node.expr, Minimum)]
+        nodes = [node for node in expr.atoms(Derivative) if isinstance(node.expr, (Minimum, JointMinimum))]
         return expr.xreplace({node: self._slope(node) for node in nodes})
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """A minimiser in closed form was found by minimisation; that one without a formula is unique is assumed."""
+        if not any(isinstance(node.expr, JointMinimum) for node in expr.atoms(Derivative)):
+            return ()
+        return (Hypothesis("almost every sample: the minimiser is unique"),)
 
     def _slope(self, node: Derivative) -> Expr:
         minimum, parameters = node.expr, node.variables
-        if len(parameters) != 1 or parameters[0] == minimum.variable:
+        if len(parameters) != 1 or parameters[0] not in minimum.free_symbols:
             raise self.refuse(f"{node} is no first derivative in a parameter")
+        if isinstance(minimum, JointMinimum):
+            return AtMinimiser(minimum.body.diff(parameters[0]), minimum)
         place, _ = Minimise().lowest(minimum)
         if place.is_infinite:
             raise self.refuse(f"the minimum over {minimum.variable} is only approached")

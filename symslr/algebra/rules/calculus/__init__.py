@@ -1,0 +1,1 @@
+"""Derivatives and the equations that they satisfy."""

@@ -1,0 +1,107 @@
+"""Chains replayed: every line is made anew by its rule, and a rule of the author's own has to be a rule and no typed line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from sympy import Basic, Expr, Symbol
+from sympy.core.function import AppliedUndef
+
+from symslr.algebra.cite import Cite
+from symslr.algebra.derivation import Derivation, Step
+from symslr.algebra.rule import Rule, RuleRefused
+from symslr.model.symbols import BOUND_IN_SEQUENCE, L
+
+HOUSES = ("symslr", "sympy")
+"""Where the nodes of a formula may come from: their meaning is known to the referee."""
+
+
+def replay(item: Derivation) -> tuple[str, ...]:
+    """For each step why it is no step, or an empty text.
+
+    A step stands where its rule makes the same line, remainder and hypotheses from the line before it, and, for a rule that
+    is not symslr's, where the rule does to a renamed line what it did to the line: a typed right-hand side does not.
+    """
+    reasons = []
+    line = item.start
+    for step in item.steps:
+        reasons.append(_broken(step, line))
+        line = step.after
+    return tuple(reasons)
+
+
+def foreign_nodes(expr: Expr) -> tuple[str, ...]:
+    """Names of the nodes in ``expr`` that neither symslr nor SymPy defines: what they mean is their author's word."""
+    found = {type(node) for node in _nodes(expr) if not isinstance(node, AppliedUndef)}
+    return tuple(sorted(kind.__name__ for kind in found if not is_of_the_house(kind)))
+
+
+def own_rules(item: Derivation) -> tuple[str, ...]:
+    """Names of the rules in a chain that are not symslr's."""
+    return tuple(dict.fromkeys(step.rule.name for step in item.steps if not is_of_the_house(type(step.rule))))
+
+
+def is_of_the_house(kind: type) -> bool:
+    """Whether a class stands in a module of symslr or SymPy under the name that it gives."""
+    module = getattr(kind, "__module__", None) or ""
+    if module.split(".")[0] not in HOUSES:
+        return False
+    found: object = sys.modules.get(module)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is kind
+
+
+def _broken(step: Step, line: Expr) -> str:
+    rule = step.rule
+    if step.before != line:
+        return f"begins with {step.before}; the line before it is {line}"
+    try:
+        made = Step.of(rule, step.before, step.note)
+    except RuleRefused as refusal:
+        return f"the rule refuses: {refusal}"
+    for what in ("after", "remainder", "hypotheses"):
+        if getattr(made, what) != getattr(step, what):
+            return f"is not what the rule makes: {what} is {getattr(step, what)}, the rule gives {getattr(made, what)}"
+    return "" if is_of_the_house(type(rule)) else _typed(rule, step)
+
+
+def _typed(rule: Rule, step: Step) -> str:
+    """Why a rule is none: it does not follow when a parameter is called otherwise."""
+    for symbol in _parameters(step.before):
+        renamed = Symbol(f"{symbol.name}_renamed", **symbol.assumptions0)
+        try:
+            made = rule.rewrite(step.before.subs(symbol, renamed))
+        except RuleRefused as refusal:
+            return f"{rule.name} refuses when {symbol} is called {renamed} ({refusal}), so it is no rule"
+        if made != step.after.subs(symbol, renamed):
+            return (
+                f"{rule.name} does not give the same line when {symbol} is called {renamed}: "
+                "its right-hand side is typed and not made from the line before"
+            )
+    return ""
+
+
+def _parameters(expr: Expr) -> list[Symbol]:
+    """Free symbols that a rule may not know by name."""
+    free = {symbol for symbol in expr.free_symbols if isinstance(symbol, Symbol)} - BOUND_IN_SEQUENCE - {L}
+    return sorted(free, key=str)
+
+
+def _nodes(expr: Basic) -> Iterator[Basic]:
+    yield expr
+    for arg in expr.args:
+        yield from _nodes(arg)
+
+
+def citations(item: Derivation) -> tuple[Derivation, ...]:
+    """The derivations whose results a chain uses, at once or through others, each once."""
+    found: dict[int, Derivation] = {}
+    waiting = [step.rule.theorem for step in item.steps if isinstance(step.rule, Cite)]
+    while waiting:
+        theorem = waiting.pop()
+        if id(theorem) not in found:
+            found[id(theorem)] = theorem
+            waiting += [step.rule.theorem for step in theorem.steps if isinstance(step.rule, Cite)]
+    return tuple(found.values())

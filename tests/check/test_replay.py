@@ -1,0 +1,116 @@
+"""A chain is what its rules make: forged lines, typed right-hand sides and foreign names are seen."""
+
+from __future__ import annotations
+
+from itertools import count
+
+import pytest
+from sympy import Expr, S, Symbol, exp
+
+from symslr.algebra.cite import Cite
+from symslr.algebra.derivation import Derivation, Step
+from symslr.algebra.rule import Rule
+from symslr.algebra.rules import CameronMartin, Linearity
+from symslr.check import builtin_folder, collect
+from symslr.check.replay import citations, foreign_nodes, own_rules, replay
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.quantity import Quantity
+from symslr.model.catalogue import SpikedSLR
+from symslr.model.symbols import chi, epsilon, nu
+from tests.check.toys import Say
+
+LAW = SpikedSLR().law
+MEAN = SequenceExpectation(chi[epsilon] ** 2, LAW)
+CHAIN = Derivation(MEAN, name="second-moment").apply(CameronMartin()).apply(Linearity())
+
+
+def forged(chain: Derivation, steps: tuple[Step, ...]) -> Derivation:
+    copy = chain.named()
+    object.__setattr__(copy, "steps", steps)
+    return copy
+
+
+def test_an_honest_chain_replays() -> None:
+    assert replay(CHAIN) == ("", "")
+    assert own_rules(CHAIN) == ()
+
+
+def test_a_line_that_the_rule_does_not_make() -> None:
+    step = CHAIN.steps[1]
+    typed = Step(step.before, 2 + nu, step.rule)
+    assert "is not what the rule makes" in replay(forged(CHAIN, (CHAIN.steps[0], typed)))[1]
+
+
+def test_a_forged_remainder() -> None:
+    step = CHAIN.steps[0]
+    loose = Step(step.before, step.after, step.rule, remainder=S(10))
+    assert "remainder is 10" in replay(forged(CHAIN, (loose, CHAIN.steps[1])))[0]
+
+
+def test_a_gap() -> None:
+    assert replay(forged(CHAIN, CHAIN.steps[1:]))[0].startswith("begins with")
+
+
+def test_a_typed_right_hand_side_is_no_rule() -> None:
+    found = replay(Derivation(MEAN).apply(Say(lambda _: 1 + nu)))
+    assert "right-hand side is typed" in found[0]
+    assert own_rules(Derivation(MEAN).apply(Say(lambda _: 1 + nu))) == ("say",)
+
+
+def test_a_rule_of_ones_own_that_follows_the_parameters_is_one() -> None:
+    assert replay(Derivation(exp(nu) * MEAN).apply(Say(lambda e: e.subs(exp(nu), 1 + exp(nu))))) != ("",)
+    doubled = Say(lambda e: e + e)
+    assert replay(Derivation(MEAN).apply(doubled)) == ("",)
+
+
+class Moody(Rule):
+    """Gives another line each time."""
+
+    name = "moody"
+    statement = "A = ?"
+
+    def __init__(self) -> None:
+        self.times = count()
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return expr + next(self.times) + 1
+
+
+def test_a_rule_that_changes_its_mind() -> None:
+    assert "is not what the rule makes" in replay(Derivation(MEAN).apply(Moody()))[0]
+
+
+class Theorem(Quantity):
+    """A name for what its author would like to be true."""
+
+    source = "nowhere"
+
+    def definition(self) -> Expr:
+        return nu + 2
+
+
+def test_foreign_names_are_seen() -> None:
+    assert foreign_nodes(MEAN + Theorem()) == ("Theorem",)
+    Theorem.__module__ = "symslr.theory.bayes"
+    assert foreign_nodes(MEAN + Theorem()) == ("Theorem",)
+
+
+def test_every_line_of_the_house_is_made_of_known_nodes_and_replays() -> None:
+    for item in collect([builtin_folder()]):
+        lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
+        assert {name for line in lines for name in foreign_nodes(line)} == set()
+        assert set(replay(item)) <= {""}
+
+
+def test_citations_through_others() -> None:
+    second = Derivation(3 * MEAN, name="thrice").apply(Cite(CHAIN))
+    third = Derivation(second.start + 1, name="more").apply(Cite(second))
+    assert third.result == 3 * CHAIN.result + 1
+    assert {item.name for item in citations(third)} == {"thrice", "second-moment"}
+
+
+def test_a_result_is_used_at_admissible_values_only() -> None:
+    t = Symbol("t", real=True)
+    with pytest.raises(ValueError, match="is not known to be"):
+        Cite(CHAIN, {nu: t})
+    assert Derivation(MEAN.subs(nu, 4)).apply(Cite(CHAIN, {nu: 4})).result == CHAIN.result.subs(nu, 4)
