@@ -264,7 +264,7 @@ GROUPS = ("measure", "gaussian", "symmetry", "laplace", "minima", "rewriting")
 
 
 def _messages() -> list[tuple[str, ...]]:
-    """The fixed parts of every message given to ``refuse`` or ``NotSymmetric`` by the rules of the table, where they are in these folders."""
+    """The fixed parts of every message given to ``refuse`` or ``NotSymmetric`` by the rules of the table in these folders."""
     tried = {inspect.getfile(type(rule)) for rule, _, _ in REFUSALS}
     found = []
     for path in Path(symslr.algebra.__path__[0]).rglob("*.py"):
