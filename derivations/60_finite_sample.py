@@ -2,19 +2,11 @@
 
 from collections.abc import Iterator
 
-from sympy import Rational, Symbol, sqrt
+from sympy import Expr, Rational, latex, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.model.catalogue import softmax
-from symslr.model.symbols import L, l
-from symslr.theory.finite_sample_energy import (
-    ALPHA,
-    CHANNELS,
-    Channel,
-    ReplicaSymmetricEnergy,
-    proximal_problem,
-    token_mean,
-)
+from symslr.model.symbols import L
+from symslr.theory.finite_sample_energy import ALPHA, CHANNELS, Channel, ReplicaSymmetricEnergy, force_means
 from symslr.theory.finite_sample_saddle import PAIRS, response_chain, ridge_chain, saddle_chain
 
 SOURCE = "duranthon2025, Result 5.1"
@@ -55,7 +47,7 @@ def derive_response() -> Iterator[Derivation]:
     for t in CHANNELS:
         for parameter in t.order_parameters:
             yield response_chain(t, parameter).named(
-                title=f"Finite samples: the energy of a sample as ${parameter}$ moves",
+                title=f"Finite samples: the energy of a sample as ${latex(parameter)}$ moves",
                 introduction=r"Of a sample's energy only the distance from the field depends on the order parameters. "
                 "The law of the sample is left open: no Gaussian enters.",
                 sources=(SOURCE,),
@@ -70,19 +62,19 @@ def derive_saddle_point() -> Iterator[Derivation]:
                 saddle_chain(t, unknown)
                 .named(
                     title=f"Finite samples: saddle point of the {OF[t.name]}, {MEANING[unknown]}",
-                    symbol=str(getattr(t, unknown)),
+                    symbol=latex(getattr(t, unknown)),
                     introduction=ReplicaSymmetricEnergy.postulate,
                     sources=(SOURCE,),
-                    ranges=RANGES,
+                    ranges={**RANGES, L: [2]},
                 )
                 .claim(published(t)[unknown], SOURCE)
             )
 
 
-def published(t: Channel) -> dict[str, Symbol]:
+def published(t: Channel) -> dict[str, Expr]:
     """Result 5.1 as its summaries give it, with m, q written by the conjugates alone."""
-    problem, root, stiffness = proximal_problem(softmax), sqrt(t.q - t.m**2), t.ridge + t.Vhat
-    squared, push, pull = (ALPHA * token_mean(problem, t, f) for f in (force(t), t.noise(l), t.true(l)))
+    root, stiffness = sqrt(t.q - t.m**2), t.ridge + t.Vhat
+    squared, push, pull = (ALPHA * mean for mean in force_means(t))
     return {
         "qhat": squared,
         "Vhat": -push / root,
@@ -91,9 +83,3 @@ def published(t: Channel) -> dict[str, Symbol]:
         "m": t.mhat / stiffness,
         "q": (t.mhat**2 + t.qhat) / stiffness**2,
     }
-
-
-def force(t: Channel) -> Symbol:
-    from symslr.theory.finite_sample_energy import Force
-
-    return Force.of(t, l)

@@ -271,7 +271,7 @@ def at_most_linear(f: Expr) -> bool:
 
 def is_random(f: Expr) -> bool:
     """Whether a formula depends on tokens, values, noise or the argument of a kernel."""
-    return bool(f.free_symbols & _RANDOM) or f.has(Dummy)
+    return bool(f.free_symbols & _RANDOM)
 
 
 _RANDOM = BOUND_IN_SEQUENCE | {x}

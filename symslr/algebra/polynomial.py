@@ -52,7 +52,7 @@ def _outermost_sums(expr: Expr) -> set[Sum]:
     """Sums of the body itself, not those inside another sum, an activation or the weight of a law."""
     if isinstance(expr, Sum):
         return {expr}
-    if isinstance(expr, (*FOLDED, Expectation, ConditionalMean, Quantity)):
+    if isinstance(expr, (*FOLDED, Expectation, ConditionalMean, JointMinimum, AtMinimiser, Solution, Quantity)):
         return set()
     return {total for arg in expr.args for total in _outermost_sums(arg)}
 

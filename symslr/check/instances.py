@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Expr, Rational, Sum, exp, sqrt
+from sympy import Expr, Rational, Sum, erf, exp
 from sympy.core.function import AppliedUndef
 
 from symslr.algebra.derivation import Derivation
@@ -28,14 +28,14 @@ SPREAD = Rational(23, 17)
 
 WEIGHTS: tuple[Expr, ...] = (
     L * exp(T * KEY) / tokens(exp(T * chi[l])),
-    tokens(exp(-((chi[l] - KEY) ** 2))) / (1 + (L - 1) / sqrt(5)),
     W * exp(S * KEY - S**2 / 2) + (1 - W) * exp(-T * KEY - T**2 / 2),
-    exp(KEY**2 * (1 - 1 / SPREAD**2) / 2) / SPREAD,
     exp(S * KEY - S**2 / 2),
+    tokens(1 + erf(KEY - chi[l])) / L,
+    exp(KEY**2 * (1 - 1 / SPREAD**2) / 2) / SPREAD,
 )
-"""A selection, one that is no function of one token times a symmetric one, a mixture, another variance, a shift.
+"""A selection, a mixture, a shift, one that is no function of one token times a symmetric one, another variance.
 
-The order is that of the points: the one without product form meets three tokens, the shift many.
+The order is that of the points: the mixture meets three tokens, the shift many.
 """
 
 FUNCTIONS: tuple[Expr, ...] = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from sympy import Expr, Integer, Rational, S, Symbol, oo
+from sympy import Expr, Integer, Rational, Symbol
 
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
@@ -19,7 +19,7 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
 from symslr.expression.quantity import Quantity, conditioned
 from symslr.expression.scored import ScoredActivation
-from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR
+from symslr.model.catalogue import ATTENTIONS, is_catalogued
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import P_L, L
@@ -69,6 +69,7 @@ def guard(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
 def held(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
     """As ``guard``, for any task and attention, and without memory."""
     short = _shortened(expr)
+    values = {**{symbol: PLACE for symbol in short.free_symbols - {L, P_L} if isinstance(symbol, Symbol)}, **values}
     return any([_held_one(short, reading, values, lengths) for reading, lengths in _readings(short)])
 
 
@@ -84,16 +85,11 @@ def _is_new(expr: Expr) -> bool:
     normal = {Integer(1): True, Integer(0): False}
     attentions = {(item.kernel, item.is_normalised, item.offset) for item in ATTENTIONS.values()}
     asked = {(node.args[1], normal[node.args[2]], node.args[3]) for node in expr.atoms(Activation, ScoredActivation)}
-    return not asked <= attentions or not all(_is_catalogued(law) for law in expr.atoms(SequenceLaw))
-
-
-def _is_catalogued(law: SequenceLaw) -> bool:
-    known = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)
-    return law.weight == S.One or any(law == item.subs(L, law.length) for item in known)
+    return not asked <= attentions or not all(is_catalogued(law) for law in expr.atoms(SequenceLaw))
 
 
 def _shortened(expr: Expr) -> Expr:
-    """Few tokens for a law of the length, and a point for what is minimised over, where a minimum is searched."""
+    """Few tokens for a law of the length; where a minimum is searched, its body."""
     expr = expr.xreplace(dict.fromkeys(expr.atoms(LengthLaw), SHORT))
     opened = _replaced(expr, lambda quantity: quantity.formula(), Minimum)
     if not opened.has(Minimum):
@@ -102,9 +98,7 @@ def _shortened(expr: Expr) -> Expr:
     if known.has(SequenceExpectation) and not known.has(Minimum):
         return known
     while opened.has(Minimum):
-        opened = opened.replace(
-            lambda node: isinstance(node, Minimum), lambda node: node.body.subs(node.variable, PLACE)
-        )
+        opened = opened.replace(lambda node: isinstance(node, Minimum), lambda node: node.body)
     return opened
 
 

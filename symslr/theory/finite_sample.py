@@ -15,13 +15,44 @@ Source: arXiv 2509.21936, Result 5.1.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import ClassVar, final
 
-from sympy import Dummy, Expr, IndexedBase, Matrix, S, Sum, Symbol, simplify, solve
+from sympy import (
+    Add,
+    Basic,
+    Derivative,
+    Expr,
+    IndexedBase,
+    Matrix,
+    S,
+    Sum,
+    Symbol,
+    expand,
+    factor,
+    simplify,
+    together,
+)
+from sympy.printing.latex import LatexPrinter
 
-from symslr.expression.folded import Activation
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rules import (
+    Collect,
+    Envelope,
+    GaussianMoments,
+    Linearity,
+    Minimise,
+    MinimiseAtGivenSum,
+    Unfold,
+)
+from symslr.expression.folded import Activation, Minimum
+from symslr.expression.quantity import Quantity
+from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
-from symslr.model.symbols import L, chi, l, x, z
+from symslr.model.symbols import L, chi, epsilon, l, m, x, z
+from symslr.model.task import Task
+from symslr.theory.definitions import squared_loss
+from symslr.theory.finite_sample_energy import FITTED, KEY, VALUE, SampleEnergy, sample_energy
 
 V_k = Symbol("V_k", positive=True)
 V_v = Symbol("V_v", positive=True)
@@ -35,7 +66,8 @@ omega_z = IndexedBase(r"\omega^z", real=True)
 S_0, S_1, S_2 = SUMS = (Symbol("S_0", real=True), Symbol("S_1", real=True), Symbol("S_2", real=True))
 """sum_l kappa(chi_l), sum_l kappa(chi_l) omega_z,l and sum_l kappa(chi_l)^2."""
 
-FIELD, NORM, RESIDUAL = (Symbol(name, real=True) for name in ("A", "B", "rho"))
+FIELD, RESIDUAL = (Symbol(name, real=True) for name in ("A", "rho"))
+NORM = Symbol("B", positive=True)
 """sum_l sigma_l omega_z,l;  sum_l sigma_l^2;  the residual y - sum_l sigma_l z_l at the proximal point."""
 
 
@@ -76,12 +108,12 @@ class ProximalProblem:
     @property
     def residual(self) -> Expr:
         """y - sum_l sigma_l z_l at the best values: (y - sigma.omega_z)/(1 + V_v |sigma|^2)."""
-        return eliminate_values()[1].xreplace(self._named)
+        return residual_chain().result.xreplace(self._named)
 
     @property
     def reduced(self) -> Expr:
         """The objective at the best values: |chi - omega_chi|^2/(2 V_k) + (y - sigma.omega_z)^2/(2(1+V_v |sigma|^2))."""
-        return self.key_term + eliminate_values()[2].xreplace(self._named)
+        return self.key_term + data_chain().result.xreplace(self._named)
 
     @cached_property
     def token_sums(self) -> tuple[Expr, Expr, Expr]:
@@ -93,7 +125,7 @@ class ProximalProblem:
     def data_term(self) -> Expr:
         """(y - sigma.omega_z)^2/(2(1 + V_v |sigma|^2)) as a function G of the three sums, the label and the offset."""
         normaliser = offset + S_0 if self.attention.is_normalised else S.One
-        return eliminate_values()[2].xreplace({FIELD: S_1 / normaliser, NORM: S_2 / normaliser**2})
+        return data_chain().result.xreplace({FIELD: S_1 / normaliser, NORM: S_2 / normaliser**2})
 
     @cached_property
     def slopes(self) -> tuple[Expr, ...]:
@@ -130,46 +162,104 @@ class ProximalProblem:
         return self.attention.kernel.subs(x, 0), slope
 
 
-_SIGMA, _OWN, _VALUE = (Dummy(name, real=True) for name in ("sigma", "omega", "z"))
+FITTED_SUM = Symbol("t", real=True)
+"""sum_l sigma_l z_l, the one number through which the values reach the label."""
 
 
-def eliminate_values() -> tuple[Expr, Expr, Expr]:
-    """(best value of a token, residual, data term) by stationarity in z, in terms of A = sigma.omega_z, B = |sigma|^2.
-
-    Stationarity of token l reads (z_l - omega_l)/V_v = sigma_l rho with the residual rho = y - sum_l sigma_l z_l, the
-    only thing that couples the tokens; summed against sigma it is one linear equation for rho.
-    """
-    own_slope = ((_VALUE - _OWN) ** 2 / (2 * V_v)).diff(_VALUE)
-    value = solve(own_slope - _SIGMA * RESIDUAL, _VALUE)[0]
-    # sum_l sigma_l z_l: the part of z_l that is omega_l sums to A, the part along sigma_l to B.
-    seen = FIELD + (value - _OWN).coeff(_SIGMA) * NORM
-    residual = solve(RESIDUAL - (y - seen), RESIDUAL)[0]
-    moved = (value - _OWN).coeff(_SIGMA) ** 2 * NORM
-    data = simplify((moved / (2 * V_v) + RESIDUAL**2 / 2).xreplace({RESIDUAL: residual}))
-    return value, residual, data
+@cache
+def data_chain() -> Derivation:
+    """min over t of (t - A)^2/(2 V B) + (y - t)^2/2: the data term at the best values, A = sigma.omega_z, B = |sigma|^2."""
+    return Derivation(Minimum(_data_at_sum(), FITTED_SUM), name="finite-sample-data-term").apply(Minimise())
 
 
-def affine_dual() -> tuple[Expr, Expr, Expr]:
-    """(dual slope, a, z) of the proximal problem of linear attention, as functions of the dual variable rho.
+@cache
+def residual_chain() -> Derivation:
+    """y - t at the best t: the slope of that minimum in y, by the envelope theorem."""
+    start = Derivative(Minimum(_data_at_sum(), FITTED_SUM), y)
+    return Derivation(start, name="finite-sample-residual").apply(Envelope())
 
-    With a = c0 + c1 chi and u, w its and z's fields, (y - a.z)^2/2 = max_rho rho (y - a.z) - rho^2/2 turns the bilinear
-    problem, which is not convex, into a concave one: for rho^2 V_a V_v < 1 the inner minimum over (a, z) is
 
-        a = (u + V_a rho w)/(1 - V_a V_v rho^2),   z = (w + V_v rho u)/(1 - V_a V_v rho^2)
+def _data_at_sum() -> Expr:
+    return (FITTED_SUM - FIELD) ** 2 / (2 * V_v * NORM) + (y - FITTED_SUM) ** 2 / 2
 
-    and the dual function is concave in rho with slope y - rho - a.z, which falls from +infinity to -infinity between
-    the ends rho = -+1/sqrt(V_a V_v). Its one zero is the global minimum of the proximal problem (no duality gap), at
-    any L. Returned: the slope in terms of the inner products u.u, u.w, w.w, and the coefficients above.
+
+@cache
+def elimination_chain(attention: Attention) -> Derivation:
+    """A sample's energy with the values minimised out, for any number of tokens."""
+    return (
+        Derivation(sample_energy(attention), name=f"finite-sample-values-{attention.name}")
+        .apply(Unfold(SampleEnergy))
+        .apply(MinimiseAtGivenSum(FITTED["v"]))
+        .apply(Minimise())
+    )
+
+
+@final
+class FittedRisk(Quantity):
+    """E_g (y - f(X))^2 on a new sample of a fit with these overlaps; ``args = (attention at the key's field, law, noise)``."""
+
+    source: ClassVar[str] = "duranthon2025, Result 5.1"
+
+    def definition(self) -> Expr:
+        sigma, law, noise = self.args
+        prediction = Sum(sigma.at(l) * VALUE.field(l), (l, 1, L))
+        return squared_loss(prediction, law, noise)
+
+    @property
+    def free_symbols(self) -> set[Basic]:
+        return self.definition().free_symbols
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return r"\mathcal{E}_{\mathrm{test}}"
+
+    def _sympystr(self, printer: object) -> str:
+        return "FittedRisk"
+
+
+@cache
+def risk_chain(task: Task, attention: Attention) -> Derivation:
+    """From E_g (y - f(X))^2 to Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2."""
+    sigma = ScoredActivation.of(epsilon, attention, KEY.field(m), L)
+    return (
+        Derivation(FittedRisk(sigma, task.law, task.noise), name=f"finite-sample-risk-{attention.name}-{task.name}")
+        .apply(Unfold(FittedRisk))
+        .apply(Linearity())
+        .apply(GaussianMoments())
+        .apply(Collect())
+    )
+
+
+@cache
+def dual_chain() -> Derivation:
+    """One token's part of the dual function of linear attention, min over (a, z) of its share of the Lagrangian.
+
+    (y - a.z)^2/2 is the largest of rho (y - a.z) - rho^2/2 over rho. At given rho the tokens part, and each pays
+
+        (a - u)^2/(2 V_a) + (z - w)^2/(2 V_v) - rho a z,
+
+    with the fields u of a = c0 + c1 chi and w of z. It has a minimum where s = 1/V_a - V_v rho^2 is positive; 1/V_a is
+    written by s here.
     """
     a, v = Symbol("a", real=True), Symbol("z", real=True)
-    bilinear = (a - U) ** 2 / (2 * V_a) + (v - W) ** 2 / (2 * V_v) - RESIDUAL * a * v
-    best = solve([bilinear.diff(a), bilinear.diff(v)], [a, v], dict=True)[0]
-    product = (simplify(best[a]) * simplify(best[v])).expand()
-    tokens = simplify(product.coeff(U, 2)) * UU + simplify(product.coeff(U, 1).coeff(W, 1)) * UW
-    tokens += simplify(product.coeff(W, 2)) * WW
-    return y - RESIDUAL - tokens, simplify(best[a]), simplify(best[v])
+    share = (a - U) ** 2 * (STIFFNESS + V_v * RESIDUAL**2) / 2 + (v - W) ** 2 / (2 * V_v) - RESIDUAL * a * v
+    return Derivation(Minimum(Minimum(share, v), a), name="finite-sample-dual").apply(Minimise()).apply(Minimise())
 
 
+@cache
+def dual_slope() -> Expr:
+    """The slope in rho of the dual function of linear attention, in the inner products u.u, u.w and w.w.
+
+    The dual function rho y - rho^2/2 + (the tokens' shares) is concave and its slope, the residual's own equation
+    y - a.z - rho = 0, falls from +infinity to -infinity between rho = -+1/sqrt(V_a V_v). Its one zero is the global
+    minimum of the proximal problem, which is not convex: there is no duality gap, at any L.
+    """
+    share = expand(dual_chain().result.subs(STIFFNESS, 1 / V_a - V_v * RESIDUAL**2))
+    products = {UU: share.coeff(U, 2), UW: share.coeff(U, 1).coeff(W, 1), WW: share.coeff(U, 0).coeff(W, 2)}
+    return y - RESIDUAL + Add(*(factor(together(c).diff(RESIDUAL)) * product for product, c in products.items()))
+
+
+STIFFNESS = Symbol("s", positive=True)
+"""1/V_a - V_v rho^2."""
 V_a = Symbol("V_a", positive=True)
 """Width of the response of a = c0 + c1 chi: c1^2 V_k."""
 U, W = Symbol("u", real=True), Symbol("omega", real=True)

@@ -23,11 +23,12 @@ from sympy.printing.latex import LatexPrinter
 
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.folded import Minimum
-from symslr.expression.joint import JointMinimum
+from symslr.expression.joint import AtMinimiser, JointMinimum
 from symslr.expression.quantity import Quantity
 from symslr.expression.sample import SampleExpectation
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
+from symslr.model.catalogue import softmax
 from symslr.model.scalar_law import normal
 from symslr.model.symbols import Delta, L, chi, epsilon, eta, l, m, z, zeta
 from symslr.theory.definitions import label
@@ -236,9 +237,9 @@ def energy(attention: Attention) -> ReplicaSymmetricEnergy:
     return ReplicaSymmetricEnergy(sample_energy(attention), ALPHA)
 
 
-def token_mean(problem: JointMinimum, t: Channel, factor: Expr) -> Expr:
-    """E sum_l f_l factor_l at the proximal point of a sample."""
-    from symslr.expression.joint import AtMinimiser
-
-    total = Sum(Force.of(t, l) * factor, (l, 1, L))
-    return SampleExpectation(AtMinimiser(total, problem), SAMPLE_LAW, L)
+def force_means(t: Channel, attention: Attention = softmax) -> tuple[Expr, Expr, Expr]:
+    """(E sum f^2, E sum f xi, E sum f h) over a channel's tokens: what the saddle-point equations ask of the samples."""
+    force, problem = Force.of(t, l), proximal_problem(attention)
+    totals = (Sum(force * factor, (l, 1, L)) for factor in (force, t.noise(l), t.true(l)))
+    squared, push, pull = (SampleExpectation(AtMinimiser(total, problem), SAMPLE_LAW, L) for total in totals)
+    return squared, push, pull

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from sympy import Symbol
 
 from symslr.evaluation.compiled import compile_float
 from symslr.evaluation.finite_sample.points import Array, normal_points
@@ -21,8 +22,8 @@ from symslr.evaluation.finite_sample.scatter import standard_error
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task
-from symslr.theory.finite_sample_bayes import Q_HAT, free_entropy, state_evolution
-from symslr.theory.finite_sample_saddle import ALPHA, FORCE, KEY, VALUE, TokenMean
+from symslr.theory.finite_sample_bayes import OVERLAP, force_chain, prior_at_stationary_point, squared_force
+from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE
 
 COUNT = 4096
 TOLERANCE = 1e-6
@@ -79,9 +80,9 @@ class BayesOptimal:
 @cache
 def _equations() -> tuple[Any, Any]:
     """(alpha, E sum f^2) -> qhat, and (q_k, q_v) -> prior part of the free entropy, from the generated formulas."""
-    mean = Q_HAT.func("f2", real=True)
-    qhat = state_evolution()[0].rhs.xreplace({TokenMean(FORCE**2): mean})
-    prior = free_entropy().subs(ALPHA, 0)
+    mean = Symbol("f2", real=True)
+    qhat = force_chain("k").result.xreplace({squared_force("k"): mean})
+    prior = prior_at_stationary_point().subs(OVERLAP, KEY.q) + prior_at_stationary_point().subs(OVERLAP, VALUE.q)
     return compile_float([ALPHA, mean], [qhat]), compile_float([KEY.q, VALUE.q], [prior])
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from symslr.evaluation.compiled import compile_float
 from symslr.evaluation.finite_sample.points import Array
-from symslr.theory.finite_sample import RESIDUAL, UU, UW, WW, V_a, V_v, affine_dual, y
+from symslr.theory.finite_sample import RESIDUAL, UU, UW, WW, V_a, V_v, dual_slope, y
 
 MOST_STEPS = 200
 
 
 @cache
 def _compiled() -> Any:
-    slope = affine_dual()[0]
+    slope = dual_slope()
     return compile_float([RESIDUAL, UU, UW, WW, y, V_a, V_v], [slope, slope.diff(RESIDUAL)])
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from sympy import Symbol
+from sympy import Symbol, simplify
 
 from symslr.evaluation.compiled import compile_float
 from symslr.evaluation.errors import CannotEvaluate
@@ -16,15 +16,8 @@ from symslr.evaluation.finite_sample.points import Array
 from symslr.evaluation.finite_sample.sample_set import SampleSet
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
-from symslr.theory.finite_sample_saddle import (
-    ALPHA,
-    FORCE,
-    KEY,
-    SPREAD,
-    TEACHER,
-    TokenMean,
-    saddle_point_equations,
-)
+from symslr.theory.finite_sample_energy import ALPHA, KEY, force_means
+from symslr.theory.finite_sample_saddle import saddle_point_equations
 
 
 @dataclass(frozen=True)
@@ -85,14 +78,14 @@ def _update() -> tuple[Any, Any]:
     (alpha, r, m, q, E sum f^2, E sum f xi, E sum f h) -> (r + Vhat, mhat, qhat), and (V, mhat, qhat) -> (m, q - m^2).
     """
     t = KEY
-    solved = {equation.lhs: equation.rhs for equation in saddle_point_equations(t)}
-    means = {TokenMean(FORCE**2): F2, TokenMean(FORCE * SPREAD): FXI, TokenMean(FORCE * TEACHER): FH}
-    mhat = solved[t.mhat].subs(t.Vhat, solved[t.Vhat])
-    hats = [1 / solved[t.V].subs(t.Vhat, solved[t.Vhat]), mhat, solved[t.qhat]]
-    outside = (solved[t.q] - solved[t.m] ** 2).expand()
+    means = dict(zip(force_means(t), (F2, FXI, FH), strict=True))
+    solved = {unknown: value.xreplace(means) for unknown, value in saddle_point_equations(t).items()}
+    hats = [1 / solved[t.V].subs(t.Vhat, solved[t.Vhat]), solved[t.mhat], solved[t.qhat]]
+    stiffness = 1 / t.V - t.ridge
+    overlap, length = (simplify(solved[s].subs(t.Vhat, stiffness)) for s in (t.m, t.q))
     return (
-        compile_float([ALPHA, t.ridge, t.m, t.q, F2, FXI, FH], [hat.xreplace(means) for hat in hats]),
-        compile_float([t.V, t.mhat, t.qhat], [solved[t.m], outside]),
+        compile_float([ALPHA, t.ridge, t.m, t.q, F2, FXI, FH], hats),
+        compile_float([t.V, t.mhat, t.qhat], [overlap, (length - overlap**2).expand()]),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import final
 
 from sympy import (
+    Abs,
     Add,
     Expr,
     Integer,
@@ -18,6 +19,7 @@ from sympy import (
     S,
     Symbol,
     binomial,
+    cancel,
     exp,
     expand,
     expand_func,
@@ -25,6 +27,8 @@ from sympy import (
     factorial,
     factorial2,
     floor,
+    gamma,
+    hermite_prob,
     latex,
     log,
     oo,
@@ -63,18 +67,25 @@ class Smoothed:
         return terms if self.polynomial is not None else [MASS, *terms[: count - 1]]
 
     def norms(self, count: int, *, integrable: bool) -> list[Expr]:
-        """|h|, |h'|, ... or more: the L1 norm, at most E[Q^2]^{1/2}, or the sup norm, at most half that of the slope."""
-        slopes = self.derivatives(count + 1)
-        if integrable:
-            return [_area(h) for h in slopes[:count]]
-        bounds = [_area(h) / 2 for h in slopes[1:]]
-        return bounds if self.polynomial is not None else [S.One, *bounds[1:]]
+        """|h|, |h'|, ... or more, in the L1 norm or in the sup norm."""
+        bound = _area if integrable else _height
+        return [S.One if h == MASS else bound(cancel(h / PHI)) for h in self.derivatives(count)]
 
 
-def _area(h: Expr) -> Expr:
+def _area(polynomial: Expr) -> Expr:
     """E[Q(x)^2]^{1/2}, at least the integral of |Q phi|."""
-    square = Poly((h / PHI) ** 2, x)
+    square = Poly(polynomial**2, x)
     return sqrt(Add(*(c * factorial2(d - 1) for (d,), c in square.terms() if d % 2 == 0)))
+
+
+def _height(polynomial: Expr) -> Expr:
+    """sum_j |c_j| E|Z|^j/sqrt(2 pi) for Q = sum_j c_j He_j, at least sup |Q phi|: He_j phi has the transform (i w)^j e^{-w^2/2}."""
+    total, rest = S.Zero, Poly(polynomial, x)
+    while not rest.is_zero:
+        degree, leading = rest.degree(), rest.LC()
+        total += Abs(leading) * 2 ** Rational(degree, 2) * gamma(Rational(degree + 1, 2)) / sqrt(pi)
+        rest -= Poly(leading * hermite_prob(degree, x), x)
+    return total / sqrt(2 * pi)
 
 
 @final
@@ -83,9 +94,10 @@ class SmoothingTaylor(Truncation):
 
     By Leibniz' rule the n-th derivative in t is a sum of products of E_S[(-S)^k h^(k)(y - tS)]. Its integral over y is
     bounded at every t by one factor in the L1 norm and the others in the sup norm, which no translation changes: the
-    majorants of the factors, multiplied, have the bound as their n-th coefficient. The functions h are distribution
-    functions or densities of normal variables, times polynomials: h^(k) = Q phi with |Q phi|_1 <= E[Q^2]^{1/2}, and what
-    vanishes at both ends has |f|_sup <= |f'|_1/2.
+    majorants of the factors, multiplied, have the bound as their n-th coefficient. That bound ignores every cancellation,
+    so it is put one order further, behind the first term left out. The functions h are distribution functions or densities
+    of normal variables, times polynomials: h^(k) = Q phi with |Q phi|_1 <= E[Q^2]^{1/2}, and the sup norm is at most the L1
+    norm of the Fourier transform over 2 pi.
 
     Args:
         width: t.
@@ -95,8 +107,9 @@ class SmoothingTaylor(Truncation):
 
     name = "Taylor expansion of a smoothing"
     statement = (
-        r"\int\prod_i\left(\mathbb{E}_S\,h_i(y-tS)\right)^{p_i}\mathrm{d}y = \sum_{k<n}t^k\int[\tau^k]\prod_i\Big(\sum_j"
-        r"\frac{(-\tau)^j\mathbb{E}S^j}{j!}h_i^{(j)}\Big)^{p_i}\mathrm{d}y + R_n,\qquad |R_n|\le t^n\,[\tau^n]\prod_i\Big("
+        r"\int\prod_i\left(\mathbb{E}_S\,h_i(y-tS)\right)^{p_i}\mathrm{d}y = \sum_{k<n}c_kt^k + R_n,\qquad c_k=\int[\tau^k]"
+        r"\prod_i\Big(\sum_j\frac{(-\tau)^j\mathbb{E}S^j}{j!}h_i^{(j)}\Big)^{p_i}\mathrm{d}y,\qquad"
+        r" |R_n|\le |c_n|t^n + t^{n+1}\,[\tau^{n+1}]\prod_i\Big("
         r"\sum_j\frac{\tau^j\,\mathbb{E}|S|^j}{j!}\big\|h_i^{(j)}\big\|\Big)^{p_i}"
     )
     conditions = (
@@ -123,8 +136,9 @@ class SmoothingTaylor(Truncation):
     def _expanded(self, term: Integral) -> tuple[Expr, Expr]:
         y, fixed, factors = self._factors(term)
         t, n = self.width, self.order
-        kept = Add(*(t**k * c for k, c in enumerate(self._coefficients(factors, y))))
-        return expand(fixed * kept, deep=False), abs(fixed) * t**n * self._majorant(factors)
+        *kept, left = (t**k * c for k, c in enumerate(self._coefficients(factors, y)))
+        bound = Abs(left) + t ** (n + 1) * self._majorant(factors)
+        return expand(fixed * Add(*kept), deep=False), Abs(fixed) * bound
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """p_i >= 0, where that depends on parameters."""
@@ -161,12 +175,12 @@ class SmoothingTaylor(Truncation):
         return y, fixed, factors
 
     def _coefficients(self, factors: Sequence[Smoothed], y: Expr) -> list[Expr]:
-        """The integrals over y of the coefficients of tau^k, k < n, one for each power of the density."""
-        total = [S.One, *[S.Zero] * (self.order - 1)]
+        """The integrals over y of the coefficients of tau^k, k <= n, one for each power of the density."""
+        total = [S.One, *[S.Zero] * self.order]
         for item in factors:
             terms = [
                 (-1) ** j * self.moments.moment(j, item.law) / factorial(j) * h
-                for j, h in enumerate(item.derivatives(self.order))
+                for j, h in enumerate(item.derivatives(self.order + 1))
             ]
             total = _multiplied(total, _raised(terms, item.power))
         return [self._integrated(c, y) for c in total]
@@ -184,8 +198,8 @@ class SmoothingTaylor(Truncation):
         return Add(*result)
 
     def _majorant(self, factors: Sequence[Smoothed]) -> Expr:
-        """The n-th coefficient of the product of the majorants."""
-        n = self.order
+        """The coefficient after the n-th of the product of the majorants."""
+        n = self.order + 1
         total, ways = [S.One, *[S.Zero] * n], _Ways()
         first = next(filter(_is_integrable, factors))
         for item in factors:
@@ -200,8 +214,9 @@ class SmoothingTaylor(Truncation):
 
     def _absolute_moment(self, k: int, law: ScalarLaw) -> Expr:
         """At least E|S|^k."""
-        even = k + k % 2
-        return self.moments.moment(even, law) ** Rational(k, even) if k else S.One
+        if k % 2 == 0:
+            return self.moments.moment(k, law)
+        return sqrt(self.moments.moment(k - 1, law) * self.moments.moment(k + 1, law))
 
 
 def _is_integrable(item: Smoothed) -> bool:

@@ -1,0 +1,52 @@
+"""Gaussian integration by parts of one variable."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Abs, Add, Derivative, DiracDelta, Expr, Heaviside, Piecewise, S, Subs, sign
+
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.rule import Rule
+from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
+from symslr.model.scalar_law import STANDARD_NORMAL
+
+
+@final
+class GaussianByParts(Rule):
+    """Trade a factor x for a derivative, in each term of a scalar expectation that carries x to the first power."""
+
+    name = "Gaussian integration by parts"
+    statement = r"\mathbb{E}\left[x\,h(x)\right] = \mathbb{E}\left[h'(x)\right],\qquad x\sim\mathcal{N}(0,1)"
+    conditions = r"$h$ is differentiable, without a jump; $x\,h$ and $h'$ are integrable"
+    source = "stein1981"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return rewrite_expectations(expr, self._by_parts, ScalarExpectation)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return (Hypothesis("slopes in the Gaussian variable that are integrable"),)
+
+    def _by_parts(self, node: ScalarExpectation) -> Expr:
+        if node.law != STANDARD_NORMAL:
+            raise self.refuse(f"{node.variable} is not standard normal")
+        terms = [self._term(term, node.variable) for term in Add.make_args(expand_polynomial(node.body))]
+        return node.with_body(Add(*terms))
+
+    def _term(self, term: Expr, variable: Expr) -> Expr:
+        rest, power = S.One, S.Zero
+        for factor in term.as_ordered_factors():
+            base, exponent = factor.as_base_exp()
+            if base == variable:
+                power = exponent
+            else:
+                rest *= factor
+        if power != 1:
+            return term
+        if rest.has(Heaviside, sign, Abs, Piecewise):
+            raise self.refuse(f"{rest} may jump or have a kink")
+        slope = rest.diff(variable)
+        if slope.has(DiracDelta, Derivative, Subs):
+            raise self.refuse(f"{rest} has no derivative in {variable}")
+        return slope
