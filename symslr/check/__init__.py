@@ -1,4 +1,4 @@
-"""Verdicts: both sides of every step by independent routes; true, unknown or false, and unknown is never a pass."""
+"""Verdicts: both sides of every step as the referee reads them; true, unknown or false, and unknown is never a pass."""
 
 from symslr.check.check import check as check
 from symslr.check.collect import CollectError as CollectError

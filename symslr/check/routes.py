@@ -29,8 +29,8 @@ REFEREE = "referee"
 
 SECONDS_PER_VALUE = 5.0
 
-EVALUATOR_SHARE = 0.6
-"""Of the time for one value, what the evaluators may use: they are quick where they have a number at all."""
+EVALUATOR_SHARE = 0.2
+"""Of the time for one value, what the evaluators may use: quick where they have a number at all, and never needed for a verdict."""
 
 CLOSED_DIGITS = 50
 """Digits at which closed formulas are compared."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from sympy import Add, Expr, Indexed, Integral, Mul, Pow, S, Sum
+from sympy import Expr, Integral, S
 
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
@@ -17,6 +17,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, Balls, CannotReferee
+from symslr.referee.degree import degree_in
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
@@ -266,29 +267,3 @@ def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[
         nodes, weights = gauss_hermite(self.arithmetic, degree_in(body, {label}))
         rules.append(Fixed(nodes.reshape(-1, 1), weights))
     return rules
-
-
-def degree_in(node: Expr, symbols: Iterable[Any]) -> int:
-    """Degree of a body as a polynomial in the values z (or zeta, eta, or xi).
-
-    Raises:
-        CannotReferee: when it is no polynomial in them.
-    """
-    symbols = set(symbols)
-    if not node.free_symbols & symbols and not (
-        isinstance(node, ConditionalMean) and node.label.free_symbols & symbols
-    ):
-        return 0
-    if node in symbols or (isinstance(node, Indexed) and node.base.label in symbols):
-        return 1
-    if isinstance(node, Add):
-        return max(degree_in(arg, symbols) for arg in node.args)
-    if isinstance(node, Mul):
-        return sum(degree_in(arg, symbols) for arg in node.args)
-    if isinstance(node, Pow) and node.exp.is_Integer and node.exp > 0:
-        return int(node.exp) * degree_in(node.base, symbols)
-    if isinstance(node, Sum):
-        return degree_in(node.function, symbols)
-    if isinstance(node, ConditionalMean):
-        return degree_in(node.label, symbols)
-    raise CannotReferee(f"{node} is not a polynomial in the values or the noise of a sequence")

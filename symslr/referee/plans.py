@@ -104,6 +104,7 @@ class Quadrature:
         tolerance: relative to the integral of the absolute value, at which planning stops refining.
         deadline: ``time.process_time()`` at which to give up: a busy machine changes no verdict.
         magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
+        noise: error of the latest values that no second pass would show, absolute.
         work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
@@ -119,6 +120,7 @@ class Quadrature:
     tolerance: float = 1e-10
     deadline: float = field(default_factory=lambda: time.process_time() + 60)
     magnitude: float = 0.0
+    noise: float = 0.0
     work: float = 0.0
     absolute: Array = 0.0
     inside: int = 0

@@ -23,12 +23,14 @@ STUDENT = 10.0
 FIRST_SIZE, LAST_SIZE = 2**10, 2**16
 """Points of one scrambling, fourfold from one round to the next."""
 
-ENOUGH = 1e-6
+ENOUGH = 1e-5
 """A relative standard error after which no further round is made."""
 
 ROUNDING = 1e-13
 DIGITS = 11
 """To which integrals inside of a sampled expectation are resolved."""
+
+NOTHING_SAMPLED = "nothing in the expression is sampled"
 
 Read = Callable[[Quadrature, dict[Any, Any]], Any]
 
@@ -72,7 +74,7 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
 
     planned = once(FIRST_SIZE, 0, planning=True)
     if not used:
-        raise CannotReferee("nothing in the expression is sampled")
+        raise CannotReferee(NOTHING_SAMPLED)
     size, best = FIRST_SIZE, (planned, float("inf"), 0)
     while size <= LAST_SIZE:
         round_began = time.process_time()

@@ -20,7 +20,7 @@ from symslr.referee import definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import NotFinite, Quadrature, TooCostly
-from symslr.referee.randomised import sampled_value
+from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.scope import Frame, Scope
 
 FLOAT_DIGITS = 13
@@ -91,7 +91,9 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
     try:
         return sampled_value(partial(_evaluate, expr, values), left)
     except CannotReferee as refusal:
-        raise reason or refusal from None
+        if reason is None or str(refusal) == NOTHING_SAMPLED:
+            raise reason or refusal from None
+        raise type(reason)(f"{reason}; samples: {refusal}") from None
 
 
 def _attempt(
@@ -115,7 +117,7 @@ def _attempt(
         magnitude = max(magnitude, *(abs(float(value)) for value, _ in results))
         rounding = ROUNDING * magnitude if kind is not Balls else 0
         (first, _), (value, radius) = results
-        error = DOUBT * abs(value - first) + radius + rounding
+        error = DOUBT * abs(value - first) + radius + rounding + planning.noise
         if expr.has(Limit):
             error *= 10
     where = "balls" if kind is Balls else "long double" if kind is np.longdouble else "float64"

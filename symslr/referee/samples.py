@@ -25,6 +25,7 @@ from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, CannotReferee, Floats
+from symslr.referee.degree import degree_in
 from symslr.referee.hermite import few_points
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
@@ -149,8 +150,6 @@ class _Job:
 
     @classmethod
     def of(cls, reader: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> _Job:
-        from symslr.referee.definitions import degree_in
-
         body, law = node.body, node.law
         scored = {s for sigma in body.atoms(ScoredActivation) for s in sigma.score.free_symbols}
         labels: list[Any] = [

@@ -45,6 +45,11 @@ STENCIL = 10
 
 MOST_PLACES, MOST_TOKENS, MOST_ROWS = 3000, 1000, 64
 NEGLIGIBLE = 1e-18
+DEEPEST = 5
+"""Sums within sums that are looked into."""
+
+NOISE = 2e-13
+"""Relative error that each token adds beside what two sums show: 1.5e-11 was measured at 100 tokens."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +164,7 @@ class _Reading:
             if value is None or not np.isfinite(value):
                 return None
             reader.quadrature.magnitude = max(reader.quadrature.magnitude, abs(value))
+            reader.quadrature.noise = max(reader.quadrature.noise, NOISE * (term.rest + len(term.factors)) * abs(value))
             total += value
         return total
 
@@ -194,7 +200,7 @@ def _unfolded(expr: Expr, law: SequenceLaw) -> Expr:
 def _sums_replaced(body: Expr, length: int) -> tuple[Expr, dict[Expr, Expr]] | None:
     """The body with a symbol for each sum over tokens, and the summands in x; equal sums up to a factor share one."""
     summands: dict[Expr, Expr] = {}
-    for _ in range(3):
+    for _ in range(DEEPEST):
         inner = [total for total in body.atoms(Sum) if not total.function.has(Sum)]
         if not inner:
             return None if body.has(Indexed) or body.atoms(Sum) else (body, summands)

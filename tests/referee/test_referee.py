@@ -134,8 +134,6 @@ def test_element_wise_activation() -> None:
     [
         (nu + 1, {}, "no value for nu"),
         (chi[epsilon], {"epsilon": 1}, "outside of an expectation"),
-        (SequenceExpectation(cos(z[epsilon]), spiked), {"L": 2, "nu": 1}, "not a polynomial"),
-        (bayes(spiked), {"L": 7, "nu": 1}, "grid over 7 tokens"),
         (LengthExpectation(L, Symbol("P_L")), {}, "no length law"),
         (Integral(u, (u, 0, oo)), {}, "does not"),
     ],
