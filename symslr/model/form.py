@@ -29,7 +29,7 @@ RESERVED = BOUND_IN_SEQUENCE | MEANINGS.keys()
 
 
 def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -> None:
-    """Refuse a formula that mentions a reserved symbol outside ``allowed``, or a function without a definition, or with jumps without end.
+    """Refuse a formula with a reserved symbol outside ``allowed``, a function without a definition, or jumps without end.
 
     Raises:
         ValueError: naming the symbol, what it stands for, and how to mend it.
