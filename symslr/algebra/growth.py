@@ -48,6 +48,7 @@ from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.expression.signs import SignExpectation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
@@ -212,6 +213,8 @@ def _by_absolute(node: Expr, kind: int) -> Expr:
 
 def exists(node: Expectation) -> Boolean | None:
     """Whether E|body| is finite: true, false, a sufficient relation in the parameters, or None where it is undecided."""
+    if isinstance(node, SignExpectation):
+        return S.true  # a finite mean
     if isinstance(node, SequenceExpectation):
         shares = {p: S.One for p in node.body.atoms(Posterior)}  # between 0 and 1
         values = node.body.xreplace(shares)
