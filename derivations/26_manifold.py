@@ -106,7 +106,6 @@ def derive_slopes_on_the_manifold() -> Iterator[Derivation]:
             )
             .apply(Unfold(LandscapeRisk))
             .apply(FlipSigns(z, zeta, xi), "There is no odd part.")
-            .apply(Differentiate())
             .claim(
                 At.of(Derivative(risk.definition(), m_vv), ON_MANIFOLD),
                 "symslr, the slope along the manifold",
