@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sympy import Expr, Rational, Sum, sqrt
+from sympy import Expr, Sum, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules import Unfold
@@ -11,18 +11,7 @@ from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.symbols import Delta, L, chi, epsilon, l, m, m_kk, m_kv, m_vk, m_vv, nu, q_kk, q_kv, q_vv, z
-from symslr.theory.landscape import ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk, reduced
-
-ADMISSIBLE = {
-    m_kk: (Rational(-1, 2), Rational(1, 2)),
-    m_vv: (Rational(-1, 2), Rational(1, 2)),
-    m_kv: (Rational(-2, 5), Rational(2, 5)),
-    m_vk: (Rational(-2, 5), Rational(2, 5)),
-    q_kv: (Rational(-1, 5), Rational(1, 5)),
-    q_kk: (Rational(9, 10), Rational(3, 2)),
-    q_vv: (Rational(3, 2), Rational(5, 2)),
-}
-"""Everywhere in this box q - m m^T is positive."""
+from symslr.theory.landscape import ADMISSIBLE, ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk, reduced
 
 WORDS = {
     "spiked": "The shift of the relevant token turns with the key, so that one Gaussian a token is left: each overlap stands "

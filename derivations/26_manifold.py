@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sympy import Derivative, Rational, S, Symbol, exp, sqrt, symbols
+from sympy import Derivative, S, Symbol, exp, sqrt, symbols
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
@@ -44,18 +44,7 @@ from symslr.model.symbols import (
     zeta,
 )
 from symslr.theory.definitions import bayes_loss
-from symslr.theory.landscape import ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk, reduced
-
-ADMISSIBLE = {
-    m_kk: (Rational(-1, 2), Rational(1, 2)),
-    m_vv: (Rational(-1, 2), Rational(1, 2)),
-    m_kv: (Rational(-2, 5), Rational(2, 5)),
-    m_vk: (Rational(-2, 5), Rational(2, 5)),
-    q_kv: (Rational(-1, 5), Rational(1, 5)),
-    q_kk: (Rational(9, 10), Rational(3, 2)),
-    q_vv: (Rational(3, 2), Rational(5, 2)),
-}
-"""Everywhere in this box q - m m^T is positive."""
+from symslr.theory.landscape import ADMISSIBLE, ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk, reduced
 
 TASKS = (SpikedSLR(), MaxSLR())
 ATTENTIONS = ((ANY_NORMALISED, "normalised"), (ANY_ELEMENTWISE, "element-wise"))
@@ -106,7 +95,6 @@ def derive_slopes_on_the_manifold() -> Iterator[Derivation]:
             )
             .apply(Unfold(LandscapeRisk))
             .apply(FlipSigns(z, zeta, xi), "There is no odd part.")
-            .apply(Differentiate())
             .claim(
                 At.of(Derivative(risk.definition(), m_vv), ON_MANIFOLD),
                 "symslr, the slope along the manifold",

@@ -8,18 +8,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules import ChainRule, Collect, Differentiate, PutInPlace
 from symslr.model.symbols import m_kk, m_kv, m_vk, m_vv, q_kk, q_kv, q_vv
 from symslr.theory.gradient_flow import OVERLAPS, RISK, rate
-from symslr.theory.landscape import R_KK, R_KV, R_VV
-
-ADMISSIBLE = {
-    m_kk: (Rational(-1, 2), Rational(1, 2)),
-    m_vv: (Rational(-1, 2), Rational(1, 2)),
-    m_kv: (Rational(-2, 5), Rational(2, 5)),
-    m_vk: (Rational(-2, 5), Rational(2, 5)),
-    q_kv: (Rational(-1, 5), Rational(1, 5)),
-    q_kk: (Rational(9, 10), Rational(3, 2)),
-    q_vv: (Rational(3, 2), Rational(5, 2)),
-}
-"""Everywhere in this box q - m m^T is positive."""
+from symslr.theory.landscape import ADMISSIBLE, R_KK, R_KV, R_VV
 
 m, q = Matrix([[m_kk, m_kv], [m_vk, m_vv]]), Matrix([[q_kk, q_kv], [q_kv, q_vv]])
 R = Matrix([[R_KK, R_KV], [R_KV, R_VV]])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 
-from sympy import Expr, Rational, Sum, sqrt, symbols
+from sympy import Expr, Sum, sqrt, symbols
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
@@ -25,21 +25,10 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear
-from symslr.model.symbols import Delta, L, chi, epsilon, l, m_kk, m_kv, m_vk, m_vv, nu, q_kk, q_kv, q_vv, z
+from symslr.model.symbols import Delta, L, chi, epsilon, l, m_kk, m_vv, nu, q_kk, q_vv, z
 from symslr.model.task import Task
 from symslr.theory.definitions import label
-from symslr.theory.landscape import ON_MANIFOLD, LandscapeRisk, attention_at_key, prediction
-
-ADMISSIBLE = {
-    m_kk: (Rational(-1, 2), Rational(1, 2)),
-    m_vv: (Rational(-1, 2), Rational(1, 2)),
-    m_kv: (Rational(-2, 5), Rational(2, 5)),
-    m_vk: (Rational(-2, 5), Rational(2, 5)),
-    q_kv: (Rational(-1, 5), Rational(1, 5)),
-    q_kk: (Rational(9, 10), Rational(3, 2)),
-    q_vv: (Rational(3, 2), Rational(5, 2)),
-}
-"""Everywhere in this box q - m m^T is positive."""
+from symslr.theory.landscape import ADMISSIBLE, ON_MANIFOLD, LandscapeRisk, attention_at_key, prediction
 
 w_1, w_2 = symbols("w_1 w_2", real=True)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Indexed, Integer, S, Sum, Symbol, lambdify
+from sympy import Expr, Indexed, Integer, Pow, S, Sum, Symbol, lambdify
 
 from symslr.check.zscore import SampleMean
 from symslr.expression.expectation import SequenceExpectation
@@ -86,6 +86,9 @@ def _evaluate(body: Expr, position: int, length: int, arrays: Mapping[Any, np.nd
             raise CannotReferee(f"{token} is no token of a sequence of length {length}")
         columns.append(arrays[token.base][:, int(token.indices[0]) - 1])
     arguments = [*letters.values(), xi]
-    function = lambdify(arguments, at.xreplace(letters), modules=["scipy", "numpy"])
+    written = at.xreplace(letters)
+    # NumPy has no roots of integers beyond 64 bits
+    written = written.xreplace({power: power.evalf(17) for power in written.atoms(Pow) if power.is_number})
+    function = lambdify(arguments, written, modules=["scipy", "numpy"])
     with np.errstate(all="ignore"):
         return np.broadcast_to(function(*columns, noise), noise.shape)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import final
 
-from sympy import Basic, Expr, Symbol, Tuple
+from sympy import Basic, Derivative, Expr, S, Symbol, Tuple
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -23,6 +23,8 @@ class At(Expr):
     is_real = True
 
     def __new__(cls, body: Expr, *place: Tuple) -> Expr:
+        if isinstance(body, Derivative) and body.expr.free_symbols.isdisjoint(body.variables):
+            return S.Zero  # the slope of a constant
         moved = [pair for pair in place if pair[0] != pair[1] and pair[0] in body.free_symbols]
         return super().__new__(cls, body, *moved) if moved else body
 

@@ -25,9 +25,9 @@ class OpenKernel(Function):
     is_positive = True
 
     def definition(self) -> Expr:
-        """log(1 + e^x) + 1/(3 + 2 x^2), an instance."""
+        """log(1 + e^x) + 1/(3 + 2 (x - 1)^2), an instance."""
         (x,) = self.args
-        return log(1 + exp(x)) + 1 / (3 + 2 * x**2)
+        return log(1 + exp(x)) + 1 / (3 + 2 * (x - 1) ** 2)
 
     def _numpycode(self, printer: CodePrinter) -> str:
         return str(printer._print(self.definition()))

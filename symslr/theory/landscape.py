@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
-from sympy import Basic, Dummy, Expr, S, Sum, sqrt
+from sympy import Basic, Dummy, Expr, Rational, S, Sum, sqrt
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -135,6 +135,17 @@ class LandscapeRisk(Quantity):
         pairs = zip(ORDER_PARAMETERS, self.args[1:])
         return ", ".join(f"{printer._print(s)}={printer._print(value)}" for s, value in pairs if s != value)
 
+
+ADMISSIBLE = {
+    m_kk: (Rational(-1, 2), Rational(1, 2)),
+    m_vv: (Rational(-1, 2), Rational(1, 2)),
+    m_kv: (Rational(-2, 5), Rational(2, 5)),
+    m_vk: (Rational(-2, 5), Rational(2, 5)),
+    q_kv: (Rational(-1, 5), Rational(1, 5)),
+    q_kk: (Rational(9, 10), Rational(3, 2)),
+    q_vv: (Rational(3, 2), Rational(5, 2)),
+}
+"""Ranges for the points of a check: everywhere in this box q - m m^T is positive."""
 
 ON_MANIFOLD = {m_kv: S.Zero, m_vk: S.Zero, q_kv: S.Zero}
 """Where the flow of a start on the manifold stays: z -> -z with v* -> -v* and v -> -v changes the sign of these three."""

@@ -1,0 +1,172 @@
+"""Sign symmetry, the chain rule, squares through a third point, means over one value: what they give, when they refuse."""
+
+from __future__ import annotations
+
+from math import exp
+
+import pytest
+from sympy import Derivative, Function, Rational, S, Sum, Symbol, cos, sin
+from sympy import exp as exp_
+
+from symslr.algebra.rule import RuleRefused
+from symslr.algebra.rules import (
+    AverageValues,
+    ChainRule,
+    FlipSigns,
+    Minimise,
+    OddMeans,
+    PutInPlace,
+    SlopeOfOddPart,
+    SplitSquare,
+    SplitVariance,
+)
+from symslr.expression.at import At
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
+from symslr.expression.open_functions import OpenKernel
+from symslr.expression.scored import ScoredActivation
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import L, a, c, chi, epsilon, eta, l, m, nu, xi, z, zeta
+from symslr.referee.referee import referee
+
+t, u, v = (Symbol(name, real=True) for name in "tuv")
+SPIKED, MAX = SpikedSLR().law, MaxSLR().law
+SIGMA = ScoredActivation.of(epsilon, softmax, a * chi[m] + c * z[m])
+
+
+def number(expr: object, **values: object) -> float:
+    return float(referee(expr, values, 12).value)
+
+
+def test_flipped_signs_reach_the_scores_and_keep_the_mean() -> None:
+    mirrored = SIGMA.with_score(a * chi[m] - c * z[m])
+    node = SequenceExpectation((z[epsilon] - Sum(mirrored.at(l) * (z[l] - chi[l]), (l, 1, L))) ** 2, MAX)
+    turned = FlipSigns(z).rewrite(node)
+    assert turned == SequenceExpectation((z[epsilon] - Sum(SIGMA.at(l) * (z[l] + chi[l]), (l, 1, L))) ** 2, MAX)
+    values = {"L": 2, "nu": Rational(4, 5), "a": Rational(3, 5), "c": Rational(2, 5)}
+    assert number(turned, **values) == pytest.approx(number(node, **values), rel=1e-4)  # sampled
+
+
+def test_means_that_differ_by_a_sign_are_written_alike() -> None:
+    left = SequenceExpectation((z[epsilon] + chi[epsilon]) ** 2, MAX)
+    right = SequenceExpectation((z[epsilon] - chi[epsilon]) ** 2, MAX)
+    rule = FlipSigns(z)
+    assert rule.rewrite(left - right) == 0
+
+
+def test_keys_may_not_change_their_signs() -> None:
+    with pytest.raises(RuleRefused, match="expected some of"):
+        FlipSigns(chi)
+
+
+def test_odd_terms_go_and_even_ones_stay() -> None:
+    body = (
+        z[epsilon] * zeta[epsilon] + z[epsilon] ** 2 * chi[epsilon] + xi * Sum(z[l] ** 2, (l, 1, L)) + eta[epsilon] ** 3
+    )
+    assert OddMeans().rewrite(SequenceExpectation(body, SPIKED)) == SequenceExpectation(
+        z[epsilon] ** 2 * chi[epsilon], SPIKED
+    )
+
+
+def test_a_value_inside_a_score_or_a_function_is_not_judged() -> None:
+    for body in (z[epsilon] * SIGMA, z[epsilon] * exp_(z[epsilon]), z[epsilon] * (1 + z[epsilon]) ** 3):
+        kept = OddMeans().rewrite(SequenceExpectation(body, MAX))
+        assert kept.has(z)
+
+
+def test_a_product_of_two_odd_terms_is_even() -> None:
+    node = SequenceExpectation(Sum(z[l], (l, 1, L)) * z[epsilon], MAX)
+    assert not OddMeans().match(node)
+
+
+def test_chain_rule_in_two_variables() -> None:
+    outer = Function("F")(u, v)
+    curve = {u: sin(t), v: t**2}
+    slope = ChainRule(outer, curve).rewrite(Derivative(outer.subs(curve, simultaneous=True), t))
+    put_in = slope.replace(Function("F"), lambda x, y: x * y**2)
+    done = put_in.replace(lambda node: isinstance(node, Derivative), lambda node: node.doit())
+    found = PutInPlace().rewrite(done)
+    assert (found - (sin(t) * t**4).diff(t)).simplify() == 0
+
+
+def test_slopes_in_two_variables_at_one_place_are_two_numbers() -> None:
+    """SymPy's Subs takes them for equal."""
+    outer = Function("F")(u, v)
+    slopes = ChainRule(outer, {u: 2 * t, v: 3 * t}).rewrite(
+        At.of(Derivative(outer.subs({u: 2 * t, v: 3 * t}, simultaneous=True), t), {t: S.Zero})
+    )
+    assert slopes == 2 * At.of(Derivative(outer, u), {u: 0, v: 0}) + 3 * At.of(Derivative(outer, v), {u: 0, v: 0})
+    assert len(slopes.atoms(At)) == 2
+
+
+def test_referee_reads_a_slope_at_a_place() -> None:
+    slope = At.of(Derivative(exp_(2 * u) * cos(v), u), {u: Rational(1, 2), v: S.Zero})
+    assert number(slope) == pytest.approx(2 * exp(1), rel=1e-10)
+
+
+def test_what_is_bound_at_a_place_is_not_replaced() -> None:
+    node = At.of(Derivative(exp_(u * v), u), {u: v + 1})
+    assert node.free_symbols == {v}
+    assert node.subs(u, 7) == node
+
+
+def test_slope_of_the_odd_part() -> None:
+    formula = exp_(u) * (1 + v)
+    node = At.of(Derivative(formula, u), {u: S.Zero, v: S.Zero})
+    odd = SlopeOfOddPart(u, v).rewrite(node)
+    assert odd != node
+    assert number(odd) == pytest.approx(1, rel=1e-10)
+    even = SlopeOfOddPart(u).rewrite(At.of(Derivative(cos(u), u), {u: S.Zero}))
+    assert even == 0
+
+
+def test_slope_of_the_odd_part_elsewhere_than_at_zero() -> None:
+    with pytest.raises(RuleRefused, match="vanish"):
+        SlopeOfOddPart(u).rewrite(At.of(Derivative(exp_(u), u), {u: S.One}))
+
+
+def test_square_through_a_third_point() -> None:
+    Y, F, P = z[epsilon], Sum(z[l], (l, 1, L)) / 3, Sum(chi[l] * z[l], (l, 1, L)) / 5
+    node = SequenceExpectation((Y - F) ** 2, SPIKED)
+    split = SplitSquare(F, P).rewrite(node)
+    values = {"L": 2, "nu": Rational(6, 5)}
+    assert number(split, **values) == pytest.approx(number(node, **values), rel=1e-10)
+    with pytest.raises(RuleRefused, match="not a difference"):
+        SplitSquare(Sum(eta[l], (l, 1, L)), P).rewrite(
+            SequenceExpectation((Y - 2 * Sum(eta[l], (l, 1, L))) ** 2, SPIKED)
+        )
+
+
+def test_average_over_one_value_of_a_token() -> None:
+    h = OpenKernel(a * chi[l] + eta[l]) * chi[l]
+    node = SequenceExpectation(Sum(h, (l, 1, L)), MAX)
+    averaged = AverageValues(eta).rewrite(node)
+    assert not averaged.has(eta)
+    values = {"L": 2, "nu": Rational(4, 5), "a": Rational(3, 5)}
+    assert number(averaged, **values) == pytest.approx(number(node, **values), rel=1e-4)  # sampled
+
+
+def test_values_of_several_tokens_are_not_averaged_one_by_one() -> None:
+    total = Sum(eta[l] ** 2, (l, 1, L))
+    with pytest.raises(RuleRefused, match="several tokens"):
+        AverageValues(eta).rewrite(SequenceExpectation(total**2, MAX))
+    with pytest.raises(RuleRefused, match="folded"):
+        AverageValues(z).rewrite(SequenceExpectation(SIGMA, MAX))
+    with pytest.raises(RuleRefused, match="expected z, zeta or eta"):
+        AverageValues(chi)
+
+
+def test_mean_square_and_variance() -> None:
+    squared = ScalarExpectation((t + cos(t)) ** 2, t, STANDARD_NORMAL)
+    split = SplitVariance().rewrite(squared)
+    assert number(split) == pytest.approx(number(squared), rel=1e-10)
+    assert len(split.atoms(ScalarExpectation)) == 2
+
+
+def test_a_sign_at_infinity_that_is_known_is_put_in() -> None:
+    """The leading coefficient L^2 + nu (L - 1) is positive for L >= 1."""
+    lead = L**2 + nu * (L - 1)
+    assert Minimise().rewrite(Minimum(lead * t**2 - 2 * t, t)).subs({L: 2, nu: 1}) == -Rational(1, 5)
+    with pytest.raises(RuleRefused):
+        Minimise().rewrite(Minimum((L - nu) * t**2 - 2 * t, t))
