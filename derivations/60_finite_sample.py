@@ -5,16 +5,18 @@ from collections.abc import Iterator
 from sympy import Expr, Rational, latex, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.model.symbols import L
-from symslr.theory.finite_sample_energy import ALPHA, CHANNELS, Channel, ReplicaSymmetricEnergy, force_means
+from symslr.model.symbols import Delta, L
+from symslr.theory.finite_sample_energy import ALPHA, CHANNELS, SAMPLE_LAW, Channel, ReplicaSymmetricEnergy, force_means
 from symslr.theory.finite_sample_saddle import PAIRS, response_chain, ridge_chain, saddle_chain
 
 SOURCE = "duranthon2025, Result 5.1"
 RANGES = {
     L: [2, 3, 5],
+    SAMPLE_LAW: [2, 3, 5, 6, 7],
+    Delta: (Rational(1, 2), Rational(3, 2)),
     **{t.m: (Rational(1, 10), Rational(2, 5)) for t in CHANNELS},
     **{t.q: (Rational(13, 10), 2) for t in CHANNELS},
-    **{t.V: (Rational(3, 10), Rational(4, 5)) for t in CHANNELS},
+    **{t.V: (Rational(3, 10), Rational(3, 5)) for t in CHANNELS},
 }
 """Fields that scatter: finite differences in m and q of sqrt(q - m^2) keep their digits."""
 

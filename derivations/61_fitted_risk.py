@@ -31,7 +31,7 @@ OWN = "symslr, derivations/61_fitted_risk.py"
 RANGES = {
     **{t.m: (Rational(1, 10), Rational(2, 5)) for t in CHANNELS},
     **{t.q: (Rational(13, 10), 2) for t in CHANNELS},
-    **{t.V: (Rational(3, 10), Rational(4, 5)) for t in CHANNELS},
+    **{t.V: (Rational(3, 10), Rational(3, 5)) for t in CHANNELS},
 }
 
 

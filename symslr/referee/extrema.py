@@ -10,6 +10,7 @@ from sympy import Derivative, Expr, Integer, Limit, oo
 
 from symslr.expression.at import At
 from symslr.expression.folded import Minimum
+from symslr.expression.joint import JointMinimum
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.plans import DRAFT
@@ -172,7 +173,7 @@ def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
             expr = Derivative(expr, variable)
     (variable,) = node.variables
     here = self.value(variable, scope)
-    exponent = 10 if self.arithmetic.dtype is object else 6
+    exponent = 10 if self.arithmetic.dtype is object else 7 if node.expr.has(JointMinimum) else 6
     h = self.number(2) ** -exponent * (self.number(3) / 4 if self.quadrature.shifted else self.number(1))
     total = self.number(0)
     for k, (coefficient, _) in STENCIL.items():

@@ -226,17 +226,25 @@ def _expansion(objective: Objective, place: np.ndarray, step: float) -> tuple[fl
     The Hessian sets the speed of Newton's method, not its end.
     """
     size, h = len(place), step / 4
-    unit = np.eye(size)
+    pairs, moves = _moves(size, step)
+    values = objective(place + moves)
+    line = 2 * len(STENCIL) * size
+    sides = values[1 : 1 + line].reshape(len(STENCIL), 2, size)
+    gradient = np.asarray(sum(c * (side[0] - side[1]) for (_, c), side in zip(STENCIL, sides, strict=True)) / step)
+    hessian = np.empty((size, size))
+    for (i, j), (pp, pm, mp, mm) in zip(pairs, values[1 + line :].reshape(-1, 4), strict=True):
+        hessian[i, j] = hessian[j, i] = (pp - pm - mp + mm) / (4 * h * h)
+    return float(values[0]), gradient, hessian
+
+
+@lru_cache(maxsize=64)
+def _moves(size: int, step: float) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """Pairs of coordinates, and what is added to a place: nothing, steps along the axes, corners for each pair."""
+    unit, h = np.eye(size), step / 4
     line = [sign * k * step * unit[i] for k, _ in STENCIL for sign in (1, -1) for i in range(size)]
     pairs = [(i, j) for i in range(size) for j in range(i + 1)]
     corners = [h * (a * unit[i] + b * unit[j]) for i, j in pairs for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
-    values = objective(place + np.array([np.zeros(size), *line, *corners]))
-    sides = values[1 : 1 + len(line)].reshape(len(STENCIL), 2, size)
-    gradient = np.asarray(sum(c * (side[0] - side[1]) for (_, c), side in zip(STENCIL, sides, strict=True)) / step)
-    hessian = np.empty((size, size))
-    for (i, j), (pp, pm, mp, mm) in zip(pairs, values[1 + len(line) :].reshape(-1, 4), strict=True):
-        hessian[i, j] = hessian[j, i] = (pp - pm - mp + mm) / (4 * h * h)
-    return float(values[0]), gradient, hessian
+    return pairs, np.array([np.zeros(size), *line, *corners])
 
 
 PLACES = {True: (1.0, 2.0, 1.5, 2.5), False: (0.125, 0.375, 0.25, -0.25)}

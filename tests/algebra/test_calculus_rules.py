@@ -1,0 +1,163 @@
+"""Rules of calculus: what they make is what finite differences say, and what they must refuse."""
+
+from fractions import Fraction
+
+import pytest
+from sympy import Abs, Derivative, Heaviside, IndexedBase, Sum, Symbol, exp, log, sqrt
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import RuleRefused
+from symslr.algebra.rules import (
+    Abbreviate,
+    CompleteSquare,
+    Differentiate,
+    DifferentiateMean,
+    Envelope,
+    ExpandLogarithm,
+    GaussianByParts,
+    HeatEquation,
+    MinimiseAtGivenSum,
+    SolveLinear,
+)
+from symslr.expression.expectation import ScalarExpectation
+from symslr.expression.joint import JointMinimum, Solution
+from symslr.expression.named import NamedFunction
+from symslr.model.scalar_law import laplace, normal
+from symslr.model.symbols import L, l
+from symslr.referee.referee import referee
+
+t, u = Symbol("t", real=True), Symbol("u", real=True)
+r, s = Symbol("r", positive=True), Symbol("s", positive=True)
+p, w, o = (IndexedBase(name, real=True) for name in ("p", "w", "o"))
+AT = {"r": Fraction(7, 10), "s": Fraction(13, 10), "t": Fraction(2, 5), "L": 2}
+
+
+def agree(before, rule, digits=13):
+    after = rule.rewrite(before)
+    one, two = (referee(side, AT, digits) for side in (before, after))
+    assert abs(one.value - two.value) <= 10 * (one.error + two.error)
+    return after
+
+
+@pytest.mark.parametrize(
+    "body", [u**2 * exp(-s * u**2), u * exp(s * u / 3), exp(-s * u**2 / 2 + r * u), u**3 * exp(-r * u**2 + s * u + 1)]
+)
+def test_completing_the_square(body):
+    agree(ScalarExpectation(body, u, normal()), CompleteSquare())
+
+
+def test_completing_the_square_refuses_what_has_no_mean():
+    with pytest.raises(RuleRefused, match="positive"):
+        CompleteSquare().rewrite(ScalarExpectation(exp(s * u**2), u, normal()))
+
+
+@pytest.mark.parametrize("h", [exp(s * u / 2), log(1 + s * u**2), 1 / (1 + exp(-s * u))])
+def test_integration_by_parts(h):
+    after = agree(ScalarExpectation(u * h + h, u, normal()), GaussianByParts())
+    assert after == ScalarExpectation(h.diff(u) + h, u, normal())
+
+
+@pytest.mark.parametrize("h", [Heaviside(u), Abs(u - 1)])
+def test_integration_by_parts_refuses_jumps_and_kinks(h):
+    with pytest.raises(RuleRefused, match="jump"):
+        GaussianByParts().rewrite(ScalarExpectation(u * h, u, normal()))
+
+
+def test_integration_by_parts_refuses_another_law():
+    with pytest.raises(RuleRefused, match="normal"):
+        GaussianByParts().rewrite(ScalarExpectation(u * exp(u / 4), u, laplace()))
+
+
+def test_derivative_of_a_mean():
+    agree(Derivative(ScalarExpectation(log(1 + s * u**2), u, normal()), s), DifferentiateMean())
+    with pytest.raises(RuleRefused, match="depends"):
+        DifferentiateMean().rewrite(Derivative(ScalarExpectation(u**2, u, normal(0, s)), s))
+
+
+def test_differentiation_goes_as_far_as_the_chain_rule():
+    mean = ScalarExpectation(log(1 + s * u**2), u, normal())
+    after = agree(Derivative(s * exp(mean) + r, s), Differentiate())
+    assert after == exp(mean) + s * exp(mean) * Derivative(mean, s)
+
+
+def test_a_linear_equation_is_solved_and_a_zero_coefficient_is_named():
+    agree(Solution(r * t - s + 2 * t, t), SolveLinear())
+    mean = ScalarExpectation(u**2 * exp(s * u), u, normal())
+    agree(Solution(mean * t - s, t), SolveLinear())
+    x = Symbol("x", real=True)
+    (hypothesis,) = SolveLinear().hypotheses(Solution(x * t - s, t))
+    assert hypothesis.condition.subs(x, 0) == False  # noqa: E712
+
+
+@pytest.mark.parametrize("body", [t**2 - s, exp(t) - 1, r + s])
+def test_other_equations_are_refused(body):
+    with pytest.raises(RuleRefused):
+        SolveLinear().rewrite(Solution(body, t))
+
+
+def heat(formula, q):
+    omega = Symbol("omega", real=True)
+    return NamedFunction.of(Symbol("Z"), formula(omega, q), {omega: u, q: q}).differentiated(0, 1)
+
+
+def test_the_heat_equation_is_verified():
+    q = Symbol("q", positive=True)
+    good = heat(lambda omega, q: exp(-(omega**2) / (2 * (3 - q))) / sqrt(3 - q), q)
+    after = HeatEquation().rewrite(good)
+    assert abs(float((good.definition() - _plain(after)).subs({u: 0.7, q: 0.4}))) < 1e-14
+    with pytest.raises(RuleRefused, match="heat"):
+        HeatEquation().rewrite(heat(lambda omega, q: exp(-(omega**2) / (2 * (3 + q))) / sqrt(3 + q), q))
+
+
+def _plain(expr):
+    return expr.replace(lambda node: isinstance(node, NamedFunction), lambda node: node.definition())
+
+
+def test_the_logarithm_of_a_product():
+    agree(log(r * exp(t) / s), ExpandLogarithm())
+    assert ExpandLogarithm().rewrite(log(t**2 + 1)) == log(t**2 + 1)
+
+
+def joint(centre=None, link=None, sign=1):
+    centre = t + l if centre is None else centre
+    line = Sum(l * w[l], (l, 1, L))
+    return JointMinimum(
+        sign * Sum((w[l] - centre) ** 2, (l, 1, L)) / (2 * r) + (link or (lambda v: (s - v) ** 2))(line), (w,), L
+    )
+
+
+def test_minimum_at_a_given_sum():
+    from symslr.algebra.rules import Minimise
+
+    chain = Derivation(joint()).apply(MinimiseAtGivenSum(w))
+    assert [hypothesis.text for hypothesis in chain.hypotheses] == [r"$\sum_{l=1}^{L} l^{2} > 0$"]
+    numbers = [referee(line, {**AT, "L": n}, 13).value for n in (3,) for line in (chain.start, chain.result)]
+    assert abs(numbers[0] - numbers[1]) < 1e-11
+    assert Minimise().match(chain.result)
+
+
+def test_minimum_at_a_given_sum_needs_a_distance():
+    with pytest.raises(RuleRefused, match="positive"):
+        MinimiseAtGivenSum(w).rewrite(joint(sign=-1))
+    two = joint(link=lambda v: v * Sum(w[l], (l, 1, L)))
+    with pytest.raises(RuleRefused, match="linear sum"):
+        MinimiseAtGivenSum(w).rewrite(two)
+
+
+def test_the_envelope_theorem_at_a_joint_minimum():
+    before = Derivative(joint(), t)
+    agree(before, Envelope())
+    assert "unique" in Envelope().hypotheses(before)[0].text
+    with pytest.raises(RuleRefused, match="parameter"):
+        Envelope().rewrite(Derivative(joint(), t, t))
+
+
+def test_an_abbreviation_must_give_the_variable_back():
+    class Name(Symbol):
+        def definition(self):
+            return (t - s) / r
+
+    name = Name("f", real=True)
+    assert Abbreviate(t, s + r * name, name).rewrite(t**2) == (s + r * name) ** 2
+    with pytest.raises(RuleRefused, match="is not t"):
+        Abbreviate(t, s - r * name, name)
