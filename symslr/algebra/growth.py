@@ -217,6 +217,8 @@ def exists(node: Expectation) -> Boolean | None:
         values = node.body.xreplace(shares)
         if chi.label not in values.free_symbols:  # values and noise do not feel the weight
             return S.true if at_most_exponential(values) else None
+    if not isinstance(node, (ScalarExpectation, SequenceExpectation)):
+        return S.true  # a finite sum
     if node.law == STANDARD_NORMAL and at_most_exponential(node.body):
         return S.true
     if isinstance(node, SequenceExpectation) and node.law.base == STANDARD_NORMAL:
@@ -271,7 +273,7 @@ def at_most_linear(f: Expr) -> bool:
 
 def is_random(f: Expr) -> bool:
     """Whether a formula depends on tokens, values, noise or the argument of a kernel."""
-    return bool(f.free_symbols & _RANDOM) or f.has(Dummy)
+    return bool(f.free_symbols & _RANDOM)
 
 
 _RANDOM = BOUND_IN_SEQUENCE | {x}

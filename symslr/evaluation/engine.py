@@ -15,7 +15,7 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.admitted import check_admitted
 from symslr.evaluation.arithmetic import Float64
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.guard import UNHELD, guard
 from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
@@ -214,18 +214,20 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
 
 def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
     """float64 where its error allows, else mpmath; without digits asked for, a poor float64 value is better than none."""
-    found = None
+    found, refusal = None, None
     try:
         found = _scalars(expr, inputs, digits or FLOAT_AIM, 0)
         if found.digits >= (digits or DEFAULT_DIGITS):
             return found
-    except CannotEvaluate:
-        pass
+    except CannotEvaluate as in_float:
+        refusal = in_float
     try:
         return _any_digits(expr, inputs, digits or MULTIPRECISION_DIGITS)
-    except CannotEvaluate:
+    except CannotEvaluate as reason:
         if digits is None and found is not None and found.digits > 0:
             return found
+        if refusal is not None and isinstance(reason, FloatOnly):  # the reason is why float64 failed
+            raise refusal from reason
         raise
 
 

@@ -69,6 +69,7 @@ def guard(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
 def held(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
     """As ``guard``, for any task and attention, and without memory."""
     short = _shortened(expr)
+    values = {**{symbol: PLACE for symbol in short.free_symbols - {L, P_L} if isinstance(symbol, Symbol)}, **values}
     return any([_held_one(short, reading, values, lengths) for reading, lengths in _readings(short)])
 
 
@@ -88,7 +89,7 @@ def _is_new(expr: Expr) -> bool:
 
 
 def _shortened(expr: Expr) -> Expr:
-    """Few tokens for a law of the length, and a point for what is minimised over, where a minimum is searched."""
+    """Few tokens for a law of the length; where a minimum is searched, its body."""
     expr = expr.xreplace(dict.fromkeys(expr.atoms(LengthLaw), SHORT))
     opened = _replaced(expr, lambda quantity: quantity.formula(), Minimum)
     if not opened.has(Minimum):
@@ -97,9 +98,7 @@ def _shortened(expr: Expr) -> Expr:
     if known.has(SequenceExpectation) and not known.has(Minimum):
         return known
     while opened.has(Minimum):
-        opened = opened.replace(
-            lambda node: isinstance(node, Minimum), lambda node: node.body.subs(node.variable, PLACE)
-        )
+        opened = opened.replace(lambda node: isinstance(node, Minimum), lambda node: node.body)
     return opened
 
 

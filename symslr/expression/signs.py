@@ -10,7 +10,6 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from symslr.expression.expectation import Expectation
-from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
 
 omega = Symbol("omega", integer=True, nonnegative=True)
@@ -18,14 +17,14 @@ omega = Symbol("omega", integer=True, nonnegative=True)
 
 
 @final
-class Sign(Quantity):
+class Sign(Expr):
     """w_k of the sign vector number ``omega``: 1 - 2 (bit k-1 of omega); ``args = (omega, k)``."""
 
-    source = "binary digits"
+    is_commutative = True
+    is_integer = True
 
-    @property
-    def bound(self) -> frozenset[Basic]:
-        return frozenset()
+    def __new__(cls, vector: Expr | int, place: Expr | int) -> Expr:
+        return Expr.__new__(cls, exact(vector, "sign vector"), exact(place, "place of a sign"))
 
     @property
     def vector(self) -> Expr:
@@ -110,6 +109,20 @@ class Indicator(Expr):
         return rf"1\left[{printer._print(self.condition)}\right]{power}"
 
 
-def relu(expr: Expr) -> Expr:
-    """max(0, x)."""
-    return Max(S.Zero, expr)
+@final
+class Relu(Expr):
+    """max(0, x); unlike ``Max`` it compares nothing when it is made."""
+
+    is_commutative = True
+    is_real = True
+    is_nonnegative = True
+
+    def definition(self) -> Expr:
+        return Max(S.Zero, self.args[0])
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        return f"relu({printer._print(self.args[0])})"
+
+    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
+        power = f"^{{{exp}}}" if exp else ""
+        return rf"\mathrm{{relu}}{power}\left({printer._print(self.args[0])}\right)"

@@ -47,7 +47,7 @@ def check_mean_one(law: SequenceLaw) -> None:
         check_density(law.base)
     check_weight(law.weight)
     parameters = tuple(sorted(law.free_symbols - {L}, key=str))
-    refusals = []
+    refusals: list[str] = []
     for start in PARAMETER_VALUES + FURTHER_VALUES:
         if start in FURTHER_VALUES and not (parameters and len(refusals) == len(PARAMETER_VALUES)):
             break

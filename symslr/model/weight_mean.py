@@ -173,6 +173,7 @@ def _one_token(law: SequenceLaw, values: Mapping[Expr, float]) -> Mean:
 @lru_cache(maxsize=256)
 def _merged(law: SequenceLaw) -> Expr:
     """Density times weight as a sum in which the exponentials of a term are one."""
+    assert law.relevant_factor is not None
     factor = law.relevant_factor.replace(lambda node: isinstance(node, (cosh, sinh)), lambda node: node.rewrite(exp))
     return expand_mul(law.base.density * expand_multinomial(factor))
 

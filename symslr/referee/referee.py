@@ -16,7 +16,7 @@ from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
-from symslr.referee import definitions, extrema, joint
+from symslr.referee import definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import NotFinite, Quadrature, TooCostly
@@ -36,7 +36,7 @@ BALL_SHARE = 0.4
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
 
-__all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee"]
+__all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee", "signs"]
 
 
 def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> Value:

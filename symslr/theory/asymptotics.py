@@ -22,7 +22,6 @@ from symslr.algebra.rules import (
     Independence,
     LaplaceRepresentation,
     ReadDensity,
-    Reweight,
     SechTransform,
     SmoothingTaylor,
     Stein,
@@ -92,34 +91,32 @@ def shifted_error(law: SequenceLaw, order: int) -> Derivation:
 
 @cache
 def selected_error(law: SequenceLaw, order: int) -> Derivation:
-    """E_g[1 - p_eps] where the relevant token is selected: ``order`` terms, the second of which vanishes.
+    """E_g[1 - p_eps] where the relevant token is selected: ``order`` powers of 1/nu, the second of which vanishes."""
+    chain = Derivation(error(law), name="asymptotics-max").apply(Exchangeability()).apply(ChangeOfMeasure())
+    return _ties_at_a_level(chain, law, order)
+
+
+@cache
+def mean_key(law: SequenceLaw, order: int) -> Derivation:
+    """mu = E_g[chi_eps] = nu E_g[1 - p_eps] where the relevant token is selected, to ``order`` powers of 1/nu."""
+    chain = Derivation(SequenceExpectation(chi[epsilon], law), name="asymptotics-max-overlap").apply(ChangeOfMeasure())
+    return _ties_at_a_level(chain.apply(Stein()).apply(Exchangeability()), law, order)
+
+
+def _ties_at_a_level(chain: Derivation, law: SequenceLaw, order: int) -> Derivation:
+    """E_0[w_eps w_j/S^2] expanded.
 
     The Laplace variable on a logarithmic scale is a level y, and exp(-e^{-y}) the distribution function of a Gumbel variable:
     two tokens tie at a level above all the others, each smoothed by a Gumbel variable of width 1/nu.
     """
     slope = _slope(law)
     return (
-        Derivation(error(law), name="asymptotics-max")
-        .apply(Exchangeability())
-        .apply(ChangeOfMeasure())
-        .apply(LaplaceRepresentation())
+        chain.apply(LaplaceRepresentation())
         .apply(Independence())
         .apply(Substitute(exp(-slope * LEVEL - EulerGamma), LEVEL))
         .apply(Convolution(GUMBEL, slope, LEVEL))
         .apply(SmoothingTaylor(1 / slope, order, TransformMoments(gumbel_transform(), ANGLE)))
         .apply(ReadDensity(STANDARD_NORMAL))
-    )
-
-
-@cache
-def mean_key(law: SequenceLaw, order: int) -> Derivation:
-    """mu = E_g[chi_eps] = nu E_g[1 - p_eps] where the relevant token is selected, to ``order`` powers of 1/nu."""
-    return (
-        Derivation(SequenceExpectation(chi[epsilon], law), name="asymptotics-max-overlap")
-        .apply(ChangeOfMeasure())
-        .apply(Stein())
-        .apply(Reweight(law))
-        .apply(Cite(selected_error(law, order)))
     )
 
 

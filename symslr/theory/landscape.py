@@ -16,7 +16,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rule import RuleRefused
+from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import Collect, GaussianMoments, Linearity, RotateNoise, TurnTowardsKey
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
@@ -148,10 +148,8 @@ def landscape_chain(task: Task, attention: Attention) -> Derivation:
 
 def reduced(chain: Derivation) -> Derivation:
     """The rules that lead from a landscape loss to its risk, applied to a chain that starts there."""
-    for rule in (RotateNoise(), TurnTowardsKey()):
-        with suppress(RuleRefused):
-            chain = chain.apply(rule)
-    for rule in (GaussianMoments(), Collect(), Linearity(), GaussianMoments(), Collect()):
+    turns: tuple[Rule, ...] = (RotateNoise(), TurnTowardsKey())
+    for rule in (*turns, GaussianMoments(), Collect(), Linearity(), GaussianMoments(), Collect()):
         with suppress(RuleRefused):  # on the manifold some of them find nothing to do
             chain = chain.apply(rule)
     return chain

@@ -13,7 +13,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from symslr.expression.quantity import Quantity
-from symslr.expression.signs import Indicator, Sign, SignExpectation, omega, relu
+from symslr.expression.signs import Indicator, Relu, Sign, SignExpectation, omega
 from symslr.model.block_layout import (
     CLASSES,
     FIRST_COLUMN,
@@ -153,8 +153,8 @@ def preactivation(row: Expr, kernel: Expr, queries: Marks = SELF, keys: Marks = 
 
 def network(kernel: Expr, marks: Marks) -> Expr:
     """F = relu(sum over rows and neurons of relu(<(f^T A3)_i, w_h> - tau)) of m neurons."""
-    neuron = relu(preactivation(i, kernel, marks, marks, h) - threshold(marks))
-    return relu(Sum(neuron, (i, 1, n), (h, 1, m)))
+    neuron = Relu(preactivation(i, kernel, marks, marks, h) - threshold(marks))
+    return Relu(Sum(neuron, (i, 1, n), (h, 1, m)))
 
 
 def separation_event(softmax: Expr, linear: Expr, small: Marks, large: Marks) -> Expr:

@@ -11,7 +11,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.blocks.collect import CollectTerms
 from symslr.algebra.rules.blocks.deltas import SumOfDeltas
-from symslr.algebra.rules.blocks.powers import DivideThrough, PowersOfLength
+from symslr.algebra.rules.blocks.powers import DivideThrough, PowersOf
 from symslr.algebra.rules.blocks.stacked import StackedBlocks
 from symslr.algebra.rules.blocks.sums import InterchangeSums
 from symslr.algebra.rules.inequalities.positive_factor import PositiveFactor
@@ -53,7 +53,7 @@ def preactivation_derivation(kernel: Expr) -> Derivation:
     )
     rules: tuple[Rule, ...] = (Unfold(Output), SumOfDeltas(q), InterchangeSums(k), SumOfDeltas(k), *OVER_ROWS)
     if kernel == SOFTMAX_KERNEL:
-        rules += (PowersOfLength(), CollectTerms(), DivideThrough(n ** (beta * SELF.c**2)))
+        rules += (PowersOf(n), CollectTerms(), DivideThrough(n ** (beta * SELF.c**2)))
     if kernel == LINEAR_KERNEL:
         rules += (CollectTerms(), DivideThrough(beta * log(n)))
     for rule in (*rules, CollectTerms(Sign, Sum)):

@@ -11,7 +11,7 @@ from sympy import Expr, Function, Symbol
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.blocks.deltas import MarkedTerm, SumOfDeltas
-from symslr.algebra.rules.blocks.powers import CommonFactor, DivideThrough, PowersOfLength
+from symslr.algebra.rules.blocks.powers import CommonFactor, DivideThrough, PowersOf
 from symslr.algebra.rules.blocks.stacked import StackedBlocks
 from symslr.algebra.rules.blocks.sums import SumLinearity
 from symslr.algebra.rules.rewriting.simplify import Algebra
@@ -45,7 +45,7 @@ SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12], t: [2, 3, 4], j3: [1, 2]}
 g = Symbol("g", integer=True, nonnegative=True)
 """Class, 0..n/t - 1."""
 
-r = Symbol("r", integer=True, nonnegative=True)
+r = Symbol("g_1", integer=True, nonnegative=True)
 """Another class."""
 
 NAMES_OF_KERNELS = {SOFTMAX_KERNEL: "Softmax", LINEAR_KERNEL: "Linear attention"}
@@ -66,7 +66,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
         row, column: which share.
         kernel: an expression in x.
         cross: queries with marks of their own, a_q, b_q, c_q.
-        name: what the chain is called on the command line.
+        name: what the chain is called on the command line; by default after kernel, row and column.
 
     Source: arXiv 2310.11685, Lemmas of section 4 and appendix D; block layout reconstructed.
     """
@@ -74,7 +74,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
     chain = Derivation(
         Share.of(row, column, kernel, queries),
         title=f"{kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
-        name=name,
+        name=name or _name(row, column, kernel, cross),
         symbol=NAMES[row, column],
         ranges=SMALL_LAYOUTS,
         sources=("deng2023, section 3.3",),
@@ -84,6 +84,11 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
         if rule.match(chain.result):
             chain = chain.apply(rule)
     return chain
+
+
+def _name(row: Row, column: Column, kernel: Expr, cross: bool) -> str:
+    short = {SOFTMAX_KERNEL: "softmax", LINEAR_KERNEL: "linear"}.get(kernel, "power" if kernel.is_Pow else "kernel")
+    return f"separation-{'cross-' if cross else ''}{short}-{row.name}-{column.name}".lower()
 
 
 def kernel_name(kernel: Expr) -> str:
@@ -97,7 +102,7 @@ def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rul
         common = queries.c * SELF.c
         if (row, column) == (Row.MARKED, Column.MARK):
             common += queries.a * SELF.a + queries.b * SELF.b
-        return PowersOfLength(), DivideThrough(n ** (beta * common))
+        return PowersOf(n), DivideThrough(n ** (beta * common))
     if kernel == LINEAR_KERNEL:
         return (Algebra("cancel"),)
     return (CommonFactor(),) if kernel.is_Pow and kernel.base == x else ()

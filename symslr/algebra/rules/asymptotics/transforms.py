@@ -36,7 +36,7 @@ from sympy import (
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.rule import Rule
+from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules.asymptotics.substitution import exponentials_split, with_exponents_expanded
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
 from symslr.model.scalar_law import ScalarLaw
@@ -130,13 +130,23 @@ class TransformMoments(Rule):
 
     def __init__(self, theorem: Derivation, frequency: Symbol) -> None:
         self.theorem, self.frequency = theorem, frequency
-        if theorem.remainder != S.Zero:
-            raise self.refuse(f"{theorem.name} has a remainder, which cannot be differentiated")
+        self.law: ScalarLaw | None = None
+        self.function: Expr | None = None
+        start = theorem.start
+        if isinstance(start, ScalarExpectation) and start.body == exp(frequency * start.variable):
+            self.law = start.law
+        elif isinstance(start, Integral) and len(start.limits) == 1:
+            self.function = start.function / cos(frequency * start.variables[0])
+        known = self.law is not None or (self.function is not None and self.function.is_nonnegative)
+        if not known or (self.function is not None and self.function.has(frequency)) or theorem.remainder != S.Zero:
+            raise ValueError(
+                f"theorem: found {start}; expected the exact mean of exp({frequency} s), or the integral of "
+                f"cos({frequency} x) times a function known to be nonnegative"
+            )
         for hypothesis in theorem.hypotheses:
-            if hypothesis.condition.subs(frequency, 0) != S.true and frequency in hypothesis.condition.free_symbols:
-                raise self.refuse(
-                    f"the hypothesis {hypothesis.text} of {theorem.name} does not hold near {frequency} = 0"
-                )
+            near = hypothesis.condition.subs(frequency, 0)
+            if frequency in hypothesis.condition.free_symbols and near != S.true:
+                raise ValueError(f"theorem: found the hypothesis {hypothesis.text}; expected one that holds near zero")
 
     def rewrite(self, expr: Expr) -> Expr:
         expr = rewrite_expectations(expr, self._of_law, ScalarExpectation)
@@ -152,27 +162,22 @@ class TransformMoments(Rule):
         Raises:
             RuleRefused: when the theorem is about another law.
         """
-        start = self.theorem.start
-        if not isinstance(start, ScalarExpectation) or start.law != law:
+        if law != self.law:
             raise self.refuse(f"{self.theorem.name} is about another law than that of density {law.density}")
-        if start.body != exp(self.frequency * start.variable):
-            raise self.refuse(f"{start} is no mean of exp({self.frequency} {start.variable})")
         return self._derivative(self.theorem.result, order)
 
     def _of_law(self, node: ScalarExpectation) -> Expr:
-        start, (base, power) = self.theorem.start, node.body.as_base_exp()
-        if not isinstance(start, ScalarExpectation) or node.law != start.law or base != node.variable:
+        base, power = node.body.as_base_exp()
+        if node.law != self.law or base != node.variable or not _is_order(power):
             return node
-        return self.moment(int(power), node.law) if _is_order(power) else node
+        return self.moment(int(power), node.law)
 
     def _of_function(self, node: Integral) -> Expr:
-        start, w = self.theorem.start, self.frequency
-        if not isinstance(start, Integral) or len(node.limits) != 1 or node.limits[0][1:] != start.limits[0][1:]:
+        start = self.theorem.start
+        if self.function is None or len(node.limits) != 1 or node.limits[0][1:] != start.limits[0][1:]:
             return node
         v = node.variables[0]
-        known = (start.function / cos(w * start.variables[0])).subs(start.variables[0], v)
-        if known.has(w) or not known.is_nonnegative:
-            raise self.refuse(f"{start} is no cosine transform of a function known to be nonnegative")
+        known = self.function.subs(start.variables[0], v)
         letters = {symbol: Wild(symbol.name, exclude=[v, 0]) for symbol in known.free_symbols - {v}}
         fixed, moving = node.function.as_independent(v, as_Add=False)
         powers = [f.as_base_exp()[1] for f in Mul.make_args(moving) if f.as_base_exp()[0] == v]
@@ -191,7 +196,7 @@ class TransformMoments(Rule):
     def _derivative(self, transform: Expr, order: int) -> Expr:
         found = _derivative_at_zero(transform, self.frequency, order)
         if found is None:
-            raise self.refuse(f"{transform} is not analytic at {self.frequency} = 0")
+            raise RuleRefused(f"{self.name}: {transform} is not analytic at {self.frequency} = 0")
         return found
 
 

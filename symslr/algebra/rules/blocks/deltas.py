@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, KroneckerDelta, Mul, Pow, S, Sum, Symbol, expand_mul
+from sympy import Add, Expr, KroneckerDelta, Mul, Pow, S, Sum, Symbol, expand, expand_mul
 
 from symslr.algebra.rules.blocks.places import Places, PlacesRule
 
@@ -34,7 +34,9 @@ class SumOfDeltas(PlacesRule):
             e.has(*indices) for e in own[1:] if indices
         ):
             raise self.refuse(f"the limits of {node} depend on its indices")
-        terms = Add.make_args(expand_mul(node.function, deep=False))
+        # powers and products of sums are multiplied out at the surface; what stands inside of functions stays
+        powers = (expand(f, deep=False, power_base=False, power_exp=False) for f in Mul.make_args(node.function))
+        terms = Add.make_args(expand_mul(Mul(*powers), deep=False))
         total = Add(*(self._term(term, own[1], own[2], places) for term in terms))
         return Sum(total, *others) if others else total
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from sympy import Eq, Expr, KroneckerDelta, Mod, S, expand, latex
+from sympy import Basic, Eq, Expr, KroneckerDelta, Mod, Product, S, Sum, expand, latex
 from sympy.core.relational import GreaterThan, LessThan, Relational, StrictGreaterThan
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import Minimum
 
 
 class Places:
@@ -17,13 +19,20 @@ class Places:
     A remainder Mod(x, D) lies between 0 and D - 1; two remainders are equal where x - y is a multiple of D.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rule: Rule, bound: set[Basic]) -> None:
+        self.rule, self.bound = rule, bound
         self.assumed: dict[Hypothesis, None] = {}
 
     def assume(self, relation: Relational) -> bool:
-        """Whether a relation may hold; where that is open it is assumed."""
+        """Whether a relation may hold; where that is open it is assumed.
+
+        Raises:
+            RuleRefused: when it is about an index of a sum, of which nothing can be assumed.
+        """
         if relation in (S.true, S.false):
             return bool(relation)
+        if relation.free_symbols & self.bound:
+            raise self.rule.refuse(f"cannot decide {relation} at every index")
         self.assumed[Hypothesis(f"${latex(relation)}$", relation)] = None
         return True
 
@@ -104,12 +113,19 @@ class PlacesRule(Rule):
         """
 
     def rewrite(self, expr: Expr) -> Expr:
-        return self.rewrite_at(expr, Places())
+        return self.rewrite_at(expr, Places(self, bound_symbols(expr)))
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
-        places = Places()
+        places = Places(self, bound_symbols(expr))
         self.rewrite_at(expr, places)
         return tuple(places.assumed)
+
+
+def bound_symbols(expr: Expr) -> set[Basic]:
+    """Symbols that sums, products, means and minima inside of an expression run over."""
+    found: set[Basic] = {limit[0] for node in expr.atoms(Sum, Product) for limit in node.limits}
+    found |= {symbol for node in expr.atoms(Expectation) for symbol in node.bound}
+    return found | {node.variable for node in expr.atoms(Minimum)}
 
 
 def bounds(place: Expr) -> tuple[Expr, Expr]:

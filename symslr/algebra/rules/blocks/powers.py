@@ -11,6 +11,7 @@ from sympy import (
     Gt,
     Max,
     Mul,
+    Ne,
     Pow,
     S,
     Symbol,
@@ -27,18 +28,28 @@ from sympy import (
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
-from symslr.model.separation import n
+from symslr.algebra.rules.blocks.places import bound_symbols
 
 
 @final
-class PowersOfLength(Rule):
-    """Write exp(r log n) as n**r."""
+class PowersOf(Rule):
+    """Write exp(r log n) as n**r, for a positive ``size`` n."""
 
-    name = "powers of the length"
+    name = "exponential of a logarithm"
     statement = r"e^{r\log n}=n^{r}"
+    conditions = r"$n>0$"
+
+    def __init__(self, size: Symbol) -> None:
+        if not size.is_positive:
+            raise self.refuse(f"found {size}; expected a positive number")
+        self.size = size
 
     def rewrite(self, expr: Expr) -> Expr:
-        return expr.replace(lambda node: isinstance(node, exp), _as_power)
+        return expr.replace(lambda node: isinstance(node, exp), self._as_power)
+
+    def _as_power(self, node: Expr) -> Expr:
+        rate = expand(expand(node.args[0]) / log(self.size))
+        return node if rate.has(log(self.size)) else self.size ** factor_terms(rate)
 
 
 @final
@@ -50,9 +61,18 @@ class DivideThrough(Rule):
     conditions = r"$v\ne0$"
 
     def __init__(self, divisor: Expr) -> None:
+        if divisor.is_zero:
+            raise self.refuse("found the divisor 0")
         self.divisor = divisor
 
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        if self.divisor.is_nonzero:
+            return ()
+        return (Hypothesis(rf"${latex(self.divisor)}\ne0$", Ne(self.divisor, 0)),)
+
     def rewrite(self, expr: Expr) -> Expr:
+        if bound_symbols(expr) & self.divisor.free_symbols:
+            raise self.refuse(f"the divisor {self.divisor} depends on an index, of which nothing is known")
         above, below = fraction(expr, exact=True)
         return _divide(above, self.divisor) / _divide(below, self.divisor)
 
@@ -63,9 +83,13 @@ class CommonFactor(Rule):
 
     name = "common factor"
     statement = r"\frac{vx}{vy}=\frac{x}{y},\qquad (xy)^r=x^r y^r"
-    conditions = r"$v\ne0$; $x,y>0$"
+    conditions = r"$x,y\ge0$ where $r$ is not an integer; $v\ne0$, as the quotient exists"
 
     def rewrite(self, expr: Expr) -> Expr:
+        for power in expr.atoms(Pow):
+            factors = Mul.make_args(factor_terms(power.base))
+            if len(factors) > 1 and not power.exp.is_integer and not all(f.is_nonnegative for f in factors):
+                raise self.refuse(f"cannot split {power}: its factors are not known to be positive")
         above, below = fraction(_split_powers(expr))
         quotient = _split_powers(factor_terms(above) / factor_terms(below))
         above, below = fraction(factor_terms(quotient))
@@ -133,19 +157,13 @@ class LargestPower(Rule):
         return factor, rate
 
 
-def _as_power(node: Expr) -> Expr:
-    rate = expand(node.args[0]) / log(n)
-    rate = expand(rate)
-    return node if rate.has(log(n)) else n ** factor_terms(rate)
-
-
 def _divide(total: Expr, divisor: Expr) -> Expr:
     return Add(*(_tidy(term / divisor) for term in Add.make_args(total)))
 
 
 def _tidy(term: Expr) -> Expr:
     return powsimp(term).replace(
-        lambda e: isinstance(e, Pow) and e.base == n, lambda e: n ** factor_terms(expand(e.exp))
+        lambda e: isinstance(e, Pow) and e.exp.is_Add, lambda e: e.base ** factor_terms(expand(e.exp))
     )
 
 

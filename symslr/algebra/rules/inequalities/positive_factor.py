@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import final
 
 from sympy import Add, Expr, Gt, Mul, S, latex
-from sympy.core.relational import GreaterThan, LessThan, Relational, StrictGreaterThan, StrictLessThan
+from sympy.core.relational import GreaterThan, LessThan, StrictGreaterThan, StrictLessThan
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
+from symslr.algebra.rules.blocks.places import bound_symbols
 
 
 @final
@@ -23,10 +24,10 @@ class PositiveFactor(Rule):
         self.factor = factor
 
     def rewrite(self, expr: Expr) -> Expr:
-        decided = Gt(self.factor, 0) == S.false or self.factor.is_positive is False or not self.factor.free_symbols
-        if decided and not self.factor.is_positive:
+        known = self.factor.is_positive
+        if known is False or Gt(self.factor, 0) == S.false or (known is None and not self.factor.free_symbols):
             raise self.refuse(f"found the factor {self.factor}; expected a positive one")
-        if _bound(expr) & self.factor.free_symbols:
+        if bound_symbols(expr) & self.factor.free_symbols:
             raise self.refuse(f"the factor {self.factor} depends on an index of a sum, whose values it cannot know")
         found = {node: node.func(*(self._divide(side) for side in node.args)) for node in expr.atoms(*ORDER)}
         return expr.xreplace(found)
@@ -46,9 +47,3 @@ class PositiveFactor(Rule):
 
 
 ORDER = (StrictGreaterThan, GreaterThan, StrictLessThan, LessThan)
-
-
-def _bound(expr: Expr) -> set[Expr]:
-    """Symbols that sums, products and expectations inside of an expression run over."""
-    used = {s for node in expr.atoms(Relational) for s in node.free_symbols}
-    return used - expr.free_symbols

@@ -55,7 +55,7 @@ class SeriesComparison(Bound):
         formula = getattr(getattr(series, "ak", None), "formula", None)
         if formula is None:
             raise self.refuse(f"{function} has no power series whose coefficients are known")
-        (k,) = formula.free_symbols
+        (k,) = formula.free_symbols or {p}
         period = S.One
         if isinstance(formula, Piecewise):
             (formula, condition), *rest = formula.args
@@ -64,7 +64,7 @@ class SeriesComparison(Bound):
                 raise self.refuse(f"the coefficients of {function} are {formula}; expected one formula for all")
             period = remainder.args[1]
         coefficient = gammasimp(formula.subs(k, period * p))
-        if simplify(coefficient.subs(p, 0) - function.subs(self.variable, 0)) != 0:
+        if simplify(coefficient.subs(p, 0) - limit(function, self.variable, 0)) != 0:
             raise self.refuse(f"the series of {function} does not start at its value")
         return coefficient, int(period)
 

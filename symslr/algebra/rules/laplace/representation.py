@@ -38,7 +38,8 @@ class LaplaceRepresentation(Rule):
         for node in sorted(expr.atoms(SequenceExpectation), key=str):
             bases = [base for base, _ in _normalisers(node.body)]
             if bases:
-                found += check_existence([node], self)
+                offsets = {s: Dummy(nonnegative=True) for base in bases for s in _unsigned(base)}
+                found += check_existence([node.with_body(node.body.xreplace(offsets))], self)
             for base in bases:
                 found += [Hypothesis(rf"${latex(s)}\ge0$", Ge(s, 0)) for s in _unsigned(base)]
                 kernels = (summand(total) for total in base.atoms(Sum))

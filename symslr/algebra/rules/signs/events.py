@@ -8,7 +8,7 @@ from sympy import Eq, Expr, Le, Max, Mul, Pow, Product, S, Sum
 from sympy.core.relational import StrictGreaterThan
 
 from symslr.algebra.rule import Rule
-from symslr.expression.signs import Indicator
+from symslr.expression.signs import Indicator, Relu
 
 
 @final
@@ -52,6 +52,8 @@ class VanishingSum(Rule):
 
 def _at_most_zero(total: Expr) -> Expr:
     """The indicator of x <= 0."""
+    if isinstance(total, Relu):
+        return _at_most_zero(total.args[0])
     if isinstance(total, Max) and S.Zero in total.args:
         return Mul(*(_at_most_zero(arg) for arg in total.args if arg != 0))
     if isinstance(total, Sum) and _nonnegative(total.function):

@@ -79,6 +79,8 @@ class IndependentSigns(PlacesRule):
         (sign,) = signs
         if expand(sign.place - index).has(index) or sign.vector != node.vector:
             raise self.refuse(f"{sign} is not one sign for each {index}")
+        if not places.inside(high - low + 1, S.Zero, node.count):
+            raise self.refuse(f"{product} has {high - low + 1} factors; expected at most {node.count}")
         for end in (low, high):
             if not places.inside(sign.place.subs(index, end), S.One, node.count):
                 raise self.refuse(f"{sign} is none of the signs 1..{node.count}")
@@ -110,5 +112,7 @@ class ExponentialOfSum(PlacesRule):
             if inner is None or len(inner.limits) != 1 or inner.limits[0][2].is_infinite:
                 rest.append(term)
                 continue
+            if (term / inner).has(self.index):
+                raise self.refuse(f"{self.index} has a meaning outside of {inner} in {term}")
             result *= Product(exp(term / inner * inner.function), *inner.limits)
         return exp(Add(*rest)) * result
