@@ -41,8 +41,8 @@ The order is that of the points: the mixture meets three tokens, the shift many.
 FUNCTIONS: tuple[Expr, ...] = (
     exp(T * KEY) / tokens(exp(T * chi[l])),
     1 + W * KEY,
-    KEY**2 / (1 + tokens(chi[l] ** 2)),
     exp(-(KEY**2) / 3) - W,
+    KEY**2 / (1 + tokens(chi[l] ** 2)),
     KEY * exp(KEY / 5),
 )
 """For a function of a token and of all key projections: an attention, and others of either sign."""
