@@ -63,7 +63,9 @@ class Convolution(Rule):
         ratio = simplify(with_exponents_expanded(body / self.law.density.subs(x, s)))
         fixed, moving = ratio.as_independent(s, as_Add=False)
         if moving.has(exp):
-            raise self.refuse(f"{node.body} is no function of {variable} times the density of S at {self.rate}({y} - {variable})")
+            raise self.refuse(
+                f"{node.body} is no function of {variable} times the density of S at {self.rate}({y} - {variable})"
+            )
         return fixed / self.rate * ScalarExpectation(moving * law.density.subs(x, where), s, self.law)
 
 

@@ -253,7 +253,9 @@ class _Ways:
 
     def __call__(self, power: Expr, j: int) -> Expr:
         ways = _choose(power, j)
-        return ways if ways.is_number else self.letters.setdefault(ways, Symbol(f"w_{len(self.letters)}", positive=True))
+        return (
+            ways if ways.is_number else self.letters.setdefault(ways, Symbol(f"w_{len(self.letters)}", positive=True))
+        )
 
     def rounded_up(self, bound: Expr) -> Expr:
         """A sum of positive numbers times letters, the numbers rounded up to two digits: no smaller, and short to print."""
