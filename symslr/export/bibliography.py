@@ -196,6 +196,14 @@ REFERENCES: Mapping[str, Reference] = {
             (("url", "https://dlmf.nist.gov"),),
         ),
         Reference(
+            "gradshteyn2007",
+            "book",
+            "Gradshteyn, Izrail S. and Ryzhik, Iosif M.",
+            "Table of Integrals, Series, and Products",
+            2007,
+            (("publisher", "Academic Press"), ("edition", "Seventh"), ("note", "3.981.3 and 3.982.1")),
+        ),
+        Reference(
             "mezard1987",
             "book",
             "Mézard, Marc and Parisi, Giorgio and Virasoro, Miguel Angel",

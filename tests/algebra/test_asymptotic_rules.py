@@ -108,7 +108,7 @@ def test_a_density_is_recognised() -> None:
     assert number(after, nu=2) == pytest.approx(number(before, nu=2), rel=1e-10)
 
 
-@pytest.mark.parametrize("length", [2, 3, 5])
+@pytest.mark.parametrize("length", [3, 5])
 def test_exact_lines_of_the_selected_chain(length: int) -> None:
     """From the Laplace integral over levels and Gumbel variables to the end of the exact part."""
     chain = selected_error(MaxSLR().law, 2)
@@ -117,7 +117,11 @@ def test_exact_lines_of_the_selected_chain(length: int) -> None:
         for step in chain.steps
         if step.rule.name in ("independence of tokens", "substitution", "convolution")
     ]
+<<<<<<< HEAD
     values = [number(line, L=length, nu=40) for line in exact]
+=======
+    values = [number(line, L=length, nu=15) for line in exact]
+>>>>>>> w4
     assert len(values) == 3
     assert values == pytest.approx([values[0]] * 3, rel=1e-9)
 
@@ -142,7 +146,7 @@ def test_gaussian_taylor_bounds_by_the_absolute_value() -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2, 3])
-@pytest.mark.parametrize("length", [2, 3, 6])
+@pytest.mark.parametrize("length", [3, 6])
 def test_a_smoothing_expands_at_its_order(order: int, length: int) -> None:
     s = Symbol("s", real=True)
     shifted = LEVEL - s / nu

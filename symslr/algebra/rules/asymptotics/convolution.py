@@ -47,7 +47,7 @@ class Convolution(Rule):
         self.law = ScalarLaw(density)
 
     def rewrite(self, expr: Expr) -> Expr:
-        return with_exponents_expanded(rewrite_expectations(expr, self._turn, ScalarExpectation))
+        return rewrite_expectations(expr, self._turn, ScalarExpectation)
 
     def _turn(self, node: ScalarExpectation) -> Expr:
         law, variable, y = node.law, node.variable, self.point

@@ -7,11 +7,14 @@ from typing import final
 from sympy import Abs, Add, Expr, Integral, Mul, Symbol, exp, expand, limit, log, oo
 
 from symslr.algebra.rule import Rule
+from symslr.expression.expectation import ScalarExpectation
 
 
 @final
 class Substitute(Rule):
     """Put v = f(y) into every integral over the range of f.
+
+    Exponentials of y that come before the power of an expectation go into it, where the large ones meet the small ones.
 
     Args:
         function: f(y), monotone.
@@ -39,9 +42,22 @@ class Substitute(Rule):
             if len(node.limits) != 1 or tuple(node.limits[0][1:]) != image:
                 return node
             body = node.function.subs(node.variables[0], self.function) * Abs(slope)
-            return Integral(with_exponents_expanded(body), (self.variable, *self.ends))
+            return Integral(_taken_inside(with_exponents_expanded(body)), (self.variable, *self.ends))
 
         return expr.replace(lambda node: isinstance(node, Integral), put_in)
+
+
+def _taken_inside(product: Expr) -> Expr:
+    """e^a E[h]^p = E[e^{a/p} h]^p for the first whole power of an expectation in a product."""
+    factors = list(Mul.make_args(product))
+    outside = [f for f in factors if isinstance(f, exp)]
+    powers = [f for f in factors if isinstance(f.as_base_exp()[0], ScalarExpectation) and f.as_base_exp()[1].is_Integer]
+    if not outside or not powers:
+        return product
+    node, power = powers[0].as_base_exp()
+    factor = exp(expand(Add(*(f.exp for f in outside)) / power))
+    inside = node.with_body(with_exponents_expanded(factor * node.body)) ** power
+    return Mul(inside, *(f for f in factors if f not in outside and f != powers[0]))
 
 
 def with_exponents_expanded(expr: Expr) -> Expr:
