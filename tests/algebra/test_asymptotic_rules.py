@@ -117,11 +117,7 @@ def test_exact_lines_of_the_selected_chain(length: int) -> None:
         for step in chain.steps
         if step.rule.name in ("independence of tokens", "substitution", "convolution")
     ]
-<<<<<<< HEAD
-    values = [number(line, L=length, nu=40) for line in exact]
-=======
     values = [number(line, L=length, nu=15) for line in exact]
->>>>>>> w4
     assert len(values) == 3
     assert values == pytest.approx([values[0]] * 3, rel=1e-9)
 
