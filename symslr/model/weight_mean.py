@@ -165,9 +165,10 @@ def _one_token(law: SequenceLaw, values: Mapping[Expr, float]) -> Mean:
         nodes, _ = _nodes(law, values, *FINE)
         lowest = np.broadcast_to(plain(nodes, *given), nodes.shape)
         mean, error = (sum(column) for column in zip(*panels, strict=True))
-        if _diverges(integrand, low, high):
+        least = float(np.min(lowest[np.isfinite(lowest)], initial=np.inf))
+        if _diverges(integrand, low, high) or (least >= 0 > mean):  # beside a pole quad may return anything
             mean = np.inf
-    return Mean(mean, error, float(np.min(lowest[np.isfinite(lowest)], initial=np.inf)))
+    return Mean(mean, error, least)
 
 
 @lru_cache(maxsize=256)

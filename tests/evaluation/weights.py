@@ -91,7 +91,7 @@ REFUSED = {
     "sum(exp(-(chi[l]-chi[eps])**2), l)": "found mean 1.44721",
     "exp(chi[eps]**2)": "found no finite mean",
     "1/chi[eps]**2": "found no finite mean",
-    "exp(chi[eps]-1/2)*(1+chi[l])": "expected chi[epsilon] and sums over chi[l]",
+    "exp(chi[eps]-1/2)*(1+chi[l])": "found the index 'l' outside its sum",
 }
 
 if __name__ == "__main__":
