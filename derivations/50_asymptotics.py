@@ -89,7 +89,7 @@ def derive_max() -> Iterator[Derivation]:
         .claim(exp(-EulerGamma * ANGLE) * gamma(1 - ANGLE), "dlmf, 5.2.1", label="published")
     )
     largest = L * ScalarExpectation(x * ((1 + erf(x / sqrt(2))) / 2) ** (L - 1), x, STANDARD_NORMAL)
-    strong = {nu: (Rational(15), Rational(40)), L: [3, 4, 5]}
+    strong = {nu: (Rational(6), Rational(40)), L: [3, 4, 5]}
     yield (
         selected_error(law, 3)
         .named(
