@@ -13,9 +13,9 @@ from symslr.algebra.rules.signs.events import Complement, VanishingSum
 from symslr.algebra.rules.signs.independence import IndependentVectors
 from symslr.expression.signs import Indicator
 from symslr.model.block_layout import LAST_COLUMN, threshold
-from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, Marks, a, j3, n, t
+from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, Marks, a, beta, j3, margin, n, t
 from symslr.theory.separation.definition import i, m, over_signs, preactivation, separation_event
-from symslr.theory.separation.firing import MARKS, TO_SIGNS, preactivation_derivation
+from symslr.theory.separation.firing import TO_SIGNS, preactivation_derivation
 
 SMALL_MARK, LARGE_MARK = Symbol("a_0", positive=True), Symbol("a_1", positive=True)
 D0, D1 = (Marks(mark, SELF.b, SELF.c) for mark in (SMALL_MARK, LARGE_MARK))
@@ -25,8 +25,15 @@ SILENT = ((SOFTMAX_KERNEL, D0), (LINEAR_KERNEL, D0), (LINEAR_KERNEL, D1))
 LAYOUTS = {n: [4], t: [2], j3: [2, 1], m: [1, 2, 1, 2]}
 """Two classes of two rows: with two neurons there are 256 sign matrices."""
 
-RANGES = {**MARKS, SMALL_MARK: (0.05, 0.5), LARGE_MARK: (0.9, 1.5)}
-del RANGES[a]
+RANGES = {
+    SMALL_MARK: (0.05, 0.15),
+    LARGE_MARK: (1.5, 1.7),
+    SELF.b: (0.25, 0.35),
+    SELF.c: (0.55, 0.65),
+    margin: (0.3, 0.4),
+    beta: (1.4, 1.6),
+}
+"""Where separation has a chance: elsewhere both sides of every step are 0 and a comparison says nothing."""
 
 
 def silent(*networks: tuple[Expr, Marks]) -> Expr:
