@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
-.PHONY: report test lint docs package bench clean distclean
+.PHONY: report test lint docs package bench mutants clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -47,6 +47,13 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/erm_gradient.py
 	$(BIN)/python benchmarks/landscape.py
+
+# Breaks the rules, the theory and the derivations in small ways and counts what is not caught; EVERY=1 tries all of them.
+EVERY ?= 4
+SEED ?= 0
+mutants: $(VENV)/.test
+	rm -rf build/mutants
+	$(BIN)/python -m tests.mutants --every $(EVERY) --seed $(SEED) --jobs $(JOBS)
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

@@ -1,10 +1,9 @@
 """erf attention on spiked-SLR in closed form: error functions and Owen's T."""
 
-from collections.abc import Iterator
-
+from sympy import Expr, sqrt
 from sympy import erf as erf_
-from sympy import sqrt
 
+from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules import (
     CameronMartin,
@@ -14,25 +13,30 @@ from symslr.algebra.rules import (
     Linearity,
     Unfold,
 )
+from symslr.check.collect import neighbour
 from symslr.expression.folded import Activation
 from symslr.expression.special import OwensT
 from symslr.model.catalogue import SpikedSLR, erf
 from symslr.model.symbols import Delta, L, a, c, epsilon, nu
 from symslr.theory.population import PopulationRisk
 
+population = neighbour(__file__, "20_population_risk.py")
 
-def derive_erf() -> Iterator[Derivation]:
-    width, signal = sqrt(1 + 2 * a**2), c + a * sqrt(nu)
-    wedge = 1 / sqrt(1 + 4 * a**2)
+WIDTH, SIGNAL = sqrt(1 + 2 * a**2), c + a * sqrt(nu)
 
-    def mean_square(shift):
-        return 2 + 2 * erf_(shift / width) - 8 * OwensT(sqrt(2) * shift / width, wedge)
 
-    hit = 1 + erf_(signal / width)
-    published = Delta**2 + 1 - hit**2 / (mean_square(signal) + (L - 1) * mean_square(c))
-    yield (
+def mean_square(shift: Expr) -> Expr:
+    """E (1 + erf(shift + a x))^2."""
+    return 2 + 2 * erf_(shift / WIDTH) - 8 * OwensT(sqrt(2) * shift / WIDTH, 1 / sqrt(1 + 4 * a**2))
+
+
+def derive_erf() -> Derivation:
+    task, sigma = SpikedSLR(), Activation.of(epsilon, erf, a)
+    hit = 1 + erf_(SIGNAL / WIDTH)
+    closed = Delta**2 + 1 - hit**2 / (mean_square(SIGNAL) + (L - 1) * mean_square(c))
+    return (
         Derivation(
-            PopulationRisk(Activation.of(epsilon, erf, a), SpikedSLR().law, Delta, L),
+            PopulationRisk(sigma, task.law, Delta, L),
             title="erf attention on spiked-SLR at scale $a$ and shift $c$",
             name="erf-spiked",
             symbol=r"\min_v\mathcal{E}_{\mathrm{erf}}",
@@ -40,12 +44,13 @@ def derive_erf() -> Iterator[Derivation]:
             "wherever one Gaussian mean is.",
             sources=("duranthon2025, Sec. 4",),
         )
-        .apply(Unfold())
-        .apply(Unfold())
+        .apply(Unfold(PopulationRisk))
+        .apply(Cite(population.best_value(L), {population.g: task.weight, population.sigma: sigma}))
+        .apply(Unfold(Activation))
         .apply(Linearity())
         .apply(CameronMartin())
         .apply(Exchangeability())
         .apply(Independence())
         .apply(GaussianErf())
-        .claim(published, "symslr, by Owen's integrals")
+        .claim(closed, "symslr, by Owen's integrals", label="own")
     )

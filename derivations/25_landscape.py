@@ -1,45 +1,21 @@
-"""The risk in all seven order parameters: scores that mix key projections, values and noise."""
+"""The risk in all seven order parameters of key and value, for every kernel and both tasks."""
 
 from collections.abc import Iterator
 
-from sympy import Expr, Matrix, Rational, Sum, sqrt, symbols
+from sympy import Expr, Rational, Sum, sqrt
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules import Collect, Linearity
+from symslr.algebra.rules import Unfold
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
-from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax1, softplus
-from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import (
-    Delta,
-    L,
-    chi,
-    epsilon,
-    l,
-    m_kk,
-    m_kv,
-    m_vk,
-    m_vv,
-    nu,
-    q_kk,
-    q_kv,
-    q_vv,
-)
-from symslr.theory.landscape import (
-    ON_MANIFOLD,
-    R_KK,
-    R_KV,
-    R_VV,
-    landscape_chain,
-    landscape_loss,
-    reduced,
-    velocities,
-)
+from symslr.expression.scored import ScoredActivation
+from symslr.model.catalogue import MaxSLR, SpikedSLR
+from symslr.model.symbols import Delta, L, chi, epsilon, l, m, m_kk, m_kv, m_vk, m_vv, nu, q_kk, q_kv, q_vv, z
+from symslr.theory.landscape import ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk, reduced
 
 ADMISSIBLE = {
-    m_kk: (Rational(1, 5), Rational(3, 5)),
-    m_vv: (Rational(1, 5), Rational(3, 5)),
+    m_kk: (Rational(-1, 2), Rational(1, 2)),
+    m_vv: (Rational(-1, 2), Rational(1, 2)),
     m_kv: (Rational(-2, 5), Rational(2, 5)),
     m_vk: (Rational(-2, 5), Rational(2, 5)),
     q_kv: (Rational(-1, 5), Rational(1, 5)),
@@ -48,68 +24,49 @@ ADMISSIBLE = {
 }
 """Everywhere in this box q - m m^T is positive."""
 
-MILD = {**ADMISSIBLE, nu: (Rational(1, 5), Rational(4, 5))}
-ONE = {**MILD, L: [1]}
-"""Three Gaussians a token are a grid of three axes at L = 1, where softmax1 is no constant."""
+WORDS = {
+    "spiked": "The shift of the relevant token turns with the key, so that one Gaussian a token is left: each overlap stands "
+    r"beside the centred score $x_l=(\chi_l-\mathbb{E}\chi_l)/\sqrt{q_{kk}}$ that it multiplies.",
+    "max": r"The weight needs $\chi^\star$ itself, so that two Gaussians a token are left.",
+}
 
 
 def derive_seven_order_parameters() -> Iterator[Derivation]:
-    for task, attention in ((SpikedSLR(), softmax1), (MaxSLR(), softmax1)):
-        yield reduced(
-            Derivation(
-                landscape_loss(task, attention),
-                title=f"Risk in all seven order parameters, {attention.name} on {task.name}-SLR",
-                name=f"landscape-{attention.name}-{task.name}",
-                symbol=r"\mathcal{E}(m,q)",
-                introduction=r"Beside $\chi^\star$ a score depends on $z^\star$ and on $\eta$, the projection on the part of "
-                r"$k$ outside $\mathrm{span}(k^\star,v^\star)$; $\zeta$ belongs to the part of $v$ outside "
-                r"$\mathrm{span}(k^\star,v^\star,k)$. "
-                + (
-                    r"The shift of the relevant token turns with the key, so that one Gaussian a token is left."
-                    if task.name == "spiked"
-                    else r"The weight needs $\chi^\star$ itself, so that two Gaussians a token are left."
-                ),
-                sources=("duranthon2025, Sec. 4",),
-                ranges=ONE,
-            )
-        )
+    for sigma, kind in ((ANY_NORMALISED, "normalised"), (ANY_ELEMENTWISE, "element-wise")):
+        for task, known in ((SpikedSLR(), around_the_shift), (MaxSLR(), beside_the_weight)):
+            yield reduced(
+                Derivation(
+                    LandscapeRisk.of(task, sigma),
+                    title=f"Risk in all seven order parameters, {task.name}-SLR, every {kind} attention",
+                    name=f"landscape-{kind}-{task.name}",
+                    symbol=r"\mathcal{E}(m,q)",
+                    introduction=r"Beside $\chi^\star$ a score depends on $z^\star$ and on $\eta$, the projection on the part "
+                    r"of $k$ outside $\mathrm{span}(k^\star,v^\star)$; $\zeta$ belongs to the part of $v$ outside "
+                    r"$\mathrm{span}(k^\star,v^\star,k)$. No rule looks into $\sigma$: the kernel is left open. "
+                    + WORDS[task.name],
+                    sources=("duranthon2025, Sec. 4",),
+                    ranges=ADMISSIBLE,
+                ).apply(Unfold(LandscapeRisk))
+            ).claim(known(sigma), "symslr, in centred scores", label="own")
 
 
-def derive_centred() -> Iterator[Derivation]:
-    yield (
-        Derivation(
-            spiked_risk(softplus),
-            title="Risk in all seven order parameters around the mean score, softplus on spiked-SLR",
-            name="landscape-centred",
-            symbol=r"\mathcal{E}(m,q)",
-            introduction=r"Written around the mean of each score, every term is an overlap times what it multiplies: "
-            r"$q_{kv}$ is all that ties values to scores, $m_{kv^\star}$ all that ties scores to the label, and "
-            r"$m_{vk^\star}$ moves the value of the relevant token. The three stand "
-            r"in pairs in every term, so where they vanish the slopes in them do: the flow never leaves the manifold.",
-            ranges={**ADMISSIBLE, nu: (Rational(1, 2), 3)},
-        )
-        .apply(Linearity())
-        .claim(landscape_chain(SpikedSLR(), softplus).result, "symslr, the same by rotations and Gaussian moments")
-    )
-
-
-def spiked_risk(attention: Attention) -> Expr:
-    """Every overlap beside the centred score x_l = (chi_l - E chi_l)/sqrt(q_kk) that it multiplies."""
-    shift = sqrt(nu) * m_kk / sqrt(q_kk)
-    law = SequenceLaw(SpikedSLR(nu * m_kk**2 / q_kk).law.weight.subs(sqrt(m_kk**2), m_kk), L)
-    sigma = Activation.of(epsilon, attention, sqrt(q_kk))
+def around_the_shift(attention: ScoredActivation) -> Expr:
+    """Spiked-SLR: the label is tied to the scores by m_kv, the values by q_kv, and m_vk moves the relevant value."""
+    root, shift = sqrt(q_kk), sqrt(nu) * m_kk / sqrt(q_kk)
+    law = SpikedSLR(nu * m_kk**2 / q_kk).law
+    law = law.subs(sqrt(m_kk**2), m_kk)
+    sigma = Activation(*attention.args[:4], root, L)
     own = chi[epsilon] - shift
     total = Sum(sigma.at(l) * chi[l], (l, 1, L)) - shift * sigma
 
     def mean(body: Expr) -> Expr:
         return SequenceExpectation(body, law)
 
-    norm = mean(Sum(sigma.at(l) ** 2, (l, 1, L)))
     return (
         Delta**2
         + 1
         - 2 * (m_vv - m_kv * q_kv / q_kk) * mean(sigma)
-        + (q_vv - q_kv**2 / q_kk) * norm
+        + (q_vv - q_kv**2 / q_kk) * mean(Sum(sigma.at(l) ** 2, (l, 1, L)))
         - 2 * m_kv * q_kv / q_kk * mean(own * total)
         - 2 * m_kv * m_vk * sqrt(nu / q_kk) * mean(own * sigma)
         + q_kv**2 / q_kk * mean(total**2)
@@ -118,46 +75,44 @@ def spiked_risk(attention: Attention) -> Expr:
     )
 
 
-def derive_outside() -> Iterator[Derivation]:
-    """R = 0 under the flow, whatever the risk is."""
-    slopes_m = Matrix(2, 2, symbols("d_kk d_kv d_vk d_vv", real=True))
-    e_kk, e_kv, e_vv = symbols("e_kk e_kv e_vv", real=True)
-    slopes_q = Matrix([[e_kk, e_kv], [e_kv, e_vv]])
-    m, q = Matrix([[m_kk, m_kv], [m_vk, m_vv]]), Matrix([[q_kk, q_kv], [q_kv, q_vv]])
-    R = Matrix([[R_KK, R_KV], [R_KV, R_VV]])
-    by_m, by_q = velocities(slopes_m, slopes_q, m, q)
-    rate = by_q - by_m * m.T - m * by_m.T
-    claimed = -2 * (slopes_q * R + R * slopes_q)
-    for (i, j), label in (((0, 0), "kk"), ((0, 1), "kv"), ((1, 1), "vv")):
-        yield (
+def beside_the_weight(attention: ScoredActivation) -> Expr:
+    """Max-SLR: label and values regressed on the part of the score that chi* leaves open, s z_l."""
+    s = sqrt(q_kk - m_kk**2)
+    label_slope, value_slope = m_kv / s, (q_kv - m_kk * m_vk) / s
+    law = MaxSLR().law
+    sigma = attention.with_score(m_kk * chi[m] + s * z[m])
+    carried = Sum(sigma.at(l) * (m_vk * chi[l] + value_slope * z[l]), (l, 1, L))
+
+    def mean(body: Expr) -> Expr:
+        return SequenceExpectation(body, law)
+
+    return (
+        Delta**2
+        + 1
+        - 2 * (m_vv - label_slope * value_slope) * mean(sigma)
+        + (q_vv - m_vk**2 - value_slope**2) * mean(Sum(sigma.at(l) ** 2, (l, 1, L)))
+        - 2 * label_slope * mean(z[epsilon] * carried)
+        + mean(carried**2)
+    )
+
+
+def derive_on_the_manifold() -> Iterator[Derivation]:
+    for task in (SpikedSLR(), MaxSLR()):
+        if task.name == "spiked":
+            sigma, law = Activation(*ANY_NORMALISED.args[:4], sqrt(q_kk), L), SpikedSLR(nu * m_kk**2 / q_kk).law
+            law = law.subs(sqrt(m_kk**2), m_kk)
+        else:
+            sigma, law = ANY_NORMALISED.with_score(m_kk * chi[m] + sqrt(q_kk - m_kk**2) * z[m]), task.law
+        hit, norm = (SequenceExpectation(body, law) for body in (sigma, Sum(sigma.at(l) ** 2, (l, 1, L))))
+        yield reduced(
             Derivation(
-                rate[i, j],
-                title=f"What lies outside the hidden directions, along the gradient flow: the entry {label}",
-                name=f"landscape-flow-outside-{label}",
-                symbol=rf"\frac{{\mathrm{{d}}R_{{{label}}}}}{{\mathrm{{d}}t}}",
-                introduction=r"$k$ and $v$ follow minus the gradient of any risk that depends on them through $m$ and $q$;"
-                r" $d$ are its slopes in $m$ and $e$ those in $q$, a symmetric matrix. The slopes in $m$ drop out of"
-                r" $R=q-mm^\top$, and $\mathrm{d}R/\mathrm{d}t=-2(eR+Re)$ vanishes with $R$: vectors within"
-                r" $\mathrm{span}(k^\star,v^\star)$ stay there, and how fast others come is the slope in $q$.",
+                LandscapeRisk.of(task, ANY_NORMALISED, ON_MANIFOLD),
+                title=f"Risk on the manifold, for a key with a part outside $k^\\star$, {task.name}-SLR",
+                name=f"landscape-manifold-{task.name}",
+                symbol=r"\mathcal{E}\big|_{\mathcal{M}}",
+                introduction=r"At $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$ the same rules give the risk of Section 4, for a key "
+                r"with a part of squared norm $R_{kk}=q_{kk}-m_{kk^\star}^2$ outside $k^\star$.",
                 sources=("duranthon2025, Sec. 4",),
                 ranges=ADMISSIBLE,
-            )
-            .apply(Collect())
-            .claim(claimed[i, j], "symslr, -2 (e R + R e)")
-        )
-
-
-def derive_manifold() -> Iterator[Derivation]:
-    task, attention = SpikedSLR(), softmax1
-    yield reduced(
-        Derivation(
-            landscape_loss(task, attention).subs(ON_MANIFOLD),
-            title=f"The seven order parameters on the manifold, {attention.name} on {task.name}-SLR",
-            name=f"landscape-manifold-{task.name}",
-            symbol=r"\mathcal{E}\big|_{\mathcal{M}}",
-            introduction=r"At $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$ the same rules give the risk on the manifold, for a key "
-            r"with a part $R_{kk}=q_{kk}-m_{kk^\star}^2$ outside $k^\star$.",
-            sources=("duranthon2025, Sec. 4",),
-            ranges=ONE,
-        )
-    )
+            ).apply(Unfold(LandscapeRisk))
+        ).claim(Delta**2 + 1 - 2 * m_vv * hit + q_vv * norm, "duranthon2025, Sec. 4")

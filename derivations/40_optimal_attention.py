@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from sympy import Rational, Symbol, exp
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules import Conditioning, LikelihoodRatio
+from symslr.algebra.rules import Conditioning, LikelihoodRatio, Unfold
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import laplace, normal, student
 from symslr.model.symbols import Delta, L, R_v, epsilon, m_v, x
 from symslr.model.task import Task
-from symslr.theory.definitions import bayes_loss, predictor, squared_loss
+from symslr.theory.bayes import BayesRisk
+from symslr.theory.definitions import predictor, squared_loss
 
 s = Symbol("s", positive=True)
 
@@ -33,7 +34,7 @@ def derive_optimal_attention() -> Iterator[Derivation]:
     for task in (spread, shifted, heavy):
         chain = (
             Derivation(
-                bayes_loss(task.law, Delta),
+                BayesRisk(task.law, Delta),
                 title=f"Bayes-optimal attention for token laws other than a Gaussian shift: {task.name}",
                 name=f"optimal-attention-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
@@ -43,10 +44,12 @@ def derive_optimal_attention() -> Iterator[Derivation]:
                 ranges={s: (Rational(3, 5), Rational(13, 10))} | ({L: [2]} if task is heavy else {}),
                 sources=("duranthon2025, Sec. 4",),
             )
+            .apply(Unfold(BayesRisk))
             .apply(Conditioning())
             .apply(LikelihoodRatio())
         )
         if task.name in known:
             attention = predictor(Activation.of(epsilon, Attention(known[task.name]), 1)).subs({R_v: 0, m_v: 1})
-            chain = chain.claim(squared_loss(attention, task.law, Delta), "symslr, by the likelihood ratio")
+            loss = squared_loss(attention, task.law, Delta)
+            chain = chain.claim(loss, "symslr, by the likelihood ratio", label="own")
         yield chain

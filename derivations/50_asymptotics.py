@@ -2,107 +2,119 @@
 
 from collections.abc import Iterator
 
-from sympy import Add, Expr, Rational, euler, exp, factorial, pi, sqrt
+from sympy import Add, EulerGamma, Rational, erf, euler, exp, factorial, gamma, pi, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules import (
-    Centre,
     ChangeOfMeasure,
     GaussianProjection,
     GaussianTaylor,
-    SechMoments,
-    SingleCompetitor,
-    SoftmaxTowardsMax,
+    TransformMoments,
     WriteDensity,
     WriteTokensOut,
 )
-from symslr.expression.expectation import SequenceExpectation
-from symslr.expression.folded import Posterior
+from symslr.expression.expectation import ScalarExpectation
 from symslr.model.catalogue import MaxSLR, SpikedSLR
-from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, chi, epsilon, j, nu
-from symslr.model.task import Task
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import L, chi, epsilon, j, nu, x
+from symslr.theory.asymptotics import (
+    ANGLE,
+    FREQUENCY,
+    error,
+    gumbel_transform,
+    mean_key,
+    sech_transform,
+    selected_error,
+    shifted_error,
+)
 
 ORDER = 5
-STRONG = {nu: (Rational(30), Rational(45)), L: [3, 4]}
-
-
-def error_at(task: Task, length: Expr) -> Expr:
-    """The Bayes risk without noise, E_g[1 - p_eps]."""
-    law = SequenceLaw(task.weight, L, task.base).subs(L, length)
-    return SequenceExpectation(1 - Posterior(epsilon, law), law)
 
 
 def derive_spiked() -> Iterator[Derivation]:
-    spiked = SpikedSLR()
-    any_length = Derivation(
-        error_at(spiked, L),
-        title="Bayes risk of spiked-SLR at strong signal, any length",
-        name="asymptotics-spiked-competitors",
-        symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
-        introduction="Two competitors at once are exponentially rarer than one, so any fixed length reduces to "
-        "two tokens.",
-        ranges=STRONG,
-    ).apply(SingleCompetitor())
-    yield any_length
-    published = Add(
+    yield sech_transform(1).named(
+        title="Fourier transform of the hyperbolic secant",
+        symbol=r"\int\frac{\cos\omega x}{\cosh bx}\,\mathrm{d}x",
+        introduction="Its derivatives at zero are the moments of $1/\\cosh$: Euler numbers.",
+    )
+    series = Add(
         *((-1) ** k * pi ** (2 * k) * abs(euler(2 * k)) / (factorial(k) * (4 * nu) ** k) for k in range(ORDER))
     )
     yield (
-        Derivation(
-            error_at(spiked, 2),
-            title="Bayes risk of spiked-SLR at strong signal, two tokens: the Euler-number series",
-            name="asymptotics-spiked",
-            symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0,\,L=2}",
-            introduction=r"Exact down to an integral against $1/\cosh$; then the Gaussian factor is expanded.",
-            ranges=STRONG,
+        shifted_error(SpikedSLR().law, ORDER)
+        .named(
+            title="Bayes risk of spiked-SLR at strong signal, any length: the Euler-number series",
+            symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
+            introduction=r"Two competitors at once are exponentially rarer than one: leaving them out of the denominator costs "
+            r"at most a multiple of $e^{-\nu/3}$ beside $e^{-\nu/4}$. With one competitor the risk is an integral against "
+            r"$1/\cosh$, whose Gaussian factor is expanded.",
+            ranges={nu: (Rational(75), Rational(150)), L: [2, 3, 4]},
         )
-        .apply(WriteTokensOut())
-        .apply(GaussianProjection(sqrt(nu) * (chi[epsilon] - chi[j])))
-        .apply(Centre())
-        .apply(WriteDensity())
-        .apply(GaussianTaylor(ORDER))
-        .apply(SechMoments())
-        .claim(sqrt(pi) / (2 * sqrt(nu)) * exp(-nu / 4) * published, "symslr, asymptotic series")
+        .claim((L - 1) * sqrt(pi) / (2 * sqrt(nu)) * exp(-nu / 4) * series, "symslr, asymptotic series", label="own")
     )
 
 
 def derive_max() -> Iterator[Derivation]:
-    task = MaxSLR()
+    law = MaxSLR().law
+    yield sech_transform(2).named(
+        title="Fourier transform of the squared hyperbolic secant",
+        symbol=r"\int\frac{\cos\omega x}{\cosh^2 bx}\,\mathrm{d}x",
+        introduction="Its derivatives at zero are the moments of $1/\\cosh^2$: Bernoulli numbers.",
+    )
     yield (
         Derivation(
-            error_at(task, 2),
+            error(law.subs(L, 2)),
             title="Bayes risk of max-SLR at strong signal, two tokens",
             name="asymptotics-max-two",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0,\,L=2}",
             introduction=r"The error comes from near ties, whose density is flat at zero: powers of $1/\nu$ instead "
             "of an exponential.",
-            ranges={nu: (Rational(15), Rational(30))},
+            ranges={nu: (Rational(15), Rational(150))},
         )
         .apply(ChangeOfMeasure())
         .apply(WriteTokensOut())
         .apply(GaussianProjection(nu * (chi[epsilon] - chi[j])))
         .apply(WriteDensity())
         .apply(GaussianTaylor(ORDER))
-        .apply(SechMoments())
+        .apply(TransformMoments(sech_transform(2), FREQUENCY))
     )
-    overlap = SequenceExpectation(chi[epsilon], task.law)
-    yield Derivation(
-        overlap,
+    yield (
+        gumbel_transform()
+        .named(
+            title="Moment generating function of the centred Gumbel variable",
+            symbol=r"\mathbb{E}\left[e^{\theta S}\right]",
+            introduction=r"Its derivatives at zero are the moments: $\pi^2/6$, $2\zeta(3)$, $3\pi^4/20$, ...",
+            ranges={ANGLE: (Rational(-3, 2), Rational(1, 2))},
+        )
+        .claim(exp(-EulerGamma * ANGLE) * gamma(1 - ANGLE), "dlmf, 5.2.1", label="published")
+    )
+    largest = L * ScalarExpectation(x * ((1 + erf(x / sqrt(2))) / 2) ** (L - 1), x, STANDARD_NORMAL)
+    strong = {nu: (Rational(40), Rational(400)), L: [2, 3, 5]}
+    yield (
+        selected_error(law, 3)
+        .named(
+            name="asymptotics-max-leading",
+            title="Bayes risk of max-SLR at strong signal, any length",
+            symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
+            introduction=r"$\mathcal{E}_{\mathrm{Bayes}}=\frac{M}{\nu}\left(1-\frac{\pi^2}{12\nu^2}\right)+O(\nu^{-4})$ with $M$ "
+            r"the mean of the largest of $L$ normals. On a logarithmic scale the Laplace variable is a level $y$: two tokens "
+            r"tie there while all the others lie below, each smoothed by a Gumbel variable of width $1/\nu$.",
+            ranges=strong,
+        )
+        .claim(largest * (1 - pi**2 / (12 * nu**2)) / nu, "symslr, leading terms", label="own")
+    )
+    yield mean_key(law, 3).named(
         title="Mean key of the selected token at strong signal, any length",
-        name="asymptotics-max-overlap",
         symbol=r"\mu = \nu\,\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
-        introduction=r"With $\mu=\nu\,\mathcal{E}_{\mathrm{Bayes}}$ (Stein) the Bayes risk decays like the "
-        "mean of the largest of $L$ "
-        "normals over $\\nu$.",
-        ranges={nu: (Rational(15), Rational(30)), L: [2, 3]},
-    ).apply(SoftmaxTowardsMax())
-    yield Derivation(
-        overlap,
-        title="Mean key of the selected token at strong signal, any length, beyond the leading term",
+        introduction="By Stein's lemma $\\mu=\\nu\\,\\mathcal{E}_{\\mathrm{Bayes}}$, which tends to the mean of the largest of "
+        "$L$ normals.",
+        ranges=strong,
+    )
+    yield selected_error(law, 6).named(
+        title="Bayes risk of max-SLR at strong signal, any length, six terms",
         name="asymptotics-max-series",
-        symbol=r"\mu = \nu\,\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
-        introduction="The selected token is the largest of $\\nu\\chi_l+G_l$ with independent Gumbel variables $G_l$. Near "
-        "ties of two tokens give even powers of $1/\\nu$, those of three the odd ones: at $L=2$ the odd powers vanish.",
-        ranges={nu: (Rational(45), Rational(60)), L: [2, 3]},
-    ).apply(SoftmaxTowardsMax(6))
+        symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
+        introduction="Near ties of two tokens give odd powers of $1/\\nu$, those of three the even ones: at $L=2$ the even "
+        "powers vanish.",
+        ranges=strong,
+    )

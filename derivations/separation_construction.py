@@ -1,7 +1,6 @@
 """What softmax, linear and power attention make of the block layout, from the sums over rows and columns."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from sympy import Expr
 
@@ -73,7 +72,7 @@ def derive_shares() -> Iterator[Derivation]:
         for row, column in PLACES[name]:
             label = f"separation-{name}-{row.name}-{column.name}".lower()
             chain = share_derivation(row, column, kernel, name=label)
-            chain = replace(chain, introduction=introductions.get((name, row, column), ""))
+            chain = chain.named(introduction=introductions.get((name, row, column), ""))
             formula = PUBLISHED.get((name, row, column))
             yield chain if formula is None else chain.claim(formula, SOURCE)
 
@@ -82,4 +81,4 @@ def derive_cross_attention() -> Iterator[Derivation]:
     for name in ("softmax", "linear"):
         label = f"separation-cross-{name}-marked-mark"
         chain = share_derivation(Row.MARKED, Column.MARK, KERNELS[name], name=label, cross=True)
-        yield replace(chain, introduction=CROSS if name == "softmax" else "")
+        yield chain.named(introduction=CROSS if name == "softmax" else "")

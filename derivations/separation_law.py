@@ -1,50 +1,65 @@
-"""From one neuron's signs to m neurons, and Hoeffding's bound."""
+"""From the network and its random signs to the exact probability of separation, and Hoeffding's bound."""
 
-from dataclasses import replace
+from collections.abc import Iterator
+
+from sympy import exp
 
 from symslr.algebra.derivation import Derivation
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, b
 from symslr.theory.separation import firing, hoeffding, network
 
-NEURON = (
-    r"The network. $F=\mathrm{relu}\sum_{\text{rows}}\sum_{\text{neurons}}\mathrm{relu}(\langle"
-    r" (fA)_i,w\rangle-\tau)$ with $w$ uniform in $\{-1,1\}^d$ and $\tau=(c+\kappa)\sqrt{\log n}$, $\kappa=0.1$ in"
-    r" the source. A row puts out $a\,p$, $b\,\mu$ for its own class, $b\,\nu$ for each other class and $c$, so the"
-    r" average over all $2^d$ sign vectors is a sum over three signs and the number $s$ of plus signs among the"
-    r" other classes: an exact rational. On a data set a neuron fires if it fires on one of three kinds of row,"
-    r" which look at the same three signs and the same $s$."
+KERNELS = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
+
+PREACTIVATION = (
+    r"The network. $F=\mathrm{relu}\sum_{i}\sum_{h}\mathrm{relu}(\langle (fA)_i,w^{(h)}\rangle-\tau)$ sums over"
+    r" the $n$ rows and over $m$ neurons, with $w^{(h)}$ uniform in $\{-1,1\}^d$ and $\tau=(c+\kappa)\sqrt{\log n}$,"
+    r" $\kappa=0.1$ in the source. What a neuron sees of row $i$ is a combination of five numbers: $w_1$, the sign of"
+    r" the row's class, that of the marked class, the sum of all class signs and $w_d$."
+)
+FIRING = (
+    r"A network of one data matrix. Its terms are nonnegative, so it is $0$ where no neuron fires on any row. Rows of"
+    r" one class look at the same signs, and so do the marked row and its siblings; the other classes enter by the"
+    r" number $s$ of plus signs among them. The mean over all $2^d$ sign vectors is a sum over three signs and $s$: an"
+    r" exact rational. A power $0$ of an indicator is $1$: there are no siblings at $t=1$."
 )
 NETWORK = (
     r"Separation asks for $F>0$ on $D_1$ and $F=0$ on $D_0$ for softmax, and $F=0$ on both for linear attention"
-    r" with the same weights. A neuron is bad if it fires where it must not; useful, with probability $g$, if it"
-    r" fires for softmax on $D_1$ and is not bad; idle, with probability $r$, otherwise. With"
-    r" $g+r=1-P_{\mathrm{bad}}$ the sum over the number of useful neurons is"
-    r" $(1-P_{\mathrm{bad}})^m-(1-P_{\mathrm{bad}}-g)^m$."
+    r" with the same weights. A neuron is bad if it fires where it must not, and useful if it fires for softmax on"
+    r" $D_1$ and is not bad. The result is $(1-P_{\mathrm{bad}})^m-(1-P_{\mathrm{bad\ or\ useful}})^m$: all neurons"
+    r" are not bad, less all are idle."
 )
-MOMENT = (
-    r"The bound of the paper's kind. For $y>0$ and $\lambda>0$, $\mathbb{P}(b\nu\sum w>y)\le e^{-\lambda"
-    r" y}\,\mathbb{E}\,e^{\lambda b\nu\sum w}$, and this moment is at most $e^{N(\lambda b\nu)^2/2}$ because $\cosh"
-    r" x\le e^{x^2/2}$: compare the Taylor series term by term, $(2k)!\ge 2^kk!$."
-)
-EXPONENT = (
-    r"The best $\lambda$. With $\nu\approx t/n$ and $y\approx\kappa$ the bound is $e^{-\kappa^2D/(2b^2)}$ for"
-    r" $D=n/t$ classes, so $D\ge(2b^2/\kappa^2)\log(m/\delta)$ classes keep $m$ neurons silent with probability"
-    r" $1-\delta$."
+IDLE = r"Both means are finite sums, by what a neuron sees of a row and by the law of the signs."
+BOUND = (
+    r"The bound of the paper's kind, for the sum of the $N$ other signs. Each step says in which direction it goes. With"
+    r" $\nu\approx t/n$ and $y\approx\kappa$ the bound is $e^{-\kappa^2D/(2b^2)}$ for $D=n/t$ classes, so"
+    r" $D\ge(2b^2/\kappa^2)\log(m/\delta)$ classes keep $m$ neurons silent with probability $1-\delta$."
 )
 
 
-def derive_firing() -> Derivation:
-    return replace(firing.firing_derivation(), introduction=NEURON)
+def derive_preactivations() -> Iterator[Derivation]:
+    for name, kernel in KERNELS.items():
+        chain = firing.preactivation_derivation(kernel)
+        yield chain.named(introduction=PREACTIVATION if name == "softmax" else "")
+
+
+def derive_firing() -> Iterator[Derivation]:
+    for name, kernel in KERNELS.items():
+        yield firing.firing_derivation(kernel).named(introduction=FIRING if name == "softmax" else "")
 
 
 def derive_network() -> Derivation:
-    chain = replace(network.network_derivation(), introduction=NETWORK)
-    idle, useful, neurons = network.idle, network.useful, network.m
-    return chain.claim((useful + idle) ** neurons - idle**neurons, "symslr, neurons are independent")
+    chain = network.network_derivation().named(introduction=NETWORK)
+    not_bad, idle = network.idle_probabilities()
+    return chain.claim(not_bad**network.m - idle**network.m, "symslr, neurons are independent", label="own")
 
 
-def derive_moment() -> Derivation:
-    return replace(hoeffding.moment_derivation(), introduction=MOMENT)
+def derive_idle() -> Iterator[Derivation]:
+    yield network.idle_derivation(False).named(introduction=IDLE)
+    yield network.idle_derivation(True)
 
 
-def derive_exponent() -> Derivation:
-    return replace(hoeffding.exponent_derivation(), introduction=EXPONENT)
+def derive_hoeffding() -> Derivation:
+    chain = hoeffding.hoeffding_derivation().named(introduction=BOUND)
+    scale = b * hoeffding.other_share
+    bound = exp(-(hoeffding.excess**2) / (2 * hoeffding.others * scale**2))
+    return chain.claim(bound, "hoeffding1963, Theorem 2", label="published")

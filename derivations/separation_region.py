@@ -1,7 +1,6 @@
 """Exponents of the odds against each share as n grows: the admissible region and its finite-n correction."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from symslr.algebra.derivation import Derivation
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL
@@ -27,4 +26,4 @@ def derive_exponents() -> Iterator[Derivation]:
         for position, (row, column) in enumerate(PLACES):
             label = f"separation-exponent-{name}-{row.name}-{column.name}".lower()
             chain = exponent_derivation(row, column, kernel, name=label)
-            yield replace(chain, introduction="" if position else text)
+            yield chain.named(introduction="" if position else text)

@@ -157,9 +157,9 @@ def test_a_folder_without_derivations(capsys, tmp_path: Path):
 
 
 def test_derive_shows_every_rule(capsys):
-    status, out, _ = run(capsys, "derive", "nishimori-spiked")
+    status, out, _ = run(capsys, "derive", "nishimori")
     assert status == 0
     assert "[change of measure]" in out
-    status, out, _ = run(capsys, "derive", "nishimori-spiked", "--json")
+    status, out, _ = run(capsys, "derive", "nishimori", "--json")
     (found,) = json.loads(out)
-    assert found["steps"][-1]["result"] == "E_g[p[epsilon]]"
+    assert found["steps"][-1]["result"] == "E_g[h(epsilon, chi)]"

@@ -6,22 +6,34 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from sympy import Expr, S, Symbol
+from sympy.core.function import AppliedUndef
 
+from symslr.algebra.bound import raised
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.truncation import Truncation
+from symslr.expression.instance import instance, open_functions
+from symslr.model.admissible import check_mean_one
 from symslr.model.exact import exact
+from symslr.model.open_function import OpenFunction
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import epsilon, x
 
 
 @final
 class Cite(Truncation):
     """Replace what another derivation starts from by its result, at given values of its parameters.
 
-    The remainder and the hypotheses of the cited result come with it.
+    The remainder and the hypotheses of the cited result come with it. That a weight is nonnegative with mean 1 is decided,
+    once the theorem's open functions have formulas: it is no hypothesis then, or the citation is refused. A result that is an
+    upper bound is one here, in expressions that grow with it.
 
     Args:
         theorem: the derivation that is used.
-        values: parameter of the theorem -> value here; every other symbol keeps its meaning.
+        values: parameter of the theorem -> value here; every other symbol keeps its meaning. For a function that the theorem
+            leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon, or ``Function("kappa")(x)`` ->
+            its formula in x.
     """
 
     statement = r"A = B \text{ as derived}"
@@ -29,14 +41,22 @@ class Cite(Truncation):
 
     def __init__(self, theorem: Derivation, values: Mapping[Expr, Any] | None = None) -> None:
         self.theorem = theorem
-        self.values = {symbol: exact(value, str(symbol)) for symbol, value in (values or {}).items()}
-        for symbol, value in self.values.items():
+        given = {symbol: exact(value, str(symbol)) for symbol, value in (values or {}).items()}
+        open_ones = {node: value for node, value in given.items() if isinstance(node, (OpenFunction, AppliedUndef))}
+        self.functions = {name: value for node, value in open_ones.items() for name in open_functions(node)}
+        self.values = {symbol: value for symbol, value in given.items() if symbol not in open_ones}
+        for symbol, value in given.items():
             self._check_admissible(symbol, value)
 
     @property
     def name(self) -> str:  # type: ignore[override]
         """The rule is called by the result that it uses."""
         return f"by {self.theorem.name or self.theorem.title or 'an unnamed result'}"
+
+    @property
+    def relation(self) -> str:  # type: ignore[override]
+        """That of the result, save that a remainder is told apart."""
+        return "<=" if self.theorem.relation == "<=" else "="
 
     def truncate(self, term: Expr) -> tuple[Expr, Expr] | None:
         if term != self._here(self.theorem.start):
@@ -45,6 +65,9 @@ class Cite(Truncation):
 
     def rewrite(self, expr: Expr) -> Expr:
         """Anywhere in ``expr`` where the result is exact; where it has a remainder, in polynomials of it alone."""
+        if self.relation == "<=":
+            start, result = self._here(self.theorem.start), self._here(self.theorem.result)
+            return raised(expr, lambda term: result if term == start else None, self.refuse)
         if self.theorem.remainder != S.Zero:
             return super().rewrite(expr)
         return expr.xreplace({self._here(self.theorem.start): self._here(self.theorem.result)})
@@ -53,8 +76,14 @@ class Cite(Truncation):
         return S.Zero if self.theorem.remainder == S.Zero else super().remainder(expr)
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
-        found = []
+        found: list[Hypothesis] = []
         for hypothesis in self.theorem.hypotheses:
+            if hypothesis.law is not None:
+                found += self._weight(self._here(hypothesis.law))
+                continue
+            if hypothesis.means:
+                found += check_existence([self._here(mean) for mean in hypothesis.means], self)
+                continue
             condition = hypothesis.condition.subs(self.values) if self.values else hypothesis.condition
             if condition == S.false:
                 raise self.refuse(f"its hypothesis {hypothesis.text} fails here")
@@ -62,10 +91,30 @@ class Cite(Truncation):
                 found.append(Hypothesis(hypothesis.text, condition))
         return tuple(found)
 
-    def _here(self, expr: Expr) -> Expr:
-        return expr.subs(self.values, simultaneous=True) if self.values else expr
+    def _weight(self, law: SequenceLaw) -> tuple[Hypothesis, ...]:
+        """What is left to assume of a weight: nothing where it has a formula that passes the check of a task."""
+        if open_functions(law.weight):
+            return (Hypothesis.of_weight(law),)
+        try:
+            check_mean_one(law)
+        except ValueError as reason:
+            raise self.refuse(f"its hypothesis on the weight fails here: {reason}") from reason
+        return ()
+
+    def _here(self, expr: Any) -> Any:
+        if self.values:
+            expr = expr.subs(self.values, simultaneous=True)
+        return instance(expr, self.functions)
 
     def _check_admissible(self, symbol: Expr, value: Expr) -> None:
+        if isinstance(symbol, AppliedUndef) and symbol.args == (x,):
+            return
+        if isinstance(symbol, OpenFunction):
+            if symbol.index not in (None, epsilon):
+                raise self.refuse(f"found {symbol}; expected the open function at the token epsilon")
+            if symbol.index is None and epsilon in value.free_symbols:
+                raise self.refuse(f"{symbol} is symmetric in the tokens and {value} singles out epsilon")
+            return
         if not isinstance(symbol, Symbol):
             raise self.refuse(f"found {symbol}; expected a parameter of the result")
         for fact, wanted in symbol.assumptions0.items():

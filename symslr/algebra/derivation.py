@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sympy import Add, Expr, S, latex
 
-from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.hypothesis import Hypothesis, of_weights
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
@@ -43,8 +43,8 @@ class Step:
 
     @property
     def relation(self) -> str:
-        """``=``, or ``~`` where the rule left something out."""
-        return "=" if self.remainder == S.Zero else "~"
+        """``=``, ``~`` where the rule left something out, ``<=`` where the line after is an upper bound."""
+        return self.rule.relation if self.remainder == S.Zero else "~"
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,16 @@ class Derivation:
         return Add(*(step.remainder for step in self.steps))
 
     @property
+    def relation(self) -> str:
+        """How the first line stands to the result: ``=``, ``~`` where a step left something out, ``<=`` where one is a bound."""
+        relations = {step.relation for step in self.steps} - {"="}
+        return relations.pop() if relations else "="
+
+    @property
     def hypotheses(self) -> tuple[Hypothesis, ...]:
-        """What the steps assumed, each once, in the order of the steps."""
-        return tuple(dict.fromkeys(hypothesis for step in self.steps for hypothesis in step.hypotheses))
+        """What is assumed of the weights left open in the first line, then what the steps assumed, each once."""
+        assumed = (hypothesis for step in self.steps for hypothesis in step.hypotheses)
+        return tuple(dict.fromkeys((*of_weights(self.start), *assumed)))
 
     @property
     def cited(self) -> tuple[Derivation, ...]:
@@ -140,9 +147,13 @@ class Derivation:
         """The chain with one more step.
 
         Raises:
-            RuleRefused: when the rule's conditions fail, or when it changes nothing.
+            RuleRefused: when the rule's conditions fail, when it changes nothing, or when it would put an approximation
+                and an upper bound in one chain, of which neither relation would hold.
         """
-        return self._with(steps=(*self.steps, Step.of(rule, self.result, note)))
+        step = Step.of(rule, self.result, note)
+        if {step.relation, self.relation} == {"~", "<="}:
+            raise RuleRefused(f"{rule.name}: found a step with {step.relation} in a chain with {self.relation}")
+        return self._with(steps=(*self.steps, step))
 
     def claim(self, formula: Expr, source: str, *, label: str = "reconstructed") -> Derivation:
         """The chain with a formula of a source beside its result.
@@ -176,7 +187,7 @@ class Derivation:
     __repr__ = __str__
 
     def _repr_latex_(self) -> str:
-        signs = {"=": "=", "~": r"\sim "}
+        signs = {"=": "=", "~": r"\sim ", "<=": r"\le "}
         lines = [f"{latex(self.start)} &"]
         lines += [rf"{signs[step.relation]}{latex(step.after)} & \text{{[{step.rule.name}]}}" for step in self.steps]
         return r"$\displaystyle \begin{array}{ll} " + r" \\ ".join(lines) + r" \end{array}$"

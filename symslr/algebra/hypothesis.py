@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sympy import S
+from sympy import Basic, Expr, S, latex
 from sympy.logic.boolalg import Boolean
+
+from symslr.expression.instance import open_functions
+from symslr.model.open_function import OpenFunction
+from symslr.model.sequence_law import SequenceLaw
 
 
 @dataclass(frozen=True)
@@ -16,10 +21,38 @@ class Hypothesis:
         text: as a mathematician would print it, LaTeX text with mathematics between dollar signs.
         condition: a relation in the free symbols that every point of a check satisfies; true where the hypothesis is about
             something else, such as a function left open.
+        law: the law whose weight is assumed to be one, a nonnegative function with mean 1; None for any other hypothesis.
+        means: expectations of functions left open that are assumed to exist. What stands in the last two fields is decided
+            where a citation gives the open functions formulas.
     """
 
     text: str
     condition: Boolean = S.true
+    law: SequenceLaw | None = None
+    means: tuple[Expr, ...] = ()
+
+    @classmethod
+    def of_weight(cls, law: SequenceLaw) -> Hypothesis:
+        """The weight of ``law``, which is left open, makes E_g a mean over sequences."""
+        g = latex(law.weight)
+        equal = "" if isinstance(law.weight, OpenFunction) else r"g(\epsilon,\chi) = "
+        return cls(
+            rf"${equal}{g}\ge0$ with $\mathbb{{E}}_0[g]=1$, so that $\sum_l g(l,\chi)>0$ almost surely under $\mathbb{{E}}_g$",
+            law=law,
+        )
+
+    @classmethod
+    def of_means(cls, means: Sequence[Expr]) -> Hypothesis:
+        """The functions left open have the means that are written."""
+        names = sorted({name for mean in means for name in open_functions(mean)})
+        said = ", ".join(name if len(name) == 1 else rf"\{name}" for name in names)
+        return cls(rf"${said}$ with finite means where they are written", means=tuple(means))
 
     def __str__(self) -> str:
         return self.text
+
+
+def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:
+    """The hypotheses on the weights that an expression leaves open."""
+    laws = sorted((law for law in expr.atoms(SequenceLaw) if open_functions(law.weight)), key=str)
+    return tuple(Hypothesis.of_weight(law) for law in laws)

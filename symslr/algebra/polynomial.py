@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Set
 
-from sympy import Add, Basic, Dummy, Expr, Integral, Mul, Sum
+from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Sum, cancel, together
 from sympy import expand as sympy_expand
+from sympy import factor as sympy_factor
 from sympy.core.function import Application
 
 from symslr.expression.expectation import Expectation
@@ -31,15 +33,19 @@ def split_sums(expr: Expr) -> Expr:
     """``expr`` with every sum over tokens written as a combination of sums of single terms."""
 
     def split(total: Sum) -> Expr:
-        index = total.variables[0]
         terms = []
         for term in Add.make_args(expand_polynomial(total.function)):
-            fixed, moving = separate(term, BOUND_IN_SEQUENCE | {index})
-            count = total.limits[0][2] - total.limits[0][1] + 1
-            terms.append(fixed * (Sum(moving, *total.limits) if moving != 1 else count))
+            fixed, moving = separate(term, BOUND_IN_SEQUENCE | set(total.variables))
+            terms.append(fixed * (Sum(moving, *total.limits) if moving != 1 else _count(total)))
         return Add(*terms)
 
     return expr.xreplace({total: split(total) for total in _outermost_sums(expr)})
+
+
+def _count(total: Sum) -> Expr:
+    """How many terms a sum has; itself where it does not begin at 1 or has several indices."""
+    ((_, first, last), *others) = total.limits
+    return last if first == 1 and not others else Sum(1, *total.limits)
 
 
 def _outermost_sums(expr: Expr) -> set[Sum]:
@@ -49,6 +55,21 @@ def _outermost_sums(expr: Expr) -> set[Sum]:
     if isinstance(expr, (*FOLDED, Expectation, ConditionalMean, JointMinimum, AtMinimiser, Solution, Quantity)):
         return set()
     return {total for arg in expr.args for total in _outermost_sums(arg)}
+
+
+def gathered(expr: Expr) -> Expr:
+    """``expr``, a body, with one coefficient in lowest terms for each random variable, in sums over tokens too."""
+    if isinstance(expr, Sum):
+        return Sum(gathered(expr.function), *expr.limits)
+    if expr.is_Add:
+        coefficients: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
+        for term in Add.make_args(expand_polynomial(Add(*(gathered(arg) for arg in expr.args)))):
+            fixed, moving = separate(term, BOUND_IN_SEQUENCE)
+            coefficients[moving] += fixed
+        return Add(*(sympy_factor(cancel(together(fixed))) * moving for moving, fixed in coefficients.items()))
+    if expr.is_Mul or expr.is_Pow:
+        return expr.func(*(gathered(arg) for arg in expr.args))
+    return expr
 
 
 def on_letters(rewrite: Callable[[Expr], Expr], expr: Expr, opaque: tuple[type[Expr], ...]) -> Expr:

@@ -22,12 +22,14 @@ class Rule(ABC):
         statement: its mathematical statement, LaTeX without dollar signs.
         conditions: when it holds, LaTeX text (mathematics between dollar signs).
         source: where the statement comes from, a key of the bibliography or a name; empty for textbook algebra.
+        relation: "=" where the line before equals the line after, "<=" where it is at most that (see ``Bound``).
     """
 
     name: ClassVar[str]
     statement: ClassVar[str]
     conditions: ClassVar[str] = ""
     source: ClassVar[str] = ""
+    relation: ClassVar[str] = "="
 
     @abstractmethod
     def rewrite(self, expr: Expr) -> Expr:

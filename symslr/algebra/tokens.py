@@ -83,7 +83,10 @@ def _outer_sum(total: Sum, length: Expr) -> Expr:
     result = S.Zero
     for term in Add.make_args(expand(numerator)):
         symmetric, single = term.xreplace(hidden).as_independent(index, as_Add=False)
-        result += symmetric / common * token_sum((single / own).subs(index, x), length)
+        of_one = (single / own).subs(index, x)
+        if split_factor(of_one)[1].has(Indexed):
+            raise NotSymmetric(f"the summand of {total} is not a function of chi[{total.variables[0]}] alone")
+        result += symmetric / common * token_sum(of_one, length)
     return result.xreplace({d: s for s, d in inner.items()})
 
 

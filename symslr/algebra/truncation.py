@@ -41,6 +41,12 @@ class Truncation(Rule):
         terms = self._polynomial(expr, bounds)
         return Add(*(Abs(c) * _bound(powers, bounds) for powers, c in terms.items() if any(powers)))
 
+    def truncated(self, expr: Expr) -> list[Expr]:
+        """The terms of ``expr`` that the rule replaces, for the hypotheses that they bring."""
+        if self.truncate(expr) is not None:
+            return [expr]
+        return [term for arg in expr.args if isinstance(arg, Expr) for term in self.truncated(arg)]
+
     def _polynomial(self, expr: Expr, bounds: list[Expr]) -> dict[Powers, Expr]:
         """``expr`` as a polynomial in the remainders r_i, whose bounds are collected."""
         found = self.truncate(expr)

@@ -46,7 +46,8 @@ def _zeros_of(base: Expr, t: Symbol, sign: Sign) -> list[tuple[Expr, bool]]:
     if poly.degree() == 1:
         lead, constant = coefficients
         place = -constant / lead
-        return [] if place.is_real is False else [(place, place.is_real is True)]
+        certain = place.is_real is True or (constant.is_real is True and sign(lead) in (1, -1))
+        return [] if place.is_real is False else [(place, certain)]
     if _positive_everywhere(coefficients, sign):
         return []
     if poly.degree() > 2:

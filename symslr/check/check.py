@@ -1,4 +1,4 @@
-"""Every step of every derivation at random admissible points, by routes that share no code beyond SymPy."""
+"""Every step of every derivation at random admissible points, by the referee's reading of each side."""
 
 from __future__ import annotations
 
@@ -11,38 +11,29 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
-import numpy as np
-from mpmath import mpf
 from sympy import Expr, S, simplify
 
-from symslr.algebra.derivation import Claim, Derivation
+from symslr.algebra.derivation import Claim, Derivation, Step
+from symslr.check.branches import branch_points
 from symslr.check.compare import compare
-from symslr.check.monte_carlo import simulate_expectation
-from symslr.check.points import Point, points
+from symslr.check.conclude import concluded
+from symslr.check.points import Point, cheap_points, points, restrictions
+from symslr.check.remainders import remainder_tested
+from symslr.check.replay import citations, foreign_nodes, own_rules, replay
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
-from symslr.check.routes import EVALUATOR, REFEREE, OutOfTime, Routes, is_elementary, processor_time
-from symslr.check.zscore import REJECT
+from symslr.check.routes import SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
+from symslr.check.start import simulated_start
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
 from symslr.kept.code import code_version
 from symslr.kept.content import content
 from symslr.kept.results import Kept, key_of
-from symslr.model.symbols import L, nu
-from symslr.referee.arithmetic import CannotReferee
 
-SECONDS_PER_VALUE = 5.0
 SECONDS_PER_DERIVATION = 40.0
 """Processor time; what is not done by then is unknown."""
 
-SAMPLES = 200_000
-SEED = 20_259_210
-"""Of the simulated starts: the k-th expectation of a derivation has SEED + k."""
-
-MOST_NODES = 3
-"""Expectations of one start that are simulated."""
-
-NEEDED = 2
-"""Effective comparisons, at different points, that make a step true."""
+MOST_TELLING = 2
+"""The last of the points (two, three and many tokens) that come before everything else."""
 
 Progress = Callable[[int, str], None]
 
@@ -66,6 +57,7 @@ def check(
             ones are written at once. Unknown is not kept: time may have run out on a busy machine.
     """
     began = time.monotonic()
+    derivations = [*derivations, *_cited_elsewhere(derivations)]
     keys = [] if kept is None else [_key(item, seconds) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]
     results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
@@ -88,9 +80,20 @@ def check(
     return CheckReport(tuple(results[i] for i in range(len(derivations))), time.monotonic() - began)
 
 
+def _cited_elsewhere(derivations: Sequence[Derivation]) -> list[Derivation]:
+    """Results that are used and stand in no derivation of the list: they are checked too."""
+    known = {item.name for item in derivations}
+    found: dict[str, Derivation] = {}
+    for item in derivations:
+        for theorem in citations(item):
+            if theorem.name not in known:
+                found.setdefault(theorem.name or str(theorem.start), theorem)
+    return list(found.values())
+
+
 def _key(item: Derivation, seconds: float) -> str:
     """What a verdict depends on: the chain itself, not the file it stands in."""
-    steps = [(s.before, s.after, s.remainder, s.rule.name, s.rule.statement) for s in item.steps]
+    steps = [(s.before, s.after, s.remainder, str(s.hypotheses), s.rule.name, s.rule.statement) for s in item.steps]
     asked = content((item.name, item.start, steps, item.claims, item.ranges, seconds))
     return key_of("check", asked, code_version(__name__))
 
@@ -155,65 +158,90 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     """One derivation: its start against Monte Carlo, each step, each claim."""
     began = time.process_time()
     try:
-        where = points(item)
+        where, cheap = [*points(item), *branch_points(item)], cheap_points(item)
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
-    start = _start(item, routes)
-    steps: list[StepCheck] = [StepCheck("", Verdict.UNKNOWN)] * len(item.steps)
     made: list[list[Comparison]] = [[] for _ in item.steps]
+    missing = [""] * len(item.steps)
+    forged = replay(item)
+    foreign = _foreign(item)
     # point by point, not step by step: where time runs out every step has had its most telling points
-    for point in where:
+    for number, point in enumerate(where):
         for i, step in enumerate(item.steps):
-            if any(c.verdict is Verdict.FALSE for c in made[i]):
-                continue
-            made[i] += compare(step.before, step.after, point, routes, step.remainder)
+            if not _is_false(made[i]) and not forged[i]:
+                made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
+        if number == MOST_TELLING:
+            # what the first points have not shown to be false is worth the time that these take
+            start = simulated_start(item, routes)
+            missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
+    if len(where) <= MOST_TELLING:
+        start = simulated_start(item, routes)
+        missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
     for i, step in enumerate(item.steps):
-        steps[i] = _concluded(step.rule.name, made[i], (step.before, step.after), item, bool(step.remainder != S.Zero))
-        if steps[i].verdict is Verdict.FALSE:
-            steps[i] = replace(steps[i], sides=(str(step.before), str(step.after)), rule=step.rule.statement)
-    claims = tuple(_claim(item, claim, where, routes) for claim in item.claims)
-    return DerivationCheck(item.name, start, tuple(steps), claims, time.process_time() - began)
+        if all(map(is_closed, (step.before, step.after, step.remainder))):
+            made[i] += _compared((step.before, step.after), cheap, routes, step, made[i])
+    steps = tuple(
+        StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
+        for step, found, lacking, reason in zip(item.steps, made, missing, forged)
+    )
+    claims = tuple(_claim(item, claim, where, cheap, routes) for claim in item.claims)
+    took = time.process_time() - began
+    return DerivationCheck(item.name, foreign or start, steps, claims, took, restrictions(item), own_rules(item))
 
 
-def _concluded(
-    what: str, made: list[Comparison], sides: tuple[Expr, Expr], item: Derivation, truncated: bool = False
-) -> StepCheck:
-    """The verdict that the comparisons of one step allow."""
-    false = [c for c in made if c.verdict is Verdict.FALSE]
-    if false:
-        return StepCheck(what, Verdict.FALSE, tuple(made), false[0].reason)
-    good = [c for c in made if c.effective]
-    reasons = "; ".join(dict.fromkeys(c.reason for c in made if c.reason))
-    varied = any(side.free_symbols for side in sides)
-    if len({c.point for c in good}) < (NEEDED if varied else 1):
-        new = sorted(str(s) for s in sides[1].free_symbols - sides[0].free_symbols if s.is_Symbol)
-        unbound = f"the step brings in {', '.join(new)}, which the line before does not know: " if new else ""
-        return StepCheck(what, Verdict.UNKNOWN, tuple(made), unbound + (reasons or "no comparison could have failed"))
-    if _length_matters(sides, item) and not any((c.length or 0) >= 3 for c in good):
-        return StepCheck(what, Verdict.UNKNOWN, tuple(made), f"nothing was compared at L >= 3: {reasons}")
-    if not truncated and not any(c.independent for c in good) and not all(c.routes == (REFEREE, REFEREE) for c in good):
-        return StepCheck(what, Verdict.UNKNOWN, tuple(made), f"no two independent routes: {reasons}")
-    return StepCheck(what, Verdict.TRUE, tuple(made))
+def _foreign(item: Derivation) -> StepCheck | None:
+    """A first line or a claim in names that are not symslr's has no meaning that could be checked."""
+    lines = (item.start, *(claim.formula for claim in item.claims))
+    names = sorted({name for line in lines for name in foreign_nodes(line)})
+    if not names:
+        return None
+    reason = (
+        f"found {', '.join(names)}, defined outside of symslr; write what is meant in symslr's and SymPy's own nodes"
+    )
+    return StepCheck("start", Verdict.FALSE, reason=reason)
 
 
-def _length_matters(sides: tuple[Expr, Expr], item: Derivation) -> bool:
-    """Whether L is free and may be 3 or more."""
-    if not any(L in side.free_symbols or any(s.name == "P_L" for s in side.free_symbols) for side in sides):
-        return False
-    allowed = item.ranges.get(L)
-    return allowed is None or max(allowed) >= 3  # type: ignore[call-overload]
+def _step(step: Step, made: list[Comparison], item: Derivation, missing: str) -> StepCheck:
+    found = concluded(step.rule.name, made, (step.before, step.after), item, missing)
+    if found.verdict is not Verdict.FALSE:
+        return found
+    return replace(found, sides=(str(step.before), str(step.after)), rule=step.rule.statement)
 
 
-def _claim(item: Derivation, claim: Claim, where: list[Point], routes: Routes) -> StepCheck:
+def _is_false(made: list[Comparison]) -> bool:
+    return any(c.verdict is Verdict.FALSE for c in made)
+
+
+def _compared(
+    sides: tuple[Expr, Expr], where: list[Point], routes: Routes, step: Step | None, before: list[Comparison]
+) -> list[Comparison]:
+    """Comparisons point by point, until one of them is false; of a claim, or of a step with its remainder and relation."""
+    made: list[Comparison] = []
+    remainder, relation = (S.Zero, "=") if step is None else (step.remainder, step.relation)
+    for point in where:
+        if not _is_false(before) and not _is_false(made):
+            made += compare(*sides, point, routes, remainder, relation)
+    return made
+
+
+def _remainder(step: Step, item: Derivation, where: list[Point], routes: Routes, made: list[Comparison]) -> str:
+    """Looks at the order of a remainder, adds what was compared, and says what keeps it from being a bound."""
+    if step.remainder == S.Zero or _is_false(made):
+        return ""
+    more, missing = remainder_tested(step, item, where, routes)
+    made += more
+    return missing
+
+
+def _claim(item: Derivation, claim: Claim, where: list[Point], cheap: list[Point], routes: Routes) -> StepCheck:
+    """The result against the formula of a source. One expression is no comparison: nothing was computed."""
+    sides = (item.result, claim.formula)
     if item.result == claim.formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
-    made: list[Comparison] = []
-    for point in where:
-        if not any(c.verdict is Verdict.FALSE for c in made):
-            made += compare(item.result, claim.formula, point, routes)
-    found = _concluded(claim.source, made, (item.result, claim.formula), item)
-    found = replace(found, symbolic=_symbolic(item.result - claim.formula))
+    chosen = [*where, *(cheap if all(map(is_closed, sides)) else [])]
+    made = _compared(sides, chosen, routes, None, [])
+    found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
     if found.verdict is Verdict.FALSE:
         found = replace(found, sides=(str(item.result), str(claim.formula)))
     if found.verdict is Verdict.FALSE and claim.quoted:
@@ -230,71 +258,3 @@ def _symbolic(difference: Expr) -> bool | None:
             return True if simplify(difference) == 0 else None
     except (OutOfTime, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):
         return None
-
-
-def _start(item: Derivation, routes: Routes) -> StepCheck | None:
-    """Every expectation over sequences in the first line against the mean over simulated sequences."""
-    start = item.start.replace(lambda node: isinstance(node, Quantity), lambda node: node.definition())
-    nodes = sorted(start.atoms(SequenceExpectation), key=str)[:MOST_NODES]
-    if not nodes:
-        return None
-    made = [_simulated(node, point, routes, i) for i, point in enumerate(_plain(item)) for node in nodes]
-    false = [c for c in made if c.verdict is Verdict.FALSE]
-    if false:
-        return StepCheck("start", Verdict.FALSE, tuple(made), false[0].reason)
-    if any(c.effective for c in made):
-        return StepCheck("start", Verdict.TRUE, tuple(made))
-    return StepCheck("start", Verdict.UNKNOWN, tuple(made), "; ".join(dict.fromkeys(c.reason for c in made)))
-
-
-def _plain(item: Derivation) -> list[Point]:
-    """Points with two and with three tokens at which samples say something.
-
-    The first line is a definition, so it may be simulated at moderate signal where the steps need a strong one. A random
-    length takes one of its lengths.
-    """
-    ranges = {symbol: allowed for symbol, allowed in item.ranges.items() if symbol != nu}
-    where = points(item.named(ranges=ranges))
-    chosen = [p for p in where if p.kind in ("two tokens", "three tokens")]
-    return [replace(p, values={"L": p.length, **p.values}) if p.length is not None else p for p in chosen]
-
-
-def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
-    """One expectation: the sample mean against the evaluators, or the referee where they have no number."""
-    inner = {s.name: 1 for s in node.free_symbols if s.name not in point.values}
-    if inner:
-        point = replace(point, values={**point.values, **inner})
-    unknown = Comparison(str(point), point.kind, ("simulation", ""), Verdict.UNKNOWN, length=point.length)
-    exact = routes.value(EVALUATOR, node, point)
-    exact = exact if exact.known else routes.value(REFEREE, node, point)
-    if not exact.known:
-        return replace(unknown, reason=exact.reason)
-    try:
-        with processor_time(SECONDS_PER_VALUE):
-            sample = simulate_expectation(node, point.values, SAMPLES, seed=SEED + number)
-    except OutOfTime:
-        return replace(unknown, reason="simulation: out of time")
-    except (CannotReferee, ValueError) as refusal:
-        return replace(unknown, reason=f"simulation: {refusal}")
-    z = sample.z(float(exact.value), float(exact.error))
-    wrong = sample.contradicts(float(exact.value), float(exact.error))
-    if wrong:
-        reason = (
-            f"sample mean {sample.mean:.8g} +- {sample.error:.2g} (seed {sample.seed}), "
-            f"{exact.route} {float(exact.value):.8g}: z = {z:.1f} at {point}"
-        )
-    else:
-        reason = "" if sample.has_power else f"standard error {sample.error:.2g} of {sample.mean:.3g} says nothing"
-    return replace(
-        unknown,
-        routes=("simulation", exact.route),
-        verdict=Verdict.FALSE if wrong else Verdict.TRUE if sample.has_power else Verdict.UNKNOWN,
-        left=mpf(sample.mean),
-        right=exact.value,
-        difference=mpf(abs(sample.mean - float(exact.value))),
-        tolerance=mpf(REJECT * sample.error),
-        digits=max(0, int(-np.log10(max(sample.error / max(abs(sample.mean), 1e-300), 1e-16)))),
-        effective=wrong or sample.has_power,
-        reason=reason,
-        z=z,
-    )

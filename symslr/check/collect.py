@@ -136,6 +136,15 @@ def load_module(file: Path) -> ModuleType:
     return module
 
 
+def neighbour(file: Path | str, name: str) -> ModuleType:
+    """The module ``name`` in the folder of ``file``: how a file of derivations cites what stands in another one.
+
+    Raises:
+        CollectError: when it does not exist or fails to run.
+    """
+    return load_module(Path(file).with_name(name))
+
+
 def _one_line(file: Path, error: Exception) -> CollectError:
     """The error as ``file:line: what``, with the last line of this file that led to it."""
     lines: Sequence[int | None] = [

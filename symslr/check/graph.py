@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
+from sympy import S
+
 from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport, Verdict
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, ConditionalMean, Minimum
 from symslr.expression.quantity import Quantity
+from symslr.model.catalogue import TASKS
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L
 
 STRENGTH = {Verdict.TRUE: 3, Verdict.DIFFERS: 3, Verdict.UNKNOWN: 1, Verdict.FALSE: 0}
 """A quoted formula that differs does not weaken what is derived."""
@@ -90,7 +95,7 @@ def graph(derivations: Sequence[Derivation], checks: CheckReport | None = None) 
     nodes: dict[str, Node] = {}
 
     def add(item: Derivation) -> str:
-        name = item.name or item.title or str(item.start)
+        name = node_name(item)
         if name in nodes:
             return name
         used = [add(theorem) for theorem in item.cited]
@@ -98,6 +103,9 @@ def graph(derivations: Sequence[Derivation], checks: CheckReport | None = None) 
             kind = Kind.POSTULATE if quantity.postulate else Kind.DEFINITION
             nodes.setdefault(_called(quantity), Node(_called(quantity), kind))
             used.append(_called(quantity))
+        for law in sorted(item.start.atoms(SequenceLaw), key=str):
+            nodes.setdefault(_law_name(law), Node(_law_name(law), Kind.DEFINITION))
+            used.append(_law_name(law))
         kind = Kind.RESULT if used or _is_defined(item) else Kind.HANGING
         nodes[name] = Node(name, kind, tuple(dict.fromkeys(used)), found.get(name))
         return name
@@ -107,8 +115,23 @@ def graph(derivations: Sequence[Derivation], checks: CheckReport | None = None) 
     return Graph(nodes)
 
 
+def node_name(item: Derivation) -> str:
+    """What a derivation is called in the graph."""
+    return item.name or item.title or str(item.start)
+
+
 def _called(quantity: Quantity) -> str:
     return type(quantity).__name__
+
+
+def _law_name(law: SequenceLaw) -> str:
+    """The task of the catalogue that has this weight, or the weight itself."""
+    if law.weight == S.One:
+        return "independent-tokens"
+    known = {make().law.weight: f"{name}-SLR" for name, make in TASKS.items()}
+    at_any_length = law.weight.subs(law.length, L) if law.length.is_number else law.weight
+    own = f"weight-{law.weight}".replace(" ", "")
+    return known.get(law.weight) or known.get(at_any_length) or (own if len(own) <= 32 else own[:31] + "…")
 
 
 def _is_defined(item: Derivation) -> bool:

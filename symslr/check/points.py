@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from sympy import Basic, Expr, Integer, Integral, Rational, Symbol
+from sympy import Basic, Expr, Integer, Integral, Rational, S, Symbol
 
 from symslr.algebra.derivation import Derivation
+from symslr.check.instances import formulas
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import Quantity
@@ -19,8 +20,14 @@ from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, nu
 
-DENOMINATOR = 97
-"""Parameters are multiples of 1/97: short to print, and no value at which a wrong formula is right by accident."""
+DENOMINATORS = (10**8, 10**9)
+"""Denominators of parameters are drawn from here: nothing that vanishes at short fractions hides there."""
+
+PRINTED_DIGITS = 10
+"""Of a parameter in the words for a point."""
+
+TRIES = 400
+"""Draws for a point that the hypotheses admit."""
 
 FULL_DIGITS = 30
 FLOAT_DIGITS = 13
@@ -35,12 +42,22 @@ class Point:
         values: name -> int or Fraction; ``"P_L"`` -> ``LengthLaw``.
         digits: significant digits worth asking for here.
         patience: share of the usual time for one value; points that seldom succeed get little.
+        functions: name -> formula of each function that the derivation leaves open.
     """
 
     kind: str
     values: Mapping[str, Any]
     digits: int
     patience: float = 1.0
+    functions: Mapping[str, Expr] = field(default_factory=dict)
+
+    @property
+    def lengths(self) -> frozenset[int]:
+        """The values of L at this point: one, those of a random length, or none."""
+        law = next((value for value in self.values.values() if isinstance(value, LengthLaw)), None)
+        if law is not None:
+            return frozenset(int(length) for length, _ in law)
+        return frozenset({self.values["L"]}) if "L" in self.values else frozenset()
 
     @property
     def length(self) -> int | None:
@@ -55,7 +72,13 @@ class Point:
         return {name: value for name, value in self.values.items() if name in names}
 
     def __str__(self) -> str:
-        return ", ".join(f"{name} = {value}" for name, value in self.values.items())
+        return ", ".join(f"{name} = {_printed(value)}" for name, value in {**self.values, **self.functions}.items())
+
+
+def _printed(value: object) -> str:
+    if isinstance(value, Fraction) and value.denominator > 10**4:
+        return f"{float(value):.{PRINTED_DIGITS}g}"
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -66,37 +89,50 @@ class _Kind:
         length: choices of L.
         strength: nu lies between these; where the grids are largest it stays moderate.
         wide: whether other parameters may be large as well.
+        edge: whether nonnegative parameters are 0 and the other ones small.
     """
 
     name: str
     length: tuple[int, ...]
     strength: tuple[Fraction, Fraction] = (Fraction(1, 5), Fraction(6))
     wide: bool = False
+    edge: bool = False
     digits: int = FLOAT_DIGITS
     patience: float = 1.0
 
 
 MODERATE = (Fraction(1, 5), Fraction(5, 2))
+WEAK = (Fraction(1, 200), Fraction(1, 8))
 STRONG = (Fraction(10), Fraction(30))
 
 KINDS = (
     _Kind("two tokens", (2,), MODERATE, digits=FULL_DIGITS),
     _Kind("three tokens", (3,), MODERATE, patience=2.0),
+    _Kind("many tokens", (5, 6, 7, 8, 9), MODERATE, patience=2.0),
     _Kind("two tokens, other signs", (2,)),
     _Kind("strong signal", (2,), STRONG, wide=True, patience=0.5),
-    _Kind("many tokens", (5, 6, 7, 8, 9), patience=0.25),
-    _Kind("four tokens", (4,), MODERATE, patience=0.25),
+    _Kind("weak signal, edges", (2,), WEAK, edge=True, patience=0.5),
     _Kind("one token", (1,), patience=0.25),
 )
+
+CHEAP_KINDS = (
+    _Kind("four tokens", (4,), digits=FULL_DIGITS),
+    _Kind("very many tokens", tuple(range(40, 400)), digits=FULL_DIGITS),
+    _Kind("very strong signal", (3,), (Fraction(60), Fraction(600)), wide=True, digits=FULL_DIGITS),
+    _Kind("very weak signal", (6,), (Fraction(1, 10**5), Fraction(1, 10**3)), digits=FULL_DIGITS),
+)
+"""Points at which closed formulas are compared besides; they cost nothing."""
 
 LENGTH_LAWS = (
     LengthLaw({1: Rational(1, 3), 2: Rational(2, 3)}),
     LengthLaw({2: Rational(3, 7), 3: Rational(4, 7)}),
+    LengthLaw({3: Rational(1, 6), 5: Rational(1, 3), 8: Rational(1, 2)}),
     LengthLaw({1: Rational(2, 11), 2: Rational(9, 11)}),
     LengthLaw({1: Rational(3, 5), 2: Rational(2, 5)}),
-    LengthLaw({3: Rational(1, 6), 5: Rational(1, 3), 8: Rational(1, 2)}),
-    LengthLaw({2: Rational(1, 4), 4: Rational(3, 4)}),
+    LengthLaw({2: Integer(1)}),
     LengthLaw({1: Integer(1)}),
+    LengthLaw({2: Rational(1, 4), 4: Rational(3, 4)}),
+    LengthLaw({7: Rational(2, 9), 60: Rational(7, 9)}),
 )
 """An open length law, one for each kind of point."""
 
@@ -121,42 +157,90 @@ def _asked(derivation: Derivation, found: set[Symbol]) -> set[Symbol]:
 def points(derivation: Derivation) -> list[Point]:
     """The points of a derivation, the most telling first; drawn from its name, so the same on every machine.
 
-    Ranges of the derivation are respected: ``(low, high)``, or ``[choices]``. Symbols without a range take values by
-    their assumptions: nu in (0.2, 2.5), (0.2, 6) and once in (10, 30); other positive ones in (0.2, 2); nonnegative ones in
-    (0.1, 1.6); real ones in (-2, 2) with both signs; lengths 2, 3, 4, 1 and one in 5..9.
+    Ranges of the derivation are respected, ``(low, high)`` or ``[choices]``, and so are the relations of its hypotheses. Symbols
+    without a range take values by their assumptions: nu in (0.2, 2.5), (0.2, 6), once in (10, 30) and once below 0.13; other
+    positive ones in (0.2, 2); nonnegative ones in (0.1, 1.6) and once 0; real ones in (-2, 2) with both signs; lengths 2, 3, one
+    in 5..9, 1.
 
     Raises:
-        ValueError: for a range that is neither of these, or that the symbol's assumptions exclude.
+        ValueError: for a range that is neither of these, or that the symbol's assumptions exclude; and where no point is found
+            that the hypotheses admit.
     """
-    seed = int.from_bytes(hashlib.sha256(derivation.name.encode()).digest()[:8], "big")
+    return _drawn(derivation, _kinds(derivation, symbols_of(derivation)), 0)
+
+
+def cheap_points(derivation: Derivation) -> list[Point]:
+    """More points, for closed formulas: long sequences, very strong and very weak signals."""
+    return _drawn(derivation, CHEAP_KINDS, len(KINDS))
+
+
+def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list[Point]:
+    seed = int.from_bytes(hashlib.sha256(f"{derivation.name}/{first}".encode()).digest()[:8], "big")
     rng = random.Random(seed)
     symbols = symbols_of(derivation)
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
+    conditions = [hypothesis.condition for hypothesis in derivation.hypotheses if hypothesis.condition != S.true]
     signs = {symbol: rng.choice((-1, 1)) for symbol in symbols}
     result: list[Point] = []
-    for number, kind in enumerate(_kinds(derivation, symbols)):
+    open_choices = formulas(derivation)
+    for number, kind in enumerate(kinds, first):
         flipped = {symbol: sign * (-1) ** number for symbol, sign in signs.items()}
-        values: dict[str, Any] = {}
-        for symbol in symbols:
-            if symbol in ranges:
-                values[symbol.name] = _within(symbol, ranges[symbol], rng, number)
-            elif symbol.name == "P_L":
-                values[symbol.name] = LENGTH_LAWS[number % len(LENGTH_LAWS)]
-            else:
-                values[symbol.name] = _default(symbol, kind, rng, flipped[symbol])
-        point = Point(kind.name, values, _digits(kind, values), kind.patience)
-        if all(point.values != other.values for other in result):
-            result.append(point)
+        for attempt in range(TRIES if conditions else 1):
+            values: dict[str, Any] = {}
+            for symbol in symbols:
+                if symbol in ranges:
+                    values[symbol.name] = _within(symbol, ranges[symbol], rng, number + attempt)
+                elif symbol.name == "P_L":
+                    values[symbol.name] = LENGTH_LAWS[(number + attempt) % len(LENGTH_LAWS)]
+                else:
+                    stretch = Fraction(2) ** (attempt // 20 if rng.random() < 0.5 else -(attempt // 40))
+                    values[symbol.name] = _default(symbol, kind, rng, flipped[symbol], stretch)
+            functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
+            point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
+            if all(admits(condition, symbols, point) for condition in conditions):
+                if all(point.values != other.values for other in result):
+                    result.append(point)
+                break
         if not symbols:
             break
+    if not result and first == 0:
+        told = "; ".join(hypothesis.text for hypothesis in derivation.hypotheses)
+        raise ValueError(f"found no point that the hypotheses admit ({told}); expected some")
     return result
+
+
+def admits(condition: Basic, symbols: list[Symbol], point: Point) -> bool:
+    """Whether a relation holds at a point, at every length where the length is random."""
+    for length in point.lengths or {None}:
+        at = {s: Rational(point.values[s.name]) for s in symbols if not isinstance(point.values[s.name], LengthLaw)}
+        if length is not None:
+            at[L] = Integer(length)
+        if condition.subs(at) != S.true:
+            return False
+    return True
+
+
+def restrictions(derivation: Derivation) -> tuple[str, ...]:
+    """The ranges of a derivation as words: outside of them nothing was compared, so they restrict what is shown."""
+    symbols = set(symbols_of(derivation))
+    words = []
+    for symbol, allowed in sorted(derivation.ranges.items(), key=lambda pair: str(pair[0])):
+        if exact(symbol) not in symbols:
+            continue
+        if isinstance(allowed, tuple) and len(allowed) == 2:
+            words.append(f"{exact(allowed[0])} < {symbol} < {exact(allowed[1])}")
+        elif isinstance(allowed, (list, tuple)):
+            words.append(f"{symbol} in {{{', '.join(str(exact(choice)) for choice in allowed)}}}")
+    return tuple(words)
 
 
 def _kinds(derivation: Derivation, symbols: list[Symbol]) -> tuple[_Kind, ...]:
     """All kinds; fewer where no length varies and every point costs an integral at full precision."""
     has_length = any(symbol.name in ("L", "P_L") for symbol in symbols)
     lines = (derivation.start, *(step.after for step in derivation.steps))
-    return KINDS if has_length or not any(line.has(Expectation, Integral, Minimum) for line in lines) else KINDS[:4]
+    if has_length or not any(line.has(Expectation, Integral, Minimum, Quantity) for line in lines):
+        return KINDS
+    return tuple(kind for kind in KINDS if kind.name not in ("many tokens", "one token"))
 
 
 def _digits(kind: _Kind, values: Mapping[str, Any]) -> int:
@@ -171,7 +255,7 @@ def _within(symbol: Symbol, allowed: object, rng: random.Random, number: int) ->
         low, high = (_fraction(exact(end)) for end in allowed)
         if low > high:
             raise ValueError(f"range of {symbol}: found ({low}, {high}); expected (low, high) with low <= high")
-        value = low + (high - low) * Fraction(rng.randint(1, DENOMINATOR - 1), DENOMINATOR)
+        value = low + (high - low) * _share(rng, number)
         return _checked(symbol, Fraction(round(value)) if symbol.is_integer else value)
     if isinstance(allowed, (list, tuple)) and allowed:
         # walk through the choices, so that the first points show different ones
@@ -195,19 +279,28 @@ def _fraction(number: Basic) -> Fraction:
     return Fraction(int(number.p), int(number.q))
 
 
-def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int) -> Any:
+def _default(symbol: Symbol, kind: _Kind, rng: random.Random, sign: int, stretch: Fraction) -> Any:
     if symbol == L:
-        return rng.choice(kind.length)
+        return rng.choice(kind.length) * max(1, int(stretch))
     if symbol.is_integer:
-        return rng.randint(1 if symbol.is_positive else 0, 5)
+        return rng.randint(1 if symbol.is_positive else 0, 5 + int(stretch))
     if symbol == nu:
-        return _between(rng, *kind.strength)
+        return _between(rng, *kind.strength) * stretch
     if symbol.is_positive:
-        return _between(rng, Fraction(1, 5), 4 if kind.wide else 2)
+        return (_between(rng, *WEAK) if kind.edge else _between(rng, Fraction(1, 5), 4 if kind.wide else 2)) * stretch
     if symbol.is_nonnegative:
-        return _between(rng, Fraction(1, 10), 3 if kind.wide else Fraction(8, 5))
-    return sign * _between(rng, Fraction(1, 5), 2)
+        return (
+            Fraction(0) if kind.edge else _between(rng, Fraction(1, 10), 3 if kind.wide else Fraction(8, 5)) * stretch
+        )
+    return sign * (_between(rng, *WEAK) if kind.edge else _between(rng, Fraction(1, 5), 2)) * stretch
 
 
 def _between(rng: random.Random, low: Fraction | int, high: Fraction | int) -> Fraction:
-    return Fraction(rng.randint(int(low * DENOMINATOR) + 1, int(high * DENOMINATOR) - 1), DENOMINATOR)
+    denominator = rng.randint(*DENOMINATORS)
+    return Fraction(rng.randint(int(low * denominator) + 1, int(high * denominator) - 1), denominator)
+
+
+def _share(rng: random.Random, number: int) -> Fraction:
+    """A place in an interval: anywhere, and by turns near its lower and its upper end."""
+    share = _between(rng, 0, 1)
+    return {3: share / 50, 4: 1 - share / 50}.get(number % 7, share)

@@ -34,11 +34,14 @@ class Comparison:
         digits: to which the sides agree.
         verdict: true within the tolerance, false beyond it, unknown without numbers or with too wide a tolerance.
         effective: whether this could have failed: sides nonzero, different expressions, a small tolerance.
-        independent: whether the two routes share no code.
         reason: why the verdict is unknown, or where the sides differ.
-        z: the difference in standard errors, for a statistical route.
+        z: the difference in standard errors, for simulated sequences.
         remainder: the bound on what the step truncates, part of the tolerance; None for an exact step.
-        length: L at the point, where there is one.
+        lengths: the values of L at the point, several where the length is random.
+        values: the parameters at the point, (name, number) by (name, number).
+        methods: how each number was made, in words.
+        statistical: whether one of the numbers is a mean over sampled sequences.
+        vanishing: whether both sides are 0, which could have failed and shows little.
     """
 
     point: str
@@ -51,11 +54,14 @@ class Comparison:
     tolerance: mpf | None = None
     digits: int = 0
     effective: bool = False
-    independent: bool = True
     reason: str = ""
     z: float | None = None
     remainder: mpf | None = None
-    length: int | None = None
+    lengths: frozenset[int] = frozenset()
+    values: tuple[tuple[str, str], ...] = ()
+    methods: tuple[str, str] = ("", "")
+    statistical: bool = False
+    vanishing: bool = False
 
     def as_json(self) -> dict[str, object]:
         """Numbers as decimal strings."""
@@ -70,7 +76,8 @@ class Comparison:
             "tolerance": _decimal(self.tolerance, 3),
             "digits": self.digits,
             "effective": self.effective,
-            "independent": self.independent,
+            "statistical": self.statistical,
+            "methods": list(self.methods),
             "remainder": _decimal(self.remainder, 3),
             "z": None if self.z is None else f"{self.z:.2f}",
             "reason": self.reason,
@@ -111,8 +118,21 @@ class StepCheck:
     @property
     def digits(self) -> int | None:
         """Fewest digits to which the effective deterministic comparisons of an exact step agree."""
-        exact = (c for c in self.effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE)
-        return min((c.digits for c in exact), default=None)
+        return min((c.digits for c in self._exact if not c.statistical), default=None)
+
+    @property
+    def sampled_digits(self) -> int | None:
+        """The same where sequences were sampled, because no grid reaches their length."""
+        return min((c.digits for c in self._exact if c.statistical), default=None)
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """The lengths of the effective comparisons."""
+        return tuple(sorted({length for c in self.effective for length in c.lengths}))
+
+    @property
+    def _exact(self) -> list[Comparison]:
+        return [c for c in self.effective if c.z is None and c.remainder is None and c.verdict is Verdict.TRUE]
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -120,6 +140,8 @@ class StepCheck:
             "verdict": str(self.verdict),
             "effective": len(self.effective),
             "digits": self.digits,
+            "sampled_digits": self.sampled_digits,
+            "lengths": list(self.lengths),
             "reason": self.reason,
             "symbolic": self.symbolic,
             "sides": None if self.sides is None else list(self.sides),
@@ -129,13 +151,21 @@ class StepCheck:
 
 @dataclass(frozen=True)
 class DerivationCheck:
-    """One derivation: its start against Monte Carlo, its steps, its claims."""
+    """One derivation: its start against Monte Carlo, its steps, its claims.
+
+    Attributes:
+        seconds: of processor time.
+        restrictions: the ranges within which it was compared, in words: it is true for them and for nothing else.
+        own_rules: names of the rules that are not symslr's: what they do is compared, not known.
+    """
 
     name: str
     start: StepCheck | None
     steps: tuple[StepCheck, ...]
     claims: tuple[StepCheck, ...]
     seconds: float = 0.0
+    restrictions: tuple[str, ...] = ()
+    own_rules: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[StepCheck, ...]:
@@ -144,11 +174,15 @@ class DerivationCheck:
 
     @property
     def verdict(self) -> Verdict:
-        """False if any part is, unknown if any is, else true; a quoted claim that differs does not count."""
+        """False if any part is, unknown if any is, else true; a quoted claim that differs does not count.
+
+        A chain without steps and claims says nothing, so it is not true.
+        """
         found = {part.verdict for part in self.parts}
         if Verdict.FALSE in found:
             return Verdict.FALSE
-        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or not self.parts else Verdict.TRUE
+        silent = not self.steps and not self.claims
+        return Verdict.UNKNOWN if Verdict.UNKNOWN in found or silent else Verdict.TRUE
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -157,6 +191,8 @@ class DerivationCheck:
             "start": None if self.start is None else self.start.as_json(),
             "steps": [{"step": i, **step.as_json()} for i, step in enumerate(self.steps, 1)],
             "claims": [claim.as_json() for claim in self.claims],
+            "only_for": list(self.restrictions),
+            "own_rules": list(self.own_rules),
             "seconds": round(self.seconds, 2),
         }
 
@@ -214,12 +250,14 @@ class CheckReport:
         for item in self.derivations:
             effective = sum(len(part.effective) for part in item.parts)
             made = sum(len(part.comparisons) for part in item.parts)
-            digits = min((part.digits for part in item.parts if part.digits is not None), default=None)
-            agreed = f", {digits} digits or more" if digits is not None else ""
             lines.append(
                 f"{item.verdict:8} {item.name}: {len(item.steps)} step{'s' * (len(item.steps) != 1)}, "
-                f"{effective} of {made} comparisons effective{agreed}"
+                f"{effective} of {made} comparisons effective{_agreement(item)}"
             )
+            if item.restrictions:
+                lines.append(f"         compared, and therefore said, for {'; '.join(item.restrictions)} only")
+            if item.own_rules:
+                lines.append(f"         rules of the author, not of symslr: {', '.join(item.own_rules)}")
             lines += [f"         {line}" for line in _remarks(item)]
         counts = self.counts()
         for what in ("steps", "claims", "starts"):
@@ -230,6 +268,18 @@ class CheckReport:
             f"comparisons: {counts['tried']} tried, {both} with numbers on both sides, {could_fail} of them effective"
         )
         return "\n".join(lines)
+
+
+def _agreement(item: DerivationCheck) -> str:
+    """To how many digits the sides agree, by which route and at which lengths."""
+    parts = [part for part in (*item.steps, *item.claims) if part.effective]
+    exact = min((part.digits for part in parts if part.digits is not None), default=None)
+    sampled = min((part.sampled_digits for part in parts if part.sampled_digits is not None), default=None)
+    lengths = sorted({length for part in parts for length in part.lengths})
+    words = f", {exact} digits or more" if exact is not None else ""
+    if sampled is not None:
+        words += f", {sampled} or more where sequences were sampled"
+    return words + (f", at L = {', '.join(map(str, lengths))}" if lengths else "")
 
 
 def _remarks(item: DerivationCheck) -> Iterable[str]:

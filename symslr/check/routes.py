@@ -11,22 +11,29 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-from mpmath import isfinite, mpf
-from sympy import Expr, Integral
+from mpmath import isfinite, mp, mpf
+from sympy import Derivative, Expr, Integral, Limit
 
 from symslr.check.points import Point
-from symslr.evaluation import Value, evaluate
+from symslr.evaluation import Kind, evaluate
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
+from symslr.expression.instance import instance
+from symslr.expression.quantity import Quantity
 from symslr.referee.plans import TooCostly
-from symslr.referee.referee import referee
+from symslr.referee.referee import measured
 
 EVALUATOR = "evaluate"
 REFEREE = "referee"
 
 
+SECONDS_PER_VALUE = 5.0
+
 EVALUATOR_SHARE = 0.6
 """Of the time for one value, what the evaluators may use: they are quick where they have a number at all."""
+
+CLOSED_DIGITS = 50
+"""Digits at which closed formulas are compared."""
 
 MOST_OVERRUNS = 2
 """Lines of a derivation that may run out of time at one of the points that seldom succeed."""
@@ -38,12 +45,21 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a route gave: a value, or the reason why there is none."""
+    """What a route gave: a value, or the reason why there is none.
+
+    Attributes:
+        method: how the number was made, in words.
+        statistical: whether its error is a standard error.
+        scale: the mean of the absolute integrand, beside which a mean of 0 is to be seen; 0 where it is not known.
+    """
 
     route: str
     value: mpf = field(default_factory=lambda: mpf("nan"))
     error: mpf = field(default_factory=lambda: mpf("nan"))
     reason: str = ""
+    method: str = ""
+    statistical: bool = False
+    scale: mpf = field(default_factory=lambda: mpf(0))
 
     @property
     def known(self) -> bool:
@@ -66,6 +82,7 @@ class Routes:
 
     def value(self, route: str, expr: Expr, point: Point) -> Outcome:
         """The value of an expression at a point by one route."""
+        expr = instance(expr, point.functions)
         key = (route, expr, str(point))
         if key not in self._known:
             self._known[key] = self._compute(route, expr, point)
@@ -81,9 +98,12 @@ class Routes:
         values = point.for_expression(expr)
         try:
             with processor_time(left):
+                digits = point.digits
                 if route == REFEREE:
-                    found: Value = referee(expr, values, point.digits, seconds=left)
+                    digits = CLOSED_DIGITS if is_closed(expr) else point.digits
+                    found, scale = measured(expr, values, digits, seconds=left)
                 else:
+                    scale = 0.0
                     found = evaluate(expr, values, digits=point.digits)
         except (OutOfTime, TooCostly) as cost:
             self._overruns[route, str(point)] += 1
@@ -96,7 +116,12 @@ class Routes:
             return Outcome(route, reason=f"{route}: {_short(refusal)}")
         if not (isfinite(found.value) and isfinite(found.error)):
             return Outcome(route, reason=f"{route}: not a finite number")
-        return Outcome(route, mpf(found.value), mpf(found.error))
+        with mp.workdps(CLOSED_DIGITS + 30):  # mpf rounds what it is given to the working precision
+            value = mpf(found.value)
+            # two passes may agree by accident to more digits than either has
+            rounding = abs(value) * mpf(10) ** -(digits + 3 if "balls" in found.method else 15)
+            error = mpf(found.error) + rounding
+        return Outcome(route, value, error, "", found.method, found.kind is Kind.STATISTICAL, mpf(scale))
 
 
 def _short(refusal: Exception) -> str:
@@ -108,6 +133,11 @@ def _short(refusal: Exception) -> str:
 def is_elementary(expr: Expr) -> bool:
     """Whether an expression is a closed formula without an integral of any kind."""
     return not expr.has(Expectation, Integral, Minimum)
+
+
+def is_closed(expr: Expr) -> bool:
+    """Whether it is one even when names are unfolded, so that any number of digits costs nothing."""
+    return is_elementary(expr) and not expr.has(Quantity, Limit, Derivative)
 
 
 @contextmanager

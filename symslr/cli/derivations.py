@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -12,7 +13,15 @@ from symslr.cli import options
 from symslr.cli.progress import stages
 from symslr.extras import need
 
+if TYPE_CHECKING:
+    from symslr.check.report import CheckReport
+
 FALSE = 1
+UNKNOWN = 3
+"""Exit statuses: something is false; nothing is, and something could not be checked."""
+
+
+AllowUnknown = typer.Option(False, "--allow-unknown", help="Exit with status 0 where something is unknown.")
 
 
 def register(app: typer.Typer) -> None:
@@ -74,16 +83,31 @@ def _as_json(item: Derivation) -> dict[str, object]:
         "name": item.name,
         "title": item.title,
         "start": str(item.start),
-        "steps": [{"rule": s.rule.name, "result": str(s.after), "latex": latex(s.after)} for s in item.steps],
+        "steps": [
+            {
+                "rule": s.rule.name,
+                "relation": s.relation,
+                "result": str(s.after),
+                "remainder": str(s.remainder),
+                "latex": latex(s.after),
+            }
+            for s in item.steps
+        ],
+        "hypotheses": [hypothesis.text for hypothesis in item.hypotheses],
+        "cites": [theorem.name for theorem in item.cited],
         "claims": [{"formula": str(c.formula), "source": c.source, "label": c.label} for c in item.claims],
     }
 
 
 def check(
     folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
+    allow_unknown: bool = AllowUnknown,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Check every step of every derivation by independent routes; exit status 1 on any false."""
+    """Check every step of every derivation against the referee's reading of both sides.
+
+    Exit status 0 where everything is true, 1 where anything is false, 3 where nothing is false and something is unknown.
+    """
     from symslr.check import check as check_derivations
     from symslr.check.collect import collect
 
@@ -92,20 +116,29 @@ def check(
         checking = stage("checking")
         result = check_derivations(found, progress=lambda done, name: checking(done, len(found), name))
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
-    if result.any_false:
+    _exit(result, allow_unknown)
+
+
+def _exit(result: CheckReport, allow_unknown: bool, agrees: bool = True) -> None:
+    from symslr.check.report import Verdict
+
+    if result.any_false or not agrees:
         raise typer.Exit(FALSE)
+    if result.verdict is not Verdict.TRUE and not allow_unknown:
+        raise typer.Exit(UNKNOWN)
 
 
 def report(
     folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
     out: Path = typer.Option(..., "--out", help="Folder to write the report into."),
+    allow_unknown: bool = AllowUnknown,
     as_json: bool = options.JsonOption,
 ) -> None:
     """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks.
 
     Without folders it also runs symslr's own validations. What was computed is kept in DIR/.kept.sqlite, under the code
     that computed it, and found there by the next report; delete that file to compute everything anew. Exit status 1 on
-    a false step or a validation that differs.
+    a false step or a validation that differs, 3 where nothing is false and something is unknown.
     """
     from symslr.check import check as check_derivations
     from symslr.check.collect import builtin_folder, collect
@@ -144,5 +177,4 @@ def report(
                 typer.echo(f"wrote {path}")
         for note in files.notes:
             typer.echo(note)
-    if result.any_false or not all(item.agrees for item in validations):
-        raise typer.Exit(FALSE)
+    _exit(result, allow_unknown, all(item.agrees for item in validations))

@@ -13,9 +13,11 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
+from symslr.evaluation.admitted import check_admitted
 from symslr.evaluation.arithmetic import Float64
-from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly
+from symslr.evaluation.guard import UNHELD, guard
+from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.plan import canonical, plan
@@ -53,7 +55,8 @@ def evaluate(
             else mpmath.
 
     Raises:
-        CannotEvaluate: when the digits are out of reach, with the reason.
+        CannotEvaluate: when the digits are out of reach, with the reason, or when the first number of a task differs from
+            its definition.
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
     start = time.perf_counter()
@@ -62,6 +65,7 @@ def evaluate(
     wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
     expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
     inputs = checked_inputs(*symbols_of(expr), values or {})
+    check_admitted(expr, inputs)
     if inputs.arrays:
         if backend not in (None, "numpy"):
             raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")
@@ -74,7 +78,8 @@ def evaluate(
         value = _float_first(expr, inputs, digits)
     else:
         value = _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
-    return replace(value, seconds=time.perf_counter() - start)
+    method = value.method if guard(expr, one_point(inputs)) else f"{value.method}; {UNHELD}"
+    return replace(value, method=method, seconds=time.perf_counter() - start)
 
 
 @lru_cache(maxsize=512)
@@ -209,18 +214,20 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
 
 def _float_first(expr: Expr, inputs: Inputs, digits: int | None) -> Value:
     """float64 where its error allows, else mpmath; without digits asked for, a poor float64 value is better than none."""
-    found = None
+    found, refusal = None, None
     try:
         found = _scalars(expr, inputs, digits or FLOAT_AIM, 0)
         if found.digits >= (digits or DEFAULT_DIGITS):
             return found
-    except CannotEvaluate:
-        pass
+    except CannotEvaluate as in_float:
+        refusal = in_float
     try:
         return _any_digits(expr, inputs, digits or MULTIPRECISION_DIGITS)
-    except CannotEvaluate:
+    except CannotEvaluate as reason:
         if digits is None and found is not None and found.digits > 0:
             return found
+        if refusal is not None and isinstance(reason, FloatOnly):  # the reason is why float64 failed
+            raise refusal from reason
         raise
 
 

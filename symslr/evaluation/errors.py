@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class CannotEvaluate(ValueError):
     """The expression is admissible, but no backend that was allowed reaches a number: the message says why."""
+
+
+class FloatOnly(CannotEvaluate):
+    """Only float64 has a way to the value, and it is not asked."""

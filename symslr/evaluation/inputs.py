@@ -33,6 +33,11 @@ class Inputs:
         return {symbol: exact(value) if type(value) in PLAIN else value for symbol, value in self.given.items()}
 
 
+def one_point(inputs: Inputs) -> dict[Symbol, Any]:
+    """The numbers and laws with the first entry of every array."""
+    return {**inputs.given, **{symbol: float(np.ravel(array)[0]) for symbol, array in inputs.arrays.items()}}
+
+
 def checked_digits(digits: object) -> int:
     """The number of digits asked for.
 

@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
+from symslr.evaluation.admitted import check_admitted
 from symslr.evaluation.engine import (
     FLOAT,
     FLOAT_AIM,
@@ -21,7 +22,8 @@ from symslr.evaluation.engine import (
     symbols_of,
     tolerance_of,
 )
-from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs
+from symslr.evaluation.guard import PLACE, guard
+from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.multiprecision import minimum_multiprecision
 from symslr.evaluation.node import Context, Pair
@@ -49,7 +51,8 @@ def minimise(
         bounds: for a variable, the interval in which it is searched; both signs up to 50 otherwise.
 
     Raises:
-        CannotEvaluate: when there is no interior minimum, or the digits are out of reach.
+        CannotEvaluate: when there is no interior minimum, the digits are out of reach, or the expression's first number differs
+            from its definition.
         ValueError: as ``evaluate``.
     """
     start = time.perf_counter()
@@ -59,6 +62,8 @@ def minimise(
         raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
     needed, known = symbols_of(expr)
     inputs = checked_inputs(needed - set(moving), known - set(moving), values or {})
+    check_admitted(expr, inputs)
+    guard(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
     node = MinimumNode(plan(expr), moving)
     limits = dict(bounds or {})
     if inputs.arrays:

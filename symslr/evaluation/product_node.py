@@ -15,7 +15,7 @@ from sympy import Dummy, Expr, Integer, Poly, S, Sum, Symbol, factorial2, preord
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.breakpoints import breakpoint_equations, solved
 from symslr.evaluation.convergence import geometric_error
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.logarithm import signed_log
 from symslr.evaluation.mesh import joined
 from symslr.evaluation.node import Context, Node, Pair
@@ -47,7 +47,7 @@ class ProductNode(Node):
         if tokens > LONGEST:
             raise CannotEvaluate(f"L = {tokens}: {self.reason}; by direct quadrature only L <= {LONGEST} is in reach")
         if not isinstance(context.arithmetic, Float64):
-            raise CannotEvaluate(f"{self.reason}; direct quadrature is in float64 only: ask for 12 digits or fewer")
+            raise FloatOnly(f"{self.reason}; direct quadrature is in float64 only: ask for 12 digits or fewer")
         if tokens not in self._built:
             self._built[tokens] = _Product(self.expectation, tokens)
         with np.errstate(all="ignore"):
@@ -91,7 +91,10 @@ class _Product:
             mesh = joined(pieces, FLOAT, level)
             count = len(mesh.nodes)
             if count ** len(self.tokens) > MOST_POINTS:
-                raise CannotEvaluate("direct quadrature needs too many nodes (a kink across tokens?)")
+                raise CannotEvaluate(
+                    f"direct quadrature needs more than {MOST_POINTS:.0e} points: the weight or the activation is not smooth "
+                    "where two tokens meet or where all vanish"
+                )
             table = self._table(mesh.nodes, p)
             sums, mass = [], 0.0
             for times in (2, 1, 0):

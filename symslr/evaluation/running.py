@@ -13,6 +13,7 @@ from sympy import Add, Dummy, Expr, Mul, Pow, Symbol
 
 from symslr.evaluation.arithmetic import Arithmetic
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.special import NormalCdf, OwensT, SkewNormal
 
 Pair = tuple[Any, Any]
 Formula = Callable[[Arithmetic, Mapping[Symbol, Pair]], Pair]
@@ -34,7 +35,7 @@ def compiled_formula(expr: Expr) -> Formula:
     """``expr`` as a function of an arithmetic and of (value, error) for every symbol."""
     if expr.is_Symbol:
         return lambda arithmetic, scope: scope[expr]
-    if not expr.free_symbols:
+    if not expr.free_symbols and not expr.has(NormalCdf, OwensT, SkewNormal):  # these SymPy cannot turn into numbers
         return _constant(expr)
     if isinstance(expr, Add):
         return _sum([compiled_formula(arg) for arg in expr.args])

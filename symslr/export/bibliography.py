@@ -115,6 +115,14 @@ REFERENCES: Mapping[str, Reference] = {
             doi="10.1111/1468-0262.00296",
         ),
         _article(
+            "donsker1983",
+            "Donsker, Monroe D. and Varadhan, S. R. Srinivasa",
+            "Asymptotic Evaluation of Certain Markov Process Expectations for Large Time, IV",
+            year=1983,
+            where=("Communications on Pure and Applied Mathematics", "36(2)", "183--212"),
+            doi="10.1002/cpa.3160360204",
+        ),
+        _article(
             "cameron1944",
             "Cameron, Robert H. and Martin, William T.",
             "Transformations of Wiener Integrals Under Translations",

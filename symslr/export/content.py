@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from sympy import Basic, Expr
 
-from symslr.algebra.derivation import Derivation, Step
+from symslr.algebra.cite import Cite
+from symslr.algebra.derivation import LABELS, Derivation, Step
 from symslr.algebra.rule import Rule
+from symslr.check.graph import Graph, graph, node_name
+from symslr.check.replay import citations, own_rules
 from symslr.check.report import CheckReport
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line, latex_lines
 from symslr.export.printing import HousePrinter
-from symslr.export.verdicts import DerivationVerdict, Verdict, verdicts
+from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.expression.folded import Activation
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -22,6 +25,9 @@ from symslr.model.symbols import chi, l
 from symslr.model.symbols import m as index_m
 from symslr.validation.published import Judged, Statement, judge
 from symslr.validation.validate import Validation
+
+RELATIONS = {"=": "=", "~": r"\approx", "<=": r"\leq", ">=": r"\geq"}
+"""How the relation of a line to the one before it is printed."""
 
 LINE_WIDTH = 36.0
 """Room for a formula in em: the report's text width less the indentation and the frame around a result."""
@@ -48,7 +54,10 @@ class RuleEntry:
 
 @dataclass(frozen=True)
 class StepEntry:
-    """One application of a rule and the formula it made; ``remainder`` bounds what a truncating rule left out."""
+    """One application of a rule and the formula it made; ``remainder`` bounds what a truncating rule left out.
+
+    ``cites`` names the derivation whose result the step uses, empty where it uses none.
+    """
 
     number: int
     rule: RuleEntry
@@ -56,16 +65,22 @@ class StepEntry:
     lines: tuple[Line, ...]
     remainder: tuple[Line, ...]
     verdict: Verdict
+    cites: str = ""
 
 
 @dataclass(frozen=True)
 class ClaimEntry:
-    """A published formula beside the result."""
+    """A formula of a source beside the result; ``label`` and ``explained`` say where the formula was had from."""
 
     source: str
-    quoted: bool
+    label: str
     lines: tuple[Line, ...]
     verdict: Verdict
+
+    @property
+    def explained(self) -> str:
+        """The label in words."""
+        return LABELS[self.label]
 
 
 @dataclass(frozen=True)
@@ -84,6 +99,26 @@ class Section:
     claims: tuple[ClaimEntry, ...]
     sources: tuple[str, ...]
     verdict: Verdict
+    hypotheses: tuple[str, ...] = ()
+    own_rules: tuple[str, ...] = ()
+    way: Way | None = None
+
+
+@dataclass(frozen=True)
+class Way:
+    """What a result rests on: its definitions, postulates and cited results, and the weakest verdict among them all.
+
+    Attributes:
+        definitions, postulates: LaTeX text for each.
+        results: names of the derivations cited, at once or through others.
+        weakest: verdict of the weakest derivation on the way, itself included; ``weak_name`` is its name.
+    """
+
+    definitions: tuple[str, ...]
+    postulates: tuple[str, ...]
+    results: tuple[str, ...]
+    weakest: Verdict
+    weak_name: str
 
 
 @dataclass(frozen=True)
@@ -96,6 +131,7 @@ class Content:
     checked: bool
     validations: tuple[Validation, ...]
     published: tuple[Judged, ...] = ()
+    graph: Graph | None = None
 
     @property
     def chapters(self) -> list[tuple[str, list[Section]]]:
@@ -137,10 +173,11 @@ def content(
             raise ValueError(f"derivations: found the name {name!r} twice; expected one name each, so rename one")
     rules = _rules(derivations)
     found = verdicts(list(derivations), checks)
-    sections = tuple(_section(*each, rules) for each in zip(derivations, names, found, strict=True))
+    rests = graph(derivations, checks)
+    sections = tuple(_section(*each, rules, rests) for each in zip(derivations, names, found, strict=True))
     listed = tuple(cited([*_sources(derivations), *(item.source for item in statements)], references))
     judged = tuple(judge(statements, checks, validations))
-    return Content(sections, tuple(rules.values()), listed, checks is not None, tuple(validations), judged)
+    return Content(sections, tuple(rules.values()), listed, checks is not None, tuple(validations), judged, rests)
 
 
 def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:
@@ -163,15 +200,16 @@ def _rule_entry(number: int, rule: Rule) -> RuleEntry:
     return RuleEntry(number, anchor(rule.name), rule.name, rule.statement, rule.conditions, rule.source)
 
 
-def _section(item: Derivation, name: str, verdict: DerivationVerdict, rules: Mapping[str, RuleEntry]) -> Section:
+def _section(
+    item: Derivation, name: str, verdict: DerivationVerdict, rules: Mapping[str, RuleEntry], rests: Graph
+) -> Section:
     printer = HousePrinter()
 
     def lines(expr: Expr, relation: str, symbol: str = item.symbol) -> tuple[Line, ...]:
         lead = f"{symbol} {relation}" if symbol else ""
         return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
 
-    truncated = any(step.remainder != 0 for step in item.steps)
-    relation = r"\approx" if truncated else "="
+    relation = RELATIONS[item.relation]
     told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
     title = item.title or item.name or "Untitled derivation"
     return Section(
@@ -183,24 +221,49 @@ def _section(item: Derivation, name: str, verdict: DerivationVerdict, rules: Map
         lines(item.start, "=", "" if told else item.symbol),
         verdict.start,
         tuple(
-            StepEntry(i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i])
+            StepEntry(
+                i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i], _cited(step)
+            )
             for i, step in enumerate(item.steps)
         ),
         lines(item.result, relation),
         tuple(
-            ClaimEntry(claim.source, claim.quoted, lines(claim.formula, relation), verdict.claims[i])
+            ClaimEntry(claim.source, claim.label, lines(claim.formula, relation), verdict.claims[i])
             for i, claim in enumerate(item.claims)
         ),
         item.sources,
         verdict.overall,
+        tuple(hypothesis.text for hypothesis in item.hypotheses),
+        own_rules(item),
+        _way(item, rests, printer),
+    )
+
+
+def _cited(step: Step) -> str:
+    return anchor(step.rule.theorem.name) if isinstance(step.rule, Cite) and step.rule.theorem.name else ""
+
+
+def _way(item: Derivation, rests: Graph, printer: HousePrinter) -> Way:
+    """What stands between the definitions and a result, printed from the objects themselves."""
+    chains = [*citations(item), item]
+    quantities = {quantity.func: quantity for chain in chains for quantity in chain.quantities}.values()
+    shown = {q: rf"${printer.doprint(q)} := {printer.doprint(q.definition())}$" for q in quantities}
+    weak = rests.weakest(node_name(item))
+    word = Verdict(Word.UNCHECKED) if weak is None or weak.verdict is None else Verdict(STEP_WORDS[weak.verdict])
+    return Way(
+        tuple(said for q, said in shown.items() if not q.postulate),
+        tuple(f"{q.postulate}: {said}" for q, said in shown.items() if q.postulate),
+        tuple(dict.fromkeys(node_name(chain) for chain in chains[:-1])),
+        word,
+        "" if weak is None else weak.name,
     )
 
 
 def _step_lines(step: Step, printer: HousePrinter) -> tuple[tuple[Line, ...], tuple[Line, ...]]:
     """The formula that the step made, and the bound on what it left out."""
+    made = latex_lines(step.after, LINE_WIDTH, lead=RELATIONS[step.relation], printer=printer)
     if step.remainder == 0:
-        return tuple(latex_lines(step.after, LINE_WIDTH, lead="=", printer=printer)), ()
-    made = latex_lines(step.after, LINE_WIDTH, lead=r"\approx", printer=printer)
+        return tuple(made), ()
     return tuple(made), tuple(
         latex_lines(step.remainder, LINE_WIDTH, lead=r"\left|\text{error}\right| \leq", printer=printer)
     )

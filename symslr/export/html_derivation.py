@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from symslr.export.breaking import Line
-from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, anchor
+from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, Way, anchor
 from symslr.export.html import detail, display, part, source, text, verdict
 from symslr.export.verdicts import Word
 
@@ -32,13 +32,37 @@ def derivation(section: Section) -> str:
     parts += [detail(section.start_verdict), *(_step(step) for step in section.steps)]
     if section.steps:
         parts.append(f'<div class="result"><h4>Result {verdict(section.verdict)}</h4>{display(section.result)}</div>')
+        parts += _conditions(section)
     parts += [_claim(claim) for claim in section.claims]
+    parts += [_way(section.way)] if section.way is not None else []
     return part(section.name, text(section.title), *parts, level=3)
+
+
+def _conditions(section: Section) -> list[str]:
+    """The hypotheses, as a mathematician prints them, and the rules that are the author's own."""
+    said = [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
+    own = ", ".join(section.own_rules)
+    said += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
+    return said
+
+
+def _way(way: Way) -> str:
+    """What the result rests on, and the weakest verdict among it."""
+    said = [f"<li>Definition: {text(item)}</li>" for item in way.definitions]
+    said += [f"<li><strong>Postulate</strong>: {text(item)}</li>" for item in way.postulates]
+    links = ", ".join(f'<a href="#{anchor(name)}"><code>{escape(name)}</code></a>' for name in way.results)
+    said += [f"<li>Results used: {links}.</li>"] if way.results else []
+    if not said:
+        return ""
+    weak = f" (<code>{escape(way.weak_name)}</code>)" if way.results and way.weak_name else ""
+    head = f"What it rests on. Weakest verdict on the way: {verdict(way.weakest)}{weak}"
+    return f'<details class="way"><summary>{head}</summary><ul>{"".join(said)}</ul></details>'
 
 
 def _step(step: StepEntry) -> str:
     name = f'<span class="step-name">{step.number}. {text(step.rule.name)}</span>'
     rule = f'<a class="meta" href="#rule-{step.rule.anchor}">Rule R{step.rule.number}</a>'
+    rule += f' <a class="meta" href="#{step.cites}">the result</a>' if step.cites else ""
     note = f"{text(step.note)} " if step.note else ""
     bound = display(step.remainder) if step.remainder else ""
     body = f"<p>{note}{rule}</p>{display(step.lines)}{bound}{detail(step.verdict)}"
@@ -46,8 +70,8 @@ def _step(step: StepEntry) -> str:
 
 
 def _claim(claim: ClaimEntry) -> str:
-    quoted = " (as quoted in summaries)" if claim.quoted else ""
-    head = f"<strong>Published</strong>: {source(claim.source)}{quoted} {verdict(claim.verdict)}"
+    label = f'<strong title="{escape(claim.explained)}">{claim.label.capitalize()}</strong>'
+    head = f"{label}: {source(claim.source)} {verdict(claim.verdict)}"
     return f'<div class="claim">{head}{display(claim.lines)}{detail(claim.verdict)}</div>'
 
 

@@ -156,7 +156,8 @@ def _figure(number: int, shown: Drawn) -> str:
         return f'<p class="meta">{escape(item.name)} could not be drawn: {escape(shown.failure)}</p>'
     drawing = adaptive(re.sub(r"^.*?(?=<svg)", "", shown.svg, flags=re.DOTALL))
     # Two drawings on one page must not share the ids of their parts.
-    drawing = re.sub(r'(id="|xlink:href="#|href="#|url\(#)', rf"\g<1>{item.name}-", drawing)
+    own = "|".join(map(re.escape, sorted(re.findall(r'\bid="([^"]+)"', drawing), key=len, reverse=True)))
+    drawing = re.sub(rf'(\bid="|href="#|url\(#)(?=({own})["\)])', rf"\g<1>{item.name}-", drawing)
     label = escape(item.alt or text_to_plain(item.caption))
     data = b64encode(shown.csv.encode()).decode()
     link = f'<a download="{item.name}.csv" href="data:text/csv;base64,{data}">Data of Figure {number} (CSV)</a>'

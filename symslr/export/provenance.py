@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import symslr
-from symslr.check.check import SAMPLES, SEED
+from symslr.check.start import SAMPLES, SEED
 from symslr.export import html
 from symslr.export.figures import Drawn
 from symslr.export.text import plain_to_tex

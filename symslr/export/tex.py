@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from symslr.export.bibliography import Reference
-from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry
+from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry, Way
 from symslr.export.definitions import Definitions
 from symslr.export.figures import Drawn
 from symslr.export.latex import detail, display, source, verdict
@@ -64,8 +64,23 @@ def fragment(section: Section) -> str:
     parts += [_step(step) for step in section.steps]
     if section.steps:
         parts += [rf"\symslrhead{{Result}}{{{verdict(section.verdict)}}}", display(section.result, boxed=True)]
+    parts += [f"For {', '.join(map(text_to_tex, section.hypotheses))}.", ""] if section.hypotheses else []
+    own = ", ".join(map(text_to_tex, section.own_rules))
+    parts += [f"Rules of the author, not of symslr: {own}.", ""] if own else []
     parts += [_claim(claim) for claim in section.claims]
-    return "\n".join(parts) + "\n"
+    parts += [_way(section.way)] if section.way is not None else []
+    return "\n".join(part for part in parts if part is not None) + "\n"
+
+
+def _way(way: Way) -> str:
+    """What the result rests on, and the weakest verdict among it."""
+    said = [f"Definition: {text_to_tex(item)}." for item in way.definitions]
+    said += [rf"\textbf{{Postulate}}: {text_to_tex(item)}." for item in way.postulates]
+    names = ", ".join(rf"\texttt{{{plain_to_tex(name)}}}" for name in way.results)
+    said += [f"Results used: {names}."] if way.results else []
+    if not said:
+        return ""
+    return rf"\symslrhead{{Rests on}}{{weakest: {verdict(way.weakest)}}}" + "\\\\*\n{\\small " + " ".join(said) + "}"
 
 
 def _step(step: StepEntry) -> str:
@@ -78,9 +93,8 @@ def _step(step: StepEntry) -> str:
 
 
 def _claim(claim: ClaimEntry) -> str:
-    quoted = " (as quoted in summaries)" if claim.quoted else ""
-    head = rf"\symslrhead{{Published}}{{{verdict(claim.verdict)}}}"
-    return f"{head}\\\\*\n{source(claim.source)}{quoted}:\n{display(claim.lines)}\n{detail(claim.verdict)}"
+    head = rf"\symslrhead{{{claim.label.capitalize()}}}{{{verdict(claim.verdict)}}}"
+    return f"{head}\\\\*\n{source(claim.source)}:\n{display(claim.lines)}\n{detail(claim.verdict)}"
 
 
 def document(

@@ -102,8 +102,9 @@ class Posterior(Expr):
         kernel = self.law.posterior_kernel
         if kernel is not None:
             return kernel.subs(x, chi[self.index]) / self.law.token_sum(kernel)
-        weight = self.law.renamed(self.law.weight)
-        return weight.subs(epsilon, self.index) / Sum(_free_of(weight).subs(epsilon, m), (m, 1, self.law.length))
+        weight = self.law.weight
+        own = _summed_over(m if self.index != m else l, weight).subs(epsilon, self.index)
+        return own / Sum(_summed_over(l, weight).subs(epsilon, m), (m, 1, self.law.length))
 
     def _sympystr(self, printer: StrPrinter) -> str:
         return f"p[{self.index}]"
@@ -113,9 +114,9 @@ class Posterior(Expr):
         return rf"p_{{{printer._print(self.index)}}}{power}"
 
 
-def _free_of(weight: Expr) -> Expr:
-    """The weight with its inner summation index renamed, so that an outer sum over m does not capture it."""
-    sums = {s: Sum(s.function.subs(m, l), (l, *s.limits[0][1:])) for s in weight.atoms(Sum)}
+def _summed_over(index: Expr, weight: Expr) -> Expr:
+    """The weight with its sums over tokens written with ``index``, so that no token that is put in for epsilon is captured."""
+    sums = {s: Sum(s.function.subs(s.variables[0], index), (index, *s.limits[0][1:])) for s in weight.atoms(Sum)}
     return weight.xreplace(sums)
 
 

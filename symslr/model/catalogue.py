@@ -11,6 +11,7 @@ from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.form import check_parameters
 from symslr.model.largest import IsLargest
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
 
@@ -60,3 +61,11 @@ softplus = Attention(log_(1 + exp_(x)), name="softplus")
 
 TASKS = {"spiked": SpikedSLR, "max": MaxSLR}
 ATTENTIONS = {item.name: item for item in (softmax, softmax1, linear, erf, softplus)}
+
+
+def is_catalogued(law: SequenceLaw) -> bool:
+    """Whether a law is that of a task of the catalogue, or unweighted, at any length."""
+    return law.weight == 1 or any(law == known.subs(L, law.length) for known in _LAWS)
+
+
+_LAWS = (SpikedSLR().law, MaxSLR().law, MaxSLR(oo).law)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from sympy import Basic, Dummy, Expr, Indexed, S, Sum
+from sympy import Basic, Dummy, Expr, Indexed, Mod, S, Sum, ceiling, floor, frac
 from sympy.core.function import AppliedUndef
 
 from symslr.model.largest import IsLargest
@@ -29,12 +29,16 @@ RESERVED = BOUND_IN_SEQUENCE | MEANINGS.keys()
 
 
 def check_parameters(expr: Expr, what: str, allowed: Set[Basic] = frozenset()) -> None:
-    """Refuse a formula that mentions a reserved symbol outside ``allowed``, or a function without a definition.
+    """Refuse a formula that mentions a reserved symbol outside ``allowed``, or a function without a definition, or with jumps without end.
 
     Raises:
         ValueError: naming the symbol, what it stands for, and how to mend it.
     """
     _check_symbols(expr.free_symbols - allowed, f"{what} {expr}")
+    for step in sorted(expr.atoms(floor, ceiling, frac, Mod), key=str):
+        raise ValueError(
+            f"{what} {expr}: {step} jumps at infinitely many places; expected jumps at a few, by Heaviside, sign or Piecewise"
+        )
     for function in sorted(expr.atoms(AppliedUndef), key=str):
         raise ValueError(f"{what} {expr}: {function.func} is not defined; expected functions that SymPy can evaluate")
 

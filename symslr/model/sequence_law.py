@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Basic, Expr, Integer, Mul, S, Sum, simplify
+from sympy import Basic, Expr, Mul, S, Sum, simplify
 
 from symslr.model.exact import exact
 from symslr.model.largest import IsLargest
@@ -74,7 +74,7 @@ class SequenceLaw(Basic):
             own = factor.subs(chi[epsilon], x)
             if not own.has(chi):
                 kernel *= split_factor(own)[1]
-            elif factor.xreplace({s: Integer(1) for s in factor.atoms(Sum)}).has(epsilon):
+            elif factor.has(epsilon):  # beside another token, as in Sum(h(chi[l] - chi[epsilon]), (l, 1, L))
                 return None
         return kernel
 

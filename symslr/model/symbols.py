@@ -6,6 +6,7 @@ Delta   standard deviation of the label noise     nonnegative
 a       scale of the key: chi = a chi*            real
 m_v     overlap m_vv* of the value vector with v*;  R_v >= 0 its squared norm outside v*: q_vv = m_v**2 + R_v
 x       argument of a kernel or of a token density
+o       offset of a normaliser
 chi[i]  key projection of token i,  z[i] its value projection,  xi the label noise
 zeta[i] the part of token i's value that is orthogonal to v*, N(0, 1) and independent of everything else
 eta[i]  the projection of token i on the part of k outside span(k*, v*), N(0, 1) and independent of everything else
@@ -24,6 +25,7 @@ nu = Symbol("nu", positive=True)
 Delta = Symbol("Delta", nonnegative=True)
 a = Symbol("a", real=True)
 c = Symbol("c", real=True)
+o = Symbol("o", nonnegative=True)
 x = Symbol("x", real=True)
 
 chi = IndexedBase("chi", real=True)

@@ -11,17 +11,27 @@ from sympy import Add, Expr, Indexed, Integral, Mul, Pow, S, Sum
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
-from symslr.referee.arithmetic import Array, CannotReferee
+from symslr.referee.arithmetic import Array, Balls, CannotReferee
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
+from symslr.referee.samples import sampled
 from symslr.referee.scope import Scope
 from symslr.referee.separable import separated
+from symslr.referee.symmetry import symmetric
+from symslr.referee.token_sums import summed
+
+MOST_ON_GRIDS_BESIDE_SAMPLES = 2
+"""Token axes of an expectation that stays on its grid where others are sampled."""
+
+MOST_ON_PLAIN_GRIDS = 3
+"""Token axes beyond which the law of a sum is asked first."""
 
 MOST_TOKENS_INSIDE = (4, 2, 1)
 """Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
@@ -126,6 +136,19 @@ def _scored_activation(self: Interpreter, node: ScoredActivation, scope: Scope) 
     return _attention(self, node, attention, scope)
 
 
+@definition_of(IsLargest)
+def _is_largest(self: Interpreter, node: IsLargest, scope: Scope) -> Array:
+    """1 where chi_i lies above every other token."""
+    _, index, length = node.args
+    own = self.integer(index, scope)
+    result: Array = self.number(1)
+    for position in range(1, self.integer(length, scope) + 1):
+        if position != own:
+            above = self.value(chi[own], scope) - self.value(chi[position], scope)
+            result = result * self.arithmetic.call("Heaviside", above)
+    return result
+
+
 def weight_at(self: Interpreter, law: SequenceLaw, position: int, scope: Scope) -> Array:
     """g(position, chi)."""
     return self.value(law.weight, scope.with_integers({epsilon: position}))
@@ -173,9 +196,25 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     gridded = [family for family in (z, eta) if family.label in scores]
     families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
-    fixed = _polynomial_rules(self, body, labels)
+    needs_tokens = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
+    tokens = length * (needs_tokens + len(gridded))
+    sampler = self.quadrature.sampler
+    if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
+        product = separated(node, length)
+        return sampled(self, node, scope, length, sampler) if product is None else self.value(product, scope)
+    try:
+        fixed = _polynomial_rules(self, body, labels)
+    except CannotReferee:
+        if sampler is None:
+            raise
+        return sampled(self, node, scope, length, sampler)
+    if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
+        mean = summed(self, node, scope, length)
+        if mean is not None:
+            return mean
+    if node.has(IsLargest) and length > 1:
+        raise TooCostly("a grid does not resolve which token is the largest")
     axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
-    needs_tokens = body.has(chi, *FOLDED, ConditionalMean) or law.weight.has(chi)
     axes = [axis] * length if needs_tokens else []
     if gridded:
         axes += [_density_axis(self, STANDARD_NORMAL, (), scope)] * (length * len(gridded))
@@ -184,7 +223,10 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if product is not None:
             return self.value(product, scope)
         raise TooCostly(f"a grid over {length} tokens is more than the time allows")
-    positions = range(1, length + 1) if length <= 2 else (1,)
+    alike = length > 2 and symmetric(node)
+    if others and length > 2 and not alike:
+        raise CannotReferee(f"{node} names tokens and is not symmetric in them")
+    positions = (1,) if alike else range(1, length + 1)
 
     def integrand(nodes: list[Array]) -> Array:
         numbers, tokens = nodes[: len(fixed)], nodes[len(fixed) :]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sympy import Derivative, Expr, Integer, Limit, oo
 
+from symslr.expression.at import At
 from symslr.expression.folded import Minimum
 from symslr.expression.joint import JointMinimum
 from symslr.referee.arithmetic import Array, CannotReferee
@@ -180,6 +181,13 @@ def _derivative(self: Interpreter, node: Derivative, scope: Scope) -> Array:
         backward = self.value(node.expr, scope.bind({variable: here - k * h}))
         total = total + self.number(coefficient) * (forward - backward)
     return total / h
+
+
+@definition_of(At)
+def _at(self: Interpreter, node: At, scope: Scope) -> Array:
+    """The body where its symbols take the values of a point."""
+    place = {symbol: self.value(value, scope) for symbol, value in node.place.items()}
+    return self.value(node.body, scope.bind(place))
 
 
 @definition_of(Limit)

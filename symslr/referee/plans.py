@@ -13,6 +13,7 @@ import numpy as np
 
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.axes import End, Fineness, Map, Stretch, pieces, stacked
+from symslr.referee.samples import Sampler
 from symslr.referee.scan import Integrand, Scan
 
 GROWTH = 1.4
@@ -106,6 +107,7 @@ class Quadrature:
         work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
+        sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
     """
 
     arithmetic: Arithmetic
@@ -120,6 +122,7 @@ class Quadrature:
     work: float = 0.0
     absolute: Array = 0.0
     inside: int = 0
+    sampler: Sampler | None = None
 
     def integrate(self, key: Hashable, problem: Problem) -> Array:
         """The integral over all axes, an array on the axes outside."""

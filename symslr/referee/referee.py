@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
-from symslr.referee import definitions, extrema, joint
+from symslr.referee import definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import NotFinite, Quadrature, TooCostly
+from symslr.referee.randomised import sampled_value
 from symslr.referee.scope import Frame, Scope
 
 FLOAT_DIGITS = 13
@@ -31,7 +33,10 @@ DOUBT = 2
 BALL_SHARE = 0.4
 """Part of the time after which the full precision is given up for floats."""
 
-__all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee"]
+FLOAT_SHARE = 0.6
+"""The same for floats, where samples may still do."""
+
+__all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee", "signs"]
 
 
 def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> Value:
@@ -40,7 +45,8 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
     A first pass in floats finds where every integrand has its mass and how many nodes resolve it. Two passes with
     different grids at the full precision follow (one, where floats are all that is asked for); twice the difference is
     the claimed error, and the grids of the last are finer, wider and shifted. Where ``digits`` would take too long, floats
-    have to do.
+    have to do. Where no grid is affordable, as for five tokens and more, sequences are sampled: the value is statistical,
+    its error one standard error, and ``digits`` of it says how many digits are certain.
 
     Args:
         expr: an expression of the algebra.
@@ -51,6 +57,11 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
     Raises:
         CannotReferee: where no definition-level route exists or none is affordable; the message names the reason.
     """
+    return measured(expr, values, digits, seconds)[0]
+
+
+def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> tuple[Value, float]:
+    """``referee``'s value, and the largest mean of an absolute integrand on the way: the scale of a mean that vanishes."""
     began = time.process_time()
     attempts: list[tuple[Any, int]] = (
         [(Balls, digits)] if digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY) else []
@@ -61,21 +72,31 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
         left = seconds - (time.process_time() - began)
         if left <= 0:
             break
+        share = BALL_SHARE if kind is Balls else FLOAT_SHARE
         try:
-            value, error, method = _attempt(expr, values, kind, aim, left * BALL_SHARE if kind is Balls else left)
+            value, error, method, scale = _attempt(expr, values, kind, aim, left * share)
+        except NotFinite as overflow:
+            reason = overflow
+            continue
         except TooCostly as cost:
             reason = cost
             if kind is np.float64:
                 break
             continue
-        except NotFinite as overflow:
-            reason = overflow
-            continue
-        return _value(value, error, method, time.process_time() - began)
-    raise reason or CannotReferee(f"out of time after {seconds:.0f} s")
+        except CannotReferee as refusal:
+            reason = refusal
+            break
+        return _value(value, error, method, time.process_time() - began), scale
+    left = seconds - (time.process_time() - began)
+    try:
+        return sampled_value(partial(_evaluate, expr, values), left)
+    except CannotReferee as refusal:
+        raise reason or refusal from None
 
 
-def _attempt(expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float) -> tuple[mpf, mpf, str]:
+def _attempt(
+    expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float
+) -> tuple[mpf, mpf, str, float]:
     deadline = time.process_time() + seconds
     floats = Floats(np.longdouble if kind is np.longdouble else np.float64)
     plans: dict[Any, Any] = {}
@@ -98,7 +119,7 @@ def _attempt(expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seco
         if expr.has(Limit):
             error *= 10
     where = "balls" if kind is Balls else "long double" if kind is np.longdouble else "float64"
-    return value, error, f"definition on explicit grids, {where}"
+    return value, error, f"definition on explicit grids, {where}", planning.magnitude
 
 
 def _evaluate(expr: Expr, values: Mapping[Any, Any], quadrature: Quadrature, places: dict[Any, Any]) -> Any:

@@ -8,7 +8,7 @@ from sympy import Add, Expr, Indexed, Integer, Mul, S, Sum, exp, expand_mul
 
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, ConditionalMean
-from symslr.model.symbols import OTHERS, chi, epsilon, x
+from symslr.model.symbols import OTHERS, chi, epsilon, x, xi
 
 
 @lru_cache(maxsize=256)
@@ -19,7 +19,7 @@ def separated(node: SequenceExpectation, length: int) -> Expr | None:
     grid, summed in another order. The referee needs it where the full grid has too many points.
     """
     body = node.law.weight * node.body
-    if body.has(*FOLDED, ConditionalMean) or any(item.base != chi for item in body.atoms(Indexed)):
+    if body.has(*FOLDED, ConditionalMean, xi) or any(item.base != chi for item in body.atoms(Indexed)):
         return None
     body = body.subs({node.law.length: Integer(length)}) if not node.law.length.is_Integer else body
     marked = {epsilon: Integer(1), **{other: Integer(i) for i, other in enumerate(OTHERS, 2)}}

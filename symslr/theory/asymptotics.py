@@ -4,27 +4,120 @@ from __future__ import annotations
 
 from functools import cache
 
-from sympy import Expr
+from sympy import EulerGamma, Expr, Integral, Rational, Symbol, cos, cosh, exp, log, oo
 
+from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import (
     Centre,
+    ChangeOfMeasure,
+    Convolution,
+    DropFromDenominator,
+    Exchangeability,
+    GammaIntegral,
     GaussianProjection,
     GaussianTaylor,
     GeometricSeries,
-    RatioCondition,
-    SechMoments,
-    SingleCompetitor,
-    SoftmaxTowardsMax,
+    Independence,
+    LaplaceRepresentation,
+    ReadDensity,
+    SechTransform,
+    SmoothingTaylor,
+    Stein,
+    Substitute,
+    TransformMoments,
     WriteDensity,
     WriteTokensOut,
 )
-from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.catalogue import linear
-from symslr.model.symbols import chi, epsilon, j
+from symslr.model.exponential import exponential_slope
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import chi, epsilon, j, x
 from symslr.model.task import Task
 from symslr.theory.population import MinimalRisk, minimal_risk
+
+GUMBEL = exp(-exp(-x - EulerGamma))
+"""Distribution function of the Gumbel variable of mean zero, in ``x``."""
+
+FREQUENCY, ANGLE, RATE = Symbol("omega", real=True), Symbol("theta", real=True), Symbol("b", positive=True)
+LEVEL, SCALE = Symbol("y", real=True), Symbol("u", positive=True)
+
+COMPETITION = Rational(1, 3)
+"""The power at which the bound on two competitors decays fastest, as exp(-nu/3)."""
+
+
+def error(law: SequenceLaw) -> Expr:
+    """E_g[1 - p_eps], the Bayes risk without noise."""
+    return SequenceExpectation(1 - Posterior(epsilon, law), law)
+
+
+@cache
+def sech_transform(power: int) -> Derivation:
+    """int cos(omega x)/cosh(b x)^power dx, for power 1 and 2."""
+    start = Integral(cos(FREQUENCY * x) / cosh(RATE * x) ** power, (x, -oo, oo))
+    return Derivation(start, name=f"sech-transform-{power}").apply(SechTransform())
+
+
+@cache
+def gumbel_transform() -> Derivation:
+    """E[exp(theta S)] for the centred Gumbel variable S."""
+    return (
+        Derivation(ScalarExpectation(exp(ANGLE * x), x, ScalarLaw(GUMBEL.diff(x))), name="gumbel-transform")
+        .apply(WriteDensity())
+        .apply(Substitute(-log(SCALE) - EulerGamma, SCALE, 0, oo))
+        .apply(GammaIntegral())
+    )
+
+
+@cache
+def shifted_error(law: SequenceLaw, order: int) -> Derivation:
+    """E_g[1 - p_eps] where the relevant token is shifted: one competitor, centred, expanded to ``order`` terms."""
+    return (
+        Derivation(error(law), name="asymptotics-spiked")
+        .apply(Exchangeability())
+        .apply(DropFromDenominator(COMPETITION))
+        .apply(WriteTokensOut())
+        .apply(GaussianProjection(_slope(law) * (chi[epsilon] - chi[j])))
+        .apply(Centre())
+        .apply(WriteDensity())
+        .apply(GaussianTaylor(order))
+        .apply(TransformMoments(sech_transform(1), FREQUENCY))
+    )
+
+
+@cache
+def selected_error(law: SequenceLaw, order: int) -> Derivation:
+    """E_g[1 - p_eps] where the relevant token is selected: ``order`` powers of 1/nu, the second of which vanishes."""
+    chain = Derivation(error(law), name="asymptotics-max").apply(Exchangeability()).apply(ChangeOfMeasure())
+    return _ties_at_a_level(chain, law, order)
+
+
+@cache
+def mean_key(law: SequenceLaw, order: int) -> Derivation:
+    """mu = E_g[chi_eps] = nu E_g[1 - p_eps] where the relevant token is selected, to ``order`` powers of 1/nu."""
+    chain = Derivation(SequenceExpectation(chi[epsilon], law), name="asymptotics-max-overlap").apply(ChangeOfMeasure())
+    return _ties_at_a_level(chain.apply(Stein()).apply(Exchangeability()), law, order)
+
+
+def _ties_at_a_level(chain: Derivation, law: SequenceLaw, order: int) -> Derivation:
+    """E_0[w_eps w_j/S^2] expanded.
+
+    The Laplace variable on a logarithmic scale is a level y, and exp(-e^{-y}) the distribution function of a Gumbel variable:
+    two tokens tie at a level above all the others, each smoothed by a Gumbel variable of width 1/nu.
+    """
+    slope = _slope(law)
+    return (
+        chain.apply(LaplaceRepresentation())
+        .apply(Independence())
+        .apply(Substitute(exp(-slope * LEVEL - EulerGamma), LEVEL))
+        .apply(Convolution(GUMBEL, slope, LEVEL))
+        .apply(SmoothingTaylor(1 / slope, order, TransformMoments(gumbel_transform(), ANGLE)))
+        .apply(ReadDensity(STANDARD_NORMAL))
+    )
 
 
 @cache
@@ -38,21 +131,7 @@ def strong_signal(task: Task, order: int) -> Expr:
     Raises:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
     """
-    law = task.law
-    slope = RatioCondition().slope(law)
-    if law.is_selection:
-        return SoftmaxTowardsMax(order).rewrite(SequenceExpectation(chi[epsilon], law)) / slope
-    pair = SingleCompetitor().rewrite(SequenceExpectation(1 - Posterior(epsilon, law), law))
-    chain = (
-        Derivation(pair)
-        .apply(WriteTokensOut())
-        .apply(GaussianProjection(slope * (chi[epsilon] - chi[j])))
-        .apply(Centre())
-        .apply(WriteDensity())
-        .apply(GaussianTaylor(order))
-        .apply(SechMoments())
-    )
-    return chain.result
+    return (selected_error if task.law.is_selection else shifted_error)(task.law, order).result
 
 
 @cache
@@ -66,12 +145,19 @@ def strong_signal_linear(task: Task, order: int) -> Expr:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
         ValueError: when linear attention has no least risk in closed form on the task.
     """
-    slope = RatioCondition().slope(task.law)
+    slope = _slope(task.law)
     least = minimal_risk(task, linear)
     closed = least.closed() if isinstance(least, MinimalRisk) else None
     if closed is None:
         raise ValueError(f"task {task.name}: linear attention has no least risk in closed form")
     if task.law.is_selection:
-        return SoftmaxTowardsMax(order).rewrite(closed)
+        return Derivation(closed).apply(Cite(mean_key(task.law, order))).result
     (parameter,) = slope.free_symbols
-    return GeometricSeries(parameter, order).rewrite(closed)
+    return Derivation(closed).apply(GeometricSeries(parameter, order)).result
+
+
+def _slope(law: SequenceLaw) -> Expr:
+    slope = exponential_slope(law)
+    if slope is None:
+        raise RuleRefused(f"the weight {law.weight} has no ratio between two positions that is exponential")
+    return slope

@@ -9,7 +9,7 @@ from sympy import Expr
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules import Conditioning, GaussianMoments, Linearity, Nishimori
+from symslr.algebra.rules import Conditioning, GaussianMoments, Linearity, Nishimori, Unfold
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.expression.quantity import Quantity
@@ -22,13 +22,15 @@ from symslr.theory.definitions import bayes_loss, over_length
 @cache
 def bayes_chain(law: SequenceLaw, noise: Expr) -> Derivation:
     """From E_g (y - E[y|X])^2 to Delta^2 + 1 - E_g[p_epsilon]."""
-    start = Derivation(bayes_loss(law, noise))
+    start = Derivation(BayesRisk(law, noise)).apply(Unfold(BayesRisk))
     return start.apply(Conditioning()).apply(Linearity()).apply(GaussianMoments()).apply(Nishimori())
 
 
 @final
 class BayesRisk(Quantity):
-    """E_Bayes = Delta^2 + 1 - E_g[p_epsilon], the least risk of any predictor; ``args = (law, noise)``.
+    """E_Bayes = E_g (y - E[y|X])^2, the least risk of any predictor; ``args = (law, noise)``.
+
+    From it rules derive Delta^2 + 1 - E_g[p_epsilon].
 
     Source: arXiv 2509.21936, Prop. 4.1.
     """
@@ -44,6 +46,11 @@ class BayesRisk(Quantity):
         return self.args[1]
 
     def definition(self) -> Expr:
+        """E_g (y - E[y|X])^2."""
+        return bayes_loss(self.law, self.noise)
+
+    def formula(self) -> Expr:
+        """Delta^2 + 1 - E_g[p_epsilon]."""
         return bayes_chain(self.law, self.noise).result
 
     def conditioned(self) -> Expr:

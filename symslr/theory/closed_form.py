@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from sympy import Expr
 
+from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     CameronMartin,
@@ -15,26 +18,30 @@ from symslr.algebra.rules import (
     Selection,
     Unfold,
 )
+from symslr.expression.folded import FOLDED
 
-CHAIN: tuple[type[Rule], ...] = (
-    Unfold,
-    Linearity,
-    Selection,
-    CameronMartin,
-    Exchangeability,
-    Independence,
-    GaussianErf,
-    GaussianMoments,
-    Linearity,
+CHAIN: tuple[Rule, ...] = (
+    Unfold(*FOLDED),
+    Linearity(),
+    Selection(),
+    CameronMartin(),
+    Exchangeability(),
+    Independence(),
+    GaussianErf(),
+    GaussianMoments(),
+    Linearity(),
 )
-"""Tried in this order; a rule that refuses is passed over, since another may do."""
+"""Tried in this order; a rule that refuses or finds nothing to do is passed over, since another may do."""
+
+
+def in_closed_form(chain: Derivation) -> Derivation:
+    """The chain with every rule applied that applies; what no rule reaches stays an expectation."""
+    for rule in CHAIN:
+        with suppress(RuleRefused):
+            chain = chain.apply(rule)
+    return chain
 
 
 def closed_form(expr: Expr) -> Expr:
-    """``expr`` after every rule of the chain that applies; what no rule reaches stays an expectation."""
-    for rule in CHAIN:
-        try:
-            expr = rule().rewrite(expr)
-        except RuleRefused:
-            continue
-    return expr
+    """``expr`` as far as ``in_closed_form`` carries it."""
+    return in_closed_form(Derivation(expr)).result

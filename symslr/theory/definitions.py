@@ -1,11 +1,11 @@
-"""The definitions everything starts from: the label, the predictor of an attention, the risk."""
+"""The definitions everything starts from: the label, the predictor of an attention, the losses. No rule is run here."""
 
 from __future__ import annotations
 
 from sympy import Expr, Sum, sqrt
 
 from symslr.expression.expectation import LengthExpectation, SequenceExpectation
-from symslr.expression.folded import Activation, ConditionalMean
+from symslr.expression.folded import Activation, ConditionalMean, Minimum
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, R_v, epsilon, l, m_v, xi, z, zeta
@@ -32,6 +32,11 @@ def squared_loss(prediction: Expr, law: SequenceLaw, noise: Expr) -> Expr:
 def bayes_loss(law: SequenceLaw, noise: Expr) -> Expr:
     """The risk E_g (y - E[y|X])^2 of the Bayes predictor."""
     return squared_loss(ConditionalMean(label(noise), law), law, noise)
+
+
+def least_over_values(loss: Expr) -> Expr:
+    """The loss at the best value vector: its minimum over the overlap m_v and over the part R_v outside v*."""
+    return Minimum(Minimum(loss, R_v), m_v)
 
 
 def over_length(expr: Expr, length: Expr | LengthLaw) -> Expr:

@@ -6,17 +6,43 @@ orthogonal to k* and v*, and R = q - m m^T >= 0.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from typing import ClassVar, final
 
-from sympy import Expr, Matrix, S, Sum, sqrt
+from sympy import Basic, Dummy, Expr, S, Sum, sqrt
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import Collect, GaussianMoments, Linearity, RotateNoise, TurnTowardsKey
+from symslr.expression.open_functions import OpenKernel
+from symslr.expression.quantity import Quantity
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
-from symslr.model.symbols import L, chi, epsilon, eta, l, m, m_kk, m_kv, m_vk, m_vv, q_kk, q_kv, q_vv, z, zeta
+from symslr.model.symbols import (
+    BOUND_IN_SEQUENCE,
+    ORDER_PARAMETERS,
+    L,
+    chi,
+    epsilon,
+    eta,
+    l,
+    m,
+    m_kk,
+    m_kv,
+    m_vk,
+    m_vv,
+    o,
+    q_kk,
+    q_kv,
+    q_vv,
+    x,
+    z,
+    zeta,
+)
 from symslr.model.task import Task
 from symslr.theory.definitions import over_length, squared_loss
 
@@ -24,6 +50,10 @@ R_KK = q_kk - m_kk**2 - m_kv**2
 R_KV = q_kv - m_kk * m_vk - m_kv * m_vv
 R_VV = q_vv - m_vk**2 - m_vv**2
 """R = q - m m^T, the parts of k and v outside span(k*, v*)."""
+
+ALONG = R_KV / sqrt(R_KK)
+ACROSS = sqrt(R_VV - (-R_KV) ** 2 / R_KK)
+"""Of the part of v outside span(k*, v*): its components along that of k and across it."""
 
 
 def score(index: Expr) -> Expr:
@@ -33,8 +63,7 @@ def score(index: Expr) -> Expr:
 
 def value(index: Expr) -> Expr:
     """z_l = m_vk chi*_l + m_vv z*_l + (R_kv/sqrt(R_kk)) eta_l + sqrt(R_vv - R_kv^2/R_kk) zeta_l, the projection on v."""
-    along, across = R_KV / sqrt(R_KK), sqrt(R_VV - R_KV**2 / R_KK)
-    return m_vk * chi[index] + m_vv * z[index] + along * eta[index] + across * zeta[index]
+    return m_vk * chi[index] + m_vv * z[index] + ALONG * eta[index] + ACROSS * zeta[index]
 
 
 def attention_at_key(attention: Attention, length: Expr = L) -> ScoredActivation:
@@ -42,11 +71,69 @@ def attention_at_key(attention: Attention, length: Expr = L) -> ScoredActivation
     return ScoredActivation.of(epsilon, attention, score(m), length)
 
 
-def landscape_loss(task: Task, attention: Attention) -> Expr:
+ANY_NORMALISED = ScoredActivation(epsilon, OpenKernel(x), S.One, o, score(m), L)
+ANY_ELEMENTWISE = ScoredActivation(epsilon, OpenKernel(x), S.Zero, S.Zero, score(m), L)
+"""Attentions with a kernel, and an offset o >= 0, that are left open."""
+
+
+def prediction(sigma: ScoredActivation) -> Expr:
+    """f(X) = sum_l sigma_l(chi) z_l."""
+    return Sum(sigma.at(l) * value(l), (l, 1, L))
+
+
+def landscape_loss(task: Task, attention: Attention | ScoredActivation) -> Expr:
     """E_g (y - sum_l sigma_l(chi) z_l)^2 at key and value vectors with the seven order parameters."""
-    sigma = attention_at_key(attention)
-    prediction = Sum(sigma.at(l) * value(l), (l, 1, L))
-    return over_length(squared_loss(prediction, task.law, task.noise), task.length)
+    sigma = attention if isinstance(attention, ScoredActivation) else attention_at_key(attention)
+    return over_length(squared_loss(prediction(sigma), task.law, task.noise), task.length)
+
+
+@final
+class LandscapeRisk(Quantity):
+    """E(m, q) = E_g (y - sum_l sigma_l z_l)^2; ``args = (loss in the symbols of the seven, *values of the seven)``.
+
+    Source: arXiv 2509.21936, section 4.
+    """
+
+    source: ClassVar[str] = "duranthon2025, Sec. 4"
+
+    @classmethod
+    def of(
+        cls, task: Task, attention: Attention | ScoredActivation, at: Mapping[Expr, Expr] | None = None
+    ) -> LandscapeRisk:
+        """The risk at some values of the order parameters, the others being their symbols."""
+        values = at or {}
+        return cls(landscape_loss(task, attention), *(values.get(symbol, symbol) for symbol in ORDER_PARAMETERS))
+
+    @property
+    def free_symbols(self) -> set[Basic]:
+        loss, *at = self.args
+        own = {s for s in loss.free_symbols if s.is_Symbol} - BOUND_IN_SEQUENCE - set(ORDER_PARAMETERS)
+        return own.union(*(value.free_symbols for value in at))
+
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        loss, *at = self.args
+        kept = loss if old in ORDER_PARAMETERS else loss.subs(old, new)
+        return self.func(kept, *(value.subs(old, new) for value in at))
+
+    def definition(self) -> Expr:
+        """The loss there; q_kk is put in last, so that R_kv/sqrt(R_kk) is 0 where k has no part outside and R_kv is 0."""
+        loss, *at = self.args
+        place, length = dict(zip(ORDER_PARAMETERS, at)), Dummy(positive=True)
+        others = loss.subs({**place, q_kk: length}, simultaneous=True)
+        return others.subs(length, place[q_kk])
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        moved = self._moved(printer)
+        return r"\mathcal{E}" + (rf"\left({moved}\right)" if moved else "")
+
+    def _sympystr(self, printer: StrPrinter) -> str:
+        moved = self._moved(printer)
+        return f"LandscapeRisk({moved})" if moved else "LandscapeRisk"
+
+    def _moved(self, printer: LatexPrinter | StrPrinter) -> str:
+        """The order parameters that do not stand for themselves."""
+        pairs = zip(ORDER_PARAMETERS, self.args[1:])
+        return ", ".join(f"{printer._print(s)}={printer._print(value)}" for s, value in pairs if s != value)
 
 
 ON_MANIFOLD = {m_kv: S.Zero, m_vk: S.Zero, q_kv: S.Zero}
@@ -64,7 +151,10 @@ def reduced(chain: Derivation) -> Derivation:
     for rule in (RotateNoise(), TurnTowardsKey()):
         with suppress(RuleRefused):
             chain = chain.apply(rule)
-    return chain.apply(Linearity()).apply(GaussianMoments()).apply(Collect())
+    for rule in (GaussianMoments(), Collect(), Linearity(), GaussianMoments(), Collect()):
+        with suppress(RuleRefused):  # on the manifold some of them find nothing to do
+            chain = chain.apply(rule)
+    return chain
 
 
 def landscape_risk(task: Task, attention: Attention) -> Expr:
@@ -77,17 +167,3 @@ def landscape_risk(task: Task, attention: Attention) -> Expr:
     Source: arXiv 2509.21936, section 4; derived in derivations/25_landscape.py.
     """
     return landscape_chain(task, attention).result
-
-
-def velocities(slopes_m: Matrix, slopes_q: Matrix, m: Matrix, q: Matrix) -> tuple[Matrix, Matrix]:
-    """(dm/dt, dq/dt) where dk/dt = -D dE/dk and dv/dt = -D dE/dv.
-
-        dm/dt = -(E_m + 2 E_q m),   dq/dt = -(E_m m^T + m E_m^T + 2 E_q q + 2 q E_q)
-
-    Args:
-        slopes_m: E_m = dE/dm, rows (k, v) and columns (k*, v*).
-        slopes_q: E_q, half of dE/dq_kv off its diagonal.
-        m, q: the order parameters in the same order.
-    """
-    half = slopes_m * m.T + 2 * slopes_q * q
-    return -(slopes_m + 2 * slopes_q * m), -(half + half.T)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
 from typing import ClassVar, final
 
@@ -12,7 +11,7 @@ from sympy.printing.latex import LatexPrinter
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.rule import RuleRefused
-from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, RatioCondition
+from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, Unfold
 from symslr.algebra.tokens import unfolded
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum, Posterior
@@ -20,28 +19,41 @@ from symslr.expression.quantity import Quantity
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
+from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
-from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import BOUND_IN_SEQUENCE, L, R_v, a, epsilon, l, m_v, x
+from symslr.model.symbols import BOUND_IN_SEQUENCE, L, a, epsilon, l, x
 from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
-from symslr.theory.closed_form import closed_form
-from symslr.theory.definitions import over_length, predictor, squared_loss
+from symslr.theory.closed_form import closed_form, in_closed_form
+from symslr.theory.definitions import least_over_values, over_length, predictor, squared_loss
 
 
 @cache
-def population_chain(activation: Activation, law: SequenceLaw, noise: Expr, length: Expr | LengthLaw) -> Derivation:
-    """From E_g (y - f(X))^2 to Delta^2 + 1 - 2 m_v E_g[sigma_eps] + (m_v^2 + R_v) E_g[sum_l sigma_l^2]."""
-    loss = over_length(squared_loss(predictor(activation), law, noise), length)
-    return Derivation(loss).apply(Linearity()).apply(GaussianMoments())
+def population_chain(risk: PopulationRisk) -> Derivation:
+    """From min over m_v, R_v of E_g (y - f(X))^2 to Delta^2 + 1 - E_g[sigma_eps]^2 / E_g[sum_l sigma_l^2]."""
+    loss = Derivation(risk).apply(Unfold(PopulationRisk)).apply(Linearity()).apply(GaussianMoments())
+    return loss.apply(Minimise()).apply(Minimise())
+
+
+@cache
+def least_chain(least: MinimalRisk) -> Derivation:
+    """The stationary scale of an element-wise activation that is polynomial in the key.
+
+    Raises:
+        RuleRefused: where the risk is not rational in the scale, or no stationary point is provably lowest.
+    """
+    chain = Derivation(least).apply(Unfold(MinimalRisk)).apply(Unfold(PopulationRisk))
+    chain = chain.apply(Linearity()).apply(GaussianMoments()).apply(Minimise()).apply(Minimise())
+    return in_closed_form(chain).apply(Minimise())
 
 
 @final
 class PopulationRisk(Quantity):
-    """E_sigma(a) = Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2, at the best value vector.
+    """E_sigma(a) = min over the value vector of E_g (y - f(X))^2, at key k = a k*.
 
-    ``args = (sigma_epsilon, law, noise, length)``; with a random length both expectations average over it.
+    From it rules derive Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2, where with a random length both expectations average
+    over it. ``args = (sigma_epsilon, law, noise, length)``.
 
     Source: arXiv 2509.21936, section 4 (risk on the manifold).
     """
@@ -53,9 +65,19 @@ class PopulationRisk(Quantity):
         """A length that is not left open is no symbol of the formula."""
         return BOUND_IN_SEQUENCE | ({L} - {self.args[3]})
 
+    @property
+    def loss(self) -> Expr:
+        """E_g (y - f(X))^2, in the overlap m_v and the part R_v of the value vector."""
+        activation, law, noise, length = self.args
+        return over_length(squared_loss(predictor(activation), law, noise), length)
+
     def definition(self) -> Expr:
-        risk = population_chain(*self.args).result
-        return Minimise().rewrite(Minimise().rewrite(Minimum(Minimum(risk, R_v), m_v)))
+        """The loss at the best value vector."""
+        return least_over_values(self.loss)
+
+    def formula(self) -> Expr:
+        """Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2."""
+        return population_chain(self).result
 
     def conditioned(self) -> Expr:
         """The variance form: Delta^2 + (Var sigma_eps + E sum_{l != eps} sigma_l^2)/E||sigma||^2.
@@ -110,10 +132,11 @@ class MinimalRisk(Quantity):
         return PopulationRisk(*self.args[:4])
 
     def definition(self) -> Expr:
-        result: Expr = self.risk
+        """The population risk, itself a minimum of the loss, minimised over the scale and the parameters of the kernel."""
+        risk: Expr = self.risk
         for variable in reversed(self.variables):
-            result = Minimum(result, variable)
-        return result
+            risk = Minimum(risk, variable)
+        return risk
 
     def conditioned(self) -> Expr:
         """The Bayes risk where the activation can be the posterior, a closed form where there is one, or the minimum.
@@ -125,14 +148,14 @@ class MinimalRisk(Quantity):
         if alone or matched_scale(activation, law) is not None:
             return over_length(BayesRisk(law, noise).conditioned(), length)
         closed = self.closed()
-        return self.definition() if closed is None else closed
+        return self.formula() if closed is None else closed
 
     def closed(self) -> Expr | None:
         """The minimum in closed form, by stationarity, for activations polynomial in the key; None elsewhere."""
         if self.variables != (a,) or not self.args[0].args[1].is_polynomial() or self.args[0].args[2] == 1:
             return None
         try:
-            return Minimise().rewrite(Minimum(closed_form(self.risk.definition()), a))
+            return least_chain(self).result
         except RuleRefused:
             return None
 
@@ -157,9 +180,10 @@ def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
     """
     if activation == Activation.of(epsilon, softmax, a) and law.weight == L * IsLargest.of(epsilon, L):
         return S.Infinity
-    candidates = [S.One]
-    with suppress(RuleRefused):
-        candidates.append(RatioCondition().slope(law))
+    if law.posterior_kernel is None:  # no normalised kernel is the posterior
+        return None
+    slope = exponential_slope(law)
+    candidates = [S.One] if slope is None else [S.One, slope]
     posterior = unfolded(Posterior(epsilon, law), law.length)
     for scale in candidates:
         attention = activation.subs(activation.args[4], scale) if activation.args[4] == a else activation

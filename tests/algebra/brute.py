@@ -36,6 +36,8 @@ from sympy import (
     log,
     oo,
     sign,
+    sinh,
+    tanh,
 )
 from sympy import zeta as riemann
 
@@ -59,6 +61,8 @@ ELEMENTARY: dict[type, Callable[..., Any]] = {
     log: np.log,
     erf: special.erf,
     cosh: np.cosh,
+    sinh: np.sinh,
+    tanh: np.tanh,
     Abs: np.abs,
     sign: np.sign,
     Heaviside: np.heaviside,

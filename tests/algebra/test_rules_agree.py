@@ -22,21 +22,16 @@ from symslr.algebra.rules import (
     GaussianErf,
     GaussianMoments,
     GaussianProjection,
-    GaussianTaylor,
-    GeometricSeries,
     Independence,
+    KeyScale,
     LaplaceRepresentation,
     LikelihoodRatio,
     Linearity,
     Nishimori,
     Parity,
     PickToken,
-    RatioCondition,
     Reweight,
-    SechMoments,
     Selection,
-    SingleCompetitor,
-    SoftmaxTowardsMax,
     Stein,
     SymmetricFactors,
     TakeLimit,
@@ -46,7 +41,9 @@ from symslr.algebra.rules import (
 )
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softplus
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softplus
+from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, normal
@@ -314,14 +311,26 @@ def test_symmetric_factors() -> None:
         assert_rule(SymmetricFactors(), mean(body))
 
 
-@pytest.mark.parametrize("case", ["spiked", "max"])
-def test_ratio_condition_and_likelihood_ratio(case: str) -> None:
+@pytest.mark.parametrize(("case", "slope"), [("spiked", sqrt(nu)), ("max", nu)])
+def test_likelihood_ratio_and_scale_of_the_key(case: str, slope: Expr) -> None:
     law = CASES[case].law
     before = mean((z[epsilon] - tokens(Posterior(l, law) * z[l])) ** 2, law)
-    for rule in (RatioCondition(), LikelihoodRatio()):
-        after = assert_rule(rule, before, (1, 2))
-        assert after.has(Activation)
-        assert not after.has(Posterior)
+    attention = assert_rule(LikelihoodRatio(), before, (1, 2))
+    assert not attention.has(Posterior)
+    after = assert_rule(KeyScale(softmax.kernel), attention, (1, 2))
+    assert after.atoms(Activation) == {Activation.of(l, softmax, slope)}
+    assert exponential_slope(law) == slope
+
+
+def test_the_scale_of_the_key_multiplies_the_scale_that_stands() -> None:
+    steep = Activation.of(epsilon, Attention(exp(-3 * x)), a)
+    assert_rule(KeyScale(softmax.kernel), mean(steep**2, SPIKED))
+    assert KeyScale(softmax.kernel).rewrite(steep) == Activation.of(epsilon, softmax, -3 * a)
+
+
+@pytest.mark.parametrize("case", ["square", "spread", "laplace", "student"])
+def test_other_weights_have_no_exponential_slope(case: str) -> None:
+    assert exponential_slope(CASES[case].law) is None
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -333,7 +342,7 @@ def test_likelihood_ratio_for_any_token_law(case: str) -> None:
 def test_unfold_and_algebra() -> None:
     risk = BayesRisk(MAX, a)
     once = assert_rule(Unfold(), risk, (1, 2))
-    assert_rule(Unfold(Posterior), once, (1, 2))
+    assert_rule(Unfold(Posterior), Conditioning().rewrite(once), (1, 2))
     for how in ("expand", "factor", "together", "cancel", "simplify"):
         before = (1 + mean(SOFT, SPIKED)) ** 2 / (1 + nu) - (nu + 1) / (mean(SOFT, SPIKED) + 1) + nu**2 - nu
         assert_equal(before, Algebra(how).rewrite(before), (2,))
@@ -391,61 +400,6 @@ def test_centring_and_written_density() -> None:
         values = [brute(side, VALUES, reach=3.6) for side in (before, centred, written)]
         assert values[0] == pytest.approx(values[1], rel=1e-9)
         assert values[0] == pytest.approx(values[2], rel=1e-9)
-
-
-@pytest.mark.parametrize("degree", [0, 2, 4, 6])
-def test_hyperbolic_moments(degree: int) -> None:
-    for power in (1, 2):
-        before = Integral(x**degree * 3 / cosh(x * Rational(4, 3)) ** power, (x, -oo, oo))
-        assert brute(SechMoments().rewrite(before), {}) == pytest.approx(brute(before, {}), rel=1e-8)
-
-
-@pytest.mark.parametrize("order", [1, 2, 4])
-def test_gaussian_taylor_stays_within_its_remainder(order: int) -> None:
-    before = Integral(exp(-(x**2) / (4 * nu)) / cosh(x / 2), (x, -oo, oo))
-    rule = GaussianTaylor(order)
-    for strength in (0.5, 3, 20):
-        values = {nu: strength}
-        error = brute(before - rule.rewrite(before), values)
-        assert abs(error) <= brute(rule.remainder(before), values) * (1 + 1e-9) + 1e-12
-
-
-@pytest.mark.parametrize("case", ["spiked", "square", "spread", "laplace"])
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_one_competitor_at_a_time_is_within_its_remainder(case: str, length: int) -> None:
-    law, options = CASES[case].law, CASES[case].options
-    before = mean(1 - Posterior(epsilon, law), law)
-    rule = SingleCompetitor()
-    values = {**VALUES, nu: 2.5, L: length}
-    error = brute(rule.rewrite(before), values, **options) - brute(before, values, **options)
-    assert -1e-4 <= error <= brute(rule.remainder(before), values, **options) + 1e-4
-
-
-@pytest.mark.parametrize("strength", [0.3, 1.0, 2.5])
-def test_softmax_towards_the_maximum_is_within_its_remainder(strength: float) -> None:
-    rule, before = SoftmaxTowardsMax(), mean(KEY, MAX)
-    for length in (1, 2, 3):
-        values = {nu: strength, L: length}
-        gap = brute(rule.rewrite(before), values) - brute(before, values)
-        assert -1e-4 <= gap <= brute(rule.remainder(before), values) + 1e-4
-
-
-@pytest.mark.parametrize("order", [2, 3, 4, 5])
-def test_powers_beyond_the_maximum_are_within_their_remainder(order: int) -> None:
-    rule, before = SoftmaxTowardsMax(order), mean(KEY, MAX)
-    for strength, length in ((8.0, 2), (5.0, 3)):
-        values = {nu: strength, L: length}
-        gap = brute(rule.rewrite(before), values) - brute(before, values)
-        assert abs(gap) <= brute(rule.remainder(before), values) + 1e-4
-
-
-@pytest.mark.parametrize("order", [1, 2, 5])
-def test_a_geometric_series_is_within_its_remainder(order: int) -> None:
-    before, rule = a + L * (L - 1) / (L**2 + nu * (L - 1)), GeometricSeries(nu, order)
-    for strength in (3, 20, 300):
-        values = {nu: strength, L: 3, a: Rational(1, 3)}
-        gap = abs((before - rule.rewrite(before)).subs(values))
-        assert 0 < gap <= rule.remainder(before).subs(values)
 
 
 def test_the_bayes_loss_from_its_definition() -> None:

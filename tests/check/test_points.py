@@ -1,12 +1,16 @@
 """Points: admissible, varied, the same on every machine."""
 
 from fractions import Fraction
+from typing import final
 
 import pytest
-from sympy import Rational, Symbol
+from sympy import Expr, Piecewise, Rational, Symbol
 
 from symslr.algebra.derivation import Derivation
-from symslr.check.points import points
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.rule import Rule
+from symslr.check.branches import branch_points
+from symslr.check.points import cheap_points, points
 from symslr.expression.expectation import LengthExpectation
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import P_L, Delta, L, a, nu
@@ -22,10 +26,14 @@ def test_the_same_every_time_and_other_for_another_name() -> None:
 
 def test_lengths_signs_and_strength_vary() -> None:
     found = points(Derivation(START, name="varied"))
-    assert {2, 3, 4, 1} < {p.values["L"] for p in found}
+    assert {2, 3, 1} < {p.values["L"] for p in found}
+    assert max(p.values["L"] for p in found) >= 5
     assert {p.values["a"] > 0 for p in found} == {True, False}
     assert max(p.values["nu"] for p in found) > 10
-    assert all(p.values["Delta"] not in (0, 1) for p in found)
+    assert min(p.values["nu"] for p in found) < 0.2
+    assert sum(p.values["Delta"] == 0 for p in found) == 1
+    assert all(p.values["nu"].denominator > 10**6 for p in found)
+    assert max(p.values["nu"] for p in cheap_points(Derivation(START, name="varied"))) > 60
     assert found[0].digits == 30
 
 
@@ -52,3 +60,39 @@ def test_an_open_length_law_is_drawn() -> None:
 
 def test_a_formula_without_symbols_has_one_point() -> None:
     assert len(points(Derivation(Rational(1, 2) + Symbol("m") * 0, name="number"))) == 1
+
+
+@final
+class Under(Rule):
+    """Adds 0, under a condition."""
+
+    name = "under"
+    statement = "A = A"
+
+    def __init__(self, condition: object) -> None:
+        self.condition = condition
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return expr.expand()
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return (Hypothesis("so", self.condition),)
+
+
+@pytest.mark.parametrize("condition", [nu > 4, nu < Rational(1, 50), L >= 6, a > Delta, a**2 + Delta**2 < 1])
+def test_hypotheses_are_respected(condition: Expr) -> None:
+    found = points(Derivation((a + nu) * (L + Delta), name="under").apply(Under(condition)))
+    assert len(found) >= 2
+    for p in found:
+        numbers = {s: Rational(str(p.values[s.name])) for s in condition.free_symbols}
+        assert condition.subs(numbers) == True  # noqa: E712
+
+
+def test_hypotheses_that_nothing_satisfies() -> None:
+    with pytest.raises(ValueError, match="no point that the hypotheses admit"):
+        points(Derivation(nu * (nu + 1), name="none").apply(Under(nu < 0)))
+
+
+def test_both_sides_of_a_branch() -> None:
+    found = branch_points(Derivation(Piecewise((nu, nu < 1234), (a, True)), name="branch"))
+    assert {p.values["nu"] > 1234 for p in found} == {True, False}

@@ -3,19 +3,52 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Add, Mul, Rational, Sum, expand, sqrt
+from sympy import Add, Derivative, Mul, Rational, Sum, expand, sqrt
 
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rules import ChainRule, Differentiate, FlipSigns, PutInPlace
 from symslr.evaluation import evaluate
+from symslr.evaluation.landscape.flow import velocity
+from symslr.evaluation.landscape.landscape import Landscape
 from symslr.expression.expectation import Expectation, SequenceExpectation
 from symslr.expression.folded import Activation
+from symslr.expression.open_functions import OpenKernel
 from symslr.model.attention import Attention
-from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR, softmax
+from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace
-from symslr.model.symbols import Delta, L, epsilon, l, m_kk, m_kv, m_vk, m_vv, q_kk, q_kv, q_vv
+from symslr.model.symbols import (
+    ORDER_PARAMETERS,
+    Delta,
+    L,
+    epsilon,
+    eta,
+    l,
+    m_kk,
+    m_kv,
+    m_vk,
+    m_vv,
+    o,
+    q_kk,
+    q_kv,
+    q_vv,
+    x,
+    xi,
+    z,
+    zeta,
+)
 from symslr.model.task import Task
 from symslr.simulate import Overlaps, risk_monte_carlo
 from symslr.theory import landscape_risk
-from symslr.theory.landscape import ON_MANIFOLD
+from symslr.theory.gradient_flow import OVERLAPS, RISK, rate
+from symslr.theory.landscape import (
+    ANY_NORMALISED,
+    ON_MANIFOLD,
+    LandscapeRisk,
+    landscape_chain,
+    landscape_loss,
+    reduced,
+)
+from tests.theory.sobol import sobol
 
 SEED, SIZE = 25092, 200_000
 POINT = {"m_kk": 0.8, "m_vv": 0.7, "m_kv": 0.3, "m_vk": -0.4, "q_kk": 1.6, "q_vv": 1.3, "q_kv": 0.35}
@@ -87,3 +120,66 @@ def test_slopes_off_the_manifold_vanish_on_it(task: Task) -> None:
     risk = landscape_risk(task, softmax)
     for symbol in ON_MANIFOLD:
         assert expand(risk.diff(symbol).subs(ON_MANIFOLD)) == 0
+
+
+CHAINED = {"softmax1": softmax1, "softplus": softplus, "erf": erf}
+
+
+@pytest.mark.parametrize("length", [2, 3, 5])
+@pytest.mark.parametrize("attention", CHAINED.values(), ids=CHAINED)
+@pytest.mark.parametrize("task", [SpikedSLR(), MaxSLR()], ids=lambda task: task.name)
+def test_chain_keeps_the_risk_at_every_length(task: Task, attention: Attention, length: int) -> None:
+    """First and last line by Sobol points, 2^12 of them four times: standard errors are near 1e-3 of the risk."""
+    chain = landscape_chain(task, attention)
+    values = {**EXACT, "nu": Rational(4, 5), "Delta": Rational(1, 2), "c": Rational(3, 10)}
+    (start, one), (end, two) = (sobol(line, values, length) for line in (chain.start, chain.result))
+    assert abs(start - end) < 5 * (one + two) + 1e-4
+    assert one + two < 0.02 * start
+
+
+def test_a_weight_left_out_is_seen_at_three_tokens() -> None:
+    """At one token the weight of max-SLR is 1, so that a check there would not see it."""
+    chain = landscape_chain(MaxSLR(), softmax1)
+    law = MaxSLR().law
+    wrong = chain.result.xreplace({law: law.unweighted()})
+    values = {**EXACT, "nu": Rational(4, 5), "Delta": Rational(1, 2)}
+    for length, seen in ((1, False), (3, True)):
+        (start, one), (end, two) = (sobol(line, values, length) for line in (chain.start, wrong))
+        assert (abs(start - end) > 10 * (one + two)) is seen
+
+
+def test_risk_is_derived_for_a_kernel_left_open() -> None:
+    """With the kernel put in afterwards it is the risk of that attention."""
+    for task in (SpikedSLR(), MaxSLR()):
+        general = reduced(Derivation(landscape_loss(task, ANY_NORMALISED))).result
+        assert general.xreplace({OpenKernel(x): softmax1.kernel, o: softmax1.offset}) == landscape_risk(task, softmax1)
+
+
+@pytest.mark.parametrize("task", [SpikedSLR(), MaxSLR()], ids=lambda task: task.name)
+def test_sign_symmetry_gives_the_risk_back(task: Task) -> None:
+    """And does not where only two of the three overlaps change their signs."""
+    mirrored = LandscapeRisk.of(task, ANY_NORMALISED, {s: -s for s in ON_MANIFOLD}).definition()
+    assert FlipSigns(z, zeta, xi).rewrite(mirrored) == landscape_loss(task, ANY_NORMALISED)
+    wrong = LandscapeRisk.of(task, ANY_NORMALISED, {m_kv: -m_kv, m_vk: -m_vk}).definition()
+    assert FlipSigns(z, zeta, xi).rewrite(wrong) != landscape_loss(task, ANY_NORMALISED)
+
+
+def test_flow_of_the_evaluator_is_the_derived_one() -> None:
+    """dm/dt and dq/dt from the coordinates of k and v, with the slopes of a landscape put in."""
+    landscape = Landscape.of(SpikedSLR(), softmax, {"nu": 2, "L": 3, "Delta": 0})
+    state = [POINT[str(symbol)] for symbol in ORDER_PARAMETERS]
+    slopes = dict(zip(ORDER_PARAMETERS, landscape.risk_and_gradient(state)[1]))
+    at = {symbol: POINT[str(symbol)] for symbol in ORDER_PARAMETERS}
+    for symbol, speed in zip(ORDER_PARAMETERS, velocity(landscape, state)):
+        derived = PutInPlace().rewrite(
+            Differentiate().rewrite(ChainRule(RISK, OVERLAPS).rewrite(rate(OVERLAPS[symbol])))
+        )
+        number = derived.xreplace({Derivative(RISK, s): slope for s, slope in slopes.items()}).subs(at)
+        assert float(number) == pytest.approx(speed, abs=1e-12)
+
+
+def test_a_key_without_a_part_outside_is_admissible() -> None:
+    """R_kk = 0 leaves no direction along which v could have a component: the loss is finite there."""
+    at = {**ON_MANIFOLD, m_kk: Rational(1, 2), q_kk: Rational(1, 4)}
+    loss = LandscapeRisk.of(SpikedSLR(), softmax1, at).definition()
+    assert not loss.has(eta)

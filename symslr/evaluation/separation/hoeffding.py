@@ -11,8 +11,7 @@ from sympy import Expr, lambdify
 from symslr.evaluation.separation.outputs import DataSetOutputs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b
 from symslr.theory.separation.definition import Row
-from symslr.theory.separation.firing import other_share
-from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, others
+from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, other_share, others
 
 SIGNS = (1, -1)
 TRIPLES = tuple((first, group, last) for first in SIGNS for group in SIGNS for last in SIGNS)

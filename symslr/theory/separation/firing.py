@@ -1,58 +1,93 @@
-"""When a neuron fires on a row: from the average over all sign vectors to three signs and one binomial."""
+"""What a neuron sees of a row, and when it fires: from the average over all sign vectors to a few signs and one binomial."""
 
 from __future__ import annotations
 
-from sympy import Expr, KroneckerDelta, Piecewise, Sum, Symbol, log, sqrt
+from functools import lru_cache
 
+from sympy import Expr, Gt, Sum, log, sqrt
+
+from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules.blocks.columns import LAST_COLUMN, ColumnSum, class_column
-from symslr.algebra.rules.blocks.signs import PositiveFactor, Sign, SignBlocks, average_over_signs, omega
-from symslr.model.separation import a, b, c, j3, margin, n, t
-from symslr.theory.separation.definition import k
+from symslr.algebra.rule import Rule
+from symslr.algebra.rules.blocks.collect import CollectTerms
+from symslr.algebra.rules.blocks.deltas import SumOfDeltas
+from symslr.algebra.rules.blocks.powers import DivideThrough, PowersOf
+from symslr.algebra.rules.blocks.stacked import StackedBlocks
+from symslr.algebra.rules.blocks.sums import InterchangeSums
+from symslr.algebra.rules.inequalities.positive_factor import PositiveFactor
+from symslr.algebra.rules.measure.linearity import Linearity
+from symslr.algebra.rules.rewriting.unfold import Unfold
+from symslr.algebra.rules.signs.events import Complement, PowersOfIndicators, VanishingSum
+from symslr.algebra.rules.signs.independence import IndependentVectors
+from symslr.algebra.rules.signs.law import SumOfSigns
+from symslr.expression.signs import Indicator, Sign, omega
+from symslr.model.block_layout import LAST_COLUMN, q
+from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, a, b, beta, c, j3, margin, n, t
+from symslr.theory.separation.definition import Output, i, k, m, network, over_signs, preactivation
+from symslr.theory.separation.shares import OVER_ROWS, kernel_name, r
 
-mark_share = Symbol("p", positive=True)
-own_share = Symbol("mu", positive=True)
-other_share = Symbol("nu", positive=True)
+SMALL = {n: [6, 4, 8], t: [2, 2, 2], j3: [2, 1, 4], i: [1, 3, 6]}
+"""Layouts of 3, 2 and 4 classes, small enough for all sign vectors."""
+MARKS = {
+    a: (0.5, 1.5),
+    b: (0.2, 1.0),
+    c: (0.05, 0.3),
+    margin: (0.05, 0.5),
+    beta: (0.5, 1.5),
+}
 
 
-def output(column: Expr) -> Expr:
-    """Entry of a row's output f^T A3: a p, b mu in its own class, b nu in every other, c in the last column."""
-    group = KroneckerDelta(column, class_column(j3))
-    first, last = KroneckerDelta(column, 1), KroneckerDelta(column, LAST_COLUMN)
-    classes = (own_share - other_share) * group + other_share * (1 - first - last)
-    return sqrt(log(n)) * (a * mark_share * first + b * classes + c * last)
+@lru_cache
+def preactivation_derivation(kernel: Expr) -> Derivation:
+    """<(f^T A3)_i, w> for any row i and any sign vector w: a combination of w_1, two class signs, their sum and w_d.
+
+    Source: arXiv 2310.11685, section 6; the block layout is reconstructed.
+    """
+    chain = Derivation(
+        preactivation(i, kernel),
+        title=f"{kernel_name(kernel)}: what a neuron sees of a row",
+        name=f"separation-preactivation-{kernel_name(kernel).split()[0]}".lower(),
+        symbol=r"\langle (fA)_i,w\rangle",
+        ranges={**SMALL, **MARKS, omega: [5, 9, 19]},
+        sources=("deng2023, section 6",),
+    )
+    rules: tuple[Rule, ...] = (Unfold(Output), SumOfDeltas(q), InterchangeSums(k), SumOfDeltas(k), *OVER_ROWS)
+    if kernel == SOFTMAX_KERNEL:
+        rules += (PowersOf(n), CollectTerms(), DivideThrough(n ** (beta * SELF.c**2)))
+    if kernel == LINEAR_KERNEL:
+        rules += (CollectTerms(), DivideThrough(beta * log(n)))
+    for rule in (*rules, CollectTerms(Sign, Sum)):
+        chain = chain.apply(rule)
+    return chain
 
 
-def preactivation() -> Expr:
-    """<f^T A3, w> for the sign vector number omega."""
-    return Sum(output(k) * Sign(omega, k), (k, 1, LAST_COLUMN))
+TO_SIGNS: tuple[Rule, ...] = (
+    PositiveFactor(sqrt(log(n))),
+    StackedBlocks(i, r),
+    SumOfSigns(),
+    PowersOfIndicators(),
+)
+"""From the rows that stay silent to the marked row, its siblings and the other classes, and to the law of the signs."""
 
 
-def firing_derivation() -> Derivation:
-    """P(<f^T A3, w> > (c + margin) sqrt(log n)) for uniform signs w, as a finite binomial sum.
+@lru_cache
+def firing_derivation(kernel: Expr) -> Derivation:
+    """P(F > 0 on a data matrix) of m neurons with uniform signs, from a finite binomial sum.
 
     Source: arXiv 2310.11685, section 6 (threshold and random weights); the reduction is derived here.
     """
-    fires = Piecewise((1, preactivation() > (c + margin) * sqrt(log(n))), (0, True))
+    fires = Indicator(Gt(network(kernel, SELF), 0))
     chain = Derivation(
-        average_over_signs(fires),
-        title="Probability that a neuron with random signs fires on a row of attention",
-        name="separation-firing",
-        symbol=r"\mathbb{P}(\text{a neuron fires on a row})",
-        ranges={
-            n: [12],
-            t: [3, 4],
-            j3: [1, 2],
-            a: (0.5, 1.5),
-            b: (0.2, 1.0),
-            c: (0.05, 0.3),
-            margin: (0.05, 0.5),
-            mark_share: (0.1, 1.0),
-            own_share: (0.1, 1.0),
-            other_share: (0.01, 0.3),
-        },
+        over_signs(fires, m),
+        title=f"{kernel_name(kernel)}: probability that a network with random signs is positive on a data set",
+        name=f"separation-firing-{kernel_name(kernel).split()[0]}".lower(),
+        symbol=r"\mathbb{P}(F>0)",
+        ranges={**SMALL, **MARKS, m: [1, 2, 1]},
         sources=("deng2023, section 6",),
     )
-    chain = chain.apply(ColumnSum(), "the row puts out four different numbers")
-    chain = chain.apply(SignBlocks(), "three signs and the number of plus signs among the other classes decide")
-    return chain.apply(PositiveFactor(sqrt(log(n))))
+    chain = chain.apply(Complement()).apply(VanishingSum(), "one neuron on one row is enough").apply(Linearity())
+    chain = chain.apply(IndependentVectors(LAST_COLUMN), "neurons are independent")
+    chain = chain.apply(Cite(preactivation_derivation(kernel)))
+    for rule in TO_SIGNS:
+        chain = chain.apply(rule)
+    return chain

@@ -1,32 +1,77 @@
-"""From one neuron to m independent ones."""
+"""From one neuron to m independent ones: the probability that a network separates the data sets."""
 
 from __future__ import annotations
 
-from sympy import Sum, Symbol, binomial
+from functools import lru_cache
 
+from sympy import Expr, Le, Mul, Product, Symbol
+
+from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rules.blocks.signs import BinomialTheorem
+from symslr.algebra.rules.measure.linearity import Linearity
+from symslr.algebra.rules.signs.events import Complement, VanishingSum
+from symslr.algebra.rules.signs.independence import IndependentVectors
+from symslr.expression.signs import Indicator
+from symslr.model.block_layout import LAST_COLUMN, threshold
+from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, Marks, a, j3, n, t
+from symslr.theory.separation.definition import i, m, over_signs, preactivation, separation_event
+from symslr.theory.separation.firing import MARKS, TO_SIGNS, preactivation_derivation
 
-m = Symbol("m", integer=True, positive=True)
-i = Symbol("i", integer=True, positive=True)
-useful = Symbol("g", positive=True)
-"""P(a neuron fires where it should and nowhere else)."""
-idle = Symbol("r", positive=True)
-"""P(a neuron fires nowhere)."""
+SMALL_MARK, LARGE_MARK = Symbol("a_0", positive=True), Symbol("a_1", positive=True)
+D0, D1 = (Marks(mark, SELF.b, SELF.c) for mark in (SMALL_MARK, LARGE_MARK))
+SILENT = ((SOFTMAX_KERNEL, D0), (LINEAR_KERNEL, D0), (LINEAR_KERNEL, D1))
+"""Where a network must not fire: softmax on D0, linear attention on both."""
+
+LAYOUTS = {n: [4], t: [2], j3: [2, 1], m: [1, 2, 1, 2]}
+"""Two classes of two rows: with two neurons there are 256 sign matrices."""
+
+RANGES = {**MARKS, SMALL_MARK: (0.05, 0.5), LARGE_MARK: (0.9, 1.5)}
+del RANGES[a]
 
 
+def silent(*networks: tuple[Expr, Marks]) -> Expr:
+    """1 where one neuron fires on no row of each attention and data matrix."""
+    rows = (Indicator(Le(preactivation(i, kernel, marks, marks) - threshold(marks), 0)) for kernel, marks in networks)
+    return Mul(*(Product(row, (i, 1, n)) for row in rows))
+
+
+def idle_probabilities() -> tuple[Expr, Expr]:
+    """1 - P(bad) and 1 - P(bad or useful) of one neuron: means over its 2^d sign vectors."""
+    return over_signs(silent(*SILENT)), over_signs(silent(*SILENT, (SOFTMAX_KERNEL, D1)))
+
+
+@lru_cache
 def network_derivation() -> Derivation:
-    """P(at least one useful neuron among m, and all others idle); 1 - g - r is the probability of a bad neuron.
+    """P(F > 0 on D1 and F = 0 on D0 for softmax, F = 0 on both for linear attention), for m neurons.
 
-    With g + r = 1 - P(bad) and r = 1 - P(bad or useful) this is (1 - P(bad))^m - (1 - P(bad or useful))^m.
+    A neuron is bad if it fires where it must not, and useful if it fires for softmax on D1 and is not bad.
     """
-    start = Sum(binomial(m, i) * useful**i * idle ** (m - i), (i, 1, m))
+    start = over_signs(separation_event(SOFTMAX_KERNEL, LINEAR_KERNEL, D0, D1), m)
     chain = Derivation(
         start,
         title="Separation by m independent neurons",
         name="separation-network",
         symbol=r"\mathbb{P}(\text{separation})",
-        ranges={m: [1, 2, 7, 24], useful: (0.05, 0.4), idle: (0.1, 0.6)},
+        ranges={**LAYOUTS, **RANGES},
         sources=("deng2023, section 6",),
     )
-    return chain.apply(BinomialTheorem())
+    chain = chain.apply(Complement()).apply(VanishingSum(), "a network is 0 where no neuron fires on any row")
+    return chain.apply(Linearity()).apply(IndependentVectors(LAST_COLUMN), "neurons are independent")
+
+
+@lru_cache
+def idle_derivation(useful: bool = False) -> Derivation:
+    """1 - P(bad) of one neuron, or 1 - P(bad or useful), as a finite binomial sum."""
+    chain = Derivation(
+        idle_probabilities()[int(useful)],
+        title="A neuron that fires nowhere" if useful else "A neuron that does not fire where it must not",
+        name="separation-idle" if useful else "separation-not-bad",
+        symbol=r"1-\mathbb{P}(\text{bad or useful})" if useful else r"1-\mathbb{P}(\text{bad})",
+        ranges={n: [6, 4, 8], t: [2, 2, 2], j3: [2, 1, 4], **RANGES},
+        sources=("deng2023, section 6",),
+    )
+    for kernel, marks in (*SILENT, (SOFTMAX_KERNEL, D1)) if useful else SILENT:
+        chain = chain.apply(Cite(preactivation_derivation(kernel), {a: marks.a}))
+    for rule in TO_SIGNS:
+        chain = chain.apply(rule)
+    return chain

@@ -1,4 +1,4 @@
-"""Where softmax separates as n -> oo: exponents of n, taken from the derived shares with t = n**theta.
+"""Where softmax separates as n -> oo: exponents of n, taken from the derived shares with theta = log t / log n.
 
 A share s with odds (1 - s)/s = n**E * (bounded) tends to 1 where E < 0 and to 0 where E > 0. ``exponent_derivation``
 gives log((1 - s)/s) / log n = E + (bounded)/log n as an identity at every n; the last term is the finite-n correction.
@@ -9,24 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sympy import And, Expr, Symbol, expand, fraction, log, powsimp
+from sympy import And, Expr, Symbol, expand, log
 from sympy.core.relational import Relational
 
+from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules.blocks.powers import LargestPower
 from symslr.model import separation as symbols
 from symslr.model.exact import exact
 from symslr.model.separation import SOFTMAX_KERNEL, n, t
-from symslr.theory.separation.definition import Column, Row
-from symslr.theory.separation.shares import COLUMNS, NAMES, ROWS, shares
+from symslr.theory.separation.definition import Column, Row, Share
+from symslr.theory.separation.shares import COLUMNS, NAMES, ROWS, SMALL_LAYOUTS, share_derivation
 
 BLOCK_RATE = Symbol("theta", positive=True)
-"""Blocks t = n**theta, 0 < theta < 1."""
+"""theta = log t / log n, so that t = n**theta; 0 < theta < 1."""
 MARK_0, MARK_1 = Symbol("a_0", positive=True), Symbol("a_1", positive=True)
 
 RANGES = {
-    n: [16, 1024, 10**6],
-    BLOCK_RATE: (0.1, 0.9),
+    **SMALL_LAYOUTS,
     symbols.a: (0.1, 1.5),
     symbols.b: (0.1, 0.9),
     symbols.c: (0.1, 1.0),
@@ -34,29 +34,25 @@ RANGES = {
 }
 
 
-def odds(row: Row, column: Column, kernel: Expr = SOFTMAX_KERNEL) -> Expr:
-    """(1 - share)/share of the derived share, with t = n**theta."""
-    above, below = fraction(shares(kernel)[row, column].subs(t, n**BLOCK_RATE), exact=True)
-    return powsimp(expand(below - above)) / above
-
-
+@lru_cache
 def exponent_derivation(row: Row, column: Column, kernel: Expr = SOFTMAX_KERNEL, name: str = "") -> Derivation:
-    """log odds / log n as its limit and a remainder that vanishes like 1/log n."""
+    """log odds / log n of a share as its limit and a remainder that vanishes like 1/log n."""
+    share = Share.of(row, column, kernel)
     chain = Derivation(
-        log(odds(row, column, kernel)) / log(n),
+        log((1 - share) / share) / log(n),
         name=name,
         title=f"Growth of the odds against what {ROWS[row]} gives to {COLUMNS[column]}, kernel {kernel}",
         symbol=rf"\frac{{1}}{{\log n}}\log\frac{{1-{NAMES[row, column]}}}{{{NAMES[row, column]}}}",
         ranges=RANGES,
         sources=("deng2023, section 4",),
     )
-    return chain.apply(LargestPower())
+    return chain.apply(Cite(share_derivation(row, column, kernel))).apply(LargestPower(n, t))
 
 
 @lru_cache
 def exponent(row: Row, column: Column, kernel: Expr = SOFTMAX_KERNEL) -> Expr:
     """E, the limit of the last line of the derivation: every logarithm but log n stays bounded."""
-    result = expand(exponent_derivation(row, column, kernel).result)
+    result = expand(exponent_derivation(row, column, kernel).result.subs(log(t), BLOCK_RATE * log(n)))
     bounded = [e for e in result.atoms(log) if e != log(n)]
     return expand(result.subs(dict.fromkeys(bounded, 0)))
 

@@ -10,13 +10,16 @@ from sympy import Expr, Function, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
-from symslr.algebra.rules.blocks.blocks import BlockSum
-from symslr.algebra.rules.blocks.columns import ColumnSum
-from symslr.algebra.rules.blocks.powers import CommonFactor, DivideThrough, PowersOfLength
+from symslr.algebra.rules.blocks.deltas import MarkedTerm, SumOfDeltas
+from symslr.algebra.rules.blocks.powers import CommonFactor, DivideThrough, PowersOf
+from symslr.algebra.rules.blocks.stacked import StackedBlocks
+from symslr.algebra.rules.blocks.sums import SumLinearity
 from symslr.algebra.rules.rewriting.simplify import Algebra
+from symslr.algebra.rules.rewriting.unfold import Unfold
+from symslr.model.block_layout import j, l, q
 from symslr.model.separation import LINEAR_KERNEL, QUERIES, SELF, SOFTMAX_KERNEL, Marks, beta, j3, n, t
 from symslr.model.symbols import x
-from symslr.theory.separation.definition import Column, Row, share
+from symslr.theory.separation.definition import Column, Row, Share
 
 NAMES = {
     (Row.MARKED, Column.MARK): "p",
@@ -39,6 +42,23 @@ SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12], t: [2, 3, 4], j3: [1, 2]}
 """Layouts on which a check can carry out every sum: n/t = 6, 4, 3 classes."""
 
 
+g = Symbol("g", integer=True, nonnegative=True)
+"""Class, 0..n/t - 1."""
+
+r = Symbol("g_1", integer=True, nonnegative=True)
+"""Another class."""
+
+NAMES_OF_KERNELS = {SOFTMAX_KERNEL: "Softmax", LINEAR_KERNEL: "Linear attention"}
+
+OVER_ROWS: tuple[Rule, ...] = (
+    StackedBlocks(j, g),
+    StackedBlocks(l, g),
+    MarkedTerm(g),
+    SumLinearity(g),
+)
+"""From a sum over the n rows to the marked row, the classes that are named and all the others."""
+
+
 def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = False, name: str = "") -> Derivation:
     """The chain from the sums over rows and columns to a formula in n and t.
 
@@ -46,30 +66,34 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
         row, column: which share.
         kernel: an expression in x.
         cross: queries with marks of their own, a_q, b_q, c_q.
-        name: what the chain is called on the command line.
+        name: what the chain is called on the command line; by default after kernel, row and column.
 
     Source: arXiv 2310.11685, Lemmas of section 4 and appendix D; block layout reconstructed.
     """
     queries = QUERIES if cross else SELF
     chain = Derivation(
-        share(row, column, kernel, queries),
-        title=f"{_kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
-        name=name,
+        Share.of(row, column, kernel, queries),
+        title=f"{kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
+        name=name or _name(row, column, kernel, cross),
         symbol=NAMES[row, column],
         ranges=SMALL_LAYOUTS,
         sources=("deng2023, section 3.3",),
     )
-    chain = chain.apply(ColumnSum()).apply(BlockSum())
-    for rule in _finish(kernel, row, column, queries):
+    chain = chain.apply(Unfold(Share)).apply(SumOfDeltas(q), "the columns of the score")
+    for rule in (*OVER_ROWS, *_finish(kernel, row, column, queries)):
         if rule.match(chain.result):
             chain = chain.apply(rule)
     return chain
 
 
-def _kernel_name(kernel: Expr) -> str:
-    return {SOFTMAX_KERNEL: "Softmax", LINEAR_KERNEL: "Linear attention"}.get(
-        kernel, f"Kernel {kernel}".replace("**", "^")
-    )
+def _name(row: Row, column: Column, kernel: Expr, cross: bool) -> str:
+    short = {SOFTMAX_KERNEL: "softmax", LINEAR_KERNEL: "linear"}.get(kernel, "power" if kernel.is_Pow else "kernel")
+    return f"separation-{'cross-' if cross else ''}{short}-{row.name}-{column.name}".lower()
+
+
+def kernel_name(kernel: Expr) -> str:
+    """What a title calls a kernel."""
+    return NAMES_OF_KERNELS.get(kernel, f"Kernel {kernel}".replace("**", "^"))
 
 
 def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rule, ...]:
@@ -78,7 +102,7 @@ def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rul
         common = queries.c * SELF.c
         if (row, column) == (Row.MARKED, Column.MARK):
             common += queries.a * SELF.a + queries.b * SELF.b
-        return PowersOfLength(), DivideThrough(n ** (beta * common))
+        return PowersOf(n), DivideThrough(n ** (beta * common))
     if kernel == LINEAR_KERNEL:
         return (Algebra("cancel"),)
     return (CommonFactor(),) if kernel.is_Pow and kernel.base == x else ()

@@ -11,22 +11,20 @@ from sympy import (
     Integral,
     Mul,
     Wild,
-    bernoulli,
     cosh,
-    euler,
     exp,
     expand,
     factorial,
     log,
     oo,
-    pi,
     powsimp,
     simplify,
 )
 
 from symslr.algebra.rule import Rule
+from symslr.algebra.truncation import Truncation
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
-from symslr.model.scalar_law import normal
+from symslr.model.scalar_law import ScalarLaw, normal
 from symslr.model.symbols import x
 
 
@@ -85,8 +83,36 @@ class WriteDensity(Rule):
 
 
 @final
-class GaussianTaylor(Rule):
-    """Expand e^{-x^2/2V} under the integral to ``order`` terms; the Taylor remainder is at most the next term."""
+class ReadDensity(Rule):
+    """Write integrals over the support of a law as expectations under it.
+
+    Args:
+        law: its density must be known to be positive.
+    """
+
+    name = "density recognised"
+    statement = r"\int h(x)\,\mathrm{d}x = \mathbb{E}_x\left[\frac{h(x)}{p(x)}\right]"
+    conditions = r"$p>0$ where $h\ne0$"
+
+    def __init__(self, law: ScalarLaw) -> None:
+        self.law = law
+
+    def rewrite(self, expr: Expr) -> Expr:
+        if not self.law.density.is_positive:
+            raise self.refuse(f"the density {self.law.density} is not known to be positive")
+        return expr.replace(lambda node: isinstance(node, Integral), self._read)
+
+    def _read(self, node: Integral) -> Expr:
+        variable, *ends = node.limits[0]
+        if len(node.limits) != 1 or ends != [self.law.lower, self.law.upper]:
+            return node
+        fixed, moving = (node.function.subs(variable, x) / self.law.density).as_independent(x, as_Add=False)
+        return fixed * ScalarExpectation(powsimp(moving), x, self.law)
+
+
+@final
+class GaussianTaylor(Truncation):
+    """Expand e^{-x^2/2V} under the integral to ``order`` terms; Taylor's remainder is at most the next term."""
 
     name = "expansion of the Gaussian density"
     statement = (
@@ -100,53 +126,21 @@ class GaussianTaylor(Rule):
             raise ValueError(f"order: found {order}; expected at least 1 term")
         self.order = order
 
-    def rewrite(self, expr: Expr) -> Expr:
-        return expr.replace(lambda node: isinstance(node, Integral), self._partial_sum)
-
-    def remainder(self, expr: Expr) -> Expr:
-        return expr.replace(lambda node: isinstance(node, Integral), lambda node: Abs(self._term(node, self.order)))
-
-    def _partial_sum(self, node: Integral) -> Expr:
-        return Add(*(self._term(node, k) for k in range(self.order)))
-
-    def _term(self, node: Integral, k: int) -> Expr:
-        body, (variable, *ends) = node.function, node.limits[0]
+    def truncate(self, term: Expr) -> tuple[Expr, Expr] | None:
+        if not isinstance(term, Integral):
+            return None
+        body, (variable, *ends) = term.function, term.limits[0]
         curvature = Wild("curvature", exclude=[variable])
         gaussian = [f for f in Mul.make_args(body) if isinstance(f, exp) and f.exp.match(-curvature * variable**2)]
-        if len(gaussian) != 1 or ends != [-oo, oo]:
-            raise self.refuse(f"{node} is no integral over the line with a factor exp(-x^2/2V)")
+        if len(term.limits) != 1 or len(gaussian) != 1 or ends != [-oo, oo]:
+            raise self.refuse(f"{term} is no integral over the line with a factor exp(-x^2/2V)")
         found = gaussian[0].exp.match(-curvature * variable**2)[curvature]
+        if not found.is_positive:
+            raise self.refuse(f"{found} in {gaussian[0]} is not known to be positive")
         fixed, moving = (body / gaussian[0]).as_independent(variable, as_Add=False)
-        return fixed * (-found) ** k / factorial(k) * Integral(variable ** (2 * k) * moving, (variable, -oo, oo))
 
+        def moment(k: int, h: Expr) -> Expr:
+            return found**k / factorial(k) * Integral(variable ** (2 * k) * h, (variable, -oo, oo))
 
-@final
-class SechMoments(Rule):
-    """Even moments of 1/cosh and 1/cosh^2: Euler and Bernoulli numbers."""
-
-    name = "moments of the hyperbolic secant"
-    statement = (
-        r"\int \frac{x^{2k}}{\cosh bx}\mathrm{d}x ="
-        r" \frac2b\left(\frac{\pi}{2}\right)^{2k+1}\frac{|E_{2k}|}{b^{2k}},\qquad \int \frac{x^{2k}}{\cosh^2 "
-        r"bx}\mathrm{d}x = \frac{2\,|2^{2k}-2|\,|B_{2k}|}{b}\left(\frac{\pi}{2b}\right)^{2k}"
-    )
-    conditions = r"$b>0$, $k\ge0$; $E_{2k}$ Euler numbers, $B_{2k}$ Bernoulli numbers"
-    source = "dlmf"
-
-    def rewrite(self, expr: Expr) -> Expr:
-        return powsimp(expr.replace(lambda node: isinstance(node, Integral), self._evaluate))
-
-    def _evaluate(self, node: Integral) -> Expr:
-        variable, *ends = node.limits[0]
-        fixed, moving = node.function.as_independent(variable, as_Add=False)
-        powers = {base: power for base, power in (factor.as_base_exp() for factor in Mul.make_args(moving))}
-        degree = powers.pop(variable, 0)
-        if len(powers) != 1 or ends != [-oo, oo] or degree % 2:
-            raise self.refuse(f"{node} is no even moment of 1/cosh or 1/cosh^2")
-        ((base, power),) = powers.items()
-        rate = base.args[0] / variable if isinstance(base, cosh) else None
-        if rate is None or rate.has(variable) or power not in (-1, -2):
-            raise self.refuse(f"{node} is no even moment of 1/cosh or 1/cosh^2")
-        if power == -1:
-            return fixed * 2 * (pi / (2 * rate)) ** (degree + 1) * Abs(euler(degree))
-        return fixed * 2 * Abs(2**degree - 2) * Abs(bernoulli(degree)) / rate * (pi / (2 * rate)) ** degree
+        kept = Add(*(fixed * (-1) ** k * moment(k, moving) for k in range(self.order)))
+        return kept, Abs(fixed) * moment(self.order, Abs(moving))

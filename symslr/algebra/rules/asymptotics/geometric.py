@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Abs, Add, Expr, Poly, PolynomialError, Symbol, factor, fraction, together
+from sympy import Abs, Add, Expr, Integer, Poly, PolynomialError, S, Symbol, cancel, factor, fraction, latex, together
 
-from symslr.algebra.rule import Rule
-from symslr.expression.expectation import Expectation
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.truncation import Truncation
 
 
 @final
-class GeometricSeries(Rule):
+class GeometricSeries(Truncation):
     """Expand N/(B + C t) in powers of 1/t; the remainder is at most the next term where B and C have one sign.
 
     Args:
@@ -24,37 +24,60 @@ class GeometricSeries(Rule):
         r"\frac{N}{B+Ct} = \frac{N}{Ct}\sum_{k<n}\left(-\frac{B}{Ct}\right)^k + R_n,\qquad"
         r" |R_n|\le\left|\frac{N}{Ct}\right|\left|\frac{B}{Ct}\right|^n"
     )
-    conditions = r"$B/(Ct)\ge0$; the series converges where $B<Ct$"
+    conditions = r"$BC\ge0$, $t>0$, and $N,B,C$ do not depend on $t$; the series converges where $|B|<|C|t$"
 
     def __init__(self, parameter: Symbol, order: int) -> None:
         if order < 1:
             raise ValueError(f"order: found {order}; expected at least 1 term")
+        if not parameter.is_positive:
+            raise ValueError(f"parameter: found {parameter}, not known to be positive; expected a symbol that is")
         self.parameter, self.order = parameter, order
 
-    def rewrite(self, expr: Expr) -> Expr:
-        fixed, _ = self._parts(expr)
-        return Add(fixed, *(self._term(expr, k) for k in range(self.order)))
-
-    def remainder(self, expr: Expr) -> Expr:
-        return Abs(self._term(expr, self.order))
-
-    def _term(self, expr: Expr, k: int) -> Expr:
-        _, (numerator, constant, rate) = self._parts(expr)
+    def truncate(self, term: Expr) -> tuple[Expr, Expr] | None:
+        parts = self._ratio(term)
+        if parts is None:
+            return None
+        numerator, constant, rate = parts
+        if (constant * rate).is_negative:
+            raise self.refuse(f"{constant} and {rate} in {term} have opposite signs")
         far = rate * self.parameter
-        return factor(numerator / far * (-constant / far) ** k)
+        terms = [factor(numerator / far * (-constant / far) ** k) for k in range(self.order + 1)]
+        return Add(*terms[:-1]), Abs(terms[-1])
 
-    def _parts(self, expr: Expr) -> tuple[Expr, tuple[Expr, Expr, Expr]]:
-        """What is free of t, and (N, B, C)."""
-        fixed, moving = expr.as_independent(self.parameter, as_Add=True)
-        if moving.has(Expectation):
-            raise self.refuse("an expectation depends on the parameter; reduce it to a formula first")
-        numerator, denominator = fraction(together(moving))
-        linear = [] if numerator.has(self.parameter) else _coefficients(denominator, self.parameter)
-        if len(linear) != 2 or (linear[1] / (linear[0] * self.parameter)).is_negative:
-            raise self.refuse(
-                f"{moving} is no ratio N/(B + C {self.parameter}) with N, B, C free of {self.parameter} and B, C of one sign"
-            )
-        return fixed, (numerator, linear[1], linear[0])
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """B and C have one sign, where that depends on parameters."""
+        found = []
+        for _, constant, rate in filter(None, map(self._ratio, self.truncated(expr))):
+            sign = factor(constant * rate)
+            if not sign.is_positive:
+                found.append(Hypothesis(f"${latex(sign)} > 0$", sign > 0))
+        return tuple(dict.fromkeys(found))
+
+    def _ratio(self, term: Expr) -> tuple[Expr, Expr, Expr] | None:
+        """(N, B, C) of a term N/(B + C t); None for a sum, a product with more of t in it and what is free of t.
+
+        Raises:
+            RuleRefused: for another function of t than a polynomial.
+        """
+        t = self.parameter
+        if t not in term.free_symbols or term.is_Add or (term.is_Pow and _is_whole(term.exp)):
+            return None
+        if not (term.is_Mul or term.is_Pow):
+            if term != t:
+                raise self.refuse(f"{term} is no rational function of {t}; reduce it to a formula first")
+            return None
+        numerator, denominator = fraction(together(term))
+        if t not in denominator.free_symbols or (term.is_Mul and t in numerator.free_symbols):
+            return None
+        coefficients = _coefficients(denominator, t)
+        if len(coefficients) != 2 or coefficients[1] == S.Zero:
+            raise self.refuse(f"{term} is no ratio N/(B + C {t}) with N, B, C free of {t}")
+        rate, constant = (cancel(c) if c.is_rational_function() else c for c in coefficients)
+        return numerator, constant, rate
+
+
+def _is_whole(power: Expr) -> bool:
+    return isinstance(power, Integer) and power > 0
 
 
 def _coefficients(denominator: Expr, parameter: Symbol) -> list[Expr]:

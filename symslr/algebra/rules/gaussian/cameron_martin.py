@@ -6,15 +6,16 @@ from typing import final
 
 from sympy import Add, Expr, Mul, S, Sum, exp, expand, expand_log, log
 
+from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import unfolded
 from symslr.expression.expectation import (
-    Expectation,
     ScalarExpectation,
     SequenceExpectation,
     rewrite_expectations,
 )
+from symslr.expression.folded import ConditionalMean
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
@@ -31,14 +32,8 @@ class CameronMartin(Rule):
     source = "cameron1944"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return merge_exponentials(rewrite_expectations(expr, self._shift))
-
-    def _shift(self, node: Expectation) -> Expr:
-        if isinstance(node, ScalarExpectation):
-            return self._scalar(node)
-        if isinstance(node, SequenceExpectation):
-            return self._sequence(node)
-        return node
+        scalars = rewrite_expectations(expr, self._scalar, ScalarExpectation)
+        return merge_exponentials(rewrite_sequences(scalars, self._sequence, self))
 
     def _scalar(self, node: ScalarExpectation) -> Expr:
         if node.law != STANDARD_NORMAL:
@@ -51,7 +46,8 @@ class CameronMartin(Rule):
                 continue
             for term in Add.make_args(expand(factor.exp)):
                 slope = term.coeff(variable)
-                linear = slope != 0 and not slope.has(variable) and expand(term - slope * variable) == 0
+                linear = slope != 0 and slope.is_real is not False and not slope.has(variable)
+                linear = linear and expand(term - slope * variable) == 0
                 tilt += slope if linear else S.Zero
                 rest *= S.One if linear else exp(term)
         if tilt == S.Zero:
@@ -67,6 +63,8 @@ class CameronMartin(Rule):
         slope = gaussian_shift(law, self)
         if node.body.has(IsLargest):
             raise self.refuse("the choice of the largest token does not shift with chi_epsilon alone")
+        if node.body.has(ConditionalMean):
+            raise self.refuse("a conditional mean depends on all tokens; condition on X first")
         body = unfolded(node.body, law.length)
         own = chi[epsilon]
         split = {s: s - _term(s, own) + _term(s, own + slope) for s in body.atoms(Sum)}

@@ -6,11 +6,12 @@ from typing import final
 
 from sympy import Add, Expr, Indexed, IndexedBase, Mul, Poly, S, Sum, factorial2
 
-from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.bodies import at_token, check_whole, rewrite_sequences, tokens_exist
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.polynomial import expand_polynomial, split_sums
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.expression.expectation import (
-    Expectation,
     ScalarExpectation,
     SequenceExpectation,
     rewrite_expectations,
@@ -43,14 +44,11 @@ class GaussianMoments(Rule):
     source = "isserlis1918"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._integrate)
+        scalars = rewrite_expectations(expr, self._scalar, ScalarExpectation)
+        return rewrite_sequences(scalars, self._sequence, self)
 
-    def _integrate(self, node: Expectation) -> Expr:
-        if isinstance(node, SequenceExpectation):
-            return self._sequence(node)
-        if isinstance(node, ScalarExpectation):
-            return self._scalar(node)
-        return node
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return tokens_exist(expr, self)
 
     def _sequence(self, node: SequenceExpectation) -> Expr:
         if node.body.has(chi[epsilon]) and not node.body.subs(chi[epsilon], x).free_symbols & node.bound:
@@ -60,9 +58,11 @@ class GaussianMoments(Rule):
         if not node.body.has(*families, xi):
             return node
         terms = []
-        for term in Add.make_args(expand_polynomial(node.body)):
+        for term in Add.make_args(expand_polynomial(split_sums(node.body))):
             forms, rest = self._linear_forms(term, families)
-            terms.append(rest * _pairings(forms))
+            for _, form in forms:
+                check_whole(form, node.law.length, self)
+            terms.append(rest * self._pairings(forms))
         return node.with_body(Add(*terms))
 
     def _relevant(self, node: SequenceExpectation) -> Expr:
@@ -108,27 +108,27 @@ class GaussianMoments(Rule):
         polynomial = Poly(node.body, node.variable)
         return Add(*(c * factorial2(n - 1) for (n,), c in polynomial.terms() if n % 2 == 0))
 
+    def _pairings(self, forms: list[LinearForm]) -> Expr:
+        if not forms:
+            return S.One
+        if len(forms) % 2:
+            return S.Zero
+        first, *others = forms
+        pairs = ((self._covariance(first, other), others[:i] + others[i + 1 :]) for i, other in enumerate(others))
+        return Add(*(covariance * self._pairings(rest) for covariance, rest in pairs))
 
-def _pairings(forms: list[LinearForm]) -> Expr:
-    if not forms:
-        return S.One
-    if len(forms) % 2:
-        return S.Zero
-    first, *others = forms
-    return Add(*(_covariance(first, other) * _pairings(others[:i] + others[i + 1 :]) for i, other in enumerate(others)))
-
-
-def _covariance(one: LinearForm, two: LinearForm) -> Expr:
-    (family, left), (other_family, right) = one, two
-    if family != other_family:
-        return S.Zero
-    if family == xi:
-        return S.One
-    if isinstance(left, Sum) and isinstance(right, Sum):
-        index = left.variables[0]
-        return Sum(left.function * right.function.subs(right.variables[0], index), *left.limits)
-    if isinstance(left, Sum):
-        return left.function.subs(left.variables[0], right)
-    if isinstance(right, Sum):
-        return right.function.subs(right.variables[0], left)
-    return S.One if left == right else S.Zero
+    def _covariance(self, one: LinearForm, two: LinearForm) -> Expr:
+        (family, left), (other_family, right) = one, two
+        if family != other_family:
+            return S.Zero
+        if family == xi:
+            return S.One
+        if isinstance(left, Sum) and isinstance(right, Sum):
+            (index, *ends) = left.limits[0]
+            other = at_token(right.function, right.variables[0], index, self)
+            return Sum(left.function * other, (index, *ends))
+        if isinstance(left, Sum):
+            return at_token(left.function, left.variables[0], right, self)
+        if isinstance(right, Sum):
+            return at_token(right.function, right.variables[0], left, self)
+        return S.One if left == right else S.Zero

@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Expr, S
 
+from symslr.algebra.growth import exists
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
 from symslr.model.symbols import x
@@ -25,4 +26,5 @@ class Parity(Rule):
     def _without_odd(self, node: ScalarExpectation) -> Expr:
         law, t = node.law, node.variable
         symmetric = law.lower == -law.upper and law.density.subs(x, -x) == law.density
-        return S.Zero if symmetric and node.body.subs(t, -t) == -node.body else node
+        odd = symmetric and node.body.subs(t, -t) == -node.body
+        return S.Zero if odd and exists(node) == S.true else node

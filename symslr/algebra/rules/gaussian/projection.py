@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Indexed, S, Sum, expand, simplify
+from sympy import Add, Expr, Indexed, Ne, S, Sum, expand, latex, simplify
 
+from symslr.algebra.bodies import rewrite_sequences, tokens_exist
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.algebra.tokens import unfolded
-from symslr.expression.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.model.scalar_law import STANDARD_NORMAL, normal
 from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, x
 
@@ -23,7 +25,7 @@ class WriteTokensOut(Rule):
     conditions = r"the length is 1, 2 or 3"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._write, SequenceExpectation)
+        return rewrite_sequences(expr, self._write, self)
 
     def _write(self, node: SequenceExpectation) -> Expr:
         tokens = (epsilon, *OTHERS)
@@ -32,6 +34,8 @@ class WriteTokensOut(Rule):
             raise self.refuse(f"the length is {length}; expected a number up to {len(tokens)}")
         body = unfolded(node.body, length)
         present = tokens[: int(length)]
+        if node.body.free_symbols & set(tokens[int(length) :]):
+            raise self.refuse(f"{node.body} names a token that {length} tokens do not have")
         sums = {
             total: Add(*(total.function.subs(total.variables[0], token) for token in present))
             for total in body.atoms(Sum)
@@ -55,7 +59,13 @@ class GaussianProjection(Rule):
         self.combination = expand(combination)
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._project, SequenceExpectation)
+        return rewrite_sequences(expr, self._project, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """The tokens exist, and the coefficient of the relevant one is not zero."""
+        own = self.combination.coeff(chi[epsilon])
+        nonzero = () if own.is_nonzero else (Hypothesis(rf"${latex(own)}\ne0$", Ne(own, 0)),)
+        return (*nonzero, *tokens_exist(expr, self))
 
     def _project(self, node: SequenceExpectation) -> Expr:
         law, own = node.law, chi[epsilon]
@@ -64,6 +74,8 @@ class GaussianProjection(Rule):
         mean = S.Zero if law.weight == S.One else gaussian_shift(law, self)
         coefficients = {token: self.combination.coeff(token) for token in self.combination.atoms(Indexed)}
         linear = Add(*(coefficient * token for token, coefficient in coefficients.items()))
+        if linear.subs(dict.fromkeys(coefficients, S.One)).free_symbols & BOUND_IN_SEQUENCE:
+            raise self.refuse(f"{self.combination} has a random coefficient")
         if expand(self.combination - linear) != 0 or not coefficients.keys() <= {chi[i] for i in (epsilon, *OTHERS)}:
             raise self.refuse(f"{self.combination} is not a linear combination of chi_epsilon, chi_j and chi_k")
         if coefficients.get(own, S.Zero) == 0:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from sympy import Expr, Indexed, IndexedBase, S, Sum, exp, expand, simplify, sqrt
+from sympy import Expr, Indexed, IndexedBase, Ne, S, Sum, exp, expand, latex, simplify, sqrt
 
-from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.bodies import is_whole, rewrite_sequences
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.polynomial import expand_polynomial, gathered
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
-from symslr.expression.folded import Activation
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import FAMILIES, ScoredActivation
+from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, epsilon, eta, m, z
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, z
 
 Coefficients = dict[IndexedBase, Expr]
 
@@ -32,7 +36,10 @@ class RotateNoise(Rule):
     conditions = r"scores $a\chi_l+b z_l+c\,\eta_l$; $z_l,\eta_l$ iid standard normal, independent of $(\epsilon,\chi)$"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._rotate, SequenceExpectation)
+        return rewrite_sequences(expr, self._rotate, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return _not_all_zero(expr, (z, eta), self)
 
     def _rotate(self, node: SequenceExpectation) -> Expr:
         found = score_coefficients(node.body, self)
@@ -48,7 +55,7 @@ class RotateNoise(Rule):
             return (c * z[i] - b * eta[i]) / r if item.base == eta else item
 
         score = found[chi] * chi[m] + r * z[m]
-        return node.with_body(_with_tokens(node.body, turned, lambda sigma: sigma.with_score(score)))
+        return node.with_body(gathered(_with_tokens(node.body, turned, lambda sigma: sigma.with_score(score))))
 
 
 @final
@@ -67,7 +74,10 @@ class TurnTowardsKey(Rule):
     conditions = r"scores $a\chi_l+b z_l$; $\mathbb{E}_s$ has $g=e^{s\chi_\epsilon-s^2/2}$ over standard normal tokens"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._turn, SequenceExpectation)
+        return rewrite_sequences(expr, self._turn, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return _not_all_zero(expr, (chi, z), self)
 
     def _turn(self, node: SequenceExpectation) -> Expr:
         found = score_coefficients(node.body, self)
@@ -75,6 +85,11 @@ class TurnTowardsKey(Rule):
             return node
         if found[eta] != 0:
             raise self.refuse("the scores depend on eta; rotate the noise first")
+        if node.body.has(Activation, Posterior, ConditionalMean, IsLargest):
+            raise self.refuse(f"{node.body} holds functions of all tokens by name; write them out first")
+        if node.law.base != STANDARD_NORMAL:
+            raise self.refuse(f"the tokens are not standard normal but have density {node.law.base.density}")
+        self._check_tokens(node.body, node.law.length)
         shift = S.Zero if node.law.weight == S.One else gaussian_shift(node.law, self)
         a, b = found[chi], found[z]
         r = sqrt(simplify(a**2 + b**2))
@@ -107,7 +122,29 @@ class TurnTowardsKey(Rule):
         body = body.xreplace({letter: sums[total] for total, letter in letters.items()})
         slope = shift * a / r
         weight = exp(slope * chi[epsilon] - slope**2 / 2) if shift != 0 else S.One
-        return SequenceExpectation(body, SequenceLaw(weight, node.law.length, node.law.base))
+        return SequenceExpectation(gathered(body), SequenceLaw(weight, node.law.length, node.law.base))
+
+    def _check_tokens(self, body: Expr, length: Expr) -> None:
+        """The relevant token is the only one that is moved: every sum holds it, and no token may be it or not."""
+        for total in body.atoms(Sum):
+            if not is_whole(total, length):
+                raise self.refuse(f"{total} does not run over the tokens 1, ..., {length}")
+        summed = {index for total in body.atoms(Sum) for index in total.variables}
+        for item in body.atoms(Indexed):
+            if item.indices[0] not in {epsilon, m, *OTHERS, *summed}:
+                raise self.refuse(f"{item} may belong to the relevant token or not")
+
+
+def _not_all_zero(expr: Expr, families: tuple[IndexedBase, ...], rule: Rule) -> tuple[Hypothesis, ...]:
+    """The part of the score that is turned is not zero."""
+    hypotheses = []
+    for node in sorted(expr.atoms(SequenceExpectation), key=str):
+        found = score_coefficients(node.body, rule)
+        size = simplify(sum(found[family] ** 2 for family in families)) if found else S.One
+        size = -size if size.could_extract_minus_sign() else size
+        if not size.is_nonzero:
+            hypotheses.append(Hypothesis(rf"${latex(size)}\ne0$", Ne(size, 0)))
+    return tuple(dict.fromkeys(hypotheses))
 
 
 def score_coefficients(body: Expr, rule: Rule) -> Coefficients | None:
@@ -129,7 +166,7 @@ def score_coefficients(body: Expr, rule: Rule) -> Coefficients | None:
 
 
 def _with_tokens(expr: Expr, token: Callable[[Indexed], Expr], attention: Callable[[ScoredActivation], Expr]) -> Expr:
-    """``expr`` with its tokens and its attentions replaced, and coefficients collected anew."""
+    """``expr`` with its tokens and its attentions replaced."""
     if isinstance(expr, ScoredActivation):
         return attention(expr)
     if isinstance(expr, Indexed):

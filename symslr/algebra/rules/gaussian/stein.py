@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Derivative, DiracDelta, Dummy, Expr, Mul, S, Subs, Sum
+from sympy import Abs, Add, Dummy, Expr, Integral, Max, Min, Mul, Pow, S, Sum, log
+from sympy.core.function import Application
 
+from symslr.algebra.bodies import rewrite_sequences
+from symslr.algebra.growth import bounded_below, check_existence
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.positivity import ENTIRE, is_open
 from symslr.algebra.rule import Rule
-from symslr.algebra.tokens import unfolded
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.algebra.tokens import NotSymmetric, unfolded
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import ConditionalMean
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import chi, epsilon
@@ -23,17 +29,33 @@ class Stein(Rule):
         r"\mathbb{E}_0\left[\chi_\epsilon h(\chi)\right] ="
         r" \mathbb{E}_0\left[\frac{\partial h}{\partial\chi_\epsilon}(\chi)\right]"
     )
-    conditions = r"$\chi_l\sim\mathcal{N}(0,1)$ iid under the unweighted law, $h$ differentiable and of moderate growth"
+    conditions = (
+        r"$\chi_l\sim\mathcal{N}(0,1)$ iid under the unweighted law, $h$ absolutely continuous, both means finite"
+    )
     source = "stein1981"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._by_parts, SequenceExpectation)
+        return rewrite_sequences(expr, self._by_parts, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """Both means exist; a function that is left open is differentiable."""
+        found: list[Hypothesis] = []
+        for node in sorted(expr.atoms(SequenceExpectation), key=str):
+            after = self._by_parts(node)
+            if after != node:
+                found += check_existence([node, after], self)
+                found += [Hypothesis("the open functions differentiable")] if is_open(node.body) else []
+        return tuple(dict.fromkeys(found))
 
     def _by_parts(self, node: SequenceExpectation) -> Expr:
         law = node.law
-        body = unfolded(node.body, law.length)
+        try:
+            body = unfolded(node.body, law.length)
+        except NotSymmetric as reason:
+            raise self.refuse(str(reason)) from reason
         own = chi[epsilon]
-        if not any(factor.as_base_exp()[0] == own for factor in Mul.make_args(body)):
+        powers = dict(factor.as_base_exp() for factor in Mul.make_args(body))
+        if own not in powers:
             return node
         if law.base != STANDARD_NORMAL:
             raise self.refuse("the tokens are not standard normal")
@@ -41,10 +63,28 @@ class Stein(Rule):
             raise self.refuse("the tokens are reweighted; apply the change of measure first")
         if body.has(IsLargest):
             raise self.refuse("the choice of the largest token jumps; it has no derivative")
-        slope = token_derivative(body / own)
-        if slope.has(DiracDelta, Derivative, Subs):
-            raise self.refuse(f"{body / own} is not differentiable in chi_epsilon")
-        return SequenceExpectation(slope, law)
+        h = body / own
+        if h.has(ConditionalMean, Integral) or not _is_absolutely_continuous(h):
+            raise self.refuse(f"{h} is not known to be absolutely continuous in chi_epsilon")
+        after = SequenceExpectation(token_derivative(h), law)
+        check_existence([SequenceExpectation(body, law), after], self)
+        return after
+
+
+def _is_absolutely_continuous(h: Expr) -> bool:
+    """Whether h is the integral of its derivative: smooth functions, absolute values, maxima; no jumps and no poles."""
+    if not h.has(chi) or h.is_Indexed:
+        return True
+    if isinstance(h, Pow):
+        whole = bool(h.exp.is_integer and h.exp.is_positive)
+        if h.exp.has(chi) or not (whole or bounded_below(h.base)):
+            return False
+    elif isinstance(h, log):
+        if not bounded_below(h.args[0]):
+            return False
+    elif isinstance(h, Application) and not isinstance(h, (*ENTIRE, Abs, Max, Min)) and not is_open(h):
+        return False
+    return all(_is_absolutely_continuous(arg) for arg in h.args if isinstance(arg, Expr))
 
 
 def token_derivative(h: Expr) -> Expr:

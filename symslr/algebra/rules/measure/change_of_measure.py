@@ -6,8 +6,11 @@ from typing import final
 
 from sympy import Expr, S
 
+from symslr.algebra.bodies import rewrite_sequences
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.algebra.weights import mean_one
+from symslr.expression.expectation import SequenceExpectation
 
 
 @final
@@ -25,4 +28,8 @@ class ChangeOfMeasure(Rule):
                 return node
             return SequenceExpectation(law.renamed(law.weight) * node.body, law.unweighted())
 
-        return rewrite_expectations(expr, change, SequenceExpectation)
+        return rewrite_sequences(expr, change, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """The weight has mean one: without that E_g of a constant is not the constant."""
+        return mean_one(expr, self)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Indexed, Sum
+from sympy import Expr, Indexed, Poly, Sum
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.rule import Rule
 from symslr.expression.folded import ConditionalMean, Posterior
 from symslr.model.symbols import epsilon, l, xi
@@ -28,9 +29,9 @@ class Conditioning(Rule):
 
     def _average(self, node: ConditionalMean) -> Expr:
         label = node.label
-        if label.diff(xi, 2) != 0:
+        if not label.is_polynomial(xi) or Poly(label, xi).degree() > 1:
             raise self.refuse(f"the label {label} is not affine in the noise xi")
-        if any(item.indices[0] not in (epsilon,) for item in label.atoms(Indexed)):
+        if any(item.indices[0] != epsilon for item in label.atoms(Indexed)):
             raise self.refuse(f"the label {label} is not a function of the relevant token")
-        given = label.subs(xi, 0).subs(epsilon, l)
+        given = at_token(label.subs(xi, 0), epsilon, l, self)
         return Sum(Posterior(l, node.law) * given, (l, 1, node.law.length))

@@ -8,10 +8,12 @@ from typing import final
 
 from sympy import Add, Expr, Indexed, Mul, S, Sum, exp, expand
 
+from symslr.algebra.bodies import is_whole, rewrite_sequences, tokens_exist
 from symslr.algebra.exponentials import merge_exponentials
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, summand
-from symslr.expression.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, ConditionalMean
 from symslr.model.largest import IsLargest
 from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, x
@@ -29,7 +31,10 @@ class Independence(Rule):
     conditions = r"the unweighted law; the body is a product of functions of single tokens"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._factorise, SequenceExpectation)
+        return rewrite_sequences(expr, self._factorise, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return tokens_exist(expr, self)
 
     def _factorise(self, node: SequenceExpectation) -> Expr:
         law = node.law
@@ -37,7 +42,7 @@ class Independence(Rule):
             return self._weighted(node)
         if node.body.has(IsLargest):
             raise self.refuse("the tokens are coupled by the choice of the largest; condition on the maximum instead")
-        parts = token_factors(node.body, self)
+        parts = token_factors(node.body, law.length, self)
         own, shared = dict(parts.own), parts.shared
         if not own and shared == S.One:
             return node
@@ -67,8 +72,8 @@ class TokenFactors:
     shared: Expr
 
 
-def token_factors(body: Expr, rule: Rule) -> TokenFactors:
-    """The factors of ``body``, that of an unweighted expectation.
+def token_factors(body: Expr, length: Expr, rule: Rule) -> TokenFactors:
+    """The factors of ``body``, that of an unweighted expectation over ``length`` tokens.
 
     Raises:
         RuleRefused: in the name of ``rule``, when the body is not a product of functions of single tokens.
@@ -80,7 +85,7 @@ def token_factors(body: Expr, rule: Rule) -> TokenFactors:
     for factor in _factors(body):
         tokens = {item.indices[0] for item in factor.atoms(Indexed) if item.base == chi}
         if isinstance(factor, exp) and factor.has(Sum):
-            shared += _shared_exponent(factor.exp, rule)
+            shared += _shared_exponent(factor.exp, length, rule)
         elif factor.has(Sum) or len(tokens) > 1:
             raise rule.refuse(f"{factor} is not a function of one token")
         elif tokens:
@@ -98,13 +103,15 @@ def token_factors(body: Expr, rule: Rule) -> TokenFactors:
     return TokenFactors(fixed, {t: merge_exponentials(f) for t, f in own.items()}, exp(shared))
 
 
-def _shared_exponent(exponent: Expr, rule: Rule) -> Expr:
+def _shared_exponent(exponent: Expr, length: Expr, rule: Rule) -> Expr:
     result = S.Zero
     for term in Add.make_args(expand(exponent)):
         total, *more = term.atoms(Sum)
         coefficient = term / total
         if more or coefficient.free_symbols & BOUND_IN_SEQUENCE or coefficient.has(Sum):
             raise rule.refuse(f"exp({term}) is not a product over tokens")
+        if not is_whole(total, length):
+            raise rule.refuse(f"{total} does not run over the tokens 1, ..., {length}")
         try:
             result += coefficient * summand(total)
         except NotSymmetric as reason:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Mul, S, Sum
+from sympy import Add, Expr, Mul, Sum
 
+from symslr.algebra.bodies import at_token, is_whole, rewrite_sequences
 from symslr.algebra.rule import Rule
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.symbols import OTHERS, epsilon
 
@@ -25,7 +26,7 @@ class Nishimori(Rule):
     source = "nishimori1981"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._replace, SequenceExpectation)
+        return rewrite_sequences(expr, self._replace, self)
 
     def _replace(self, node: SequenceExpectation) -> Expr:
         return node.with_body(Add(*(self._term(term, node) for term in Add.make_args(node.body))))
@@ -36,6 +37,8 @@ class Nishimori(Rule):
         if not sums:
             return term
         total = sums[0]
+        if not is_whole(total, node.law.length):
+            raise self.refuse(f"{total} does not run over the tokens 1, ..., {node.law.length}")
         rest = term / total
         if rest.free_symbols & MARKED:
             raise self.refuse(f"{rest} depends on the hidden position, so {total} is not averaged alone")
@@ -48,9 +51,5 @@ class Nishimori(Rule):
                 if base.law != node.law:
                     raise self.refuse("the posterior belongs to another law than the expectation")
                 h = total.function / base
-                return rest * _at(h, index)
+                return rest * at_token(h, index, epsilon, self)
         raise self.refuse(f"{total} carries no posterior p_{index} as a factor")
-
-
-def _at(h: Expr, index: Expr) -> Expr:
-    return h.subs(index, epsilon) if h != S.One else h

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Heaviside, Max, Min, Mul, Piecewise, expand_mul
+from sympy import Expr, Mul, expand_mul, latex
 
+from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.exponentials import merge_exponentials
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial
+from symslr.algebra.positivity import is_open, vanishes_on_null_set
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.measure.linearity import Linearity
 from symslr.algebra.tokens import unfolded
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.algebra.weights import mean_one
+from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Posterior
-from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import epsilon
-
-VANISHING = (IsLargest, Heaviside, Piecewise, Max, Min)
-"""Functions that may be zero on a set of positive probability."""
 
 
 @final
@@ -27,16 +27,21 @@ class Reweight(Rule):
 
     name = "reweighting"
     statement = r"\mathbb{E}_0[h] = \mathbb{E}_g\left[\frac{h}{g(\epsilon,\chi)}\right]"
-    conditions = r"$g>0$ wherever $h\neq0$"
+    conditions = r"$g>0$ almost surely, $\mathbb{E}_0[g]=1$"
 
     def __init__(self, law: SequenceLaw) -> None:
         self.law = law
 
     def rewrite(self, expr: Expr) -> Expr:
-        if self.law.weight.has(*VANISHING):
+        if not is_open(self.law.weight) and not vanishes_on_null_set(self.law.weight):
             raise self.refuse(f"the weight {self.law.weight} can vanish, so it does not divide")
         inside = expr.replace(_is_scaled_expectation, _with_factors_inside)
-        return Linearity().rewrite(rewrite_expectations(inside, self._reweight, SequenceExpectation))
+        return Linearity().rewrite(rewrite_sequences(inside, self._reweight, self))
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """The weight has mean one, and one that is left open is positive."""
+        positive = (Hypothesis(rf"${latex(self.law.weight)}>0$ almost surely"),) if is_open(self.law.weight) else ()
+        return (*positive, *mean_one(SequenceExpectation(epsilon, self.law), self))
 
     def _reweight(self, node: SequenceExpectation) -> Expr:
         if node.law != self.law.unweighted():

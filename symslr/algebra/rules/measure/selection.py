@@ -6,8 +6,9 @@ from typing import final
 
 from sympy import Expr, S
 
+from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.rule import Rule
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.expression.expectation import SequenceExpectation
 from symslr.model.symbols import OTHERS, epsilon
 
 
@@ -21,7 +22,7 @@ class Selection(Rule):
     source = "duranthon2025"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._drop, SequenceExpectation)
+        return rewrite_sequences(expr, self._drop, self)
 
     def _drop(self, node: SequenceExpectation) -> Expr:
         if node.law.weight == S.One:

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, Sum, Symbol, cancel, count_ops, expand, factor, fraction, limit, oo, together
+from sympy import (
+    Add,
+    Dummy,
+    Expr,
+    Poly,
+    S,
+    Sum,
+    Symbol,
+    cancel,
+    count_ops,
+    expand,
+    factor,
+    fraction,
+    limit,
+    oo,
+    together,
+)
+from sympy import sign as sympy_sign
 
 from symslr.algebra.rule import Rule
 from symslr.algebra.zeros import Sign, Zero, ZerosUnknown, real_zeros
 from symslr.expression.expectation import Expectation
-from symslr.expression.folded import Minimum
+from symslr.expression.folded import FOLDED, Minimum
 from symslr.model.symbols import L
 
 
@@ -37,6 +54,8 @@ class Minimise(Rule):
             RuleRefused: when the body is not rational in the variable or no candidate is provably lowest.
         """
         t = node.variable
+        if not t.is_real or t.is_integer or t.is_nonpositive:
+            raise self.refuse(f"the variable {t} is not known to run over all real or all nonnegative numbers")
         means = sorted(
             (e for e in node.body.atoms(Expectation, Sum) if not e.has(t)), key=str
         )  # the form must not vary
@@ -59,14 +78,22 @@ class Minimise(Rule):
             if not _rises(body, pole, t, sign):
                 raise self.refuse(f"{node.body} may fall without bound near {t} = {pole.place.xreplace(back)}")
         found = [(s.place, cancel(together(body.subs(t, s.place))), _certain(s, t)) for s in stationary]
-        found += [(end, limit(body, t, end), True) for end in _ends(t)]
+        found += [(end, _settled(limit(body, t, end), sign), True) for end in _ends(t)]
         if any(value == -oo for _, value, _ in found):
             raise self.refuse(f"{node.body} falls without bound")
         found = [candidate for candidate in found if candidate[1] != oo]
         for place, value, certain in found:
             if certain and all(other == value or sign(other - value) in (0, 1) for _, other, _ in found):
+                if place.is_infinite and not _keeps_degree(body, t):
+                    raise self.refuse(f"{node.body} tends to another value where a leading coefficient vanishes")
                 return place.xreplace(back), _shortest(value, whole, t).xreplace(back)
         raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v, _ in found]} is lowest")
+
+
+def _settled(value: Expr, sign: Sign) -> Expr:
+    """A limit with the signs in it put in, where they are known."""
+    signs = {node: S(known) for node in value.atoms(sympy_sign) if (known := sign(node.args[0])) in (1, -1)}
+    return value.xreplace(signs)
 
 
 def _shortest(value: Expr, body: Expr, t: Symbol) -> Expr:
@@ -92,13 +119,17 @@ def _sign(random: dict[Expr, Expr]) -> Sign:
 
 
 def _positive(expr: Expr) -> bool | None:
-    """True for the mean of a square that is not identically zero; None where nothing is known."""
+    """True for the mean of a square that is not identically zero; None where nothing is known.
+
+    A square of a sum with folded names in it may be: attention adds up to one.
+    """
     if isinstance(expr, Expectation):
         return _positive(expr.body)
     if isinstance(expr, Sum):
         return _positive(expr.function)
     base, power = expr.as_base_exp()
-    return True if expr.is_positive or (power.is_even and base.is_real) else None
+    cancels = base.is_Add and base.has(Sum, *FOLDED)
+    return True if expr.is_positive or (power.is_even and base.is_real and not cancels) else None
 
 
 def _inside(place: Expr, t: Symbol) -> bool:
@@ -115,6 +146,11 @@ def _rises(body: Expr, pole: Zero, t: Symbol, sign: Sign) -> bool:
     numerator, denominator = fraction(body)
     regular = cancel(denominator / (t - pole.place) ** pole.multiplicity)
     return pole.multiplicity % 2 == 0 and sign(factor((numerator * regular).subs(t, pole.place))) == 1
+
+
+def _keeps_degree(body: Expr, t: Symbol) -> bool:
+    """Whether the leading coefficients of numerator and denominator are not zero: the limit at infinity rests on them."""
+    return all(bool(Poly(part, t).LC().is_nonzero) for part in fraction(body))
 
 
 def _ends(t: Symbol) -> list[Expr]:

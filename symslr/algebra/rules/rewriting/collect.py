@@ -7,24 +7,35 @@ from typing import final
 
 from sympy import Add, Expr, S, cancel, factor_terms
 
-from symslr.algebra.polynomial import OPAQUE, expand_polynomial, on_letters
+from symslr.algebra.denominators import cancelled
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.polynomial import OPAQUE, expand_polynomial, gathered, on_letters
 from symslr.algebra.rule import Rule
-from symslr.expression.expectation import Expectation
+from symslr.expression.expectation import Expectation, SequenceExpectation, rewrite_expectations
 
 
 @final
 class Collect(Rule):
-    """One term for each expectation; its coefficient is one fraction."""
+    """One term for each expectation, and in a body that is a sum for each random variable; every coefficient is one fraction."""
 
     name = "collection"
     statement = r"\alpha\,\mathbb{E}[A]+\beta\,\mathbb{E}[A] = (\alpha+\beta)\,\mathbb{E}[A]"
 
     def rewrite(self, expr: Expr) -> Expr:
+        expr = rewrite_expectations(expr, self._gather, SequenceExpectation)
         coefficients: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
         for term in Add.make_args(expand_polynomial(expr)):
             fixed, mean = term.as_independent(Expectation, as_Add=False)
             coefficients[mean] += fixed
         return Add(*(self._lowest(fixed) * mean for mean, fixed in coefficients.items()))
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """Denominators that were cancelled are not zero."""
+        return cancelled(expr, self.rewrite(expr))
+
+    @staticmethod
+    def _gather(node: SequenceExpectation) -> Expr:
+        return node.with_body(gathered(node.body)) if node.body.is_Add else node
 
     @staticmethod
     def _lowest(coefficient: Expr) -> Expr:

@@ -7,6 +7,8 @@ from typing import ClassVar, final
 
 from sympy import Expr, cancel, expand, factor, simplify, together
 
+from symslr.algebra.denominators import cancelled
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE, on_letters
 from symslr.algebra.rule import Rule
 
@@ -20,6 +22,7 @@ class Algebra(Rule):
 
     name = "algebra"
     statement = r"\text{expand, factor, cancel}"
+    conditions = r"a factor that is cancelled is not zero"
     known: ClassVar[dict[str, Callable[[Expr], Expr]]] = {
         "expand": expand,
         "factor": factor,
@@ -35,3 +38,7 @@ class Algebra(Rule):
 
     def rewrite(self, expr: Expr) -> Expr:
         return on_letters(self.known[self.how], expr, OPAQUE)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """Denominators that were cancelled are not zero."""
+        return cancelled(expr, self.rewrite(expr))

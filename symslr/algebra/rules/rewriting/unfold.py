@@ -26,9 +26,9 @@ class Unfold(Rule):
         return merge_exponentials(self._unfolded(expr))
 
     def _unfolded(self, expr: Expr) -> Expr:
-        """From the outside in: a quantity gives its formula, whose names a second application writes out."""
+        """From the outside in: a quantity gives its definition, whose names a second application writes out."""
         if isinstance(expr, self.kinds):
-            return expr.doit()
+            return expr.definition() if isinstance(expr, Quantity) else expr.doit()
         if not expr.args or not expr.has(*self.kinds):
             return expr
         return expr.func(*(self._unfolded(arg) for arg in expr.args))

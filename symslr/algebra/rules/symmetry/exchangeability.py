@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import final
 
-from sympy import Add, Expr, S, factor
+from sympy import Add, Expr, S, Sum, factor
 
+from symslr.algebra.bodies import named_tokens, rewrite_sequences
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, marked_terms, unfolded
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.expression.expectation import SequenceExpectation
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import epsilon
 
 
 @final
@@ -28,14 +31,22 @@ class Exchangeability(Rule):
     conditions = r"$s$ and $g$ are symmetric in the tokens other than $\epsilon$; $j\neq\epsilon$"
 
     def rewrite(self, expr: Expr) -> Expr:
-        def split(node: SequenceExpectation) -> Expr:
-            try:
-                body = unfolded(node.body, node.law.length)
-                collected: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
-                for coefficient, marked in marked_terms(body, node.law.length):
-                    collected[marked] += coefficient
-                return Add(*(factor(c) * SequenceExpectation(b, node.law) for b, c in collected.items()))
-            except NotSymmetric as reason:
-                raise self.refuse(str(reason)) from reason
+        return rewrite_sequences(expr, self._split, self)
 
-        return rewrite_expectations(expr, split, SequenceExpectation)
+    def _split(self, node: SequenceExpectation) -> Expr:
+        try:
+            body = unfolded(node.body, node.law.length)
+            collected: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
+            for coefficient, marked in marked_terms(body, node.law.length):
+                collected[marked] += coefficient
+        except NotSymmetric as reason:
+            raise self.refuse(str(reason)) from reason
+        if body.has(Sum):
+            self._check_symmetric(body, node.law)
+        return Add(*(factor(c) * SequenceExpectation(b, node.law) for b, c in collected.items()))
+
+    def _check_symmetric(self, body: Expr, law: SequenceLaw) -> None:
+        if not named_tokens(body) <= {epsilon}:
+            raise self.refuse(f"{body} names other tokens beside a sum over all of them")
+        if not named_tokens(law.weight) <= {epsilon}:
+            raise self.refuse(f"the weight {law.weight} is not symmetric in the tokens other than epsilon")

@@ -6,10 +6,12 @@ from typing import final
 
 from sympy import Expr, Integral, Mul, S, erf, sqrt
 
+from symslr.algebra.bodies import rewrite_sequences, tokens_exist
 from symslr.algebra.fresh import fresh
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.measure.independence import token_factors
-from symslr.expression.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import epsilon, x
@@ -28,16 +30,22 @@ class ConditionOnMaximum(Rule):
     conditions = r"the unweighted law with density $p_0$; the body is a product of functions of single tokens"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._condition, SequenceExpectation)
+        return rewrite_sequences(expr, self._condition, self)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return tokens_exist(expr, self)
 
     def _condition(self, node: SequenceExpectation) -> Expr:
         marks = node.body.atoms(IsLargest)
         if not marks:
             return node
-        if node.law.weight != S.One or {mark.args[1] for mark in marks} != {epsilon}:
+        mark = IsLargest.of(epsilon, node.law.length)
+        if node.law.weight != S.One or marks != {mark}:
             raise self.refuse("another token than the relevant one is marked as largest, or the law is reweighted")
-        body = node.body.xreplace(dict.fromkeys(marks, S.One))
-        parts = token_factors(body, self)
+        body = node.body / mark
+        if body.has(IsLargest):
+            raise self.refuse(f"{mark} is not a factor of {node.body}; expand it first")
+        parts = token_factors(body, node.law.length, self)
         base, others = node.law.base, {t: f for t, f in parts.own.items() if t != epsilon}
         below = Mul(*(_below(f * parts.shared, base) for f in others.values()))
         rest = _below(parts.shared, base) ** (node.law.length - 1 - len(others))

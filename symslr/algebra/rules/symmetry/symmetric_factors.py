@@ -7,10 +7,11 @@ from typing import final
 from sympy import Expr, factor
 from sympy.core.function import Application
 
+from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.polynomial import OPAQUE, on_letters
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, unfolded
-from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.expression.expectation import SequenceExpectation
 
 
 @final
@@ -21,7 +22,7 @@ class SymmetricFactors(Rule):
     statement = r"\sum_l \frac{h(\chi_l)}{S^k} = \frac{1}{S^k}\sum_l h(\chi_l),\qquad S=\sum_m w(\chi_m)"
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._collect, SequenceExpectation)
+        return rewrite_sequences(expr, self._collect, self)
 
     def _collect(self, node: SequenceExpectation) -> Expr:
         try:

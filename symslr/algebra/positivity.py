@@ -1,0 +1,104 @@
+"""Which functions of the tokens are positive, nonnegative, or zero on a null set only: decided from their structure."""
+
+from __future__ import annotations
+
+from sympy import (
+    Abs,
+    Add,
+    Expr,
+    Function,
+    Heaviside,
+    Indexed,
+    Max,
+    Min,
+    Mul,
+    Pow,
+    Sum,
+    asinh,
+    atan,
+    cos,
+    cosh,
+    erf,
+    erfc,
+    exp,
+    log,
+    sin,
+    sinh,
+    tanh,
+)
+from sympy.core.function import Application
+
+from symslr.expression.folded import Activation, Posterior
+from symslr.expression.scored import ScoredActivation
+from symslr.expression.special import NormalCdf
+from symslr.model.largest import IsLargest
+
+ENTIRE = (exp, cosh, sinh, tanh, sin, cos, erf, erfc, atan, asinh, NormalCdf)
+"""Functions that are analytic on the whole line."""
+
+DEFINED = ("sympy.", "symslr.expression.special", "symslr.model.largest")
+"""Where functions come from that have a formula."""
+
+
+def is_open(expr: Expr) -> bool:
+    """Whether a function in ``expr`` is left open: nothing can be decided about it, only assumed."""
+    return any(not str(type(node).__module__).startswith(DEFINED) for node in expr.atoms(Function))
+
+
+def is_positive(expr: Expr) -> bool:
+    """Whether ``expr`` > 0 at almost every real value of its tokens, whatever its parameters are."""
+    if expr.is_positive or isinstance(expr, (exp, cosh, NormalCdf)):
+        return bool(expr.is_positive or expr.is_real or expr.args[0].is_real)
+    if isinstance(expr, Add):
+        return all(is_nonnegative(arg) for arg in expr.args) and any(is_positive(arg) for arg in expr.args)
+    if isinstance(expr, Mul):
+        return all(is_positive(arg) for arg in expr.args)
+    if isinstance(expr, Sum):
+        return is_positive(expr.function)
+    if isinstance(expr, Max):
+        return any(is_positive(arg) for arg in expr.args)
+    if isinstance(expr, Pow) and expr.exp.is_real:
+        return is_positive(expr.base) or bool(expr.exp.is_even and _zero_on_null_set(expr.base))
+    return isinstance(expr, Abs) and _zero_on_null_set(expr.args[0])
+
+
+def is_nonnegative(expr: Expr) -> bool:
+    """Whether ``expr`` >= 0 at all real values of its tokens and parameters."""
+    if expr.is_nonnegative or isinstance(expr, (Abs, Heaviside, IsLargest, Posterior)):
+        return True
+    if isinstance(expr, (Add, Mul, Min)):
+        return all(is_nonnegative(arg) for arg in expr.args)
+    if isinstance(expr, Max):
+        return any(is_nonnegative(arg) for arg in expr.args)
+    if isinstance(expr, Sum):
+        return is_nonnegative(expr.function)
+    if isinstance(expr, Pow):
+        return bool(expr.exp.is_even and expr.base.is_real) or is_nonnegative(expr.base)
+    return is_positive(expr)
+
+
+def vanishes_on_null_set(weight: Expr) -> bool:
+    """Whether a nonnegative weight vanishes on a null set only: it is positive, or analytic and not zero everywhere."""
+    return is_positive(weight) or _zero_on_null_set(weight)
+
+
+def _zero_on_null_set(expr: Expr) -> bool:
+    return expr.has(Indexed) and is_analytic(expr)
+
+
+def is_analytic(expr: Expr) -> bool:
+    """Whether ``expr`` is real analytic in its tokens, outside of the zeros of denominators."""
+    if not expr.args or isinstance(expr, Indexed):
+        return True
+    if isinstance(expr, Sum):
+        return is_analytic(expr.function)
+    if isinstance(expr, (Activation, ScoredActivation, Posterior)):
+        return False
+    if isinstance(expr, Pow) and not isinstance(expr, exp):
+        whole = bool(expr.exp.is_integer) and not expr.exp.has(Indexed)
+        return is_analytic(expr.base) and (whole or (is_positive(expr.base) and is_analytic(expr.exp)))
+    if isinstance(expr, log):
+        return is_analytic(expr.args[0]) and is_positive(expr.args[0])
+    if isinstance(expr, Application) and not isinstance(expr, ENTIRE):
+        return not expr.has(Indexed)
+    return all(is_analytic(arg) for arg in expr.args)

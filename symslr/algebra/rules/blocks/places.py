@@ -1,0 +1,153 @@
+"""Integer places: which are equal, which lie in a range, and what had to be assumed to say so."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from sympy import Basic, Eq, Expr, KroneckerDelta, Mod, Product, S, Sum, expand, latex
+from sympy.core.relational import GreaterThan, LessThan, Relational, StrictGreaterThan
+
+from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.rule import Rule
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import Minimum
+
+
+class Places:
+    """Decides questions about integer places, and keeps what it assumed where the answer was open.
+
+    A remainder Mod(x, D) lies between 0 and D - 1; two remainders are equal where x - y is a multiple of D.
+    """
+
+    def __init__(self, rule: Rule, bound: set[Basic]) -> None:
+        self.rule, self.bound = rule, bound
+        self.assumed: dict[Hypothesis, None] = {}
+
+    def assume(self, relation: Relational) -> bool:
+        """Whether a relation may hold; where that is open it is assumed.
+
+        Raises:
+            RuleRefused: when it is about an index of a sum, of which nothing can be assumed.
+        """
+        if relation in (S.true, S.false):
+            return bool(relation)
+        if relation.free_symbols & self.bound:
+            raise self.rule.refuse(f"cannot decide {relation} at every index")
+        self.assumed[Hypothesis(f"${latex(relation)}$", relation)] = None
+        return True
+
+    def whole(self, number: Expr) -> bool:
+        """Whether a number is an integer, assumed where that is open."""
+        if number.is_integer is not None:
+            return bool(number.is_integer)
+        above, below = number.as_numer_denom()
+        if not (above.is_integer and below.is_integer):
+            return False
+        divides = Eq(Mod(above, below), 0)
+        if divides == S.false:
+            return False
+        self.assumed[Hypothesis(f"${latex(number)}$ an integer", divides)] = None
+        return True
+
+    def inside(self, place: Expr, low: Expr, high: Expr) -> bool:
+        """Whether low <= place <= high, assumed where that is open."""
+        return self._at_least(place, low) and self._at_most(place, high)
+
+    def _at_least(self, place: Expr, low: Expr) -> bool:
+        least, most = bounds(expand(place - low))
+        if least.is_nonnegative:
+            return True
+        return False if most.is_negative else self.assume(GreaterThan(place, low))
+
+    def _at_most(self, place: Expr, high: Expr) -> bool:
+        least, most = bounds(expand(high - place))
+        if least.is_nonnegative:
+            return True
+        return False if most.is_negative else self.assume(LessThan(place, high))
+
+    def surely_positive(self, number: Expr) -> bool:
+        """Whether a number is positive whatever its remainders are; nothing is assumed."""
+        return bool(bounds(expand(number))[0].is_positive)
+
+    def equal(self, left: Expr, right: Expr) -> bool | None:
+        """Whether two places are the same; None where that is open."""
+        difference = expand(left - right)
+        if difference.is_zero:
+            return True
+        pair = _two_remainders(difference)
+        if pair is not None:
+            return self._congruent(*pair)
+        least, most = bounds(difference)
+        return False if least.is_positive or most.is_negative else None
+
+    def _congruent(self, left: Mod, right: Mod) -> bool | None:
+        period = left.args[1]
+        distance = expand(left.args[0] - right.args[0])
+        if expand(distance / period).is_integer:
+            return True
+        if distance.is_Integer and self.assume(StrictGreaterThan(period, abs(distance))):
+            return False
+        return None
+
+    def decide(self, expr: Expr) -> Expr:
+        """Every Kronecker delta as 1 or 0 where its places are known to be equal or different."""
+        return expr.replace(lambda e: isinstance(e, KroneckerDelta), self._delta)
+
+    def _delta(self, delta: KroneckerDelta) -> Expr:
+        verdict = self.equal(*delta.args)
+        if verdict is not None:
+            return S.One if verdict else S.Zero
+        pair = _two_remainders(expand(delta.args[0] - delta.args[1]))
+        return KroneckerDelta(*pair) if pair is not None else delta
+
+
+class PlacesRule(Rule):
+    """Abstract: a rule about sums over integer places, whose open questions about places become hypotheses."""
+
+    @abstractmethod
+    def rewrite_at(self, expr: Expr, places: Places) -> Expr:
+        """What ``rewrite`` returns; ``places`` keeps what is assumed.
+
+        Raises:
+            RuleRefused: when a condition of the rule fails.
+        """
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return self.rewrite_at(expr, Places(self, bound_symbols(expr)))
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        places = Places(self, bound_symbols(expr))
+        self.rewrite_at(expr, places)
+        return tuple(places.assumed)
+
+
+def bound_symbols(expr: Expr) -> set[Basic]:
+    """Symbols that sums, products, means and minima inside of an expression run over."""
+    found: set[Basic] = {limit[0] for node in expr.atoms(Sum, Product) for limit in node.limits}
+    found |= {symbol for node in expr.atoms(Expectation) for symbol in node.bound}
+    return found | {node.variable for node in expr.atoms(Minimum)}
+
+
+def bounds(place: Expr) -> tuple[Expr, Expr]:
+    """(least, most) of a place in which remainders Mod(x, D) occur linearly."""
+    least = most = place
+    for remainder in place.atoms(Mod):
+        slope = place.coeff(remainder)
+        low, high = S.Zero, remainder.args[1] - 1
+        if not slope.is_number or remainder.args[1].is_positive is not True:
+            continue
+        least = least.subs(remainder, low if slope > 0 else high)
+        most = most.subs(remainder, high if slope > 0 else low)
+    return expand(least), expand(most)
+
+
+def _two_remainders(difference: Expr) -> tuple[Mod, Mod] | None:
+    """(r, s) where the difference is r - s, remainders of one period."""
+    remainders = sorted(difference.atoms(Mod), key=str)
+    if len(remainders) != 2 or remainders[0].args[1] != remainders[1].args[1]:
+        return None
+    first, second = remainders
+    for left, right in ((first, second), (second, first)):
+        if expand(difference - left + right) == 0:
+            return left, right
+    return None

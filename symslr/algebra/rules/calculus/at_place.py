@@ -1,0 +1,30 @@
+"""Values put in: a formula at a place, once its slopes have been taken."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Derivative, Expr, simplify
+
+from symslr.algebra.rule import Rule
+from symslr.expression.at import At
+
+
+@final
+class PutInPlace(Rule):
+    """Replace symbols by the values that they have at a place; slopes that are yet to be taken keep theirs."""
+
+    name = "values put in"
+    statement = r"\left[F(x)\right]_{x=y} = F(y)"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        if isinstance(expr, At):
+            return self._put_in(expr)
+        return expr.func(*(self.rewrite(arg) for arg in expr.args)) if expr.has(At) else expr
+
+    def _put_in(self, node: At) -> Expr:
+        place = {symbol: simplify(value) for symbol, value in node.place.items()}
+        slopes = {slope for slope in node.body.atoms(Derivative) if not place.keys().isdisjoint(slope.variables)}
+        if slopes:
+            return At.of(node.body, place)
+        return self.rewrite(node.body.subs(place, simultaneous=True))

@@ -1,0 +1,1 @@
+"""Inequalities: factors of one sign, upper bounds."""

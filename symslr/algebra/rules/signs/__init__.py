@@ -1,0 +1,1 @@
+"""Independent random signs."""

@@ -1,0 +1,95 @@
+"""Points on both sides of every place where a formula says that it changes: a claim may hold on one side alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Symbol, sign
+from sympy.core.relational import Relational
+
+from symslr.algebra.derivation import Derivation
+from symslr.check.points import FLOAT_DIGITS, Point, admits, points, symbols_of
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+
+LOOK = [float(v) for v in np.geomspace(1e-9, 1e9, 721)]
+"""Where changes of sign are looked for."""
+
+BEYOND = Fraction(13718281, 10**7)
+"""A point lies this factor away from the place of a change."""
+
+MOST_BRANCHES = 6
+"""Points that are made at most."""
+
+
+def branch_points(item: Derivation) -> list[Point]:
+    """One point below and one above each change of branch in a parameter, as far as ranges and hypotheses admit them."""
+    lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
+    symbols = symbols_of(item)
+    deciders = sorted({d for line in lines for d in _deciders(line) if d.free_symbols <= set(symbols)}, key=str)
+    if not any(d.free_symbols for d in deciders):
+        return []
+    first = points(item)[0]
+    found: list[Point] = []
+    for decider in deciders:
+        for symbol in sorted(decider.free_symbols, key=str):
+            for value in _around(decider, symbol, first):
+                point = replace(
+                    first,
+                    kind=f"beside a change of branch in {symbol}",
+                    values={**first.values, symbol.name: value},
+                    digits=FLOAT_DIGITS,
+                )
+                if _admitted(item, symbol, value) and all(admits(h.condition, symbols, point) for h in item.hypotheses):
+                    found.append(point)
+    return found[:MOST_BRANCHES]
+
+
+def _deciders(line: Expr) -> Iterator[Expr]:
+    """What decides between the branches of a formula."""
+    for kinked in line.atoms(Abs, Heaviside, Max, Min, Piecewise, sign):
+        if isinstance(kinked, Piecewise):
+            yield from (relation.lhs - relation.rhs for relation in kinked.atoms(Relational))
+        elif isinstance(kinked, (Max, Min)):
+            yield from (kinked.args[0] - other for other in kinked.args[1:])
+        else:
+            yield kinked.args[0]
+
+
+def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | int]:
+    """Values of one parameter on both sides of each change of sign, the others as at the first point."""
+    others = {
+        s: value
+        for s in decider.free_symbols - {symbol}
+        for value in [first.values[s.name]]
+        if not isinstance(value, LengthLaw)
+    }
+    body = decider.subs({s: exact(value) for s, value in others.items()})
+    if body.free_symbols != {symbol} or isinstance(first.values[symbol.name], LengthLaw):
+        return
+    places = LOOK if symbol.is_nonnegative else [*(-v for v in reversed(LOOK)), *LOOK]
+    if symbol.is_integer:
+        places = sorted({float(round(v)) for v in places if abs(v) < 1e4} | {float(v) for v in range(1, 200)})
+    signs = []
+    for place in places:
+        number = body.subs(symbol, int(place) if symbol.is_integer else place).evalf()
+        signs.append((number > 0) == True if number.is_number and number.is_extended_real else None)  # noqa: E712
+    for left, right, before, after in zip(places, places[1:], signs, signs[1:]):
+        if None not in (before, after) and before is not after:
+            for near, away in ((left, 1 / BEYOND), (right, BEYOND)):
+                moved = Fraction(near).limit_denominator(10**12) * (away if near > 0 else 1 / away)
+                yield max(round(moved), 1) if symbol.is_integer else moved
+
+
+def _admitted(item: Derivation, symbol: Basic, value: Fraction | int) -> bool:
+    if isinstance(symbol, Symbol) and ((symbol.is_positive and value <= 0) or (symbol.is_nonnegative and value < 0)):
+        return False
+    allowed = next((v for s, v in item.ranges.items() if exact(s) == symbol), None)
+    if allowed is None:
+        return True
+    ends = [exact(v) for v in allowed]  # type: ignore[attr-defined]
+    number = exact(value)
+    return number in ends if isinstance(allowed, list) else bool(min(ends) < number) and bool(number < max(ends))

@@ -1,0 +1,82 @@
+"""Formulas that a general theorem is checked with: weights, functions of a token, symmetric functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sympy import Expr, Rational, Sum, erf, exp
+from sympy.core.function import AppliedUndef
+
+from symslr.algebra.derivation import Derivation
+from symslr.expression.instance import open_functions
+from symslr.model.open_function import OpenFunction
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L, chi, epsilon, l, x
+
+KEY = chi[epsilon]
+S, T, W = Rational(37, 29), Rational(19, 31), Rational(43, 59)
+"""A shift, a steepness, a share: nothing that makes a wrong formula right by accident."""
+
+
+def tokens(summand: Expr) -> Expr:
+    """The sum over all tokens."""
+    return Sum(summand, (l, 1, L))
+
+
+SPREAD = Rational(23, 17)
+"""Standard deviation of the relevant token where its variance differs: below sqrt(2), so the weight has a variance."""
+
+WEIGHTS: tuple[Expr, ...] = (
+    L * exp(T * KEY) / tokens(exp(T * chi[l])),
+    W * exp(S * KEY - S**2 / 2) + (1 - W) * exp(-T * KEY - T**2 / 2),
+    exp(S * KEY - S**2 / 2),
+    tokens(1 + erf(KEY - chi[l])) / L,
+    exp(KEY**2 * (1 - 1 / SPREAD**2) / 2) / SPREAD,
+)
+"""A selection, a mixture, a shift, one that is no function of one token times a symmetric one, another variance.
+
+The order is that of the points: the mixture meets three tokens, the shift many.
+"""
+
+FUNCTIONS: tuple[Expr, ...] = (
+    exp(T * KEY) / tokens(exp(T * chi[l])),
+    1 + W * KEY,
+    KEY**2 / (1 + tokens(chi[l] ** 2)),
+    exp(-(KEY**2) / 3) - W,
+    KEY * exp(KEY / 5),
+)
+"""For a function of a token and of all key projections: an attention, and others of either sign."""
+
+SYMMETRIC: tuple[Expr, ...] = (1 / (1 + tokens(chi[l] ** 2)), exp(-tokens(chi[l] ** 2) / 7), 1 + W * tokens(chi[l]))
+
+
+KERNELS: tuple[Expr, ...] = (1 + W * x, exp(-(x**2) / 3) - W, exp(x / 5), x**2 - T, 1 + x**3 / 7)
+"""For a function of one variable, such as a kernel."""
+
+TOKEN_WEIGHTS = tuple(weight.subs(KEY, x) for weight in WEIGHTS if not weight.has(Sum))
+"""For a weight that is a function of one token."""
+
+
+def formulas(item: Derivation) -> dict[str, Sequence[Expr]]:
+    """For each function that a derivation leaves open what it is replaced by, point after point.
+
+    The derivation's ranges say it where they name the function; else a weight of a law becomes one of ``WEIGHTS``.
+    """
+    lines = (item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims))
+    nodes = {node for line in lines for node in line.atoms(OpenFunction, AppliedUndef)}
+    weights = {law.weight for line in lines for law in line.atoms(SequenceLaw)}
+    as_weight = set().union(*map(open_functions, weights & nodes))
+    asked = {name: choices for node, choices in item.ranges.items() for name in open_functions(node)}
+    found: dict[str, Sequence[Expr]] = {}
+    for node in sorted(nodes, key=str):
+        (name,) = open_functions(node) if isinstance(node, OpenFunction) else (node.func.__name__,)
+        found[name] = asked.get(name, _usual(node, name in as_weight))  # type: ignore[assignment]
+    return found
+
+
+def _usual(node: Expr, as_weight: bool) -> Sequence[Expr]:
+    if isinstance(node, AppliedUndef):
+        return TOKEN_WEIGHTS if as_weight else KERNELS
+    if as_weight:
+        return WEIGHTS
+    return SYMMETRIC if node.index is None else FUNCTIONS

@@ -1,0 +1,96 @@
+"""The first line of a chain against simulated sequences: every expectation in it is a mean over samples from the model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from mpmath import mpf
+
+from symslr.algebra.derivation import Derivation
+from symslr.check.monte_carlo import simulate_expectation
+from symslr.check.points import Point, points
+from symslr.check.report import Comparison, StepCheck, Verdict
+from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, processor_time
+from symslr.check.zscore import REJECT
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.instance import instance
+from symslr.expression.quantity import Quantity
+from symslr.model.symbols import nu
+from symslr.referee.arithmetic import CannotReferee
+
+SAMPLES = 200_000
+SEED = 20_259_210
+"""Of the simulated starts: the k-th expectation of a derivation has SEED + k."""
+
+MOST_NODES = 3
+"""Expectations of one start that are simulated."""
+
+
+def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
+    """Every expectation over sequences in the first line against the mean over simulated sequences."""
+    start = item.start.replace(lambda node: isinstance(node, Quantity), lambda node: node.definition())
+    nodes = sorted(start.atoms(SequenceExpectation), key=str)[:MOST_NODES]
+    if not nodes:
+        return None
+    made = [_simulated(node, point, routes, i) for i, point in enumerate(_plain(item)) for node in nodes]
+    false = [c for c in made if c.verdict is Verdict.FALSE]
+    if false:
+        return StepCheck("start", Verdict.FALSE, tuple(made), false[0].reason)
+    if any(c.effective for c in made):
+        return StepCheck("start", Verdict.TRUE, tuple(made))
+    return StepCheck("start", Verdict.UNKNOWN, tuple(made), "; ".join(dict.fromkeys(c.reason for c in made)))
+
+
+def _plain(item: Derivation) -> list[Point]:
+    """Points with two and with three tokens at which samples say something.
+
+    The first line is a definition, so it may be simulated at moderate signal where the steps need a strong one. A random
+    length takes one of its lengths.
+    """
+    ranges = {symbol: allowed for symbol, allowed in item.ranges.items() if symbol != nu}
+    where = points(item.named(ranges=ranges))
+    chosen = [p for p in where if p.kind in ("two tokens", "three tokens")]
+    return [replace(p, values={"L": p.length, **p.values}) if p.length is not None else p for p in chosen]
+
+
+def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
+    """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
+    node = instance(node, point.functions)
+    inner = {s.name: 1 for s in node.free_symbols if s.name not in point.values}
+    if inner:
+        point = replace(point, values={**point.values, **inner})
+    unknown = Comparison(str(point), point.kind, ("simulation", ""), Verdict.UNKNOWN, lengths=point.lengths)
+    exact = routes.value(REFEREE, node, point)
+    exact = exact if exact.known else routes.value(EVALUATOR, node, point)
+    if not exact.known:
+        return replace(unknown, reason=exact.reason)
+    try:
+        with processor_time(SECONDS_PER_VALUE):
+            sample = simulate_expectation(node, point.values, SAMPLES, seed=SEED + number)
+    except OutOfTime:
+        return replace(unknown, reason="simulation: out of time")
+    except (CannotReferee, ValueError) as refusal:
+        return replace(unknown, reason=f"simulation: {refusal}")
+    z = sample.z(float(exact.value), float(exact.error))
+    wrong = sample.contradicts(float(exact.value), float(exact.error))
+    if wrong:
+        reason = (
+            f"sample mean {sample.mean:.8g} +- {sample.error:.2g} (seed {sample.seed}), "
+            f"{exact.route} {float(exact.value):.8g}: z = {z:.1f} at {point}"
+        )
+    else:
+        reason = "" if sample.has_power else f"standard error {sample.error:.2g} of {sample.mean:.3g} says nothing"
+    return replace(
+        unknown,
+        routes=("simulation", exact.route),
+        verdict=Verdict.FALSE if wrong else Verdict.TRUE if sample.has_power else Verdict.UNKNOWN,
+        left=mpf(sample.mean),
+        right=exact.value,
+        difference=mpf(abs(sample.mean - float(exact.value))),
+        tolerance=mpf(REJECT * sample.error),
+        digits=max(0, int(-np.log10(max(sample.error / max(abs(sample.mean), 1e-300), 1e-16)))),
+        effective=wrong or sample.has_power,
+        reason=reason,
+        z=z,
+    )

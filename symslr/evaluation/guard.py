@@ -1,0 +1,157 @@
+"""Before the first number of a task leaves the house, its plan is held against the unreduced definition at one cheap point.
+
+The referee reads the definition from the model and the expression nodes; the plan comes from the rules and the evaluators.
+Tasks and attentions of the catalogue are held against theirs by the tests instead (tests/evaluation/test_guard.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from sympy import Expr, Integer, Rational, Symbol
+
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.node import Context
+from symslr.evaluation.plan import plan
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation, Minimum
+from symslr.expression.quantity import Quantity, conditioned
+from symslr.expression.scored import ScoredActivation
+from symslr.model.catalogue import ATTENTIONS, is_catalogued
+from symslr.model.length_law import LengthLaw
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import P_L, L
+from symslr.referee.referee import CannotReferee, referee
+
+SHORT = LengthLaw({2: Rational(1, 3), 3: Rational(2, 3)})
+"""In the place of a law of the length."""
+
+MANY, FEW = 3, 2
+"""In the place of a symbolic length: from three tokens on two others may differ, and two cost little."""
+
+MOST_TOKENS = 12
+"""A fixed length up to which a definition is read."""
+
+DIGITS = 6
+SECONDS = 0.2
+"""Processor time after which a reading is given up: one takes 0.03 s to 0.15 s, and two or three are made for a new task."""
+
+SCATTER = 10
+"""Errors that the referee may be off; where it has sampled, its error is one standard error."""
+
+PLACE = Rational(7, 10)
+"""Where a variable that is minimised over is put."""
+
+UNHELD = "not held against its definition, which takes too long to read"
+
+_held: dict[Any, bool] = {}
+
+
+def guard(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
+    """Whether the plan of ``expr`` was held against the definition: at these values, at two or three tokens; remembered.
+
+    True also where there is nothing to hold: no sequence inside, or task and attention of the catalogue.
+
+    Args:
+        values: numbers and length laws by symbol, as in ``Inputs``; of an array one entry.
+
+    Raises:
+        CannotEvaluate: when the two disagree, with both numbers.
+    """
+    key = expr, frozenset(s for s in values if s.is_Symbol and s.is_nonnegative is None and values[s] < 0)
+    if key not in _held:
+        _held[key] = not _is_new(expr) or held(expr, values)
+    return _held[key]
+
+
+def held(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
+    """As ``guard``, for any task and attention, and without memory."""
+    short = _shortened(expr)
+    values = {**{symbol: PLACE for symbol in short.free_symbols - {L, P_L} if isinstance(symbol, Symbol)}, **values}
+    return any([_held_one(short, reading, values, lengths) for reading, lengths in _readings(short)])
+
+
+def _held_one(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], lengths: tuple[int, ...]) -> bool:
+    """At the first length whose definition is read in time."""
+    law = {P_L: SHORT} if P_L in expr.free_symbols else {}
+    points = [{L: length} for length in lengths] if L in expr.free_symbols else [{}]
+    return any(_agrees(expr, reading, {**values, **law, **point}) for point in points)
+
+
+def _is_new(expr: Expr) -> bool:
+    """Whether a task or an attention inside is not of the catalogue."""
+    normal = {Integer(1): True, Integer(0): False}
+    attentions = {(item.kernel, item.is_normalised, item.offset) for item in ATTENTIONS.values()}
+    asked = {(node.args[1], normal[node.args[2]], node.args[3]) for node in expr.atoms(Activation, ScoredActivation)}
+    return not asked <= attentions or not all(is_catalogued(law) for law in expr.atoms(SequenceLaw))
+
+
+def _shortened(expr: Expr) -> Expr:
+    """Few tokens for a law of the length; where a minimum is searched, its body."""
+    expr = expr.xreplace(dict.fromkeys(expr.atoms(LengthLaw), SHORT))
+    opened = _replaced(expr, lambda quantity: quantity.formula(), Minimum)
+    if not opened.has(Minimum):
+        return expr
+    known = conditioned(expr)  # a minimum that is known in another way
+    if known.has(SequenceExpectation) and not known.has(Minimum):
+        return known
+    while opened.has(Minimum):
+        opened = opened.replace(lambda node: isinstance(node, Minimum), lambda node: node.body)
+    return opened
+
+
+def _replaced(expr: Expr, form: Callable[[Quantity], Expr], kind: type = Expr) -> Expr:
+    """``expr`` with every quantity replaced by a form of it, which may hold quantities again; only by one of ``kind``."""
+
+    def open_one(quantity: Quantity) -> Expr:
+        found = form(quantity)
+        return quantity if not isinstance(found, kind) or found == quantity else _replaced(found, form, kind)
+
+    return expr.replace(lambda node: isinstance(node, Quantity), open_one)
+
+
+def _readings(expr: Expr) -> Iterator[tuple[Expr, tuple[int, ...]]]:
+    """What the referee reads, and at which lengths: the derived formula before it is reduced, and the definition."""
+    formula = _replaced(expr, lambda quantity: quantity.formula())
+    definition = _replaced(expr, lambda quantity: quantity.definition())
+    yield formula, (MANY, FEW)
+    if definition != formula and not definition.has(Minimum):  # a search for a minimum takes too long
+        yield definition, (FEW,)
+
+
+def _agrees(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> bool:
+    """Whether there were two numbers to compare.
+
+    Raises:
+        CannotEvaluate: when they differ.
+    """
+    if any(law.length.is_Integer and law.length > MOST_TOKENS for law in reading.atoms(SequenceLaw)):
+        return False
+    point = {symbol: _plain(value) for symbol, value in values.items()}
+    try:
+        by_definition = referee(reading, point, DIGITS, SECONDS)
+        value, error = _planned(expr, point)
+    except (CannotReferee, CannotEvaluate, ArithmeticError):
+        return False
+    expected = float(by_definition)
+    if abs(value - expected) <= SCATTER * float(by_definition.error) + error + 10.0**-DIGITS * abs(expected):
+        return True
+    shown = ", ".join(sorted(f"{symbol} = {number}" for symbol, number in point.items()))
+    raise CannotEvaluate(
+        f"the plan gives {value:.8g} and the definition {expected:.8g} ({shown or 'no parameters'}); "
+        "a fault of symslr: expected equal numbers, please report the task"
+    )
+
+
+def _planned(expr: Expr, point: Mapping[Symbol, Any]) -> tuple[float, float]:
+    arithmetic = Float64()
+    scope = {s: v if isinstance(v, LengthLaw) else (float(v), abs(float(v)) * arithmetic.eps) for s, v in point.items()}
+    value, error = plan(expr).evaluate(Context(arithmetic, 10.0 ** -(DIGITS + 2), {}), scope)
+    return float(value), float(error)
+
+
+def _plain(value: Any) -> Any:
+    """A rational number or a law, as the referee takes them."""
+    return value if isinstance(value, (LengthLaw, int, Rational)) else Rational(repr(float(value)))

@@ -1,0 +1,22 @@
+"""Weights whose ratio between two positions is exponential in the difference of their key projections."""
+
+from __future__ import annotations
+
+from sympy import Expr, simplify
+
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import x
+
+
+def exponential_slope(law: SequenceLaw) -> Expr | None:
+    """c with g(l, chi)/g(m, chi) = exp(c (chi_l - chi_m)) for all l, m; None where the ratio is not of that form.
+
+    The posterior kernel w solves w' = c w with a constant c exactly then.
+
+    Source: arXiv 2509.21936, Prop. 4.2.
+    """
+    kernel = law.posterior_kernel
+    if kernel is None:
+        return None
+    slope = simplify(kernel.diff(x) / kernel)
+    return None if slope.has(x) else slope

@@ -1,0 +1,318 @@
+"""Long sequences by randomised quasi-Monte Carlo: scrambled Sobol points, mapped onto the tokens by what the integrand shows.
+
+Every token is drawn from a law of its own, tabulated from the integrand: a first look along each token in turn gives the profile
+of weight times density times body, and a share of the token's own density is mixed in. Whatever the table is, the mean is that of
+the definition: the density of the draw is divided out. The error is the spread between independent scramblings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.interpolate import PchipInterpolator
+from scipy.special import ndtri
+from scipy.stats import qmc
+from sympy import Expr
+
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import FOLDED, ConditionalMean
+from symslr.expression.scored import ScoredActivation
+from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
+from symslr.referee.arithmetic import Array, CannotReferee, Floats
+from symslr.referee.hermite import few_points
+from symslr.referee.scope import Scope
+from symslr.referee.symmetry import symmetric
+
+if TYPE_CHECKING:
+    from symslr.referee.interpreter import Interpreter
+
+MOST_POINTS = 2**21
+"""Points of one randomisation times those of the integrals around it."""
+
+TABLE = 2049
+"""Places at which the law of a token is tabulated."""
+
+REACH = 42.0
+"""A token on the whole line is sinh(s) with |s| up to this."""
+
+PROFILE_POINTS, PILOT = 128, 64
+"""Places along a token, and draws of the other tokens, from which a profile is made; twice."""
+
+SHARE = 0.2
+"""Of a token's own density in the law it is drawn from."""
+
+CLIP = 1e-12
+"""How near to 0 and 1 a coordinate of a Sobol point may come."""
+
+
+@dataclass
+class Sampler:
+    """The points of one randomisation.
+
+    Attributes:
+        size: a power of two.
+        seed: of the scrambling.
+        laws: expectation -> laws of its tokens; shared by the randomisations.
+        used: whether anything was sampled.
+        magnitude: the largest mean of an absolute integrand.
+    """
+
+    size: int
+    seed: int
+    laws: dict[Any, list[TokenLaw]]
+    used: bool = False
+    magnitude: float = 0.0
+
+    def points(self, dimension: int, most: int) -> np.ndarray:
+        """Scrambled Sobol points in the unit cube, shape (points, dimension)."""
+        return _sobol(dimension, min(self.size, max(2 ** int(np.log2(max(most, 1))), 16)), self.seed)
+
+
+@lru_cache(maxsize=64)
+def _sobol(dimension: int, size: int, seed: int) -> np.ndarray:
+    engine = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng([seed, size, dimension]))
+    return np.clip(engine.random(size), CLIP, 1 - CLIP)
+
+
+@dataclass(frozen=True)
+class TokenLaw:
+    """A law from which one token is drawn, tabulated in s with x = x(s).
+
+    Attributes:
+        place: s -> x and dx/ds.
+        quantile: u -> s, increasing and smooth; the change of variables is exact whatever it is.
+        slope: its derivative.
+    """
+
+    place: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    quantile: Callable[[np.ndarray], np.ndarray]
+    slope: Callable[[np.ndarray], np.ndarray]
+    table: np.ndarray
+    own: np.ndarray
+
+    @classmethod
+    def of(cls, place: Any, table: np.ndarray, own: np.ndarray, profile: np.ndarray | None = None) -> TokenLaw:
+        """The law with density ``profile`` in s, mixed with the token's own density ``own``."""
+        density = own / np.trapezoid(own, table)
+        if profile is not None:
+            mass = np.trapezoid(profile, table)
+            if np.isfinite(mass) and mass > 0:
+                density = SHARE * density + (1 - SHARE) * profile / mass
+        steps = np.diff(table) * (density[1:] + density[:-1]) / 2
+        level = np.concatenate([[0.0], np.cumsum(steps)])
+        level = level / level[-1]
+        first = max(int(np.argmax(level > CLIP / 100)) - 1, 0)
+        last = min(int(np.argmax(level >= 1 - CLIP / 100)) or len(level) - 1, len(level) - 1)
+        level, where = level[first : last + 1], table[first : last + 1]
+        rising = np.concatenate([[True], np.diff(level) > 1e-16])
+        curve = PchipInterpolator(level[rising], where[rising], extrapolate=True)
+        return cls(place, curve, curve.derivative(), table, own)
+
+    def drawn(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """x, and dx/du: what the density at x is multiplied by."""
+        at, slope = self.place(self.quantile(u))
+        return at, slope * self.slope(u)
+
+
+def sampled(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int, sampler: Sampler) -> Array:
+    """E_g[body] as a mean over the points of one randomisation, an array on the axes of the scope."""
+    if not isinstance(self.arithmetic, Floats):
+        raise CannotReferee("samples are drawn in floats alone")
+    sampler.used = True
+    job = _Job.of(self, node, scope, length)
+    key = self.context(node, scope)
+    if key not in sampler.laws:
+        sampler.laws[key] = job.laws()
+    value, size = job.mean(sampler.points(max(job.dimension, 1), MOST_POINTS // scope.size), sampler.laws[key])
+    sampler.magnitude = max(sampler.magnitude, float(np.max(size)))
+    return value
+
+
+@dataclass(frozen=True)
+class _Job:
+    """One expectation to be sampled: which variables are drawn and which are summed by a rule for polynomials."""
+
+    reader: Interpreter
+    node: SequenceExpectation
+    scope: Scope
+    length: int
+    tokens: int
+    drawn: tuple[Any, ...]
+    summed: tuple[Any, ...]
+    rule: tuple[Array, Array] | None
+
+    @classmethod
+    def of(cls, reader: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> _Job:
+        from symslr.referee.definitions import degree_in
+
+        body, law = node.body, node.law
+        scored = {s for sigma in body.atoms(ScoredActivation) for s in sigma.score.free_symbols}
+        labels: list[Any] = [
+            (family.label, i)
+            for family in (z, zeta, eta)
+            if body.has(family) or family.label in scored
+            for i in range(length)
+        ] + ([(xi, 0)] if body.has(xi) else [])
+        symbols = {label for label, _ in labels} - scored
+        try:
+            polynomial = bool(symbols) and degree_in(body, symbols) <= 3
+        except CannotReferee:
+            polynomial = False
+        summed = tuple(label for label in labels if polynomial and label[0] in symbols)
+        rule = few_points(reader.arithmetic, len(summed)) if summed else None
+        needs = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
+        drawn = tuple(label for label in labels if label not in summed)
+        return cls(reader, node, scope, length, length if needs else 0, drawn, summed, rule)
+
+    @property
+    def dimension(self) -> int:
+        return self.tokens + len(self.drawn)
+
+    def mean(self, points: np.ndarray, laws: list[TokenLaw]) -> tuple[Array, Array]:
+        """The mean of weight times body, and that of its absolute value."""
+        columns, weight = self._columns(points, laws)
+        values = self._integrand(columns, len(points))
+        if np.shape(values)[0] == 1:  # the body does not depend on what was drawn
+            return values[0] * weight.mean(), np.abs(values[0])
+        weighted = values * weight.reshape((-1,) + (1,) * self.scope.depth)
+        return weighted.mean(axis=0), np.abs(weighted).mean(axis=0)
+
+    def _columns(self, points: np.ndarray, laws: list[TokenLaw]) -> tuple[list[np.ndarray], np.ndarray]:
+        """Tokens, then values and noise, and the density of the definition over that of the draw."""
+        columns, weight = [], np.ones(len(points))
+        for i, law in enumerate(laws):
+            at, slope = law.drawn(points[:, i])
+            columns.append(at)
+            weight = weight * slope * _density(self.reader, self.node.law.base, at, self.scope)
+        columns += [ndtri(points[:, self.tokens + i]) for i in range(len(self.drawn))]
+        return columns, np.where(np.isfinite(weight), weight, 0.0)
+
+    def _integrand(self, columns: list[np.ndarray], count: int) -> Array:
+        """Weight times body, summed over the rule of polynomials, averaged over positions; samples on the first axis."""
+        depth = self.scope.depth
+        on_axis = [column.reshape((-1,) + (1,) * (depth + 1)) for column in columns]
+        bound: dict[Any, Any] = {chi.label: on_axis[: self.tokens]}
+        named = list(zip(self.drawn, on_axis[self.tokens :]))
+        size = 1
+        if self.rule is not None:
+            nodes = self.rule[0]
+            size = len(nodes)
+            named += [(label, nodes[:, i].reshape((-1,) + (1,) * depth)) for i, label in enumerate(self.summed)]
+        for (label, _), column in named:
+            if label == xi:
+                bound[xi] = column
+            else:
+                bound.setdefault(label, []).append(column)
+        inside = self.scope.bind(bound, 2, count * size)
+        alike = symmetric(self.node)
+        others = [symbol for symbol in OTHERS if symbol in self.reader.symbols(self.node.body)]
+        if others and not alike:
+            raise CannotReferee(f"{self.node} names tokens and is not symmetric in them")
+        positions = (1,) if alike else range(1, self.length + 1)
+        total: Array = 0.0
+        for position in positions:
+            rest = [other for other in range(1, self.length + 1) if other != position]
+            at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
+            total = total + self.reader.value(self.node.law.weight, at) * self.reader.value(self.node.body, at)
+        total = total / len(positions)
+        missing = depth + 2 - np.ndim(total)
+        total = np.reshape(total, (1,) * missing + np.shape(total)) if missing > 0 else total
+        if self.rule is None:
+            return total[:, 0] if np.shape(total)[1] == 1 else total.mean(axis=1)
+        if np.shape(total)[1] == 1:
+            return total[:, 0]
+        weights = self.rule[1].reshape((-1,) + (1,) * depth)
+        return (total * weights).sum(axis=1)
+
+    def laws(self) -> list[TokenLaw]:
+        """A law for every token, from two looks at the integrand along it."""
+        plain = _own_law(self.reader, self.node.law.base, self.scope)
+        laws = [plain] * self.tokens
+        if self.scope.depth or not self.tokens:
+            return laws
+        special = min(1 + len(OTHERS), self.tokens) if symmetric(self.node) else self.tokens
+        for _ in range(2):
+            points = _sobol(max(self.dimension, 1), PILOT, 0)
+            columns, _ = self._columns(points, laws)
+            profiles = [self._profile(i, columns, points, laws) for i in range(special)]
+            found = [TokenLaw.of(plain.place, plain.table, plain.own, profile) for profile in profiles]
+            laws = found + [found[-1]] * (self.tokens - special)
+        return laws
+
+    def _profile(self, token: int, columns: list[np.ndarray], points: np.ndarray, laws: list[TokenLaw]) -> np.ndarray:
+        """Mean of |weight x body| along one token, times its density, as a table in s."""
+        law = laws[token]
+        mass = law.own / law.own.max()
+        inside = law.table[mass > 1e-280]
+        s = np.linspace(inside[0], inside[-1], PROFILE_POINTS)
+        places, _ = law.place(s)
+        weight = np.ones(len(points))
+        for i, other in enumerate(laws):
+            if i != token:
+                at, slope = other.drawn(points[:, i])
+                weight = weight * slope * _density(self.reader, self.node.law.base, at, self.scope)
+        spread = [np.tile(column, PROFILE_POINTS) for column in columns]
+        spread[token] = np.repeat(places, PILOT)
+        values = np.abs(self._integrand(spread, PILOT * PROFILE_POINTS))
+        values = np.broadcast_to(values, (PILOT * PROFILE_POINTS,)).reshape(PROFILE_POINTS, PILOT)
+        with np.errstate(all="ignore"):
+            along = np.where(np.isfinite(values), values, 0.0) @ np.where(np.isfinite(weight), weight, 0.0)
+            logarithm = np.log(np.maximum(along, 1e-300))
+            profile = np.exp(np.interp(law.table, s, logarithm) + np.log(np.maximum(law.own, 1e-300)))
+        return np.where(law.own > 0, np.where(np.isfinite(profile), profile, 0.0), 0.0)
+
+
+def _density(self: Interpreter, law: ScalarLaw, at: np.ndarray, scope: Scope) -> np.ndarray:
+    if law == STANDARD_NORMAL:
+        return np.exp(-(at**2) / 2) / np.sqrt(2 * np.pi)
+    axis = at.reshape((-1,) + (1,) * scope.depth)
+    found = np.asarray(self.value(law.density, scope.bind({x: axis}, 1, len(at))), dtype=float)
+    if found.size not in (1, len(at)):
+        raise CannotReferee("the law of the tokens depends on a variable of integration")
+    return np.broadcast_to(found.ravel(), at.shape)
+
+
+def _own_law(self: Interpreter, law: ScalarLaw, scope: Scope) -> TokenLaw:
+    """The token's own law, in a variable in which its support is the whole line."""
+    low, high = (_end(self, end, scope) for end in law.support)
+
+    def place(s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if low is None and high is None:
+            return np.sinh(s), np.cosh(s)
+        if high is None:
+            return low + np.exp(s), np.exp(s)
+        if low is None:
+            return high - np.exp(-s), np.exp(-s)
+        share = 1 / (1 + np.exp(-s))
+        return low + (high - low) * share, (high - low) * share * (1 - share)
+
+    table = np.linspace(-REACH, REACH, 8 * TABLE)
+    for _ in range(3):
+        with np.errstate(all="ignore"):
+            at, slope = place(table)
+            own = np.where(np.isfinite(at), _density(self, law, at, scope) * slope, 0.0)
+        own = np.where(np.isfinite(own) & (own > 0), own, 0.0)
+        seen = np.nonzero(own > 1e-290 * own.max())[0]
+        if len(seen) == 0:
+            raise CannotReferee(f"the density {law.density} vanishes wherever it was looked at")
+        first, last = max(seen[0] - 1, 0), min(seen[-1] + 1, len(table) - 1)
+        table = np.linspace(table[first], table[last], 2 * TABLE)
+    with np.errstate(all="ignore"):
+        at, slope = place(table)
+        own = _density(self, law, at, scope) * slope
+    return TokenLaw.of(place, table, np.where(np.isfinite(own) & (own > 0), own, 0.0))
+
+
+def _end(self: Interpreter, end: Expr, scope: Scope) -> float | None:
+    if end.is_infinite:
+        return None
+    value = np.asarray(self.value(end, scope), dtype=float)
+    if value.size != 1:
+        raise CannotReferee("the support of the tokens depends on a variable of integration")
+    return float(value.ravel()[0])

@@ -1,0 +1,351 @@
+"""Means of functions of a few tokens and of one sum over all tokens, at any length: the law of the sum, token by token.
+
+E F(x_1, S) with S = h(x_1) + ... + h(x_n) and iid tokens: H_0(s) = E F(x, s + h(x)), then H_k(s) = E H_{k-1}(s + h(x)) for each
+further token, and H_{n-1}(0) is the mean. Each H is a table on a grid in log s, so one more token is one more product with a
+matrix. It is the definition summed in another order: nothing is transformed, only h > 0 is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from sympy import Basic, Dummy, Expr, Indexed, Integer, KroneckerDelta, Mul, Product, S, Sum, powsimp
+
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Posterior
+from symslr.expression.scored import ScoredActivation
+from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
+from symslr.referee.arithmetic import Array
+from symslr.referee.scope import Frame, Scope
+from symslr.referee.symmetry import symmetric
+
+if TYPE_CHECKING:
+    from symslr.referee.interpreter import Interpreter
+
+REACH = 14.0
+"""Standard deviations over which a token is integrated."""
+
+FAR = 60.0
+"""The same for a token whose weight shifts it, before its range is looked for."""
+
+STEPS = {False: (0.15, 0.1), True: (0.12, 0.08)}
+"""Steps in the token and in log s, of the first and of the second sum."""
+
+SEARCHED, COARSER = 1e-7, 2.5
+"""A tolerance from which on, in the search for a minimum, steps may be this much longer."""
+
+STENCIL = 10
+"""Points of the local interpolation in log s."""
+
+MOST_PLACES, MOST_TOKENS, MOST_ROWS = 3000, 1000, 64
+NEGLIGIBLE = 1e-18
+
+
+@dataclass(frozen=True)
+class _Term:
+    """One product: a function of the first token and of the sum, factors of one further token each, the other tokens."""
+
+    general: Expr
+    factors: tuple[Expr, ...]
+    rest: int
+
+
+def summed(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
+    """E_g[body] by the law of the one sum that the body is not affine in; None for a body of another kind."""
+    if not _readable(node) or length > MOST_TOKENS:
+        return None
+    read = _Reading.of(node, length)
+    if read is None:
+        return None
+    if scope.depth == 0:
+        return read.mean(self, scope)
+    rows = _rows(scope)
+    if rows is None:
+        return None
+    shape, scopes = rows
+    values = [read.mean(self, inner) for inner in scopes]
+    return None if any(value is None for value in values) else np.array(values, dtype=float).reshape(shape)
+
+
+def _readable(node: SequenceExpectation) -> bool:
+    law, body = node.law, node.body
+    odd = (z, zeta, eta, xi, ScoredActivation, ConditionalMean, IsLargest, KroneckerDelta, Product)
+    return law.base == STANDARD_NORMAL and not (body.has(*odd) or law.weight.has(*odd)) and symmetric(node)
+
+
+def _rows(scope: Scope) -> tuple[tuple[int, ...], list[Scope]] | None:
+    """A scope for every point of the grid around, where those are few and the arrays are parameters."""
+    bound: dict[Basic, Any] = {}
+    frame: Frame | None = scope.frame
+    while frame is not None:
+        bound = {**frame.bound, **bound}
+        frame = frame.parent
+    if any(isinstance(value, list) for value in bound.values()):
+        return None
+    arrays = {symbol: value for symbol, value in bound.items() if np.ndim(value) > 0}
+    shape = np.broadcast_shapes(*(np.shape(value) for value in arrays.values()))
+    if int(np.prod(shape)) > MOST_ROWS:
+        return None
+    spread = {symbol: np.broadcast_to(value, shape).ravel() for symbol, value in arrays.items()}
+    count = int(np.prod(shape))
+    scopes = [
+        Scope(Frame({**bound, **{symbol: values[i] for symbol, values in spread.items()}}), scope.integers)
+        for i in range(count)
+    ]
+    return shape, scopes
+
+
+TOKENS = tuple(Dummy(f"t{i}", real=True) for i in range(len(OTHERS) + 2))
+TOTAL = Dummy("s", positive=True)
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """A body taken apart: the summand of the one sum, and the terms."""
+
+    summand: Expr | None
+    terms: tuple[_Term, ...]
+
+    @classmethod
+    def of(cls, node: SequenceExpectation, length: int) -> _Reading | None:
+        law = node.law
+        body = _unfolded(law.weight * node.body, law)
+        if law.length.is_Symbol:
+            body = body.subs(law.length, Integer(length))
+        named = {epsilon: TOKENS[0], **dict(zip(OTHERS, TOKENS[1:]))}
+        body = body.xreplace({chi[index]: token for index, token in named.items()})
+        count = max(i for i, token in enumerate(TOKENS[:-1]) if token in body.free_symbols or i == 0) + 1
+        taken = _sums_replaced(body, length)
+        if taken is None:
+            return None
+        body, summands = taken
+        return cls._split(body, summands, count, length)
+
+    @classmethod
+    def _split(cls, body: Expr, summands: dict[Expr, Expr], count: int, length: int) -> _Reading | None:
+        """Affine sums written out by symmetry; at most one other sum may be left."""
+        affine = [s for s in summands if s not in body.diff(s).free_symbols]
+        affine = [s for s in affine if not any(s in summands[other].free_symbols for other in summands)]
+        left = [s for s in summands if s not in affine]
+        if len(left) > 1 or any(set(affine) & body.diff(s).free_symbols for s in affine):
+            return None
+        name = left[0] if left else None
+        new = TOKENS[count]
+        pieces: list[tuple[Expr, int]] = [(body.xreplace(dict.fromkeys(affine, S.Zero)), count)]
+        for s in affine:
+            slope, h = body.diff(s), summands[s]
+            pieces += [(slope * h.subs(x, TOKENS[i]), count) for i in range(count)]
+            if length > count:
+                pieces.append(((length - count) * slope * h.subs(x, new), count + 1))
+        terms = [
+            _term(piece.xreplace({name: TOTAL}) if name else piece, used, length)
+            for piece, used in pieces
+            if piece != 0
+        ]
+        if any(term is None for term in terms):
+            return None
+        return cls(summands[name] if name else None, tuple(term for term in terms if term is not None))
+
+    def mean(self, reader: Interpreter, scope: Scope) -> float | None:
+        total = 0.0
+        for term in self.terms:
+            value = _Table(reader, scope, self.summand, term).mean()
+            if value is None or not np.isfinite(value):
+                return None
+            reader.quadrature.magnitude = max(reader.quadrature.magnitude, abs(value))
+            total += value
+        return total
+
+
+def _unfolded(expr: Expr, law: SequenceLaw) -> Expr:
+    """Attention and posterior as their quotients, every sum over a letter of its own."""
+
+    def renamed(node: Expr) -> Expr:
+        found = {}
+        for total in node.atoms(Sum):
+            (index, low, high), *more = total.limits
+            if not more and not total.function.has(Sum):
+                fresh = Dummy("i", integer=True, positive=True)
+                found[total] = Sum(total.function.xreplace({index: fresh}), (fresh, low, high))
+        return node.xreplace(found)
+
+    def quotient(node: Basic) -> Expr:
+        fresh = Dummy("i", integer=True, positive=True)
+        if isinstance(node, Posterior):
+            weight = renamed(node.law.weight)
+            return weight.subs(epsilon, node.index) / Sum(
+                renamed(weight).subs(epsilon, fresh), (fresh, 1, node.law.length)
+            )
+        index, kernel, normalised, offset, scale, length = node.args
+        own = kernel.subs(x, scale * chi[index])
+        if normalised == S.Zero:
+            return own
+        return own / (offset + Sum(kernel.subs(x, scale * chi[fresh]), (fresh, 1, length)))
+
+    return renamed(expr).replace(lambda node: isinstance(node, (Activation, Posterior)), quotient)
+
+
+def _sums_replaced(body: Expr, length: int) -> tuple[Expr, dict[Expr, Expr]] | None:
+    """The body with a symbol for each sum over tokens, and the summands in x; equal sums up to a factor share one."""
+    summands: dict[Expr, Expr] = {}
+    for _ in range(3):
+        inner = [total for total in body.atoms(Sum) if not total.function.has(Sum)]
+        if not inner:
+            return None if body.has(Indexed) or body.atoms(Sum) else (body, summands)
+        for total in sorted(inner, key=str):
+            (index, low, high), *more = total.limits
+            h = total.function.xreplace({chi[index]: x})
+            if more or low != 1 or high != length or h.has(Indexed) or h.free_symbols & {index, *TOKENS}:
+                return None
+            body = body.xreplace({total: _named(h, summands)})
+    return None
+
+
+def _named(h: Expr, summands: dict[Expr, Expr]) -> Expr:
+    for symbol, other in summands.items():
+        ratio = powsimp(h / other)
+        if x not in ratio.free_symbols:  # another sum in the ratio is the same for every summand
+            return ratio * symbol
+    symbol = Dummy(f"S{len(summands)}", positive=True)
+    summands[symbol] = h
+    return symbol
+
+
+def _term(piece: Expr, used: int, length: int) -> _Term | None:
+    """The factors of one product by the token they belong to; None where two tokens do not come apart."""
+    if used > length:
+        return None
+    general: list[Expr] = []
+    factors: list[list[Expr]] = [[] for _ in range(used - 1)]
+    for factor in Mul.make_args(piece):
+        tokens = factor.free_symbols & set(TOKENS)
+        if len(tokens) > 1 or (tokens - {TOKENS[0]} and TOTAL in factor.free_symbols):
+            return None
+        if tokens and tokens != {TOKENS[0]}:
+            factors[TOKENS.index(tokens.pop()) - 1].append(factor)
+        else:
+            general.append(factor)
+    return _Term(
+        Mul(*general), tuple(Mul(*own).xreplace({TOKENS[i + 1]: x}) for i, own in enumerate(factors)), length - used
+    )
+
+
+class _Table:
+    """One term on its grids."""
+
+    def __init__(self, reader: Interpreter, scope: Scope, summand: Expr | None, term: _Term) -> None:
+        self.reader, self.scope, self.summand, self.term = reader, scope, summand, term
+        quadrature = reader.quadrature
+        coarse = COARSER if quadrature.tolerance >= SEARCHED else 1.0
+        self.step, self.log_step = (s * coarse / quadrature.scale for s in STEPS[quadrature.shifted])
+        self.shift = 0.37 if quadrature.shifted else 0.0
+
+    def mean(self) -> float | None:
+        if self.summand is None:
+            product = float(
+                np.sum(self._weights(*self._range(self.term.general, TOKENS[0]), self.term.general, TOKENS[0]))
+            )
+            for factor in self.term.factors:
+                product *= float(np.sum(self._weights(*self._range(factor, x), factor, x)))
+            return product
+        plain = self._nodes(-REACH, REACH)
+        steps = [(plain, self._density(plain))] * self.term.rest
+        for factor in self.term.factors:
+            nodes = self._nodes(*self._range(factor, x))
+            steps.insert(0, (nodes, self._weights(nodes[0], nodes[-1], factor, x, nodes)))
+        heights = [self._h(nodes) for nodes, _ in steps]
+        if any(not np.all(np.isfinite(h)) or np.any(h <= 0) for h in heights):
+            return None
+        if not steps:
+            return float(self._first(np.array([0.0]))[0])
+        low = min(float(np.min(h)) for h in heights)
+        high = sum(float(np.max(h)) for h in heights)
+        count = int(np.log(high / low) / self.log_step) + 1 + STENCIL
+        if count > MOST_PLACES:
+            return None
+        logs = np.log(low) + self.log_step * (np.arange(count) - STENCIL // 2)
+        table = self._first(np.exp(logs))
+        matrices: dict[int, np.ndarray] = {}
+        for (_, weights), h in zip(steps[:-1], heights[:-1]):
+            if id(weights) not in matrices:
+                matrices[id(weights)] = _operator(logs, np.exp(logs), h, weights)
+            table = matrices[id(weights)] @ table
+        last = _operator(logs, np.array([0.0]), heights[-1], steps[-1][1])
+        return float((last @ table)[0])
+
+    def _first(self, sums: np.ndarray) -> np.ndarray:
+        """H_0(s) = E F(x, s + h(x))."""
+        expr = self.term.general
+        nodes = self._nodes(*self._range(expr, TOKENS[0], sums[[0, len(sums) // 2, -1]]))
+        h = self._h(nodes)
+        total = h[:, None] + sums[None, :]
+        inside = self.scope.bind({TOKENS[0]: nodes[:, None], TOTAL: total}, 2, total.size)
+        values = np.broadcast_to(self.reader.value(expr, inside), total.shape)
+        return self._density(nodes) @ values
+
+    def _h(self, nodes: np.ndarray) -> np.ndarray:
+        assert self.summand is not None
+        return self._on(self.summand, x, nodes)
+
+    def _on(self, expr: Expr, token: Expr, nodes: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(self.reader.value(expr, self.scope.bind({token: nodes}, 1, len(nodes))), nodes.shape)
+
+    def _nodes(self, low: float, high: float) -> np.ndarray:
+        count = int((high - low) / self.step) + 2
+        return low + self.step * (np.arange(count) + self.shift)
+
+    def _density(self, nodes: np.ndarray) -> np.ndarray:
+        return np.exp(-(nodes**2) / 2) * (self.step / np.sqrt(2 * np.pi))
+
+    def _weights(
+        self, low: float, high: float, factor: Expr, token: Expr, nodes: np.ndarray | None = None
+    ) -> np.ndarray:
+        nodes = self._nodes(low, high) if nodes is None else nodes
+        return self._on(factor, token, nodes) * self._density(nodes)
+
+    def _range(self, expr: Expr, token: Expr, sums: np.ndarray | None = None) -> tuple[float, float]:
+        """Where the expression times the density of a token is not negligible."""
+        look = np.linspace(-FAR, FAR, 961)
+        logs = np.zeros(len(look))
+        with np.errstate(all="ignore"):
+            if sums is None or TOTAL not in expr.free_symbols:
+                profiles = [np.log(np.abs(self._on(expr, token, look)))]
+            else:
+                h = self._h(look)
+                profiles = []
+                for s in sums:
+                    inside = self.scope.bind({token: look, TOTAL: s + h}, 1, len(look))
+                    profiles.append(np.log(np.abs(np.broadcast_to(self.reader.value(expr, inside), look.shape))))
+            kept = np.zeros(len(look), dtype=bool)
+            for profile in profiles:
+                logs = np.where(np.isfinite(profile), profile, -np.inf) - look**2 / 2
+                if np.max(logs) > -np.inf:
+                    kept |= logs > np.max(logs) + np.log(NEGLIGIBLE)
+        where = look[kept] if kept.any() else np.array([-REACH, REACH])
+        return float(min(where[0] - 0.5, -9.5)), float(max(where[-1] + 0.5, 9.5))
+
+
+def _operator(logs: np.ndarray, sums: np.ndarray, h: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The matrix of H -> sum_q w_q H(s + h_q), H given on a uniform grid in log s, by local polynomials."""
+    step = logs[1] - logs[0]
+    position = (np.log(sums[:, None] + h[None, :]) - logs[0]) / step
+    first = np.clip(np.floor(position).astype(int) - STENCIL // 2 + 1, 0, len(logs) - STENCIL)
+    at = np.clip(position - first, 0.0, STENCIL - 1.0)
+    k = np.arange(STENCIL)
+    signs = np.array([(-1.0) ** i / (np.prod(np.arange(1, i + 1.0)) * np.prod(np.arange(1, STENCIL - i))) for i in k])
+    gaps = at[..., None] - k
+    exact = np.abs(gaps) < 1e-12
+    shares = signs / np.where(exact, 1.0, gaps)
+    shares = shares / shares.sum(axis=-1, keepdims=True)
+    hit = exact.any(axis=-1)
+    shares[hit] = exact[hit]
+    entries = (shares * weights[None, :, None]).ravel()
+    rows = np.broadcast_to(np.arange(len(sums))[:, None, None], shares.shape).ravel()
+    columns = (first[..., None] + k).ravel()
+    return coo_matrix((entries, (rows, columns)), shape=(len(sums), len(logs))).toarray()

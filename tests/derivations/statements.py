@@ -1,0 +1,30 @@
+"""What each derivation says. ``python -m tests.derivations.statements`` writes it to statements.txt, for a reader to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from symslr.algebra.derivation import Derivation
+from symslr.check import builtin_folder, collect
+
+KEPT = Path(__file__).parent / "statements.txt"
+
+
+def statement(item: Derivation) -> str:
+    """Name, first line, last line, remainder, hypotheses, ranges and claims of a derivation."""
+    lines = [item.name, f"    {item.start}", f"  {item.relation} {item.result}"]
+    lines += [f"  up to {item.remainder}"] if item.relation == "~" else []
+    lines += [f"  for {hypothesis.text} ({hypothesis.condition})" for hypothesis in item.hypotheses]
+    lines += [f"  checked at {symbol} in {allowed}" for symbol, allowed in item.ranges.items()]
+    lines += [f"  {claim.label}: {claim.formula}  [{claim.source}]" for claim in item.claims]
+    return "\n".join(lines)
+
+
+def statements(items: Iterable[Derivation]) -> str:
+    """All of them, one after another."""
+    return "\n\n".join(map(statement, items)) + "\n"
+
+
+if __name__ == "__main__":
+    KEPT.write_text(statements(collect([builtin_folder()])), encoding="utf-8")
