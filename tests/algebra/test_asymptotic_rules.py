@@ -112,11 +112,7 @@ def test_a_density_is_recognised() -> None:
 def test_exact_lines_of_the_selected_chain(length: int) -> None:
     """From the Laplace integral over levels and Gumbel variables to the end of the exact part."""
     chain = selected_error(MaxSLR().law, 2)
-    exact = [
-        step.after
-        for step in chain.steps
-        if step.rule.name in ("independence of tokens", "substitution", "convolution")
-    ]
+    exact = [step.after for step in chain.steps if step.rule.name in ("independence of tokens", "substitution", "convolution")]
     values = [number(line, L=length, nu=40) for line in exact]
     assert len(values) == 3
     assert values == pytest.approx([values[0]] * 3, rel=1e-9)

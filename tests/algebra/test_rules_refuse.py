@@ -70,8 +70,8 @@ from symslr.algebra.rules import (
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.expression.scored import ScoredActivation
-from symslr.model.attention import Attention
 from symslr.expression.special import NormalCdf
+from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import ScalarLaw, normal, student
