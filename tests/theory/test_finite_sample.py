@@ -125,13 +125,11 @@ def test_the_dual_slope_falls_all_the_way():
 def test_the_dual_slope_vanishes_at_a_stationary_point_of_the_proximal_problem():
     rng = np.random.default_rng(8)
     u, omega, label, width_a, width_v = rng.normal(size=3), rng.normal(size=3), 0.8, 0.4, 0.7
-    cost = (
-        lambda p: (
-            ((p[:3] - u) ** 2).sum() / (2 * width_a)
-            + ((p[3:] - omega) ** 2).sum() / (2 * width_v)
-            + (label - p[:3] @ p[3:]) ** 2 / 2
-        )
-    )
+
+    def cost(p):
+        distance = ((p[:3] - u) ** 2).sum() / (2 * width_a) + ((p[3:] - omega) ** 2).sum() / (2 * width_v)
+        return distance + (label - p[:3] @ p[3:]) ** 2 / 2
+
     found = minimize(cost, np.concatenate([u, omega]), tol=1e-12)
     rho = label - found.x[:3] @ found.x[3:]
     slope = compile_float([RESIDUAL, UU, UW, WW, y, V_a, V_v], [dual_slope()])
