@@ -89,7 +89,8 @@ class _Product:
         if window is None:
             return 0.0, 0.0
         pieces = cover([window], low, high, [k for k in kinks if window.low < k < window.high])
-        sums, mass, error = [], 0.0, np.inf
+        sums: list[float] = []
+        mass, error = 0.0, np.inf
         for level in range(1, 7):
             mesh = joined(pieces, FLOAT, level)
             count = len(mesh.nodes)
