@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from sympy import S
+from sympy import Derivative, Integral, S
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport, Verdict
@@ -135,5 +135,5 @@ def _law_name(law: SequenceLaw) -> str:
 
 
 def _is_defined(item: Derivation) -> bool:
-    """Whether the first line is written in nodes that have a definition of their own, such as a mean over sequences."""
-    return bool(item.start.has(Expectation, ConditionalMean, Minimum, *FOLDED))
+    """Whether the first line is written in nodes that have a definition of their own: a mean, an integral, a derivative."""
+    return bool(item.start.has(Expectation, ConditionalMean, Minimum, Integral, Derivative, *FOLDED))

@@ -8,6 +8,7 @@ from typing import Any
 from sympy import Basic, Expr, Function, Mul, Sum, exp, expand
 from sympy.core.function import AppliedUndef
 
+from symslr.expression.open_functions import OpenKernel
 from symslr.model.open_function import OpenFunction
 from symslr.model.symbols import L, epsilon, l, m, x
 
@@ -15,7 +16,8 @@ from symslr.model.symbols import L, epsilon, l, m, x
 def open_functions(expr: Basic) -> set[str]:
     """Names of the functions that an expression leaves open, in the weights of its laws too."""
     of_tokens = {node.name for node in expr.atoms(OpenFunction)}
-    return of_tokens | {node.func.__name__ for node in expr.atoms(AppliedUndef)}
+    kernels = {"kappa"} if expr.has(OpenKernel) else set()
+    return of_tokens | kernels | {node.func.__name__ for node in expr.atoms(AppliedUndef)}
 
 
 def instance(expr: Any, functions: Mapping[str, Expr]) -> Any:
