@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -47,6 +48,7 @@ class _Contexts:
 
     def __init__(self, cov: object) -> None:
         self.cov, self.seconds = cov, defaultdict(float)
+        self.failed: set[str] = set()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.cov.switch_context(nodeid)  # type: ignore[attr-defined]
@@ -55,12 +57,18 @@ class _Contexts:
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.seconds[nodeid] += time.process_time() - self.began
 
+    def pytest_runtest_logreport(self, report: object) -> None:
+        if report.failed:  # type: ignore[attr-defined]
+            self.failed.add(report.nodeid)  # type: ignore[attr-defined]
+
 
 def measured(tests: Sequence[str]) -> Selection:
     """The selection from a run of ``tests`` in this process; symslr must not be imported yet.
 
+    A test that fails without a mutant says nothing of one: it is named and left out.
+
     Raises:
-        RuntimeError: when a test fails without any mutant.
+        RuntimeError: when the tests cannot be run.
     """
     import coverage
     import pytest
@@ -70,19 +78,22 @@ def measured(tests: Sequence[str]) -> Selection:
     cov = coverage.Coverage(data_file=str(data), source=[str(ROOT / "symslr")])
     plugin = _Contexts(cov)
     cov.start()
-    status = pytest.main([*OPTIONS, *tests], plugins=[plugin])
+    status = pytest.main([*OPTIONS[1:], *tests], plugins=[plugin])
     cov.stop()
     cov.save()
-    if status != 0:
-        raise RuntimeError(f"tests fail without a mutant (status {status}); mend them first")
+    if status not in (0, 1):
+        raise RuntimeError(f"the tests did not run (status {status})")
+    for test in sorted(plugin.failed):
+        print(f"fails without a mutant and is left out: {test}", file=sys.stderr)
     lines: dict[str, dict[int, list[str]]] = {}
     found = cov.get_data()
     for file in found.measured_files():
-        by_line = found.contexts_by_lineno(file)
+        contexts = found.contexts_by_lineno(file)
+        by_line = {line: [test for test in of if test not in plugin.failed] for line, of in contexts.items()}
         name = str(Path(file).relative_to(ROOT))
         # what runs on import runs in no test of its own: every test of the module's neighbours may see it
         anywhere = sorted({test for tests_ in by_line.values() for test in tests_ if test})
-        lines[name] = {line: [t for t in contexts if t] or anywhere for line, contexts in by_line.items()}
+        lines[name] = {line: [t for t in of if t] or anywhere for line, of in by_line.items()}
     data.unlink(missing_ok=True)
     return Selection(lines, dict(plugin.seconds))
 
