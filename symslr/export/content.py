@@ -109,13 +109,14 @@ class Way:
     """What a result rests on: its definitions, postulates and cited results, and the weakest verdict among them all.
 
     Attributes:
-        definitions, postulates: LaTeX text for each.
+        definitions: the formula of each.
+        postulates: the sentence that says what is assumed, and the formula.
         results: names of the derivations cited, at once or through others.
         weakest: verdict of the weakest derivation on the way, itself included; ``weak_name`` is its name.
     """
 
-    definitions: tuple[str, ...]
-    postulates: tuple[str, ...]
+    definitions: tuple[tuple[Line, ...], ...]
+    postulates: tuple[tuple[str, tuple[Line, ...]], ...]
     results: tuple[str, ...]
     weakest: Verdict
     weak_name: str
@@ -247,12 +248,15 @@ def _way(item: Derivation, rests: Graph, printer: HousePrinter) -> Way:
     """What stands between the definitions and a result, printed from the objects themselves."""
     chains = [*citations(item), item]
     quantities = {quantity.func: quantity for chain in chains for quantity in chain.quantities}.values()
-    shown = {q: rf"${printer.doprint(q)} := {printer.doprint(q.definition())}$" for q in quantities}
+    shown = {
+        q: tuple(latex_lines(q.definition(), LINE_WIDTH, lead=f"{printer.doprint(q)} :=", printer=printer))
+        for q in quantities
+    }
     weak = rests.weakest(node_name(item))
     word = Verdict(Word.UNCHECKED) if weak is None or weak.verdict is None else Verdict(STEP_WORDS[weak.verdict])
     return Way(
         tuple(said for q, said in shown.items() if not q.postulate),
-        tuple(f"{q.postulate}: {said}" for q, said in shown.items() if q.postulate),
+        tuple((q.postulate, said) for q, said in shown.items() if q.postulate),
         tuple(dict.fromkeys(node_name(chain) for chain in chains[:-1])),
         word,
         "" if weak is None else weak.name,

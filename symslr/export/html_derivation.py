@@ -48,8 +48,8 @@ def _conditions(section: Section) -> list[str]:
 
 def _way(way: Way) -> str:
     """What the result rests on, and the weakest verdict among it."""
-    said = [f"<li>Definition: {text(item)}</li>" for item in way.definitions]
-    said += [f"<li><strong>Postulate</strong>: {text(item)}</li>" for item in way.postulates]
+    said = [f"<li>Definition: {display(lines)}</li>" for lines in way.definitions]
+    said += [f"<li><strong>Postulate</strong>: {text(what)}: {display(lines)}</li>" for what, lines in way.postulates]
     links = ", ".join(f'<a href="#{anchor(name)}"><code>{escape(name)}</code></a>' for name in way.results)
     said += [f"<li>Results used: {links}.</li>"] if way.results else []
     if not said:

@@ -74,8 +74,8 @@ def fragment(section: Section) -> str:
 
 def _way(way: Way) -> str:
     """What the result rests on, and the weakest verdict among it."""
-    said = [f"Definition: {text_to_tex(item)}." for item in way.definitions]
-    said += [rf"\textbf{{Postulate}}: {text_to_tex(item)}." for item in way.postulates]
+    said = [f"Definition:\n{display(lines)}\n" for lines in way.definitions]
+    said += [f"\\textbf{{Postulate}}: {text_to_tex(what)}:\n{display(lines)}\n" for what, lines in way.postulates]
     names = ", ".join(rf"\texttt{{{plain_to_tex(name)}}}" for name in way.results)
     said += [f"Results used: {names}."] if way.results else []
     if not said:
