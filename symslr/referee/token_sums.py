@@ -8,6 +8,7 @@ matrix. It is the definition summed in another order: nothing is transformed, on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def summed(self: Interpreter, node: SequenceExpectation, scope: Scope, length: i
     """E_g[body] by the law of the one sum that the body is not affine in; None for a body of another kind."""
     if not _readable(node) or length > MOST_TOKENS:
         return None
-    read = _Reading.of(node, length)
+    read = _read(node, length)
     if read is None:
         return None
     if scope.depth == 0:
@@ -76,6 +77,11 @@ def summed(self: Interpreter, node: SequenceExpectation, scope: Scope, length: i
     shape, scopes = rows
     values = [read.mean(self, inner) for inner in scopes]
     return None if any(value is None for value in values) else np.array(values, dtype=float).reshape(shape)
+
+
+@lru_cache(maxsize=512)
+def _read(node: SequenceExpectation, length: int) -> _Reading | None:
+    return _Reading.of(node, length)
 
 
 def _readable(node: SequenceExpectation) -> bool:
