@@ -281,9 +281,8 @@ def _within(symbol: Symbol, allowed: object, rng: random.Random, number: int) ->
         value = low + (high - low) * _share(rng, number)
         return _checked(symbol, Fraction(round(value)) if symbol.is_integer else value)
     if isinstance(allowed, (list, tuple)) and allowed:
-        # walk through the choices, so that the first points show different ones
-        start = rng.randrange(len(allowed)) if number == 0 else 0
-        return _checked(symbol, _fraction(exact(allowed[(start + number) % len(allowed)])))
+        # walk through the choices, so that the first points show different ones, and choices of several symbols side by side
+        return _checked(symbol, _fraction(exact(allowed[number % len(allowed)])))
     raise ValueError(f"range of {symbol}: found {allowed!r}; expected (low, high) or a list of choices")
 
 

@@ -41,7 +41,7 @@ STEPS = {False: (0.15, 0.1), True: (0.12, 0.08)}
 SEARCHED, COARSER = 1e-7, 2.5
 """A tolerance from which on, in the search for a minimum, steps may be this much longer."""
 
-STENCIL = 10
+STENCIL = 14
 """Points of the local interpolation in log s."""
 
 MOST_PLACES, MOST_TOKENS, MOST_ROWS = 3000, 1000, 64
