@@ -264,6 +264,11 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
 
 def _by_sums(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
     """The mean by the law of a sum over tokens, values and noise paired off before; None for a body of another kind."""
+    if node.body == 1 - Posterior(epsilon, node.law) and symmetric(node):
+        # posteriors sum to 1 by definition, and the others are alike
+        other = Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], node.law), node.law)
+        mean = summed(self, other, scope, length)
+        return None if mean is None else (length - 1) * mean
     body = paired(node)
     if body is None:
         return None

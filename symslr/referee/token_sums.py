@@ -35,7 +35,7 @@ REACH = 14.0
 FAR = 60.0
 """The same for a token whose weight shifts it, before its range is looked for."""
 
-STEPS = {False: (0.15, 0.1), True: (0.12, 0.08)}
+STEPS = {False: (0.15, 0.14), True: (0.12, 0.112)}
 """Steps in the token and in log s, of the first and of the second sum."""
 
 SEARCHED, COARSER = 1e-7, 2.5
@@ -44,7 +44,7 @@ SEARCHED, COARSER = 1e-7, 2.5
 STENCIL = 14
 """Points of the local interpolation in log s."""
 
-MOST_PLACES, MOST_TOKENS, MOST_ROWS = 3000, 1000, 64
+MOST_PLACES, MOST_TOKENS, MOST_ROWS = 4000, 1000, 64
 NEGLIGIBLE = 1e-18
 DEEPEST = 5
 """Sums within sums that are looked into."""
@@ -278,8 +278,10 @@ class _Table:
             return float(self._first(np.array([0.0]))[0])
         low = min(float(np.min(h)) for h in heights)
         high = sum(float(np.max(h)) for h in heights)
-        count = int(np.log(high / low) / self.log_step) + 1 + STENCIL
-        if count > MOST_PLACES:
+        span = np.log(high) - np.log(low)
+        count = int(span / self.log_step) + 1 + STENCIL
+        # what the finest pass needs decides for all of them
+        if span * 1.1 / STEPS[True][1] + STENCIL > MOST_PLACES:
             return None
         logs = np.log(low) + self.log_step * (np.arange(count) - STENCIL // 2)
         table = self._first(np.exp(logs))
