@@ -33,7 +33,8 @@ def in_seven_order_parameters(task: Task, sigma: ScoredActivation, kind: str) ->
             symbol=r"\mathcal{E}(m,q)",
             introduction=r"Beside $\chi^\star$ a score depends on $z^\star$ and on $\eta$, the projection on the part "
             r"of $k$ outside $\mathrm{span}(k^\star,v^\star)$; $\zeta$ belongs to the part of $v$ outside "
-            r"$\mathrm{span}(k^\star,v^\star,k)$. No rule looks into $\sigma$: the kernel is left open. " + WORDS[task.name],
+            r"$\mathrm{span}(k^\star,v^\star,k)$. No rule looks into $\sigma$: the kernel is left open. "
+            + WORDS[task.name],
             sources=("duranthon2025, Sec. 4",),
             ranges=ADMISSIBLE,
         ).apply(Unfold(LandscapeRisk))

@@ -7,7 +7,7 @@ from functools import lru_cache
 from sympy import Expr, Symbol
 
 from symslr.algebra.derivation import Derivation
-from symslr.check.points import LENGTH_LAWS, outermost
+from symslr.check.points import LENGTH_LAWS, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
 from symslr.model.exact import exact
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L
@@ -117,8 +117,4 @@ def _pinned(item: Derivation, symbol: Symbol) -> str:
 @lru_cache(maxsize=4096)
 def _parameters(sides: tuple[Expr, ...]) -> set[Symbol]:
     """Free symbols that take a value at a point."""
-    found = {s for side in sides for s in side.free_symbols if isinstance(s, Symbol)}
-    for side in sides:
-        for quantity in outermost(side):
-            found |= _parameters((quantity.definition(),))
-    return found - BOUND_IN_SEQUENCE
+    return {s for side in map(written_out, sides) for s in side.free_symbols if isinstance(s, Symbol)} - BOUND_IN_SEQUENCE

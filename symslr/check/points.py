@@ -78,10 +78,14 @@ class Point:
 @lru_cache(maxsize=4096)
 def parameter_names(expr: Basic) -> frozenset[str]:
     """Names of the free symbols of an expression and of the definitions that it names."""
-    found = {s.name for s in expr.free_symbols if isinstance(s, Symbol)}
-    for node in outermost(expr):
-        found |= parameter_names(node.definition())
-    return frozenset(found)
+    return frozenset(s.name for s in written_out(expr).free_symbols if isinstance(s, Symbol))
+
+
+@lru_cache(maxsize=4096)
+def written_out(expr: Basic) -> Basic:
+    """An expression with every name in it replaced by its definition, names within names from the outside."""
+    names = {node: written_out(node.definition()) for node in outermost(expr)}
+    return expr.xreplace(names) if names else expr
 
 
 def outermost(expr: Basic) -> Iterator[Quantity]:

@@ -192,5 +192,3 @@ def separate_numbers(body: Expr) -> tuple[tuple[Expr, Expr], ...]:
         key = Mul(*rest)
         result[key] = result.get(key, S.Zero) + Mul(*plain)
     return tuple((number, rest) for rest, number in result.items() if number != 0)
-
-
