@@ -1,6 +1,7 @@
 """The risk in all seven order parameters of key and value, for every kernel and both tasks."""
 
 from collections.abc import Iterator
+from functools import cache
 
 from sympy import Expr, Sum, sqrt
 
@@ -11,6 +12,7 @@ from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.symbols import Delta, L, chi, epsilon, l, m, m_kk, m_kv, m_vk, m_vv, nu, q_kk, q_kv, q_vv, z
+from symslr.model.task import Task
 from symslr.theory.landscape import ADMISSIBLE, ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk, reduced
 
 WORDS = {
@@ -20,23 +22,30 @@ WORDS = {
 }
 
 
+@cache
+def in_seven_order_parameters(task: Task, sigma: ScoredActivation, kind: str) -> Derivation:
+    """From the definition to expectations over as few Gaussians a token as the weight allows."""
+    return reduced(
+        Derivation(
+            LandscapeRisk.of(task, sigma),
+            title=f"Risk in all seven order parameters, {task.name}-SLR, every {kind} attention",
+            name=f"landscape-{kind}-{task.name}",
+            symbol=r"\mathcal{E}(m,q)",
+            introduction=r"Beside $\chi^\star$ a score depends on $z^\star$ and on $\eta$, the projection on the part "
+            r"of $k$ outside $\mathrm{span}(k^\star,v^\star)$; $\zeta$ belongs to the part of $v$ outside "
+            r"$\mathrm{span}(k^\star,v^\star,k)$. No rule looks into $\sigma$: the kernel is left open. "
+            + WORDS[task.name],
+            sources=("duranthon2025, Sec. 4",),
+            ranges=ADMISSIBLE,
+        ).apply(Unfold(LandscapeRisk))
+    )
+
+
 def derive_seven_order_parameters() -> Iterator[Derivation]:
     for sigma, kind in ((ANY_NORMALISED, "normalised"), (ANY_ELEMENTWISE, "element-wise")):
         for task, known in ((SpikedSLR(), around_the_shift), (MaxSLR(), beside_the_weight)):
-            yield reduced(
-                Derivation(
-                    LandscapeRisk.of(task, sigma),
-                    title=f"Risk in all seven order parameters, {task.name}-SLR, every {kind} attention",
-                    name=f"landscape-{kind}-{task.name}",
-                    symbol=r"\mathcal{E}(m,q)",
-                    introduction=r"Beside $\chi^\star$ a score depends on $z^\star$ and on $\eta$, the projection on the part "
-                    r"of $k$ outside $\mathrm{span}(k^\star,v^\star)$; $\zeta$ belongs to the part of $v$ outside "
-                    r"$\mathrm{span}(k^\star,v^\star,k)$. No rule looks into $\sigma$: the kernel is left open. "
-                    + WORDS[task.name],
-                    sources=("duranthon2025, Sec. 4",),
-                    ranges=ADMISSIBLE,
-                ).apply(Unfold(LandscapeRisk))
-            ).claim(known(sigma), "symslr, in centred scores", label="own")
+            chain = in_seven_order_parameters(task, sigma, kind)
+            yield chain.claim(known(sigma), "symslr, in centred scores", label="own")
 
 
 def around_the_shift(attention: ScoredActivation) -> Expr:

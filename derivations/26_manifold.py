@@ -21,6 +21,7 @@ from symslr.algebra.rules import (
     SplitVariance,
     Unfold,
 )
+from symslr.check.collect import neighbour
 from symslr.expression.at import At
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.scored import ScoredActivation
@@ -44,7 +45,9 @@ from symslr.model.symbols import (
     zeta,
 )
 from symslr.theory.definitions import bayes_loss
-from symslr.theory.landscape import ADMISSIBLE, ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk, reduced
+from symslr.theory.landscape import ADMISSIBLE, ANY_ELEMENTWISE, ANY_NORMALISED, ON_MANIFOLD, LandscapeRisk
+
+landscape = neighbour(__file__, "25_landscape.py")
 
 TASKS = (SpikedSLR(), MaxSLR())
 ATTENTIONS = ((ANY_NORMALISED, "normalised"), (ANY_ELEMENTWISE, "element-wise"))
@@ -107,7 +110,7 @@ def derive_part_of_the_value() -> Iterator[Derivation]:
     for task in TASKS:
         for sigma, kind in ATTENTIONS:
             risk = LandscapeRisk.of(task, sigma)
-            chain = reduced(Derivation(risk, name=f"landscape-{kind}-{task.name}").apply(Unfold(LandscapeRisk)))
+            chain = landscape.in_seven_order_parameters(task, sigma, kind)
             yield (
                 Derivation(
                     Derivative(risk, q_vv),

@@ -67,7 +67,7 @@ def derive_saddle_point() -> Iterator[Derivation]:
                     symbol=latex(getattr(t, unknown)),
                     introduction=ReplicaSymmetricEnergy.postulate,
                     sources=(SOURCE,),
-                    ranges={**RANGES, L: [2]},
+                    ranges={**RANGES, L: [2, 3]},
                 )
                 .claim(published(t)[unknown], SOURCE)
             )

@@ -35,6 +35,9 @@ SECONDS_PER_DERIVATION = 40.0
 MOST_TELLING = 2
 """The last of the points (two, three and many tokens) that come before everything else."""
 
+MORE = 1
+"""Points at which a step is compared beyond those that make it true."""
+
 Progress = Callable[[int, str], None]
 
 
@@ -158,7 +161,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     """One derivation: its start against Monte Carlo, each step, each claim."""
     began = time.process_time()
     try:
-        where, cheap = [*points(item), *branch_points(item)], cheap_points(item)
+        where, beside, cheap = points(item), branch_points(item), cheap_points(item)
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
@@ -166,18 +169,22 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     missing = [""] * len(item.steps)
     forged = replay(item)
     foreign = _foreign(item)
+    rest = _turned(where[MOST_TELLING + 1 :], item)
     # point by point, not step by step: where time runs out every step has had its most telling points
-    for number, point in enumerate(where):
+    for point in [*where[: MOST_TELLING + 1], *beside]:
         for i, step in enumerate(item.steps):
             if not _is_false(made[i]) and not forged[i]:
                 made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
-        if number == MOST_TELLING:
-            # what the first points have not shown to be false is worth the time that these take
-            start = simulated_start(item, routes)
-            missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
-    if len(where) <= MOST_TELLING:
-        start = simulated_start(item, routes)
-        missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
+    # what the first points have not shown to be false is worth the time that these take
+    start = simulated_start(item, routes)
+    missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
+    more = [MORE if not _lacks(step, item, found) else len(rest) for step, found in zip(item.steps, made)]
+    for number, point in enumerate(rest):
+        for i, step in enumerate(item.steps):
+            if number < more[i] and not _is_false(made[i]) and not forged[i]:
+                made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
+                if more[i] == len(rest) and not _lacks(step, item, made[i]):
+                    more[i] = number + 1 + MORE
     for i, step in enumerate(item.steps):
         if all(map(is_closed, (step.before, step.after, step.remainder))):
             made[i] += _compared((step.before, step.after), cheap, routes, step, made[i])
@@ -185,7 +192,8 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
         StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
         for step, found, lacking, reason in zip(item.steps, made, missing, forged)
     )
-    claims = tuple(_claim(item, claim, where, cheap, routes) for claim in item.claims)
+    first = [*where[: MOST_TELLING + 1], *beside]
+    claims = tuple(_claim(item, claim, (first, rest, cheap), routes) for claim in item.claims)
     took = time.process_time() - began
     return DerivationCheck(item.name, foreign or start, steps, claims, took, restrictions(item), own_rules(item))
 
@@ -207,6 +215,17 @@ def _step(step: Step, made: list[Comparison], item: Derivation, missing: str) ->
     if found.verdict is not Verdict.FALSE:
         return found
     return replace(found, sides=(str(step.before), str(step.after)), rule=step.rule.statement)
+
+
+def _lacks(step: Step, item: Derivation, made: list[Comparison]) -> bool:
+    """Whether more comparisons would have to be made before a step is called true."""
+    return concluded("", made, (step.before, step.after), item).verdict is Verdict.UNKNOWN
+
+
+def _turned(where: list[Point], item: Derivation) -> list[Point]:
+    """The further points in an order that differs from chain to chain, so that the few that are used are of every kind."""
+    first = sum(item.name.encode()) % max(len(where), 1)
+    return [*where[first:], *where[:first]]
 
 
 def _is_false(made: list[Comparison]) -> bool:
@@ -234,13 +253,23 @@ def _remainder(step: Step, item: Derivation, where: list[Point], routes: Routes,
     return missing
 
 
-def _claim(item: Derivation, claim: Claim, where: list[Point], cheap: list[Point], routes: Routes) -> StepCheck:
+def _claim(
+    item: Derivation, claim: Claim, where: tuple[list[Point], list[Point], list[Point]], routes: Routes
+) -> StepCheck:
     """The result against the formula of a source. One expression is no comparison: nothing was computed."""
     sides = (item.result, claim.formula)
     if item.result == claim.formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
-    chosen = [*where, *(cheap if all(map(is_closed, sides)) else [])]
-    made = _compared(sides, chosen, routes, None, [])
+    first, rest, cheap = where
+    made = _compared(sides, first, routes, None, [])
+    beyond = 0
+    for point in rest:
+        if _is_false(made) or beyond >= MORE:
+            break
+        beyond += concluded("", made, sides, item).verdict is Verdict.TRUE
+        made += compare(*sides, point, routes)
+    if all(map(is_closed, sides)):
+        made += _compared(sides, cheap, routes, None, made)
     found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
     if found.verdict is Verdict.FALSE:
         found = replace(found, sides=(str(item.result), str(claim.formula)))

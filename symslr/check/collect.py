@@ -119,6 +119,20 @@ def load_module(file: Path) -> ModuleType:
         CollectError: when it fails to run.
     """
     file = file.resolve()
+    written_at = file.stat().st_mtime_ns if file.is_file() else 0
+    known = _LOADED.get(file)
+    if known is not None and known[0] == written_at:
+        return known[1]
+    module = _loaded(file)
+    _LOADED[file] = written_at, module
+    return module
+
+
+_LOADED: dict[Path, tuple[int, ModuleType]] = {}
+"""Files that were loaded, with the time at which they were written: a chain that is cited is made once."""
+
+
+def _loaded(file: Path) -> ModuleType:
     name = f"_symslr_{hashlib.sha256(str(file).encode()).hexdigest()[:16]}_{file.stem}"
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from sympy import Expr, Symbol
 
 from symslr.algebra.derivation import Derivation
-from symslr.check.points import LENGTH_LAWS
+from symslr.check.points import LENGTH_LAWS, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
-from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L
 
@@ -113,7 +114,7 @@ def _pinned(item: Derivation, symbol: Symbol) -> str:
     return ""
 
 
+@lru_cache(maxsize=4096)
 def _parameters(sides: tuple[Expr, ...]) -> set[Symbol]:
     """Free symbols that take a value at a point."""
-    sides = tuple(s.replace(lambda n: isinstance(n, Quantity), lambda n: n.definition()) for s in sides)
-    return {s for side in sides for s in side.free_symbols if isinstance(s, Symbol)} - BOUND_IN_SEQUENCE
+    return {s for side in map(written_out, sides) for s in side.free_symbols if isinstance(s, Symbol)} - BOUND_IN_SEQUENCE

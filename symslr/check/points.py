@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from sympy import Basic, Expr, Integer, Integral, Rational, S, Symbol
@@ -67,12 +68,33 @@ class Point:
 
     def for_expression(self, expr: Basic) -> dict[str, Any]:
         """The values that an expression asks for."""
-        expr = expr.replace(lambda node: isinstance(node, Quantity), lambda node: node.definition())
-        names = {s.name for s in expr.free_symbols if isinstance(s, Symbol)}
+        names = parameter_names(expr)
         return {name: value for name, value in self.values.items() if name in names}
 
     def __str__(self) -> str:
         return ", ".join(f"{name} = {_printed(value)}" for name, value in {**self.values, **self.functions}.items())
+
+
+@lru_cache(maxsize=4096)
+def parameter_names(expr: Basic) -> frozenset[str]:
+    """Names of the free symbols of an expression and of the definitions that it names."""
+    return frozenset(s.name for s in written_out(expr).free_symbols if isinstance(s, Symbol))
+
+
+@lru_cache(maxsize=4096)
+def written_out(expr: Basic) -> Basic:
+    """An expression with every name in it replaced by its definition, names within names from the outside."""
+    names = {node: written_out(node.definition()) for node in outermost(expr)}
+    return expr.xreplace(names) if names else expr
+
+
+def outermost(expr: Basic) -> Iterator[Quantity]:
+    """Quantities of an expression that stand in no other one."""
+    if isinstance(expr, Quantity):
+        yield expr
+        return
+    for arg in expr.args:
+        yield from outermost(arg)
 
 
 def _printed(value: object) -> str:
@@ -155,7 +177,8 @@ def _asked(derivation: Derivation, found: set[Symbol]) -> set[Symbol]:
 
 
 def points(derivation: Derivation) -> list[Point]:
-    """The points of a derivation, the most telling first; drawn from its name, so the same on every machine.
+    """The points of a derivation, the most telling first; drawn from the names of its symbols, so the same on every
+    machine, and the same for every chain in which a symbol has the same range.
 
     Ranges of the derivation are respected, ``(low, high)`` or ``[choices]``, and so are the relations of its hypotheses. Symbols
     without a range take values by their assumptions: nu in (0.2, 2.5), (0.2, 6), once in (10, 30) and once below 0.13; other
@@ -175,26 +198,24 @@ def cheap_points(derivation: Derivation) -> list[Point]:
 
 
 def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list[Point]:
-    seed = int.from_bytes(hashlib.sha256(f"{derivation.name}/{first}".encode()).digest()[:8], "big")
-    rng = random.Random(seed)
     symbols = symbols_of(derivation)
     ranges = {exact(symbol): value for symbol, value in derivation.ranges.items()}
     conditions = [hypothesis.condition for hypothesis in derivation.hypotheses if hypothesis.condition != S.true]
-    signs = {symbol: rng.choice((-1, 1)) for symbol in symbols}
     result: list[Point] = []
     open_choices = formulas(derivation)
     for number, kind in enumerate(kinds, first):
-        flipped = {symbol: sign * (-1) ** number for symbol, sign in signs.items()}
         for attempt in range(TRIES if conditions else 1):
             values: dict[str, Any] = {}
             for symbol in symbols:
+                rng = _generator(symbol, number, attempt)
                 if symbol in ranges:
                     values[symbol.name] = _within(symbol, ranges[symbol], rng, number + attempt)
                 elif symbol.name == "P_L":
                     values[symbol.name] = LENGTH_LAWS[(number + attempt) % len(LENGTH_LAWS)]
                 else:
                     stretch = Fraction(2) ** (attempt // 20 if rng.random() < 0.5 else -(attempt // 40))
-                    values[symbol.name] = _default(symbol, kind, rng, flipped[symbol], stretch)
+                    sign = _generator(symbol, -1, 0).choice((-1, 1)) * (-1) ** number
+                    values[symbol.name] = _default(symbol, kind, rng, sign, stretch)
             functions = {name: choices[number % len(choices)] for name, choices in open_choices.items()}
             point = Point(kind.name, values, _digits(kind, values), kind.patience, functions)
             if all(admits(condition, symbols, point) for condition in conditions):
@@ -207,6 +228,12 @@ def _drawn(derivation: Derivation, kinds: tuple[_Kind, ...], first: int) -> list
         told = "; ".join(hypothesis.text for hypothesis in derivation.hypotheses)
         raise ValueError(f"found no point that the hypotheses admit ({told}); expected some")
     return result
+
+
+def _generator(symbol: Symbol, number: int, attempt: int) -> random.Random:
+    """Of one symbol at one kind of point: chains that share symbols share points, and so the values of shared lines."""
+    seed = hashlib.sha256(f"{symbol.name}/{number}/{attempt}".encode()).digest()[:8]
+    return random.Random(int.from_bytes(seed, "big"))
 
 
 def admits(condition: Basic, symbols: list[Symbol], point: Point) -> bool:
@@ -258,9 +285,8 @@ def _within(symbol: Symbol, allowed: object, rng: random.Random, number: int) ->
         value = low + (high - low) * _share(rng, number)
         return _checked(symbol, Fraction(round(value)) if symbol.is_integer else value)
     if isinstance(allowed, (list, tuple)) and allowed:
-        # walk through the choices, so that the first points show different ones
-        start = rng.randrange(len(allowed)) if number == 0 else 0
-        return _checked(symbol, _fraction(exact(allowed[(start + number) % len(allowed)])))
+        # walk through the choices, so that the first points show different ones, and choices of several symbols side by side
+        return _checked(symbol, _fraction(exact(allowed[number % len(allowed)])))
     raise ValueError(f"range of {symbol}: found {allowed!r}; expected (low, high) or a list of choices")
 
 

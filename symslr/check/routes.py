@@ -66,9 +66,17 @@ class Outcome:
         return bool(isfinite(self.value))
 
 
+Key = tuple[str, Expr, tuple[tuple[str, str], ...], int]
+
+_KNOWN: dict[Key, Outcome] = {}
+"""Numbers that this process has: lines are shared by steps, by a chain and those that cite it, and by claims."""
+
+MOST_KNOWN = 50_000
+
+
 @dataclass
 class Routes:
-    """Values of expressions at points, each computed once.
+    """Values of expressions at points, each computed once, for all derivations that a process checks.
 
     Attributes:
         seconds: processor time for one value.
@@ -77,16 +85,23 @@ class Routes:
 
     seconds: float
     until: float
-    _known: dict[tuple[str, Expr, str], Outcome] = field(default_factory=dict)
+    _refused: dict[Key, Outcome] = field(default_factory=dict)
     _overruns: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def value(self, route: str, expr: Expr, point: Point) -> Outcome:
         """The value of an expression at a point by one route."""
         expr = instance(expr, point.functions)
-        key = (route, expr, str(point))
-        if key not in self._known:
-            self._known[key] = self._compute(route, expr, point)
-        return self._known[key]
+        key = (route, expr, tuple(sorted((n, str(v)) for n, v in point.for_expression(expr).items())), point.digits)
+        known = _KNOWN.get(key) or self._refused.get(key)
+        if known is None:
+            known = self._compute(route, expr, point)
+            if known.known:
+                if len(_KNOWN) >= MOST_KNOWN:
+                    _KNOWN.clear()
+                _KNOWN[key] = known
+            else:
+                self._refused[key] = known
+        return known
 
     def _compute(self, route: str, expr: Expr, point: Point) -> Outcome:
         share = point.patience if route == REFEREE else min(point.patience, EVALUATOR_SHARE)

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from mpmath import mpf
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.monte_carlo import simulate_expectation
-from symslr.check.points import Point, points
+from symslr.check.points import Point, points, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, processor_time
-from symslr.check.zscore import REJECT
+from symslr.check.zscore import REJECT, SampleMean
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.instance import instance
-from symslr.expression.quantity import Quantity
 from symslr.model.symbols import nu
 from symslr.referee.arithmetic import CannotReferee
 
-SAMPLES = 200_000
+SAMPLES, MANY_SAMPLES = 200_000, 1_600_000
 SEED = 20_259_210
 """Of the simulated starts: the k-th expectation of a derivation has SEED + k."""
 
@@ -29,7 +30,7 @@ MOST_NODES = 3
 
 def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
     """Every expectation over sequences in the first line against the mean over simulated sequences."""
-    start = item.start.replace(lambda node: isinstance(node, Quantity), lambda node: node.definition())
+    start = written_out(item.start)
     nodes = sorted(start.atoms(SequenceExpectation), key=str)[:MOST_NODES]
     if not nodes:
         return None
@@ -54,6 +55,13 @@ def _plain(item: Derivation) -> list[Point]:
     return [replace(p, values={"L": p.length, **p.values}) if p.length is not None else p for p in chosen]
 
 
+@lru_cache(maxsize=1024)
+def _sampled(node: SequenceExpectation, values: tuple[tuple[str, Any], ...], seed: int) -> SampleMean:
+    sample = simulate_expectation(node, dict(values), SAMPLES, seed=seed)
+    # a mean that is small beside what it is a mean of takes more of them
+    return sample if sample.has_power else simulate_expectation(node, dict(values), MANY_SAMPLES, seed=seed)
+
+
 def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
     """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
     node = instance(node, point.functions)
@@ -67,7 +75,7 @@ def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: 
         return replace(unknown, reason=exact.reason)
     try:
         with processor_time(SECONDS_PER_VALUE):
-            sample = simulate_expectation(node, point.values, SAMPLES, seed=SEED + number)
+            sample = _sampled(node, tuple(point.for_expression(node).items()), SEED + number)
     except OutOfTime:
         return replace(unknown, reason="simulation: out of time")
     except (CannotReferee, ValueError) as refusal:

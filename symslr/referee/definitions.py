@@ -21,6 +21,8 @@ from symslr.referee.degree import degree_in
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
+from symslr.referee.moments import polynomial_mean
+from symslr.referee.pairing import paired, separate_numbers
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import sampled
 from symslr.referee.scope import Scope
@@ -31,8 +33,8 @@ from symslr.referee.token_sums import summed
 MOST_ON_GRIDS_BESIDE_SAMPLES = 2
 """Token axes of an expectation that stays on its grid where others are sampled."""
 
-MOST_ON_PLAIN_GRIDS = 3
-"""Token axes beyond which the law of a sum is asked first."""
+MOST_ON_PLAIN_GRIDS = 2
+"""Token axes beyond which the law of a sum is asked first: a grid of three costs seconds."""
 
 MOST_TOKENS_INSIDE = (4, 2, 1)
 """Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
@@ -199,7 +201,15 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
     needs_tokens = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
     tokens = length * (needs_tokens + len(gridded))
+    if gridded or (tokens > MOST_ON_PLAIN_GRIDS and not body.has(z, zeta, eta, xi)):
+        moments = polynomial_mean(node, length)
+        if moments is not None:
+            return self.value(moments, scope)
     sampler = self.quadrature.sampler
+    if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
+        mean = _by_sums(self, node, scope, length)
+        if mean is not None:
+            return mean
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
         product = separated(node, length)
         return sampled(self, node, scope, length, sampler) if product is None else self.value(product, scope)
@@ -209,10 +219,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if sampler is None:
             raise
         return sampled(self, node, scope, length, sampler)
-    if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
-        mean = summed(self, node, scope, length)
-        if mean is not None:
-            return mean
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
     axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
@@ -254,6 +260,26 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     key = self.context(node, scope)
     result = self.quadrature.integrate(key, Problem(axes, integrand, scope.depth, scope.size, fixed))
     return result / self.number(len(positions))
+
+
+def _by_sums(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
+    """The mean by the law of a sum over tokens, values and noise paired off before; None for a body of another kind."""
+    if node.body == 1 - Posterior(epsilon, node.law) and symmetric(node):
+        # posteriors sum to 1 by definition, and the others are alike
+        other = Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], node.law), node.law)
+        mean = summed(self, other, scope, length)
+        return None if mean is None else (length - 1) * mean
+    body = paired(node)
+    if body is None:
+        return None
+    if body == node.body:
+        return summed(self, node, scope, length)
+    total = self.number(0)
+    for number, rest in separate_numbers(body):
+        # not by its constructor, which takes the mean of a weight for 1
+        mean = self.value(Expr.__new__(SequenceExpectation, rest, node.law), scope)
+        total = total + self.value(number, scope) * mean
+    return total
 
 
 def _polynomial_rules(self: Interpreter, body: Expr, labels: list[Any]) -> list[Fixed]:

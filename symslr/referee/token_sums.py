@@ -8,6 +8,7 @@ matrix. It is the definition summed in another order: nothing is transformed, on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,16 +35,16 @@ REACH = 14.0
 FAR = 60.0
 """The same for a token whose weight shifts it, before its range is looked for."""
 
-STEPS = {False: (0.15, 0.1), True: (0.12, 0.08)}
+STEPS = {False: (0.15, 0.14), True: (0.12, 0.112)}
 """Steps in the token and in log s, of the first and of the second sum."""
 
 SEARCHED, COARSER = 1e-7, 2.5
 """A tolerance from which on, in the search for a minimum, steps may be this much longer."""
 
-STENCIL = 10
+STENCIL = 14
 """Points of the local interpolation in log s."""
 
-MOST_PLACES, MOST_TOKENS, MOST_ROWS = 3000, 1000, 64
+MOST_PLACES, MOST_TOKENS, MOST_ROWS = 4000, 1000, 64
 NEGLIGIBLE = 1e-18
 DEEPEST = 5
 """Sums within sums that are looked into."""
@@ -65,7 +66,7 @@ def summed(self: Interpreter, node: SequenceExpectation, scope: Scope, length: i
     """E_g[body] by the law of the one sum that the body is not affine in; None for a body of another kind."""
     if not _readable(node) or length > MOST_TOKENS:
         return None
-    read = _Reading.of(node, length)
+    read = _read(node, length)
     if read is None:
         return None
     if scope.depth == 0:
@@ -76,6 +77,11 @@ def summed(self: Interpreter, node: SequenceExpectation, scope: Scope, length: i
     shape, scopes = rows
     values = [read.mean(self, inner) for inner in scopes]
     return None if any(value is None for value in values) else np.array(values, dtype=float).reshape(shape)
+
+
+@lru_cache(maxsize=512)
+def _read(node: SequenceExpectation, length: int) -> _Reading | None:
+    return _Reading.of(node, length)
 
 
 def _readable(node: SequenceExpectation) -> bool:
@@ -272,8 +278,10 @@ class _Table:
             return float(self._first(np.array([0.0]))[0])
         low = min(float(np.min(h)) for h in heights)
         high = sum(float(np.max(h)) for h in heights)
-        count = int(np.log(high / low) / self.log_step) + 1 + STENCIL
-        if count > MOST_PLACES:
+        span = np.log(high) - np.log(low)
+        count = int(span / self.log_step) + 1 + STENCIL
+        # what the finest pass needs decides for all of them
+        if span * 1.1 / STEPS[True][1] + STENCIL > MOST_PLACES:
             return None
         logs = np.log(low) + self.log_step * (np.arange(count) - STENCIL // 2)
         table = self._first(np.exp(logs))

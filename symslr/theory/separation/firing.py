@@ -26,7 +26,7 @@ from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, a, b, b
 from symslr.theory.separation.definition import Output, i, k, m, network, over_signs, preactivation
 from symslr.theory.separation.shares import OVER_ROWS, kernel_name, r
 
-SMALL = {n: [6, 4, 8], t: [2, 2, 2], j3: [2, 1, 4], i: [1, 3, 6]}
+SMALL = {n: [6, 6, 8], t: [2, 3, 2], j3: [2, 1, 4], i: [1, 3, 6]}
 """Layouts of 3, 2 and 4 classes, small enough for all sign vectors."""
 MARKS = {
     a: (0.5, 1.5),

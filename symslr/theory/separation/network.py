@@ -22,8 +22,8 @@ D0, D1 = (Marks(mark, SELF.b, SELF.c) for mark in (SMALL_MARK, LARGE_MARK))
 SILENT = ((SOFTMAX_KERNEL, D0), (LINEAR_KERNEL, D0), (LINEAR_KERNEL, D1))
 """Where a network must not fire: softmax on D0, linear attention on both."""
 
-LAYOUTS = {n: [4], t: [2], j3: [2, 1], m: [1, 2, 1, 2]}
-"""Two classes of two rows: with two neurons there are 256 sign matrices."""
+LAYOUTS = {n: [4, 6], t: [2, 3], j3: [2, 1], m: [1, 2, 1, 2]}
+"""Two classes of two or three rows: with two neurons there are 256 sign matrices."""
 
 RANGES = {
     SMALL_MARK: (0.05, 0.15),
@@ -74,7 +74,7 @@ def idle_derivation(useful: bool = False) -> Derivation:
         title="A neuron that fires nowhere" if useful else "A neuron that does not fire where it must not",
         name="separation-idle" if useful else "separation-not-bad",
         symbol=r"1-\mathbb{P}(\text{bad or useful})" if useful else r"1-\mathbb{P}(\text{bad})",
-        ranges={n: [6, 4, 8], t: [2, 2, 2], j3: [2, 1, 4], **RANGES},
+        ranges={n: [6, 6, 8], t: [2, 3, 2], j3: [2, 1, 4], **RANGES},
         sources=("deng2023, section 6",),
     )
     for kernel, marks in (*SILENT, (SOFTMAX_KERNEL, D1)) if useful else SILENT:

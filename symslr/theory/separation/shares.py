@@ -38,8 +38,8 @@ ROWS = {
     Row.STRANGER: "a row of another class",
 }
 COLUMNS = {Column.MARK: "the marked row", Column.OWN: "its own class", Column.OTHER: "one other class"}
-SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12], t: [2, 3, 4], j3: [1, 2]}
-"""Layouts on which a check can carry out every sum: n/t = 6, 4, 3 classes."""
+SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12, 24, 12], t: [2, 3, 4], j3: [1, 2]}
+"""Layouts on which a check can carry out every sum: n/t = 6, 8, 3 classes."""
 
 
 g = Symbol("g", integer=True, nonnegative=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import lru_cache
 from typing import final
 
 from sympy import Add, Expr, S, cancel, factor_terms
@@ -22,21 +23,27 @@ class Collect(Rule):
     statement = r"\alpha\,\mathbb{E}[A]+\beta\,\mathbb{E}[A] = (\alpha+\beta)\,\mathbb{E}[A]"
 
     def rewrite(self, expr: Expr) -> Expr:
-        expr = rewrite_expectations(expr, self._gather, SequenceExpectation)
-        coefficients: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
-        for term in Add.make_args(expand_polynomial(expr)):
-            fixed, mean = term.as_independent(Expectation, as_Add=False)
-            coefficients[mean] += fixed
-        return Add(*(self._lowest(fixed) * mean for mean, fixed in coefficients.items()))
+        return _collected(expr)
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """Denominators that were cancelled are not zero."""
         return cancelled(expr, self.rewrite(expr))
 
-    @staticmethod
-    def _gather(node: SequenceExpectation) -> Expr:
-        return node.with_body(gathered(node.body)) if node.body.is_Add else node
 
-    @staticmethod
-    def _lowest(coefficient: Expr) -> Expr:
-        return on_letters(lambda inner: factor_terms(cancel(inner)), coefficient, OPAQUE)
+@lru_cache(maxsize=256)
+def _collected(expr: Expr) -> Expr:
+    """The line is asked for its hypotheses too, and again when a chain is replayed: seconds for the long ones."""
+    expr = rewrite_expectations(expr, _gather, SequenceExpectation)
+    coefficients: dict[Expr, Expr] = defaultdict(lambda: S.Zero)
+    for term in Add.make_args(expand_polynomial(expr)):
+        fixed, mean = term.as_independent(Expectation, as_Add=False)
+        coefficients[mean] += fixed
+    return Add(*(_lowest(fixed) * mean for mean, fixed in coefficients.items()))
+
+
+def _gather(node: SequenceExpectation) -> Expr:
+    return node.with_body(gathered(node.body)) if node.body.is_Add else node
+
+
+def _lowest(coefficient: Expr) -> Expr:
+    return on_letters(lambda inner: factor_terms(cancel(inner)), coefficient, OPAQUE)
