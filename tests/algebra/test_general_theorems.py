@@ -7,6 +7,7 @@ from sympy import Expr, Function, Rational, Sum, Symbol, exp, expand, log, oo, s
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     AbsorbWeight,
@@ -35,6 +36,7 @@ from symslr.theory.bayes import BayesRisk
 from symslr.theory.definitions import predictor, squared_loss
 from tests.algebra.brute import brute
 from tests.algebra.cases import assert_equal
+from tests.check.toys import Say
 
 g, h = OpenFunction.of("g", epsilon), OpenFunction.of("h", epsilon)
 LAW = SequenceLaw(g, L)
@@ -117,6 +119,15 @@ def test_a_citation_refuses_means_that_do_not_exist() -> None:
     body = exp(KEY**2)
     with pytest.raises(RuleRefused, match="does not exist"):
         Derivation(mean(body**2 + 1, SPIKED)).apply(Cite(chain, {h: body}))
+
+
+def test_a_citation_refuses_where_a_hypothesis_fails() -> None:
+    hypothesis = Hypothesis("a weak signal", nu < 1)
+    chain = Derivation(mean(KEY, SPIKED)).apply(Say(lambda _: sqrt(nu), hypotheses=(hypothesis,)))
+    weak, strong = (Derivation(chain.start.subs(nu, at)) for at in (Rational(1, 4), 2))
+    assert weak.apply(Cite(chain, {nu: Rational(1, 4)})).result == Rational(1, 2)
+    with pytest.raises(RuleRefused, match="its hypothesis a weak signal fails here"):
+        strong.apply(Cite(chain, {nu: 2}))
 
 
 def test_a_citation_refuses_functions_of_the_wrong_kind() -> None:

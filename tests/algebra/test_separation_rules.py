@@ -30,6 +30,7 @@ from sympy import (
     sinh,
     sqrt,
     symbols,
+    tan,
 )
 
 from symslr.algebra.bound import Bound
@@ -350,14 +351,17 @@ def test_comparison_of_series_is_proved_or_refused() -> None:
         agree(rule, cosh(v) ** 3 * x, v=place, x=2)
     agree(SeriesComparison(sinh(z) / z, cosh(z), z), sinh(x) / x, x=Rational(3, 2))
     false = [
-        (exp(z**2 / 2), cosh(z)),
-        (cosh(z), exp(z**2 / 3)),
-        (exp(z), cosh(z)),
-        (cos(z), exp(z**2)),
-        (1 / (1 - z), exp(z)),
+        (exp(z**2 / 2), cosh(z), "stay below"),
+        (cosh(z), exp(z**2 / 3), "stay below"),
+        (1 / (1 - z), exp(z), "stay below"),
+        (exp(z), cosh(z), "the powers of .* differ"),
+        (exp(z), exp(z) / 2, "start with 1 and 1/2"),
+        (cos(z), exp(z**2), "start with 1 and 1"),
+        (1 / (1 - z), 2 / (1 - z), "does not converge everywhere"),
+        (tan(z), exp(z), "has no power series whose coefficients are known"),
     ]
-    for smaller, larger in false:
-        with pytest.raises(RuleRefused):
+    for smaller, larger, reason in false:
+        with pytest.raises(RuleRefused, match=reason):
             SeriesComparison(smaller, larger, z)
     with pytest.raises(RuleRefused, match="expected an argument that is >= 0"):
         SeriesComparison(exp(z), exp(2 * z), z).rewrite(exp(v))

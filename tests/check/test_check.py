@@ -17,6 +17,7 @@ from sympy import (
     exp,
     gamma,
     oo,
+    sin,
     sqrt,
 )
 
@@ -163,8 +164,8 @@ def test_wrong_claims(quoted: bool, verdict: Verdict) -> None:
 
 
 def test_unknown_is_no_pass() -> None:
-    mystery = Function("mystery")(nu)
-    found = checked(mystery, mystery + 1)
+    nowhere = Limit(sin(nu), nu, oo)
+    found = checked(nowhere, nowhere + 1)
     assert found.steps[0].verdict is Verdict.UNKNOWN
     assert found.verdict is Verdict.UNKNOWN
     report = CheckReport((found,))
@@ -172,6 +173,12 @@ def test_unknown_is_no_pass() -> None:
     assert report.verdict is Verdict.UNKNOWN
     assert report.counts()["effective"] == 0
     assert "unknown" in report.as_text()
+
+
+def test_a_function_left_open_is_any_function() -> None:
+    mystery = Function("mystery")(nu)
+    assert checked(mystery, mystery + 1).steps[0].verdict is Verdict.FALSE
+    assert checked((mystery + 1) ** 2, mystery**2 + 2 * mystery + 1).steps[0].verdict is Verdict.TRUE
 
 
 def test_zero_on_both_sides_is_not_effective() -> None:

@@ -9,6 +9,13 @@ from symslr.algebra.derivation import Derivation
 from symslr.check import builtin_folder, collect
 
 KEPT = Path(__file__).parent / "statements.txt"
+HEADING = "# "
+"""Begins the line that names a file of derivations."""
+
+
+def files() -> list[Path]:
+    """The files of symslr's own derivations."""
+    return sorted(builtin_folder().glob("*.py"))
 
 
 def statement(item: Derivation) -> str:
@@ -26,5 +33,12 @@ def statements(items: Iterable[Derivation]) -> str:
     return "\n\n".join(map(statement, items)) + "\n"
 
 
+def kept() -> dict[str, str]:
+    """What was written, by the name of the file of derivations."""
+    sections = f"\n{KEPT.read_text(encoding='utf-8')}".split(f"\n{HEADING}")[1:]
+    return {name: text.strip("\n") + "\n" for name, text in (section.split("\n", 1) for section in sections)}
+
+
 if __name__ == "__main__":
-    KEPT.write_text(statements(collect([builtin_folder()])), encoding="utf-8")
+    sections = [f"{HEADING}{file.name}\n\n{statements(collect(file))}" for file in files()]
+    KEPT.write_text("\n".join(sections), encoding="utf-8")

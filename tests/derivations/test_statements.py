@@ -1,0 +1,23 @@
+"""What each derivation says is what a reader has last looked at: a definition or a result that changes is seen.
+
+``check`` holds the lines of a chain against each other; that all of them say something else than before is seen here.
+``python -m tests.derivations.statements`` writes the new text, and its difference is what has to be read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from symslr.check import collect
+from tests.derivations.statements import files, kept, statements
+
+
+def test_every_file_is_kept() -> None:
+    assert list(kept()) == [file.name for file in files()]
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: file.stem)
+def test_a_file_says_what_was_kept(file: Path) -> None:
+    assert statements(collect(file)) == kept()[file.name]
