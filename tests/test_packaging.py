@@ -74,7 +74,7 @@ def test_installed_wheel_computes_a_bayes_risk(installed: Path, tmp_path: Path) 
 
 @pytest.mark.needs("hatchling")
 def test_installed_wheel_derives_from_the_bundled_folder(installed: Path, tmp_path: Path) -> None:
-    assert run(sys.executable, "-m", "symslr", "derive", cwd=tmp_path, PYTHONPATH=str(installed)).strip()
+    assert run(sys.executable, "-m", "symslr", "derive", "bayes-risk", cwd=tmp_path, PYTHONPATH=str(installed)).strip()
 
 
 def test_import_is_light() -> None:

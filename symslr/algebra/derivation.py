@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sympy import Add, Expr, S, latex
+from sympy import Add, Expr, Integral, S, latex
+from sympy.core.sorting import default_sort_key
+from sympy.printing.str import StrPrinter
 
 from symslr.algebra.hypothesis import Hypothesis, of_weights
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
+
+
+class _Text(StrPrinter):
+    def _as_ordered_terms(self, expr: Expr, order: str | None = None) -> list[Expr]:
+        if expr.has(Integral):
+            return sorted(expr.args, key=default_sort_key)
+        return super()._as_ordered_terms(expr, order=order)
+
+
+def as_text(expr: Expr) -> str:
+    """As ``str``; it leaves integrals alone, of which SymPy computes the values to bring a sum's terms in order."""
+    return _Text().doprint(expr)
 
 
 @dataclass(frozen=True)
@@ -178,10 +192,10 @@ class Derivation:
     def __str__(self) -> str:
         heading = ": ".join(part for part in (self.name, self.title) if part)
         lines = [heading] if heading else []
-        lines += [f"    {self.start}"]
-        lines += [f"  {step.relation} {step.after}    [{step.rule.name}]" for step in self.steps]
+        lines += [f"    {as_text(self.start)}"]
+        lines += [f"  {step.relation} {as_text(step.after)}    [{step.rule.name}]" for step in self.steps]
         lines += [f"  for {hypothesis.text}" for hypothesis in self.hypotheses]
-        lines += [f"  {claim.label}: {claim.formula}    [{claim.source}]" for claim in self.claims]
+        lines += [f"  {claim.label}: {as_text(claim.formula)}    [{claim.source}]" for claim in self.claims]
         return "\n".join(lines)
 
     __repr__ = __str__

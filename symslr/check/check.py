@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from sympy import Expr, S, simplify
 
-from symslr.algebra.derivation import Claim, Derivation, Step
+from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
@@ -214,7 +214,7 @@ def _step(step: Step, made: list[Comparison], item: Derivation, missing: str) ->
     found = concluded(step.rule.name, made, (step.before, step.after), item, missing)
     if found.verdict is not Verdict.FALSE:
         return found
-    return replace(found, sides=(str(step.before), str(step.after)), rule=step.rule.statement)
+    return replace(found, sides=(as_text(step.before), as_text(step.after)), rule=step.rule.statement)
 
 
 def _lacks(step: Step, item: Derivation, made: list[Comparison]) -> bool:
@@ -272,7 +272,7 @@ def _claim(
         made += _compared(sides, cheap, routes, None, made)
     found = replace(concluded(claim.source, made, sides, item), symbolic=_symbolic(item.result - claim.formula))
     if found.verdict is Verdict.FALSE:
-        found = replace(found, sides=(str(item.result), str(claim.formula)))
+        found = replace(found, sides=(as_text(item.result), as_text(claim.formula)))
     if found.verdict is Verdict.FALSE and claim.quoted:
         return replace(found, verdict=Verdict.DIFFERS)
     return found

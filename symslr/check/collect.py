@@ -62,6 +62,11 @@ def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
     return found
 
 
+def find(name: str, folder: Path) -> Derivation | None:
+    """The derivation of that name; files after the one that defines it are not run."""
+    return next((item for file in _files(folder) for item in _derivations(file) if item.name == name), None)
+
+
 def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.algebra.derivation import Derivation
+from symslr.algebra.derivation import Derivation, as_text
 from symslr.cli import options
 from symslr.cli.progress import stages
 from symslr.extras import need
@@ -62,18 +62,17 @@ def derive(
 
 
 def _chosen(what: str | None) -> list[Derivation]:
-    from symslr.check.collect import builtin_folder, collect
+    from symslr.check.collect import builtin_folder, collect, find
 
     if what is not None and (Path(what).exists() or what.endswith(".py") or "/" in what):
         return list(collect([Path(what)]))
-    everything = list(collect([builtin_folder()]))
     if what is None:
-        return everything
-    named = [item for item in everything if item.name == what]
-    if not named:
-        known = ", ".join(item.name for item in everything)
+        return list(collect([builtin_folder()]))
+    named = find(what, builtin_folder())
+    if named is None:
+        known = ", ".join(item.name for item in collect([builtin_folder()]))
         raise ValueError(f"derive: found no derivation, file or folder {what!r}; expected one of {known}")
-    return named
+    return [named]
 
 
 def _as_json(item: Derivation) -> dict[str, object]:
@@ -82,20 +81,20 @@ def _as_json(item: Derivation) -> dict[str, object]:
     return {
         "name": item.name,
         "title": item.title,
-        "start": str(item.start),
+        "start": as_text(item.start),
         "steps": [
             {
                 "rule": s.rule.name,
                 "relation": s.relation,
-                "result": str(s.after),
-                "remainder": str(s.remainder),
+                "result": as_text(s.after),
+                "remainder": as_text(s.remainder),
                 "latex": latex(s.after),
             }
             for s in item.steps
         ],
         "hypotheses": [hypothesis.text for hypothesis in item.hypotheses],
         "cites": [theorem.name for theorem in item.cited],
-        "claims": [{"formula": str(c.formula), "source": c.source, "label": c.label} for c in item.claims],
+        "claims": [{"formula": as_text(c.formula), "source": c.source, "label": c.label} for c in item.claims],
     }
 
 

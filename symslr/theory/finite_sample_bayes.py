@@ -7,7 +7,7 @@ partition function is
     Z = (1/L) sum_l E[g(l, chi*) | omega_chi] N(y; omega_z,l, V),   V = 1 - q_v + Delta^2,
 
 where chi*_l given its field is N(omega_l, 1 - q_k), independent over tokens. The posterior of the hidden position is
-p_l, proportional to the l-th term. For the two tasks
+p_l, proportional to the l-th term. For the two tasks::
 
     spiked   E[g(l, chi*) | omega] = exp(sqrt(nu) omega_l - nu q_k/2)
     max      E[g(l, chi*) | omega] = L E softmax_l(nu chi*), an integral over L normals that Gumbel's trick makes one:

@@ -2,13 +2,19 @@
 
 What the order parameters mean, for t = k (keys) and t = v (values), with N/D = alpha:
 
-m_t     overlap of the fitted vector with the true one, k.k*/D or v.v*/D: what was learnt.
-q_t     squared length of the fitted vector, |k|^2/D or |v|^2/D; q_t - m_t^2 is what was fitted to noise.
-V_t     response: how far, per token, one left-out sample may pull the fit towards itself. 0 when data abound; large
-        where the ridge is weak and the data leave directions free.
-mhat_t  how strongly the samples together pull along the true vector (alpha times the mean signal).
-qhat_t  variance of the samples' pull across it (alpha times the mean squared force).
-Vhat_t  how stiffly the samples resist a change of the vector: it adds to the ridge, V = 1/(r + Vhat).
+m_t
+    overlap of the fitted vector with the true one, k.k*/D or v.v*/D: what was learnt.
+q_t
+    squared length of the fitted vector, |k|^2/D or |v|^2/D; q_t - m_t^2 is what was fitted to noise.
+V_t
+    response: how far, per token, one left-out sample may pull the fit towards itself. 0 when data abound; large where the
+    ridge is weak and the data leave directions free.
+mhat_t
+    how strongly the samples together pull along the true vector (alpha times the mean signal).
+qhat_t
+    variance of the samples' pull across it (alpha times the mean squared force).
+Vhat_t
+    how stiffly the samples resist a change of the vector: it adds to the ridge, V = 1/(r + Vhat).
 
 Source: arXiv 2509.21936, Result 5.1.
 """
