@@ -19,10 +19,11 @@ from symslr.check.compare import compare
 from symslr.check.conclude import concluded
 from symslr.check.points import Point, cheap_points, points, restrictions
 from symslr.check.remainders import remainder_tested
-from symslr.check.replay import citations, foreign_nodes, own_rules, replay
+from symslr.check.replay import citations, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
 from symslr.check.routes import SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
 from symslr.check.start import simulated_start
+from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
 from symslr.kept.code import code_version
@@ -84,20 +85,41 @@ def check(
 
 
 def _cited_elsewhere(derivations: Sequence[Derivation]) -> list[Derivation]:
-    """Results that are used and stand in no derivation of the list: they are checked too."""
-    known = {item.name for item in derivations}
-    found: dict[str, Derivation] = {}
+    """Results that are used and stand in no derivation of the list: they are checked too.
+
+    Raises:
+        ValueError: for two chains of one name with other lines, of which one could pass for the other.
+    """
+    known = {item.name: _said(item) for item in derivations if item.name}
+    found: dict[object, Derivation] = {}
     for item in derivations:
         for theorem in citations(item):
-            if theorem.name not in known:
-                found.setdefault(theorem.name or str(theorem.start), theorem)
-    return list(found.values())
+            said = _said(theorem)
+            if theorem.name and known.setdefault(theorem.name, said) != said:
+                raise ValueError(
+                    f"{item.name}: cites a chain called {theorem.name}, and another chain is called so too; "
+                    "expected one chain for each name"
+                )
+            found.setdefault(theorem.name or said, theorem)
+    here = {item.name for item in derivations if item.name}
+    return [theorem for theorem in found.values() if theorem.name not in here]
+
+
+def _said(item: Derivation) -> object:
+    """What tells chains apart: their lines and the rules that made them."""
+    steps = tuple((s.before, s.after, s.remainder, s.hypotheses, type(s.rule), s.rule.name) for s in item.steps)
+    return type(item), item.start, steps, replay(item) if own_rules(item) else ()
 
 
 def _key(item: Derivation, seconds: float) -> str:
     """What a verdict depends on: the chain itself, not the file it stands in."""
-    steps = [(s.before, s.after, s.remainder, str(s.hypotheses), s.rule.name, s.rule.statement) for s in item.steps]
-    asked = content((item.name, item.start, steps, item.claims, item.ranges, seconds))
+    steps = [
+        (s.before, s.after, s.remainder, s.relation, repr(s.hypotheses), s.rule.name, s.rule.statement)
+        for s in item.steps
+    ]
+    # a chain of an author's own rules may have the lines of an honest one
+    made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
+    asked = content((item.name, item.start, steps, made, item.claims, item.ranges, seconds))
     return key_of("check", asked, code_version(__name__))
 
 
@@ -160,6 +182,9 @@ def _unchecked(item: Derivation, reason: str) -> DerivationCheck:
 def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) -> DerivationCheck:
     """One derivation: its start against Monte Carlo, each step, each claim."""
     began = time.process_time()
+    before = remembered()
+    if foreign := _foreign(item):
+        return DerivationCheck(item.name, foreign, (), ())
     try:
         where, beside, cheap = points(item), branch_points(item), cheap_points(item)
     except ValueError as refusal:
@@ -168,7 +193,6 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     made: list[list[Comparison]] = [[] for _ in item.steps]
     missing = [""] * len(item.steps)
     forged = replay(item)
-    foreign = _foreign(item)
     rest = _turned(where[MOST_TELLING + 1 :], item)
     # point by point, not step by step: where time runs out every step has had its most telling points
     for point in [*where[: MOST_TELLING + 1], *beside]:
@@ -195,19 +219,15 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     first = [*where[: MOST_TELLING + 1], *beside]
     claims = tuple(_claim(item, claim, (first, rest, cheap), routes) for claim in item.claims)
     took = time.process_time() - began
-    return DerivationCheck(item.name, foreign or start, steps, claims, took, restrictions(item), own_rules(item))
+    if changed := touched(before):
+        start = StepCheck("start", Verdict.FALSE, reason=f"its rules change {', '.join(changed[:3])} while they run")
+    return DerivationCheck(item.name, start, steps, claims, took, restrictions(item), own_rules(item))
 
 
 def _foreign(item: Derivation) -> StepCheck | None:
-    """A first line or a claim in names that are not symslr's has no meaning that could be checked."""
-    lines = (item.start, *(claim.formula for claim in item.claims))
-    names = sorted({name for line in lines for name in foreign_nodes(line)})
-    if not names:
-        return None
-    reason = (
-        f"found {', '.join(names)}, defined outside of symslr; write what is meant in symslr's and SymPy's own nodes"
-    )
-    return StepCheck("start", Verdict.FALSE, reason=reason)
+    """What has no meaning that could be checked."""
+    reason = unclear(item)
+    return StepCheck("start", Verdict.FALSE, reason=reason) if reason else None
 
 
 def _step(step: Step, made: list[Comparison], item: Derivation, missing: str) -> StepCheck:
@@ -258,6 +278,8 @@ def _claim(
 ) -> StepCheck:
     """The result against the formula of a source. One expression is no comparison: nothing was computed."""
     sides = (item.result, claim.formula)
+    if item.result == claim.formula and not item.steps:
+        return StepCheck(claim.source, Verdict.UNKNOWN, reason="the chain has no step: the claim is its first line")
     if item.result == claim.formula:
         return StepCheck(claim.source, Verdict.TRUE, symbolic=True)
     first, rest, cheap = where

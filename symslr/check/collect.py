@@ -13,6 +13,7 @@ from types import ModuleType
 
 import symslr
 from symslr.algebra.derivation import Derivation
+from symslr.check.untouched import remembered, touched
 
 
 class CollectError(ValueError):
@@ -104,7 +105,10 @@ def _called(file: Path, name: str, function: object) -> list[Derivation]:
     if any(p.default is p.empty for p in inspect.signature(function).parameters.values()):  # type: ignore[arg-type]
         raise CollectError(f"{file}: {name} takes arguments; expected a function without any that returns derivations")
     try:
+        before = remembered()
         result = function()  # type: ignore[operator]
+        if changed := touched(before):
+            raise ValueError(f"changes {', '.join(changed[:3])}; expected a function that leaves symslr as it is")
         items = list(result) if isinstance(result, Iterable) else [result]
     except Exception as error:
         raise _one_line(file, error) from error
@@ -145,8 +149,11 @@ def _loaded(file: Path) -> ModuleType:
     module = module_from_spec(spec)
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.modules[name] = module  # dataclasses look their module up while it runs
+    before = remembered()
     try:
         spec.loader.exec_module(module)
+        if changed := touched(before):
+            raise ValueError(f"changes {', '.join(changed[:3])}; expected a file that leaves symslr as it is")
     except Exception as error:
         del sys.modules[name]
         raise _one_line(file, error) from error

@@ -70,8 +70,22 @@ def formulas(item: Derivation) -> dict[str, Sequence[Expr]]:
     found: dict[str, Sequence[Expr]] = {}
     for node in sorted(nodes, key=str):
         (name,) = open_functions(node) if isinstance(node, OpenFunction) else (node.func.__name__,)
-        found[name] = asked.get(name, _usual(node, name in as_weight))  # type: ignore[assignment]
+        found[name] = _several(name, asked[name]) if name in asked else _usual(node, name in as_weight)
     return found
+
+
+def _several(name: str, choices: object) -> Sequence[Expr]:
+    """The formulas that a derivation's ranges give for a function: one or two alone could be right by accident."""
+    given = tuple(choices) if isinstance(choices, (list, tuple)) else ()
+    if len({choice for choice in given if isinstance(choice, Expr) and not choice.is_number}) < FORMULAS_NEEDED:
+        raise ValueError(
+            f"range of {name}: found {choices}; expected a list of {FORMULAS_NEEDED} different formulas or more, constants "
+            "not counted, or no range"
+        )
+    return given
+
+
+FORMULAS_NEEDED = 3
 
 
 def _usual(node: Expr, as_weight: bool) -> Sequence[Expr]:

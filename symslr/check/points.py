@@ -16,6 +16,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.check.instances import formulas
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
+from symslr.expression.instance import open_functions
 from symslr.expression.quantity import Quantity
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
@@ -252,6 +253,8 @@ def restrictions(derivation: Derivation) -> tuple[str, ...]:
     symbols = set(symbols_of(derivation))
     words = []
     for symbol, allowed in sorted(derivation.ranges.items(), key=lambda pair: str(pair[0])):
+        if open_functions(symbol):
+            words.append(f"{symbol} in {{{', '.join(map(str, allowed))}}}")  # type: ignore[call-overload]
         if exact(symbol) not in symbols:
             continue
         if isinstance(allowed, tuple) and len(allowed) == 2:

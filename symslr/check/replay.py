@@ -5,12 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from sympy import Basic, Expr, Symbol
+from sympy import Basic, Expr, S, Symbol, latex
 from sympy.core.function import AppliedUndef
 
 from symslr.algebra.cite import Cite
-from symslr.algebra.derivation import Derivation, Step
+from symslr.algebra.derivation import Claim, Derivation, Step
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule, RuleRefused
+from symslr.check.untouched import written
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L
 
 HOUSES = ("symslr", "sympy")
@@ -31,7 +33,36 @@ def replay(item: Derivation) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def foreign_nodes(expr: Expr) -> tuple[str, ...]:
+def unclear(item: Derivation) -> str:
+    """Why a chain has no meaning that could be checked: objects that are not symslr's own, names with two meanings."""
+    kinds = {Derivation: [item], Step: item.steps, Claim: item.claims}
+    for kind, members in kinds.items():
+        for member in members:
+            if type(member) is not kind:
+                return f"found a {type(member).__name__}; expected a {kind.__name__} of symslr's, made by its methods"
+    lines = _lines(item)
+    names = sorted({name for line in lines for name in foreign_nodes(line)})
+    if names:
+        return f"found {', '.join(names)}, defined outside of symslr; write what is meant in symslr's and SymPy's own nodes"
+    meanings: dict[str, Symbol] = {L.name: L} if any(L in line.free_symbols for line in lines) else {}
+    for symbol in sorted({s for line in lines for s in line.atoms(Symbol)}, key=str):
+        other = meanings.setdefault(symbol.name, symbol)
+        if other != symbol:
+            return f"found two symbols called {symbol.name}, with other assumptions; expected one, or another name"
+    return ""
+
+
+def _lines(item: Derivation) -> list[Basic]:
+    """Everything that a chain says in formulas."""
+    lines: list[Basic] = [item.start, *(claim.formula for claim in item.claims)]
+    for step in item.steps:
+        lines += [step.before, step.after, step.remainder]
+        for hypothesis in step.hypotheses:
+            lines += [hypothesis.condition, *hypothesis.means]
+    return lines
+
+
+def foreign_nodes(expr: Basic) -> tuple[str, ...]:
     """Names of the nodes in ``expr`` that neither symslr nor SymPy defines: what they mean is their author's word."""
     found = {type(node) for node in _nodes(expr) if not isinstance(node, AppliedUndef)}
     return tuple(sorted(kind.__name__ for kind in found if not is_of_the_house(kind)))
@@ -39,7 +70,18 @@ def foreign_nodes(expr: Expr) -> tuple[str, ...]:
 
 def own_rules(item: Derivation) -> tuple[str, ...]:
     """Names of the rules in a chain that are not symslr's."""
-    return tuple(dict.fromkeys(step.rule.name for step in item.steps if not is_of_the_house(type(step.rule))))
+    return tuple(dict.fromkeys(step.rule.name for step in item.steps if not _is_house_rule(step.rule)))
+
+
+def _is_house_rule(rule: Rule) -> bool:
+    """Whether a rule is symslr's, with none of its methods replaced on the object."""
+    kind = type(rule)
+    replaced = any(callable(getattr(kind, name, None)) or name in FACTS for name in getattr(rule, "__dict__", ()))
+    return is_of_the_house(kind) and not replaced
+
+
+FACTS = ("name", "statement", "relation")
+"""Of a rule: its class gives them."""
 
 
 def is_of_the_house(kind: type) -> bool:
@@ -50,7 +92,7 @@ def is_of_the_house(kind: type) -> bool:
     found: object = sys.modules.get(module)
     for part in kind.__qualname__.split("."):
         found = getattr(found, part, None)
-    return found is kind
+    return found is kind and (module.split(".")[0] != "symslr" or written(module, kind.__qualname__))
 
 
 def _broken(step: Step, line: Expr) -> str:
@@ -64,7 +106,25 @@ def _broken(step: Step, line: Expr) -> str:
     for what in ("after", "remainder", "hypotheses"):
         if getattr(made, what) != getattr(step, what):
             return f"is not what the rule makes: {what} is {getattr(step, what)}, the rule gives {getattr(made, what)}"
-    return "" if is_of_the_house(type(rule)) else _typed(rule, step)
+    if made.relation != step.relation:
+        return f"is not what the rule makes: the relation is {step.relation}, the rule gives {made.relation}"
+    if _is_house_rule(rule):
+        return ""
+    if made.relation not in RELATIONS:
+        return f"{rule.name}: found the relation {made.relation!r}; expected one of {', '.join(RELATIONS)}"
+    return _unsaid(rule, made.hypotheses) or _typed(rule, step)
+
+
+RELATIONS = ("=", "~", "<=")
+
+
+def _unsaid(rule: Rule, hypotheses: tuple[Hypothesis, ...]) -> str:
+    """Why the words of a hypothesis do not say what it excludes: the words are all that a reader sees."""
+    for hypothesis in hypotheses:
+        if hypothesis.condition != S.true and latex(hypothesis.condition) not in hypothesis.text:
+            said = latex(hypothesis.condition)
+            return f"{rule.name}: found a hypothesis with the words {hypothesis.text!r}; expected ${said}$ in them"
+    return ""
 
 
 def _typed(rule: Rule, step: Step) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, S, Symbol, sign
+from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, S, Symbol, sign, sqf_list
 from sympy.core.relational import Relational
 
 
@@ -18,15 +18,45 @@ def breakpoint_equations(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
     return tuple(found)
 
 
+def in_powers(expr: Expr, x: Symbol) -> Expr:
+    """``expr`` with its polynomial factors in x written as powers of others: x**2 + 2*x + 1 as (x + 1)**2.
+
+    A double zero then shows, and the value beside it keeps its digits.
+    """
+    return Mul(*(_powers(factor, x) for factor in Mul.make_args(expr)))
+
+
+def _powers(expr: Expr, x: Symbol) -> Expr:
+    if not expr.is_Add or not expr.is_polynomial(x) or not expr.has(x):
+        return expr
+    number, parts = sqf_list(expr, x)
+    return Mul(number, *(base**power for base, power in parts)) if any(power > 1 for _, power in parts) else expr
+
+
 def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """Factors linear in x, such as x of x**2, and x for any other that vanishes at 0, such as tanh(x).
+    """Factors linear in x, such as x of x**2, polynomials raised to a power, and x for any other that vanishes at 0, such as tanh(x).
 
     exp(-u expr) has every scale near their zeros as u grows.
     """
-    bases = [factor.as_base_exp()[0] for factor in Mul.make_args(expr)]
-    linear = [base for base in bases if solved(base, x) is not None]
+    pairs = [factor.as_base_exp() for factor in Mul.make_args(expr)]
+    bases = [base for base, power in pairs]
+    linear = [base for base, power in pairs if _shows(base, power, x)]
     at_zero = any(base.xreplace({x: S.Zero}) == 0 for base in bases if base.has(x) and base not in linear)
     return (*linear, x) if at_zero else tuple(linear)
+
+
+def _shows(base: Expr, power: Expr, x: Symbol) -> bool:
+    return solved(base, x) is not None or (power != 1 and base.has(x) and base.is_polynomial(x))
+
+
+def may_touch_zero(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
+    """The slope of a nonnegative function of x, such as 1 + cos(x): where that is 0 the function may be 0 and hide it."""
+    if expr.is_positive or vanishing_factors(expr, x):
+        return ()
+    if any(part.has(x) for part in expr.atoms(Abs, Max, Min, sign, Heaviside, Piecewise)):
+        return ()
+    slope = expr.diff(x)
+    return () if not slope.has(x) or slope.is_positive or slope.is_negative else (slope,)
 
 
 def _equations(node: Basic) -> Sequence[Expr]:

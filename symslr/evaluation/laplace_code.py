@@ -166,6 +166,12 @@ class LaplaceCode:
         return table
 
     @cached_property
+    def touches(self) -> list[list[Any]]:
+        """Per kernel the functions of x and p whose zeros may be zeros of kappa."""
+        arguments = (self.form.x, *self.parameters)
+        return [[self.arithmetic.compile(arguments, [slope]) for slope in slopes] for slopes in self.form.touches]
+
+    @cached_property
     def _kinks(self) -> list[list[tuple[Expr, Any, Any]]]:
         table = []
         for equations in self.form.kinks:

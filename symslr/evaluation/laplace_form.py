@@ -14,7 +14,7 @@ from functools import cached_property
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorder_traversal
 from sympy import exp as exp_
 
-from symslr.evaluation.breakpoints import breakpoint_equations, vanishing_factors
+from symslr.evaluation.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
 from symslr.evaluation.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_variable
@@ -104,6 +104,14 @@ class LaplaceForm:
             found.append(tuple(dict.fromkeys((*kinks, *zeros))))
         return tuple(found)
 
+    @cached_property
+    def touches(self) -> tuple[tuple[Expr, ...], ...]:
+        """For each kernel, the expressions among whose zeros are the places where kappa is 0 and does not change its sign."""
+        return tuple(
+            tuple(slope for kappa in kernel.slopes for slope in may_touch_zero(kappa, self.x))
+            for kernel in self.kernels
+        )
+
 
 def laplace_form(integral: Integral) -> LaplaceForm | None:
     """The form of an integral, or None when its structure is another one."""
@@ -156,7 +164,7 @@ def _moment(node: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Moment | No
         Dummy("M", real=True, positive=is_survival or None),
         Dummy("logM", real=True),
         Dummy("scale", real=True),
-        Kernel(slopes, *ends),
+        Kernel(tuple(in_powers(kappa, x) for kappa in slopes if kappa is not None), *ends),
         exponent,
         parts.rest,
         bell(exponent, x),

@@ -46,7 +46,7 @@ def token_pieces(
             window = scan(log_weight, low, high, depth)
             if window is not None:
                 windows.append(window)
-        kinks = [] if not code.form.kinks[k] else zeros(code, k, p, windows)
+        kinks = zeros(code, k, p, windows) if code.form.kinks[k] or code.form.touches[k] else []
         pieces.append(cover(windows, low, high, kinks))
     return pieces
 
@@ -103,12 +103,30 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
             if np.isfinite(value):
                 found.append(value)
             continue
-        grid = np.linspace(start, end, 1025)
-        values = np.broadcast_to(equation(grid, *p)[0], grid.shape)
-        found += [float(x) for x in grid[values == 0]]
-        for i in np.flatnonzero(values[:-1] * values[1:] < 0):
-            found.append(_bisect(lambda x, f=equation: f(x, *p)[0], grid[i], grid[i + 1]))
+        found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
+    for slope in code.touches[kernel]:
+        places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
+        found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]
     return sorted(set(found))
+
+
+NEAR_ZERO = 1e-12
+"""A kernel this far below its size around is 0 there but for rounding."""
+
+
+def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
+    """Whether one of the kernel's factors vanishes at a place, beside its size around."""
+    around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
+    slopes, _ = code.weights(kernel, around, p)
+    return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)
+
+
+def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
+    """Zeros of a function of one variable at which it changes its sign, as far as a grid shows them."""
+    grid = np.linspace(start, end, 1025)
+    values = np.broadcast_to(function(grid), grid.shape)
+    found = [float(x) for x in grid[values == 0]]
+    return found + [_bisect(function, grid[i], grid[i + 1]) for i in np.flatnonzero(values[:-1] * values[1:] < 0)]
 
 
 def _bisect(function: Any, low: float, high: float) -> float:
