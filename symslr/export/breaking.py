@@ -58,7 +58,10 @@ def latex_lines(expr: Expr, width: float, *, lead: str = "", printer: HousePrint
     """
     printer = printer or HousePrinter()
     page = _Page(width, printer)
-    page.put(lead)
+    if r",\," in lead and not page.fits(lead):
+        page.listed(lead)
+    else:
+        page.put(lead)
     if not expr.has(At) or page.fits(printer.doprint(expr)):
         page.write(expr, "")
         return page.lines
@@ -121,9 +124,10 @@ class _Page:
         for i, term in enumerate(terms):
             closing = after if i == len(terms) - 1 else ""
             whole = f"{self.printer.signed(term, first=i == 0)} {closing}".strip()
-            if i and not self.fits(whole) and self.worth_a_new_line(whole, depth):
+            filled = i or measured(self.lines[-1].tex) > SHORT * self.width
+            if filled and not self.fits(whole) and self.worth_a_new_line(whole, depth):
                 self.new_line(depth)
-                whole = f"{{}} {whole}"
+                whole = f"{{}} {whole}" if i else whole
             if self.fits(whole):
                 self.put(whole)
                 continue
@@ -209,7 +213,7 @@ class _Page:
         elif isinstance(expr, Pow):
             self._power(expr, after)
         elif isinstance(expr, Quantity) and r",\," in whole:
-            self._listed(whole)
+            self.listed(whole)
         else:
             self.put(whole)
 
@@ -228,7 +232,7 @@ class _Page:
             if i < len(parts) - 1:
                 self.new_line(depth)
 
-    def _listed(self, whole: str) -> None:
+    def listed(self, whole: str) -> None:
         """A quantity at given arguments, broken after a comma."""
         depth = self.lines[-1].depth + 1
         *parts, last = re.sub(r"\\(left|right)(?=[()])", lambda found: "\\" + BIG[found[1]], whole).split(r",\,")
