@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sympy import (
     Add,
+    Derivative,
     Expr,
     Function,
     Indexed,
@@ -29,12 +30,13 @@ from sympy.logic.boolalg import Boolean
 
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, Minimum
+from symslr.expression.joint import JointMinimum
 from symslr.expression.quantity import Quantity
 
-LARGE = (Expectation, Integral, Minimum, Product, Quantity, Sum)
+LARGE = (Expectation, Integral, JointMinimum, Minimum, Product, Quantity, Sum)
 """Nodes that a reader looks for: they stand after the plain factors and the plain terms."""
 
-RUNS_ON = (Integral, Minimum, Product, Sum)
+RUNS_ON = (Derivative, Integral, JointMinimum, Minimum, Product, Sum)
 """Nodes whose print has no closing bracket: what follows would seem to belong to them."""
 
 

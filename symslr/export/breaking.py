@@ -7,24 +7,35 @@ cannot span lines.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Function, Integral, Mul, Piecewise, Pow, S, Sum
+from sympy import Add, And, Derivative, Expr, Function, Integral, Mul, Piecewise, Pow, Product, S, Sum
 from sympy import exp as exp_
 from sympy.core.relational import Relational
 
 from symslr.export import arrange
 from symslr.export.measure import width as measured
 from symslr.export.printing import INDICATOR, HousePrinter, brackets
+from symslr.expression.at import At
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
+from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
+from symslr.expression.quantity import Quantity
+from symslr.expression.scored import ScoredActivation
+from symslr.expression.signs import Indicator, Relu
 
 INDENT = 1.5
 """How far a continuation line is set in, in em per level."""
 SHORT = 0.3
 """The part of a line that is too little to stand alone before a formula that is broken anyway."""
-OPENS = (Add, Expectation, Integral, Minimum, Mul, Piecewise, Pow, Sum)
+OPENS = (
+    Add, At, AtMinimiser, Derivative, Expectation, Indicator, Integral, JointMinimum, Minimum, Mul, Piecewise, Pow, Product,
+    Relu, Sum,
+)  # fmt: skip
 """Nodes that can be broken inside."""
+BIG = {"left": "biggl", "right": "biggr"}
+"""Brackets of a fixed size, in place of those that grow."""
 RELATIONS = {"==": "=", "!=": r"\neq", "<=": r"\leq", ">=": r"\geq"}
 
 
@@ -45,9 +56,18 @@ def latex_lines(expr: Expr, width: float, *, lead: str = "", printer: HousePrint
         lead: LaTeX before the expression, such as ``"="``, on the first line.
         printer: the printer of the derivation that the formula belongs to.
     """
-    page = _Page(width, printer or HousePrinter())
-    page.put(lead)
-    page.write(expr, "")
+    printer = printer or HousePrinter()
+    page = _Page(width, printer)
+    if r",\," in lead and not page.fits(lead):
+        page.listed(lead)
+    else:
+        page.put(lead)
+    if not expr.has(At) or page.fits(printer.doprint(expr)):
+        page.write(expr, "")
+        return page.lines
+    with printer.places_named():
+        page.write(expr, "")
+    page.where(expr)
     return page.lines
 
 
@@ -76,6 +96,16 @@ class _Page:
         room = self.width - INDENT * depth
         return measured(whole) <= room or measured(self.lines[-1].tex) > SHORT * self.width
 
+    def where(self, expr: Expr) -> None:
+        """Lines that say what the names of the places in ``expr`` stand for."""
+        for name, place in self.printer.places_in(expr):
+            self.lines.append(Line(1, rf"{name}:\quad"))
+            for i, value in enumerate(place):
+                said = value if i == len(place) - 1 else rf"{value},\;"
+                if i and not self.fits(said):
+                    self.lines.append(Line(3, ""))
+                self.put(said)
+
     def write(self, expr: Expr, after: str) -> None:
         """``expr`` and then ``after``; its continuation lines are one level deeper than the line it starts on."""
         depth = self.lines[-1].depth + 1
@@ -94,16 +124,21 @@ class _Page:
         for i, term in enumerate(terms):
             closing = after if i == len(terms) - 1 else ""
             whole = f"{self.printer.signed(term, first=i == 0)} {closing}".strip()
-            if i and not self.fits(whole) and self.worth_a_new_line(whole, depth):
+            filled = i or measured(self.lines[-1].tex) > SHORT * self.width
+            if filled and not self.fits(whole) and self.worth_a_new_line(whole, depth):
                 self.new_line(depth)
-                whole = f"{{}} {whole}"
+                whole = f"{{}} {whole}" if i else whole
             if self.fits(whole):
                 self.put(whole)
                 continue
             negative = arrange.is_negative(term)
             if negative or i:
                 self.put(("{} " if i else "") + ("-" if negative else "+"))
-            self.write(-term if negative else term, closing)
+            rest = -term if negative else term
+            if isinstance(rest, Add):
+                self._within(r"\biggl(", rest, r"\biggr)" + closing)
+            else:
+                self.write(rest, closing)
 
     def _product(self, expr: Expr, after: str, depth: int) -> None:
         parts = arrange.fraction(expr)
@@ -118,16 +153,17 @@ class _Page:
             self.put(inverse)
             self._factors((*parts.numerator, *parts.tail), after, depth, started=True)
         elif parts.denominator:
-            self._factors((*parts.numerator, *parts.tail), "", depth, started=False)
+            self._factors((*parts.numerator, *parts.tail), "", depth, started=False, alone=False)
             self._divide(parts.denominator, after, depth, anything=bool(parts.numerator or parts.tail))
         else:
-            self._factors((*parts.numerator, *parts.tail), after, depth, started=False)
+            self._factors((*parts.numerator, *parts.tail), after, depth, started=False, alone=not parts.negative)
 
-    def _factors(self, factors: tuple[Expr, ...], after: str, depth: int, *, started: bool) -> None:
+    def _factors(self, factors: tuple[Expr, ...], after: str, depth: int, *, started: bool, alone: bool = True) -> None:
+        """The factors one by one; a single one that is a sum needs no brackets where it stands ``alone``."""
         for i, factor in enumerate(factors):
             last = i == len(factors) - 1
             closing = after if last else ""
-            bracketed = len(factors) + started > 1 and arrange.needs_brackets(factor, last)
+            bracketed = (len(factors) + started > 1 or not alone) and arrange.needs_brackets(factor, last)
             whole = self.printer.doprint(factor)
             whole = f"{brackets(whole) if bracketed else whole} {closing}".strip()
             short = measured(self.lines[-1].tex) < SHORT * self.width and isinstance(factor, OPENS)
@@ -156,29 +192,54 @@ class _Page:
         self.write(expr, closing)
 
     def _opened(self, expr: Expr, whole: str, after: str) -> None:
-        printer = self.printer
-        if isinstance(expr, Expectation):
-            self._within(rf"{printer.expectation_sign(expr)}\biggl[", expr.body, r"\biggr]" + after)
-        elif isinstance(expr, Minimum):
-            self._within(rf"{printer.minimum_sign(expr)}\biggl\{{", expr.body, r"\biggr\}" + after)
+        opening, body, closing = _brackets(self.printer, expr) or ("", expr, "")
+        if opening:
+            self._within(opening, body, closing + after)
+        elif isinstance(expr, Derivative):
+            self._derivative(expr, after)
         elif isinstance(expr, Integral):
-            ending = printer.differentials(expr) + after
-            self._run_on(printer.integral_sign(expr), expr.function, ending)
+            self._run_on(self.printer.integral_sign(expr), expr.function, self.printer.differentials(expr) + after)
         elif isinstance(expr, Sum):
-            self._run_on(printer.sum_sign(expr), expr.function, after)
+            self._run_on(self.printer.sum_sign(expr), expr.function, after)
+        elif isinstance(expr, Product):
+            self._run_on(self.printer.product_sign(expr), expr.function, after)
         elif isinstance(expr, Piecewise) and arrange.indicator(expr) is not None:
             self._indicator(expr, after)
         elif isinstance(expr, Relational):
             self.write(expr.lhs, RELATIONS.get(expr.rel_op, expr.rel_op))
             self.write(expr.rhs, after)
-        elif isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == S.Exp1):
-            self._within(r"\exp\biggl(", expr.exp, r"\biggr)" + after)
+        elif isinstance(expr, And):
+            self._all(expr, after)
         elif isinstance(expr, Pow):
             self._power(expr, after)
-        elif isinstance(expr, Function) and len(expr.args) == 1:
-            self._within(rf"{printer.function_name(expr)}\biggl(", expr.args[0], r"\biggr)" + after)
+        elif isinstance(expr, Quantity) and r",\," in whole:
+            self.listed(whole)
         else:
             self.put(whole)
+
+    def _derivative(self, expr: Derivative, after: str) -> None:
+        sign = self.printer.derivative_sign(expr)
+        if isinstance(expr.expr, Add | Mul):
+            self._within(rf"{sign} \biggl(", expr.expr, r"\biggr)" + after)
+        else:
+            self._within(sign, expr.expr, after)
+
+    def _all(self, expr: And, after: str) -> None:
+        depth = self.lines[-1].depth
+        parts = sorted(expr.args, key=str)
+        for i, part in enumerate(parts):
+            self.write(part, after if i == len(parts) - 1 else r"\;\wedge\;")
+            if i < len(parts) - 1:
+                self.new_line(depth)
+
+    def listed(self, whole: str) -> None:
+        """A quantity at given arguments, broken after a comma."""
+        depth = self.lines[-1].depth + 1
+        *parts, last = re.sub(r"\\(left|right)(?=[()])", lambda found: "\\" + BIG[found[1]], whole).split(r",\,")
+        for i, part in enumerate([*(rf"{part},\," for part in parts), last]):
+            if i and not self.fits(part):
+                self.new_line(depth)
+            self.put(part)
 
     def _run_on(self, sign: str, body: Expr, after: str) -> None:
         if isinstance(body, Add):
@@ -194,7 +255,32 @@ class _Page:
 
     def _power(self, expr: Pow, after: str) -> None:
         power = f"^{{{self.printer.superscript(expr.exp)}}}{after}"
-        if isinstance(expr.base, Expectation):
+        if isinstance(expr.base, Expectation | Indicator | Relu):
             self.write(expr.base, power)
         else:
             self._within(r"\biggl(", expr.base, r"\biggr)" + power)
+
+
+def _brackets(printer: HousePrinter, expr: Expr) -> tuple[str, Expr, str] | None:
+    """What is put before, within and behind, for a node that is a body in brackets; None for others."""
+    if isinstance(expr, Expectation):
+        return rf"{printer.expectation_sign(expr)}\biggl[", expr.body, r"\biggr]"
+    if isinstance(expr, Minimum | JointMinimum):
+        return rf"{printer.minimum_sign(expr)}\biggl\{{", expr.body, r"\biggr\}"
+    if isinstance(expr, At):
+        return r"\biggl[", expr.body, rf"\biggr]_{{{printer.place(expr)}}}"
+    if isinstance(expr, AtMinimiser):
+        return r"\biggl[", expr.value, r"\biggr]_{\star}"
+    if isinstance(expr, Solution):
+        return rf"\biggl[ {printer.doprint(expr.variable)}:\;", expr.body, r"= 0 \biggr]"
+    if isinstance(expr, Indicator):
+        return rf"{INDICATOR}\biggl\{{", expr.condition, r"\biggr\}"
+    if isinstance(expr, Relu):
+        return r"\mathrm{relu}\biggl(", expr.args[0], r"\biggr)"
+    if isinstance(expr, ScoredActivation):
+        return rf"\sigma_{{{printer.doprint(expr.index)}}}\biggl(", expr.bare_score(), r"\biggr)"
+    if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == S.Exp1):
+        return r"\exp\biggl(", expr.exp, r"\biggr)"
+    if isinstance(expr, Function) and len(expr.args) == 1:
+        return rf"{printer.function_name(expr)}\biggl(", expr.args[0], r"\biggr)"
+    return None

@@ -29,6 +29,10 @@ WIDTHS = {
     **dict.fromkeys((r"\times",), 1.23),
     **dict.fromkeys((r"\infty",), 1.0),
     **dict.fromkeys((r"\mid",), 0.83),
+    **dict.fromkeys((r"\bmod",), 2.45),
+    **dict.fromkeys((r"\wedge",), 1.11),
+    **dict.fromkeys((r"\;",), 0.28),
+    **dict.fromkeys((r"\hat", r"\tilde", r"\bar", r"\dot"), 0.0),
     **dict.fromkeys((r"\!",), -0.17),
     **dict.fromkeys((r"\,",), 0.17),
     **dict.fromkeys((r"\quad",), 1.0),
@@ -41,7 +45,17 @@ SPACED = {**dict.fromkeys("+-=", 0.45), r"\cdot": 0.45, r"\times": 0.45, ",": 0.
 """What of these widths is space around the sign; scripts have none."""
 NAMES = {r"\exp", r"\log", r"\min", r"\max", r"\sin", r"\cos", r"\tanh", r"\det", r"\arg", r"\Pr"}
 LIMITS_BELOW = {r"\sum", r"\prod", r"\min", r"\max"}
-FONTS = {r"\mathbb", r"\mathrm", r"\mathcal", r"\operatorname", r"\text", r"\mathbf", r"\mathit", r"\overline"}
+FONTS = {
+    r"\mathbb",
+    r"\mathrm",
+    r"\mathcal",
+    r"\operatorname",
+    r"\text",
+    r"\mathbf",
+    r"\mathsf",
+    r"\mathit",
+    r"\overline",
+}
 WIDE, NARROW, COMMON = "MWmw", "fijlrt", 0.55
 
 

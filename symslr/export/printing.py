@@ -2,21 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
-from sympy import Add, Basic, Expr, Function, Indexed, Integral, Mul, Number, Piecewise, Pow, Rational, S, Sum
+from sympy import (
+    Add,
+    Basic,
+    Derivative,
+    Expr,
+    Function,
+    Indexed,
+    Integral,
+    Mul,
+    Number,
+    Piecewise,
+    Pow,
+    Product,
+    Rational,
+    S,
+    Sum,
+    Tuple,
+)
 from sympy import exp as exp_
+from sympy.printing.conventions import requires_partial
 from sympy.printing.latex import LatexPrinter
 
 from symslr.export import arrange
 from symslr.export.laws import family
+from symslr.export.measure import width as measured
+from symslr.expression.at import At
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import ConditionalMean, Minimum
+from symslr.expression.joint import JointMinimum
+from symslr.expression.sample import SampleExpectation
+from symslr.expression.signs import Indicator, Relu, SignExpectation
 from symslr.model.scalar_law import ScalarLaw
 
 TALL = (r"\frac", r"\sum", r"\int", r"\left", r"\min", r"\prod", r"\big", r"\exp", r"\sqrt{\frac")
 SHORT_EXPONENT = 48
 """Longest argument, in characters of LaTeX, that is set as a superscript of e; a longer one goes behind ``exp``."""
+
+LONG_PLACE = 12.0
+"""Width in em of a place, such as ``m=0, q=1``, from which it has a name in a formula on several lines."""
 
 NAMES = {"log": r"\log", "gamma": r"\Gamma"}
 """Functions whose LaTeX name SymPy's printer keeps to itself."""
@@ -44,11 +71,13 @@ class HousePrinter(LatexPrinter):
         super().__init__()
         self.laws: dict[ScalarLaw, str] = {}
         self._slashed = False
-        self._prints: dict[tuple[Basic, bool], str] = {}
+        self._named = False
+        self._places: dict[tuple[Basic, ...], str] = {}
+        self._prints: dict[tuple[Basic, bool, bool], str] = {}
 
     def _print(self, expr: object, **kwargs: object) -> str:
         # A formula is printed again each time it is opened to be broken, so prints are kept.
-        key = (expr, self._slashed)
+        key = (expr, self._slashed, self._named)
         if kwargs or not isinstance(expr, Basic):
             return self._printed(expr, **kwargs)
         if key not in self._prints:
@@ -59,6 +88,35 @@ class HousePrinter(LatexPrinter):
         # SymPy asks the node's own _latex first; the house's way of printing a node comes before it.
         own = getattr(self, f"_house_{type(expr).__name__}", None)
         return own(expr, **kwargs) if own is not None else super()._print(expr, **kwargs)
+
+    # Formulas at a place
+
+    @contextmanager
+    def places_named(self) -> Iterator[None]:
+        """While this lasts a long place is printed as its number; ``places_in`` says what the numbers stand for."""
+        self._named = True
+        try:
+            yield
+        finally:
+            self._named = False
+
+    def place(self, expr: At) -> str:
+        """What stands below the bracket."""
+        said = ",\\,".join(self._values(expr.args[1:]))
+        if not self._named or measured(said) < LONG_PLACE:
+            return said
+        return self._places.setdefault(expr.args[1:], f"({len(self._places) + 1})")
+
+    def _values(self, pairs: Sequence[Tuple]) -> list[str]:
+        return [f"{self._print(symbol)}={self._print(value)}" for symbol, value in pairs]
+
+    def places_in(self, expr: Expr) -> Iterator[tuple[str, list[str]]]:
+        """The named places of a formula, in order, each with its equations."""
+        used = {node.args[1:] for node in expr.atoms(At)}
+        yield from ((name, self._values(pairs)) for pairs, name in self._places.items() if pairs in used)
+
+    def _house_At(self, expr: At) -> str:
+        return f"{brackets(self._print(expr.body), '[]')}_{{{self.place(expr)}}}"
 
     # Sums and products
 
@@ -179,6 +237,7 @@ class HousePrinter(LatexPrinter):
         return f"{self.expectation_sign(expr)}{brackets(self._print(expr.body), '[]')}"
 
     _house_SequenceExpectation = _house_ScalarExpectation = _house_LengthExpectation = _house_expectation
+    _house_SampleExpectation = _house_SignExpectation = _house_expectation
 
     def expectation_sign(self, expr: Expectation) -> str:
         """E with what it runs over below: g or 0 for sequences, L for the length, a variable and its law."""
@@ -186,6 +245,10 @@ class HousePrinter(LatexPrinter):
             below = rf"{self._print(expr.variable)}\sim {self.law_name(expr.law)}"
         elif isinstance(expr, SequenceExpectation):
             below = "0" if expr.law.weight == S.One else "g"
+        elif isinstance(expr, SignExpectation):
+            below = rf"w\in\{{\pm1\}}^{{{self.superscript(expr.count)}}}"
+        elif isinstance(expr, SampleExpectation):
+            return r"\mathbb{E}"
         else:
             below = "L"
         return rf"\mathbb{{E}}_{{{below}}}"
@@ -197,8 +260,12 @@ class HousePrinter(LatexPrinter):
     def _house_Minimum(self, expr: Minimum) -> str:
         return f"{self.minimum_sign(expr)} {brackets(self._print(expr.body), '{}')}"
 
-    def minimum_sign(self, expr: Minimum) -> str:
-        """min with its variable below."""
+    _house_JointMinimum = _house_Minimum
+
+    def minimum_sign(self, expr: Minimum | JointMinimum) -> str:
+        """min with its variables below."""
+        if isinstance(expr, JointMinimum):
+            return rf"\min_{{{','.join(self._print(family.label) for family in expr.families)}}}"
         return rf"\min_{{{self._print(expr.variable)}}}"
 
     def law_name(self, law: ScalarLaw) -> str:
@@ -238,11 +305,37 @@ class HousePrinter(LatexPrinter):
         sign = f"{INDICATOR}{brackets(self._print(condition), '{}')}"
         return sign if value == 1 else self._factors((value,), more=True) + rf" \,{sign}"
 
+    def _house_Indicator(self, expr: Indicator) -> str:
+        return f"{INDICATOR}{brackets(self._print(expr.condition), '{}')}"
+
+    def _house_Relu(self, expr: Relu) -> str:
+        return rf"\mathrm{{relu}}{brackets(self._print(expr.args[0]))}"
+
+    def _house_Derivative(self, expr: Derivative) -> str:
+        printed = self._print(expr.expr)
+        body = brackets(printed) if isinstance(expr.expr, Add | Mul) else printed
+        return f"{self.derivative_sign(expr)} {body}"
+
+    def derivative_sign(self, expr: Derivative) -> str:
+        """The operator before the function."""
+        sign = r"\partial" if requires_partial(expr.expr) else r"\mathrm{d}"
+        below = (rf"{sign} {self._print(s)}" + (f"^{{{n}}}" if n != 1 else "") for s, n in expr.variable_count)
+        order = expr.derivative_count
+        return rf"\frac{{{sign}{f'^{{{order}}}' if order != 1 else ''}}}{{{' '.join(below)}}}"
+
+    def _house_Product(self, expr: Product) -> str:
+        printed = self._print(expr.function)
+        return f"{self.product_sign(expr)} {brackets(printed) if isinstance(expr.function, Add) else printed}"
+
+    def product_sign(self, expr: Product) -> str:
+        """The product signs with their limits."""
+        return self.sum_sign(expr).replace(r"\sum", r"\prod")
+
     def _house_Sum(self, expr: Sum) -> str:
         printed = self._print(expr.function)
         return f"{self.sum_sign(expr)} {brackets(printed) if isinstance(expr.function, Add) else printed}"
 
-    def sum_sign(self, expr: Sum) -> str:
+    def sum_sign(self, expr: Sum | Product) -> str:
         """The summation signs with their limits."""
         return " ".join(
             rf"\sum_{{{self._print(index)}={self.superscript(low)}}}^{{{self.superscript(high)}}}"

@@ -76,7 +76,8 @@ def _way(way: Way) -> str:
     """What the result rests on, and the weakest verdict among it."""
     said = [f"Definition:\n{display(lines)}\n" for lines in way.definitions]
     said += [f"\\textbf{{Postulate}}: {text_to_tex(what)}:\n{display(lines)}\n" for what, lines in way.postulates]
-    names = ", ".join(rf"\texttt{{{plain_to_tex(name)}}}" for name in way.results)
+    # A typewriter font has no hyphen to break at.
+    names = ", ".join(rf"\texttt{{{plain_to_tex(name)}}}".replace("-", r"-\allowbreak{}") for name in way.results)
     said += [f"Results used: {names}."] if way.results else []
     if not said:
         return ""

@@ -64,13 +64,14 @@ class ScoredActivation(Expr):
             return own
         return own / (offset + Sum(kernel.subs(x, score), (m, 1, length)))
 
-    def _bare_score(self) -> Expr:
+    def bare_score(self) -> Expr:
+        """The score as it is printed, the families without their token."""
         return self.score.xreplace({family[m]: Symbol(str(family), real=True) for family in FAMILIES})
 
     def _sympystr(self, printer: StrPrinter) -> str:
-        return f"sigma[{self.index}]({printer._print(self._bare_score())})"
+        return f"sigma[{self.index}]({printer._print(self.bare_score())})"
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         power = f"^{{{exp}}}" if exp else ""
-        index, score = printer._print(self.index), printer._print(self._bare_score())
+        index, score = printer._print(self.index), printer._print(self.bare_score())
         return rf"\sigma_{{{index}}}{power}\left({score}\right)"

@@ -123,7 +123,7 @@ class LandscapeRisk(Quantity):
         return others.subs(length, place[q_kk])
 
     def _latex(self, printer: LatexPrinter) -> str:
-        moved = self._moved(printer)
+        moved = self._moved(printer).replace(", ", r",\,")
         return r"\mathcal{E}" + (rf"\left({moved}\right)" if moved else "")
 
     def _sympystr(self, printer: StrPrinter) -> str:
