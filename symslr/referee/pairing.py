@@ -186,9 +186,10 @@ def separate_numbers(body: Expr) -> tuple[tuple[Expr, Expr], ...]:
     """A body as terms (what no token enters, the rest), so that a mean is taken once for every value of a parameter."""
     result: dict[Expr, Expr] = {}
     for term in Add.make_args(body.expand(power_base=False, power_exp=False, log=False)):
-        plain, rest = [], []
+        plain: list[Expr] = []
+        rest: list[Expr] = []
         for factor in Mul.make_args(term):
             (rest if factor.free_symbols & TOKENS or factor.has(Sum) else plain).append(factor)
         key = Mul(*rest)
         result[key] = result.get(key, S.Zero) + Mul(*plain)
-    return tuple((number, rest) for rest, number in result.items() if number != 0)
+    return tuple((number, body) for body, number in result.items() if number != 0)
