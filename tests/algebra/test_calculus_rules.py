@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from sympy import Abs, Derivative, Heaviside, IndexedBase, Sum, Symbol, exp, log, sqrt
+from sympy import Abs, Derivative, Function, Heaviside, IndexedBase, Sum, Symbol, exp, log, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
@@ -64,6 +64,11 @@ def test_integration_by_parts(h):
 def test_integration_by_parts_refuses_jumps_and_kinks(h):
     with pytest.raises(RuleRefused, match="may jump or have a kink"):
         GaussianByParts().rewrite(ScalarExpectation(u * h, u, normal()))
+
+
+def test_integration_by_parts_refuses_what_it_cannot_differentiate():
+    with pytest.raises(RuleRefused, match="has no derivative in"):
+        GaussianByParts().rewrite(ScalarExpectation(u * Function("f")(u), u, normal()))
 
 
 def test_integration_by_parts_refuses_another_law():
