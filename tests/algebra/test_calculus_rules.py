@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from sympy import Abs, Derivative, Heaviside, IndexedBase, Sum, Symbol, exp, log, sqrt
+from sympy import Abs, Derivative, Function, Heaviside, IndexedBase, Sum, Symbol, exp, log, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
@@ -14,16 +14,19 @@ from symslr.algebra.rules import (
     DifferentiateMean,
     Envelope,
     ExpandLogarithm,
+    FlipSigns,
     GaussianByParts,
     HeatEquation,
     MinimiseAtGivenSum,
     SolveLinear,
 )
-from symslr.expression.expectation import ScalarExpectation
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import ConditionalMean
 from symslr.expression.joint import JointMinimum, Solution
 from symslr.expression.named import NamedFunction
+from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import laplace, normal
-from symslr.model.symbols import L, l
+from symslr.model.symbols import L, epsilon, l, z
 from symslr.referee.referee import referee
 
 t, u = Symbol("t", real=True), Symbol("u", real=True)
@@ -61,6 +64,11 @@ def test_integration_by_parts(h):
 def test_integration_by_parts_refuses_jumps_and_kinks(h):
     with pytest.raises(RuleRefused, match="may jump or have a kink"):
         GaussianByParts().rewrite(ScalarExpectation(u * h, u, normal()))
+
+
+def test_integration_by_parts_refuses_what_it_cannot_differentiate():
+    with pytest.raises(RuleRefused, match="has no derivative in"):
+        GaussianByParts().rewrite(ScalarExpectation(u * Function("f")(u), u, normal()))
 
 
 def test_integration_by_parts_refuses_another_law():
@@ -105,7 +113,7 @@ def test_the_heat_equation_is_verified():
     good = heat(lambda omega, q: exp(-(omega**2) / (2 * (3 - q))) / sqrt(3 - q), q)
     after = HeatEquation().rewrite(good)
     assert abs(float((good.definition() - _plain(after)).subs({u: 0.7, q: 0.4}))) < 1e-14
-    with pytest.raises(RuleRefused, match="heat"):
+    with pytest.raises(RuleRefused, match="does not solve the heat equation"):
         HeatEquation().rewrite(heat(lambda omega, q: exp(-(omega**2) / (2 * (3 + q))) / sqrt(3 + q), q))
 
 
@@ -142,6 +150,8 @@ def test_minimum_at_a_given_sum_needs_a_distance():
     two = joint(link=lambda v: v * Sum(w[l], (l, 1, L)))
     with pytest.raises(RuleRefused, match="linear sum"):
         MinimiseAtGivenSum(w).rewrite(two)
+    with pytest.raises(RuleRefused, match="names another token than its own"):
+        MinimiseAtGivenSum(w).rewrite(joint(centre=w[1]))
 
 
 def test_the_envelope_theorem_at_a_joint_minimum():
@@ -161,3 +171,12 @@ def test_an_abbreviation_must_give_the_variable_back():
     assert Abbreviate(t, s + r * name, name).rewrite(t**2) == (s + r * name) ** 2
     with pytest.raises(RuleRefused, match="is not t"):
         Abbreviate(t, s - r * name, name)
+    with pytest.raises(RuleRefused, match="has no definition"):
+        Abbreviate(t, s + r * name, s)
+
+
+def test_signs_do_not_change_inside_a_conditional_mean():
+    law = SpikedSLR().law
+    hidden = SequenceExpectation(z[epsilon] * ConditionalMean(z[epsilon], law), law)
+    with pytest.raises(RuleRefused, match="has integrated its values out; write it out first"):
+        FlipSigns(z).rewrite(hidden)

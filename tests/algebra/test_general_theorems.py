@@ -126,7 +126,7 @@ def test_a_citation_refuses_where_a_hypothesis_fails() -> None:
     chain = Derivation(mean(KEY, SPIKED)).apply(Say(lambda _: sqrt(nu), hypotheses=(hypothesis,)))
     weak, strong = (Derivation(chain.start.subs(nu, at)) for at in (Rational(1, 4), 2))
     assert weak.apply(Cite(chain, {nu: Rational(1, 4)})).result == Rational(1, 2)
-    with pytest.raises(RuleRefused, match="its hypothesis a weak signal fails here"):
+    with pytest.raises(RuleRefused, match=r"its hypothesis .* fails here"):
         strong.apply(Cite(chain, {nu: 2}))
 
 

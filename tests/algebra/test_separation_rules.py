@@ -27,6 +27,7 @@ from sympy import (
     cosh,
     exp,
     log,
+    oo,
     sinh,
     sqrt,
     symbols,
@@ -138,6 +139,8 @@ def test_sums_of_deltas_keep_their_value() -> None:
 def test_interchange_and_linearity_of_sums() -> None:
     start = Sum(x**k * Sum((k + j) ** 2, (j, 1, M)) / y, (k, 1, N))
     agree(InterchangeSums(k), start, N=3, M=2, x=Rational(1, 3), y=Rational(2, 5))
+    with pytest.raises(RuleRefused, match="is infinite"):
+        InterchangeSums(k).rewrite(Sum(x**k * Sum(y ** (j * k), (j, 1, oo)), (k, 1, N)))
     agree(SumLinearity(g), Sum(x * (1 + y * g) - y, (g, 0, D - 1)), D=4, x=Rational(1, 3), y=Rational(2, 5))
     assert SumLinearity(g).rewrite(Sum(x, (g, 0, N / T - 1))) == x * N / T
 
@@ -355,9 +358,11 @@ def test_comparison_of_series_is_proved_or_refused() -> None:
         (cosh(z), exp(z**2 / 3), "stay below"),
         (1 / (1 - z), exp(z), "stay below"),
         (exp(z), cosh(z), "the powers of .* differ"),
-        (exp(z), exp(z) / 2, "start with 1 and 1/2"),
+        (exp(z), exp(z) / 2, "start with .* and "),
         (cos(z), exp(z**2), "start with 1 and 1"),
         (1 / (1 - z), 2 / (1 - z), "does not converge everywhere"),
+        (log(1 + z), exp(z), "does not start at its value"),
+        (1 + log(1 + z), exp(z), "has no power series whose coefficients are known"),
         (tan(z), exp(z), "has no power series whose coefficients are known"),
     ]
     for smaller, larger, reason in false:

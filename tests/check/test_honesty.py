@@ -13,7 +13,7 @@ from symslr.check.honesty import Outcome, judge, random_points
 from symslr.model.catalogue import linear, softmax, softmax1
 
 QUICK = (None, softmax, softmax1, linear)
-POINTS = [p for p in random_points(400, 7) if p.task == "spiked" and p.attention in QUICK and p.digits is None][:30]
+POINTS = [p for p in random_points(400, 7) if p.task == "spiked" and p.attention in QUICK and p.digits is None][:18]
 
 
 def test_claimed_errors_are_true() -> None:

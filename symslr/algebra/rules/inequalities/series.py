@@ -53,7 +53,7 @@ class SeriesComparison(Bound):
     def _series(self, function: Expr) -> tuple[Expr, int]:
         series = fps(function, self.variable)
         formula = getattr(getattr(series, "ak", None), "formula", None)
-        if formula is None:
+        if formula is None or len(formula.free_symbols) > 1:
             raise self.refuse(f"{function} has no power series whose coefficients are known")
         (k,) = formula.free_symbols or {p}
         period = S.One
