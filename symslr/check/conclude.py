@@ -117,4 +117,6 @@ def _pinned(item: Derivation, symbol: Symbol) -> str:
 @lru_cache(maxsize=4096)
 def _parameters(sides: tuple[Expr, ...]) -> set[Symbol]:
     """Free symbols that take a value at a point."""
-    return {s for side in map(written_out, sides) for s in side.free_symbols if isinstance(s, Symbol)} - BOUND_IN_SEQUENCE
+    return {
+        s for side in map(written_out, sides) for s in side.free_symbols if isinstance(s, Symbol)
+    } - BOUND_IN_SEQUENCE
