@@ -20,7 +20,7 @@ from symslr.expression.instance import instance
 from symslr.model.symbols import nu
 from symslr.referee.arithmetic import CannotReferee
 
-SAMPLES, MANY_SAMPLES = 200_000, 3_000_000
+SAMPLES, MANY_SAMPLES = 200_000, 1_600_000
 SEED = 20_259_210
 """Of the simulated starts: the k-th expectation of a derivation has SEED + k."""
 
