@@ -31,7 +31,7 @@ PRINTED_DIGITS = 10
 TRIES = 400
 """Draws for a point that the hypotheses admit."""
 
-FULL_DIGITS = 30
+FULL_DIGITS = 20
 FLOAT_DIGITS = 13
 
 

@@ -30,7 +30,7 @@ class OpenKernel(Function):
         return log(1 + exp(x)) + 1 / (3 + 2 * (x - 1) ** 2)
 
     def _numpycode(self, printer: CodePrinter) -> str:
-        return str(printer._print(self.definition()))
+        return f"({printer._print(self.definition())})"  # a sum: it may stand in a product
 
     def _sympystr(self, printer: StrPrinter) -> str:
         return f"kappa({printer._print(self.args[0])})"

@@ -201,10 +201,10 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
     needs_tokens = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
     tokens = length * (needs_tokens + len(gridded))
-    if gridded or (tokens > MOST_ON_PLAIN_GRIDS and not body.has(z, zeta, eta, xi)):
-        moments = polynomial_mean(node, length)
+    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+        moments = polynomial_mean(self, node, scope, length)
         if moments is not None:
-            return self.value(moments, scope)
+            return moments
     sampler = self.quadrature.sampler
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)

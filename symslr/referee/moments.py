@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING
 
-from sympy import Dummy, Expr, Indexed, Integer, Mul, Poly, PolynomialError, S, Sum, Symbol, factorial2
+from sympy import Add, Expr, Indexed, Integer, Mul, Pow, S, Sum
 
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
@@ -12,58 +15,116 @@ from symslr.expression.scored import ScoredActivation
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
+from symslr.referee.arithmetic import Array
+from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
 
-MOST_MONOMIALS = 20_000
+if TYPE_CHECKING:
+    from symslr.referee.interpreter import Interpreter
+
+RANDOM = frozenset({chi.label, z.label, zeta.label, eta.label, xi})
+MOST_MONOMIALS = 200_000
+
+Monomial = tuple[tuple[str, int], ...]
+"""Each variable, by its name and its token, as often as its power says."""
+
+Polynomial = dict[Monomial, Array]
+
+KEY = (str(chi.label), 1)
 
 
-@lru_cache(maxsize=512)
-def polynomial_mean(node: SequenceExpectation, length: int) -> Expr | None:
-    """E_g[body] as one expectation over the relevant token, the sums over tokens written out; None for any other body.
+class _Refused(Exception):
+    """The body is no polynomial, or one of too many terms."""
+
+
+def polynomial_mean(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
+    """E_g[body] from one expectation over the relevant token; None for a body that is no polynomial.
 
     E x^n is (n - 1)!! for even n and 0 for odd n, for every variable but the relevant token.
     """
-    law = node.law
-    odd = (Posterior, ConditionalMean, IsLargest)
-    if law.base != STANDARD_NORMAL or node.has(*odd) or law.weight.has(z, zeta, eta, xi, Sum) or not symmetric(node):
-        return None
-    given = {epsilon: Integer(1), **{other: Integer(i) for i, other in enumerate(OTHERS, 2)}}
-    if law.length.is_Symbol:
-        given[law.length] = Integer(length)
-    body = _unfolded(node.body)
+    body = _unfolded(node)
     if body is None:
         return None
-    body = body.xreplace(given).replace(lambda n: isinstance(n, Sum), lambda n: n.doit())
-    letters: dict[Indexed, Symbol] = {item: Dummy(str(item), real=True) for item in body.atoms(Indexed)}
-    key = letters.setdefault(chi[1], Dummy("key", real=True))
-    variables = [*letters.values(), xi]
+    given = {epsilon: 1, **{other: i for i, other in enumerate(OTHERS, 2)}}
+    if node.law.length.is_Symbol:
+        given[node.law.length] = length
     try:
-        polynomial = Poly(body.xreplace(letters), *variables)
-    except PolynomialError:
+        polynomial = _read(self, body, scope.with_integers(given))
+    except _Refused:
         return None
-    weight = law.weight.xreplace(given).xreplace({chi[1]: x})
-    if weight.has(Indexed) or len(polynomial.terms()) > MOST_MONOMIALS:
+    coefficients: dict[int, Array] = {}
+    for monomial, coefficient in polynomial.items():
+        powers = Counter(monomial)
+        power = powers.pop(KEY, 0)
+        if all(n % 2 == 0 for n in powers.values()):
+            number = prod(k for n in powers.values() for k in range(n - 1, 1, -2))
+            coefficients[power] = coefficients.get(power, self.number(0)) + coefficient * self.number(number)
+    weight = node.law.weight.xreplace({epsilon: S.One}).xreplace({chi[1]: x})
+    total = self.number(0)
+    for power, coefficient in coefficients.items():
+        mean = ScalarExpectation(x**power * weight, x, node.law.base)
+        total = total + coefficient * self.value(mean, scope)
+    return total
+
+
+@lru_cache(maxsize=512)
+def _unfolded(node: SequenceExpectation) -> Expr | None:
+    """The body with attentions as functions of their scores; None where a normaliser or the weight couples tokens."""
+    law = node.law
+    coupled = any(n.args[2] != S.Zero for n in node.body.atoms(Activation, ScoredActivation))
+    odd = (Posterior, ConditionalMean, IsLargest)
+    if law.base != STANDARD_NORMAL or node.has(*odd) or law.weight.has(z, zeta, eta, xi, Sum) or coupled:
         return None
-    place = variables.index(key)
-    total: dict[int, Expr] = {}
-    for powers, coefficient in polynomial.terms():
-        others = [n for i, n in enumerate(powers) if i != place]
-        if all(n % 2 == 0 for n in others):
-            number = Mul(*(factorial2(n - 1) for n in others if n))
-            total[powers[place]] = total.get(powers[place], S.Zero) + number * coefficient
-    return sum((c * ScalarExpectation(x**n * weight, x, law.base) for n, c in total.items()), S.Zero)
-
-
-def _unfolded(body: Expr) -> Expr | None:
-    """Attentions without a normaliser as functions of their scores."""
-    folded = [n for n in body.atoms(Activation, ScoredActivation) if n.args[2] != S.Zero]
-    if folded:
+    if law.weight.atoms(Indexed) - {chi[epsilon]} or not symmetric(node):
         return None
 
-    def written(node: Expr) -> Expr:
-        index, kernel, *_ = node.args
-        if isinstance(node, Activation):
-            return kernel.subs(x, node.args[4] * chi[index])
-        return kernel.subs(x, node.score.subs(m, index))
+    def written(part: Expr) -> Expr:
+        index, kernel, *_ = part.args
+        if isinstance(part, Activation):
+            return kernel.subs(x, part.args[4] * chi[index])
+        return kernel.subs(x, part.score.subs(m, index))
 
-    return body.replace(lambda n: isinstance(n, (Activation, ScoredActivation)), written)
+    return node.body.replace(lambda n: isinstance(n, (Activation, ScoredActivation)), written)
+
+
+def _read(self: Interpreter, node: Expr, scope: Scope) -> Polynomial:
+    """A body as a polynomial, its coefficients as numbers."""
+    if not self.symbols(node) & RANDOM:
+        return {(): self.value(node, scope)}
+    if node == xi:
+        return {((str(xi), 0),): self.number(1)}
+    if isinstance(node, Indexed):
+        return {((str(node.base.label), self.integer(node.indices[0], scope)),): self.number(1)}
+    if isinstance(node, Add):
+        return _added([_read(self, arg, scope) for arg in node.args])
+    if isinstance(node, Mul):
+        return _multiplied(self, [_read(self, arg, scope) for arg in node.args])
+    if isinstance(node, Pow) and isinstance(node.exp, Integer) and node.exp > 0:
+        return _multiplied(self, [_read(self, node.base, scope)] * int(node.exp))
+    if isinstance(node, Sum) and len(node.limits) == 1:
+        index, low, high = node.limits[0]
+        places = range(self.integer(low, scope), self.integer(high, scope) + 1)
+        return _added([_read(self, node.function, scope.with_integers({index: place})) for place in places])
+    raise _Refused
+
+
+def _added(parts: list[Polynomial]) -> Polynomial:
+    total: Polynomial = {}
+    for part in parts:
+        for monomial, coefficient in part.items():
+            total[monomial] = total[monomial] + coefficient if monomial in total else coefficient
+    return total
+
+
+def _multiplied(self: Interpreter, parts: list[Polynomial]) -> Polynomial:
+    total: Polynomial = {(): self.number(1)}
+    for part in parts:
+        if len(total) * len(part) > MOST_MONOMIALS:
+            raise _Refused
+        product: Polynomial = {}
+        for left, a in total.items():
+            for right, b in part.items():
+                monomial = tuple(sorted(left + right))
+                product[monomial] = product[monomial] + a * b if monomial in product else a * b
+        total = product
+    return total
