@@ -34,7 +34,7 @@ def _powers(expr: Expr, x: Symbol) -> Expr:
 
 
 def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """Factors linear in x, such as x of x**2, polynomials raised to a power, and x for any other that vanishes at 0, such as tanh(x).
+    """Factors linear in x, such as x of x**2, powers of polynomials, and x for any other that vanishes at 0, such as tanh(x).
 
     exp(-u expr) has every scale near their zeros as u grows.
     """

@@ -186,7 +186,7 @@ short = Derivation((nu + 1) ** 2).apply(Algebra("expand"))
     ["Algebra.rewrite = lambda self, expr: expr + 1", "import symslr.check.compare as c; c._judge = lambda *a: None"],
 )
 def test_a_file_that_changes_symslr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
-    import symslr.check.compare as compare
+    from symslr.check import compare
 
     monkeypatch.setattr(Algebra, "rewrite", Algebra.rewrite)
     monkeypatch.setattr(compare, "_judge", compare._judge)
