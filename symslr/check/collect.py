@@ -79,11 +79,18 @@ def _files(path: Path) -> list[Path]:
 
 
 def _derivations(file: Path) -> Iterator[Derivation]:
-    """The derivations of one file, objects before functions, each in order of definition."""
+    """The derivations of one file, objects before functions, each in order of definition.
+
+    Raises:
+        CollectError: besides, where the file changes symslr itself, such as a rule or the referee.
+    """
+    before = remembered()
     module = load_module(file)
     chapter = (module.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
     for item in _members(file, module):
         yield item if item.chapter else item.named(chapter=chapter)
+    if changed := touched(before):
+        raise CollectError(f"{file}: changes {', '.join(changed[:3])}; expected a file that leaves symslr as it is")
 
 
 def _members(file: Path, module: ModuleType) -> Iterator[Derivation]:
@@ -105,10 +112,7 @@ def _called(file: Path, name: str, function: object) -> list[Derivation]:
     if any(p.default is p.empty for p in inspect.signature(function).parameters.values()):  # type: ignore[arg-type]
         raise CollectError(f"{file}: {name} takes arguments; expected a function without any that returns derivations")
     try:
-        before = remembered()
         result = function()  # type: ignore[operator]
-        if changed := touched(before):
-            raise ValueError(f"changes {', '.join(changed[:3])}; expected a function that leaves symslr as it is")
         items = list(result) if isinstance(result, Iterable) else [result]
     except Exception as error:
         raise _one_line(file, error) from error
@@ -149,11 +153,8 @@ def _loaded(file: Path) -> ModuleType:
     module = module_from_spec(spec)
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     sys.modules[name] = module  # dataclasses look their module up while it runs
-    before = remembered()
     try:
         spec.loader.exec_module(module)
-        if changed := touched(before):
-            raise ValueError(f"changes {', '.join(changed[:3])}; expected a file that leaves symslr as it is")
     except Exception as error:
         del sys.modules[name]
         raise _one_line(file, error) from error

@@ -1,0 +1,46 @@
+"""Weights that vanish without a change of sign, against sums over polar or product grids made elsewhere."""
+
+import numpy as np
+import pytest
+from sympy import Expr, Rational, cos, exp, sin
+
+from symslr.evaluation import evaluate
+from symslr.model.symbols import chi, epsilon
+from symslr.model.task import Task
+from symslr.theory import bayes_risk
+
+C = chi[epsilon]
+
+
+def polar(slope: float) -> float:
+    """Bayes risk at L = 2 of the weight (1 + s chi)^2 / (1 + s^2), in polar coordinates around its zero: all is smooth."""
+    r, weights = np.polynomial.legendre.leggauss(600)
+    reach = 1.6 * (1 + 14 * slope)
+    r, weights = reach * (r + 1) / 2, reach * weights / 2
+    angles = (np.arange(2560) + 0.5) * 2 * np.pi / 2560
+    u, v = r[:, None] * np.cos(angles), r[:, None] * np.sin(angles)
+    normal = np.exp(-(((u - 1) / slope) ** 2 + ((v - 1) / slope) ** 2) / 2) / (2 * np.pi * slope**2)
+    values = u**4 / (1 + slope**2) * normal / r[:, None]
+    return float(1 - (weights @ values).sum() * 2 * np.pi / 2560)
+
+
+@pytest.mark.parametrize("slope", [Rational(1, 2), Rational(3)])
+def test_a_double_zero_anywhere(slope: Rational) -> None:
+    found = evaluate(bayes_risk(Task((1 + slope * C) ** 2 / (1 + slope**2), noise=0)), {"L": 2})
+    assert abs(float(found.value) - polar(float(slope))) <= float(found.error) + 1e-12
+
+
+PRODUCT_GRID = {
+    "(x^2 - 2)^2": ((C**2 - 2) ** 2 / 3, 0.333429529646, 3e-12),
+    "1 + sin x": (1 + sin(C), 0.381044168579, 2e-12),
+    "1 + cos x": ((1 + cos(C)) / (1 + exp(-Rational(1, 2))), 0.474574644013, 1e-12),
+}
+"""Weight, Bayes risk at L = 2 by Gauss-Legendre panels cut at the zeros, what is left out there."""
+
+
+@pytest.mark.parametrize("name", PRODUCT_GRID)
+def test_zeros_between_which_a_weight_is_positive(name: str) -> None:
+    weight: Expr
+    weight, expected, error = PRODUCT_GRID[name]
+    found = evaluate(bayes_risk(Task(weight, noise=0)), {"L": 2})
+    assert abs(float(found.value) - expected) <= float(found.error) + error
