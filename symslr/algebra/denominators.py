@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Mul, Ne, Pow, S, factor, latex
+from sympy import Expr, Mul, Ne, Pow, factor, latex
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE
@@ -16,7 +16,7 @@ def cancelled(before: Expr, after: Expr) -> tuple[Hypothesis, ...]:
     kept = _denominators(after)
     lost = sorted(_denominators(before) - kept, key=str)
     return tuple(
-        Hypothesis(rf"${latex(base)}\ne0$", S.true if base.has(*OPAQUE) else Ne(base, 0))
+        Hypothesis(rf"${latex(base)}\ne0$") if base.has(*OPAQUE) else Hypothesis.of(Ne(base, 0))
         for base in lost
         if not base.is_nonzero
     )

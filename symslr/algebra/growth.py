@@ -430,6 +430,6 @@ def check_existence(nodes: list[Expectation], rule: Rule) -> tuple[Hypothesis, .
         elif known is None:
             found.append(Hypothesis(rf"the mean of ${latex(node.body)}$ finite (not decided)"))
         elif known != S.true:
-            found.append(Hypothesis(rf"${latex(known)}$", known))
+            found.append(Hypothesis.of(known))
     assumed = (Hypothesis.of_means(open_means),) if open_means else ()
     return (*assumed, *dict.fromkeys(found))

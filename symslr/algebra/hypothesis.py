@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sympy import Basic, Expr, S, latex
 from sympy.logic.boolalg import Boolean
 
+from symslr.algebra.readable import readable
 from symslr.expression.instance import open_functions
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
@@ -30,6 +31,11 @@ class Hypothesis:
     condition: Boolean = S.true
     law: SequenceLaw | None = None
     means: tuple[Expr, ...] = ()
+
+    @classmethod
+    def of(cls, condition: Boolean) -> Hypothesis:
+        """The condition, printed in its shortest form."""
+        return cls(f"${readable(condition)}$", condition)
 
     @classmethod
     def of_weight(cls, law: SequenceLaw) -> Hypothesis:

@@ -234,7 +234,7 @@ def _section(
         ),
         item.sources,
         verdict.overall,
-        tuple(hypothesis.text for hypothesis in item.hypotheses),
+        tuple(dict.fromkeys(hypothesis.text for hypothesis in item.hypotheses)),
         own_rules(item),
         _way(item, rests, printer),
     )

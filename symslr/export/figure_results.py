@@ -1,8 +1,9 @@
-"""The graph of results: from definitions and postulates on the left to the theorems that rest on them."""
+"""The graph of results: theorems in groups under the definitions and postulates they rest on, arcs between them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from symslr.check.graph import Graph, Kind
@@ -11,116 +12,164 @@ from symslr.export.content import anchor
 from symslr.export.figures import TEXT_WIDTH, Figure, Table
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-ROW = 0.135
-"""Inches between two names in a column."""
+COLUMNS = 3
+ROW = 0.108
+"""Inches between two names; a page has room for some 85 of them."""
+TALLEST = 9.2
+"""Inches that a page has for a figure; where there are more names the rows are closer."""
+TYPE_SIZE = 5.0
+MARGIN = 0.3
+"""Inches at the left of a column for the arcs."""
+HEADING = 46
+"""Letters on a line of a heading."""
 
-TYPE_SIZE = 6.0
-LETTER = 0.58 * TYPE_SIZE / 72
-"""Width of a letter in inches, a little more than it is on average."""
-
-COLOURS = {"true": "#1b6e3a", "false": "#b3261e", "unknown": "#8a5a00", "differs": "#8a5a00", "": "#555555"}
+COLOURS = {"true": "#1b6e3a", "false": "#b3261e", "unknown": "#8a5a00", "differs": "#8a5a00", "": "#333333"}
 SIGNS = {"true": "✓ ", "false": "✗ ", "unknown": "? ", "differs": "≠ ", "": ""}
 KINDS = {Kind.DEFINITION: "definition", Kind.POSTULATE: "postulate", Kind.RESULT: "result", Kind.HANGING: "hanging"}
+STARTS = (Kind.DEFINITION, Kind.POSTULATE)
+NO_DEFINITION = "means, integrals and derivatives alone"
 
 
 def results_figure(graph: Graph) -> Figure:
     """The picture of a graph; names link to the derivations, colours are the weakest verdict on the way."""
     return Figure(
         "graph-of-results",
-        "Results and what they rest on. Definitions and postulates stand at the left; a line leads from each to what uses it, "
-        "and a result carries the weakest verdict on its way. A mean that is written out "
-        "in a first line stands under the task whose law it is taken over.",
+        "Results and what they rest on. A heading names the definitions and postulates on which a group"
+        " rests, each with a number; the numbers behind a result are those that it uses at once. An arc leads down from"
+        " a result to one that cites it, and a result carries the weakest verdict on its way. A mean that is written"
+        " out in a first line stands under the task whose law it is taken over.",
         lambda: _table(graph),
         _draw,
-        alt="Graph from definitions and postulates to derived results.",
+        alt="Results in groups under the definitions and postulates they rest on, with arcs between those that cite one another.",
     )
 
 
 def _table(graph: Graph) -> Table:
-    """One row for each node: its place, its kind, what it rests on, and the weakest verdict."""
-    order = _order(graph)
-    weakest = {name: graph.weakest(name) for name in graph.nodes}
+    """One row for each line of the picture: its place, its kind, what it rests on, and the weakest verdict."""
+    numbers = {name: i + 1 for i, name in enumerate(n for n in graph.nodes if graph.nodes[n].kind in STARTS)}
+    named = {name: _named(graph, name, number) for name, number in numbers.items()}
+    lines = list(_placed(_groups(graph), named))
+    nodes = [None if heading else graph.nodes[name] for name, _, _, heading in lines]
+    weakest = [graph.weakest(node.name) if node else None for node in nodes]
     return {
-        "name": [name for name, _, _ in order],
-        "column": [column for _, column, _ in order],
-        "row": [row for _, _, row in order],
-        "kind": [KINDS[graph.nodes[name].kind] for name, _, _ in order],
-        "rests_on": [" ".join(graph.nodes[name].rests_on) for name, _, _ in order],
-        "weakest": [_word(weakest[name].verdict if weakest[name] else None) for name, _, _ in order],  # type: ignore[union-attr]
+        "name": [name for name, _, _, _ in lines],
+        "column": [column for _, column, _, _ in lines],
+        "row": [row for _, _, row, _ in lines],
+        "kind": [KINDS[node.kind] if node else "heading" for node in nodes],
+        "rests_on": [" ".join(node.rests_on) if node else "" for node in nodes],
+        "numbers": [" ".join(str(numbers[b]) for b in node.rests_on if b in numbers) if node else "" for node in nodes],
+        "weakest": [_word(weak.verdict if weak else None) for weak in weakest],
     }
+
+
+def _named(graph: Graph, name: str, number: int) -> str:
+    """A definition as a heading has it; a space that does not break keeps its number beside it."""
+    said = f"{number}\u00a0{name}"
+    return f"{said}\u00a0(postulate)" if graph.nodes[name].kind is Kind.POSTULATE else said
 
 
 def _word(verdict: Verdict | None) -> str:
     return "" if verdict is None else str(verdict)
 
 
-def _order(graph: Graph) -> list[tuple[str, int, float]]:
-    """(name, column, row): columns by depth, rows near the mean row of what a node rests on."""
-    depths = {name: graph.depth(name) for name in graph.nodes}
-    first = [name for name in graph.nodes if graph.nodes[name].kind in (Kind.DEFINITION, Kind.POSTULATE)]
-    columns: list[list[str]] = [[] for _ in range(max(depths.values(), default=0) + 1)]
-    for name, depth in depths.items():
-        # what starts at a mean written out stands beside the results and not among the definitions
-        columns[depth if name in first else max(depth, 1) if len(columns) > 1 else depth].append(name)
-    height = max(map(len, columns), default=1)
-    rows: dict[str, float] = {}
-    for column in columns:
-        wanted = {
-            name: _mean(
-                [rows[before] for before in graph.nodes[name].rests_on if before in rows], rows.get(name, height)
-            )
-            for name in column
-        }
-        spread = height / max(len(column), 1)
-        for i, name in enumerate(sorted(column, key=lambda name: (wanted[name], column.index(name)))):
-            rows[name] = (i + 0.5) * spread
-    return [(name, i, rows[name]) for i, column in enumerate(columns) for name in sorted(column, key=rows.__getitem__)]
+def _groups(graph: Graph) -> dict[tuple[str, ...], list[list[str]]]:
+    """The results that cite one another, each lot in the order of proof, under all definitions that a lot rests on."""
+    lots: dict[str, list[str]] = {}
+    for name, node in graph.nodes.items():
+        if node.kind in STARTS:
+            continue
+        joined = {id(lots[before]): lots[before] for before in node.rests_on if before in lots}
+        lot = [*(member for found in joined.values() for member in found), name]
+        lots.update(dict.fromkeys(lot, lot))
+    groups: dict[tuple[str, ...], list[list[str]]] = {}
+    place = {name: i for i, name in enumerate(graph.nodes)}
+    for lot in {id(lot): lot for lot in lots.values()}.values():
+        under = {node.name for name in lot for node in graph.way(name) if node.kind in STARTS}
+        groups.setdefault(tuple(sorted(under, key=place.__getitem__)), []).append(sorted(lot, key=place.__getitem__))
+    return groups
 
 
-def _mean(values: Sequence[float], otherwise: float) -> float:
-    return sum(values) / len(values) if values else otherwise
+def _placed(
+    groups: Mapping[tuple[str, ...], Sequence[Sequence[str]]], named: Mapping[str, str]
+) -> Iterator[tuple[str, int, float, bool]]:
+    """(line, column, row, whether it is a heading): a group goes to the next column where it would overfill its own."""
+    blocks = []
+    for under, lots in groups.items():
+        said = ", ".join(map(named.__getitem__, under)) or NO_DEFINITION
+        blocks.append((textwrap.wrap(said, HEADING, break_on_hyphens=False), [name for lot in lots for name in lot]))
+    most = sum(len(heading) + len(names) + 1 for heading, names in blocks) / COLUMNS
+    column, row = 0, 0.0
+    for heading, names in blocks:
+        size = len(heading) + len(names) + 1
+        if column < COLUMNS - 1 and row and row + size / 2 > most:
+            column, row = column + 1, 0.0
+        for i, line in enumerate((*heading, *names)):
+            yield line, column, row + i, i < len(heading)
+        row += len(heading) + len(names)
+        row += 0.8
 
 
 def _draw(table: Table) -> Drawing:
     from matplotlib import pyplot as plt
+
+    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
+    height = max((float(str(row["row"])) for row in rows), default=1) + 1
+    drawing, axes = plt.subplots(figsize=(TEXT_WIDTH, min(height * ROW, TALLEST)))
+    drawing.set_layout_engine("none")
+    drawing.subplots_adjust(0, 0, 1, 1)
+    axes.set(xlim=(0, TEXT_WIDTH), ylim=(height - 0.5, -0.5))
+    axes.axis("off")
+    wide = TEXT_WIDTH / COLUMNS
+    place = {
+        str(row["name"]): (int(str(row["column"])) * wide + MARGIN, float(str(row["row"])))
+        for row in rows
+        if row["kind"] != "heading"
+    }
+    for row in rows:
+        if row["kind"] == "heading":
+            _heading(axes, int(str(row["column"])) * wide, row)
+            continue
+        x, y = place[str(row["name"])]
+        for before in str(row["rests_on"]).split():
+            if before in place:
+                _arc(axes, x - 0.03, place[before][1], y)
+        _result(axes, x, y, row)
+    return drawing
+
+
+def _heading(axes: Axes, x: float, row: Mapping[str, object]) -> None:
+    axes.text(
+        x, float(str(row["row"])), str(row["name"]), fontsize=TYPE_SIZE, va="center", fontweight="bold", family="DejaVu Sans"
+    )  # fmt: skip
+
+
+def _arc(axes: Axes, x: float, above: float, below: float) -> None:
+    """From a result down to one that cites it, further out the longer it is."""
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
 
-    rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
-    height = max((float(str(row["row"])) for row in rows), default=1) + 0.5
-    columns = max((int(str(row["column"])) for row in rows), default=0) + 1
-    longest = [max((len(str(r["name"])) + 2 for r in rows if r["column"] == c), default=1) for c in range(columns)]
-    gap = max(0.35, (TEXT_WIDTH - LETTER * sum(longest)) / max(columns - 1, 1))
-    left = [sum(longest[:c]) * LETTER + c * gap for c in range(columns)]
-    width = left[-1] + longest[-1] * LETTER
-    drawing, axes = plt.subplots(figsize=(max(width, TEXT_WIDTH), height * ROW + 0.2))
-    axes.set(xlim=(0, max(width, TEXT_WIDTH)), ylim=(height, -0.5))
-    axes.axis("off")
-    place = {str(row["name"]): (left[int(str(row["column"]))], float(str(row["row"]))) for row in rows}
-    for row in rows:
-        x, y = place[str(row["name"])]
-        for before in str(row["rests_on"]).split():
-            x0, y0 = place[before]
-            x0 += LETTER * (len(before) + 2)
-            middle = (x0 + x) / 2
-            path = Path([(x0, y0), (middle, y0), (middle, y), (x - 0.02, y)], [1, 4, 4, 4])
-            axes.add_patch(PathPatch(path, facecolor="none", edgecolor="#bbbbbb", linewidth=0.4))
-    for row in rows:
-        x, y = place[str(row["name"])]
-        word, kind = str(row["weakest"]), str(row["kind"])
-        result = kind in ("result", "hanging")
-        axes.text(
-            x,
-            y,
-            (SIGNS[word] if result else "") + str(row["name"]),
-            fontsize=TYPE_SIZE,
-            va="center",
-            family="DejaVu Sans",
-            color="#b3261e" if kind == "hanging" else COLOURS[word] if result else "#000000",
-            fontweight="normal" if result else "bold",
-            fontstyle="italic" if kind == "postulate" else "normal",
-            url=f"#{anchor(str(row['name']))}" if result else None,
-        )
-    return drawing
+    out = x - min(MARGIN - 0.05, 0.06 + 0.03 * abs(below - above))
+    path = Path([(x, above), (out, above), (out, below), (x, below)], [1, 4, 4, 4])
+    axes.add_patch(PathPatch(path, facecolor="none", edgecolor="#8899aa", linewidth=0.45))
+    axes.plot([x], [below], marker=">", markersize=1.6, color="#8899aa", markeredgewidth=0)
+
+
+def _result(axes: Axes, x: float, y: float, row: Mapping[str, object]) -> None:
+    word, name = str(row["weakest"]), str(row["name"])
+    said = axes.text(
+        x,
+        y,
+        SIGNS[word] + name,
+        fontsize=TYPE_SIZE,
+        va="center",
+        family="DejaVu Sans",
+        color="#b3261e" if row["kind"] == "hanging" else COLOURS[word],
+        url=f"#{anchor(name)}",
+    )
+    axes.annotate(
+        str(row["numbers"]), (1, 0.5), xycoords=said, xytext=(2, 0), textcoords="offset points",
+        fontsize=TYPE_SIZE - 1, va="center", color="#888888",
+    )  # fmt: skip

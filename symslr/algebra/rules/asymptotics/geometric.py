@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Abs, Add, Expr, Integer, Poly, PolynomialError, S, Symbol, cancel, factor, fraction, latex, together
+from sympy import Abs, Add, Expr, Integer, Poly, PolynomialError, S, Symbol, cancel, factor, fraction, together
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.truncation import Truncation
@@ -50,7 +50,7 @@ class GeometricSeries(Truncation):
         for _, constant, rate in filter(None, map(self._ratio, self.truncated(expr))):
             sign = factor(constant * rate)
             if not sign.is_positive:
-                found.append(Hypothesis(f"${latex(sign)} > 0$", sign > 0))
+                found.append(Hypothesis.of(sign > 0))
         return tuple(dict.fromkeys(found))
 
     def _ratio(self, term: Expr) -> tuple[Expr, Expr, Expr] | None:

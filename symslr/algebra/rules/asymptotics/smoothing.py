@@ -29,7 +29,6 @@ from sympy import (
     floor,
     gamma,
     hermite_prob,
-    latex,
     log,
     oo,
     pi,
@@ -146,7 +145,7 @@ class SmoothingTaylor(Truncation):
         for term in self.truncated(expr):
             for item in self._factors(term)[2]:
                 if not item.power.is_nonnegative:
-                    found.append(Hypothesis(f"${latex(item.power)} \\ge 0$", item.power >= 0))
+                    found.append(Hypothesis.of(item.power >= 0))
         return tuple(dict.fromkeys(found))
 
     def _factors(self, term: Integral) -> tuple[Expr, Expr, list[Smoothed]]:

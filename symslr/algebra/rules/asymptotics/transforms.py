@@ -24,7 +24,6 @@ from sympy import (
     expand_log,
     factorial,
     gamma,
-    latex,
     log,
     oo,
     pi,
@@ -57,7 +56,7 @@ class GammaIntegral(Rule):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """a > 0, where that depends on parameters."""
         found = filter(None, map(self._power, sorted(expr.atoms(Integral), key=str)))
-        return tuple(Hypothesis(f"${latex(a)} > 0$", a > 0) for _, a in found if not a.is_positive)
+        return tuple(Hypothesis.of(a > 0) for _, a in found if not a.is_positive)
 
     def _evaluate(self, node: Integral) -> Expr:
         found = self._power(node)

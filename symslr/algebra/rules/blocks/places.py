@@ -33,7 +33,7 @@ class Places:
             return bool(relation)
         if relation.free_symbols & self.bound:
             raise self.rule.refuse(f"cannot decide {relation} at every index")
-        self.assumed[Hypothesis(f"${latex(relation)}$", relation)] = None
+        self.assumed[Hypothesis.of(relation)] = None
         return True
 
     def whole(self, number: Expr) -> bool:

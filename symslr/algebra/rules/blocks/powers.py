@@ -68,7 +68,7 @@ class DivideThrough(Rule):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         if self.divisor.is_nonzero:
             return ()
-        return (Hypothesis(rf"${latex(self.divisor)}\ne0$", Ne(self.divisor, 0)),)
+        return (Hypothesis.of(Ne(self.divisor, 0)),)
 
     def rewrite(self, expr: Expr) -> Expr:
         if bound_symbols(expr) & self.divisor.free_symbols:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Ne, S, latex
+from sympy import Expr, Ne, S
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE, expand_polynomial, on_letters
@@ -26,7 +26,7 @@ class SolveLinear(Rule):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         rates = [self._coefficients(node)[0] for node in expr.atoms(Solution)]
         undecided = [rate for rate in rates if rate.is_nonzero is None]
-        return tuple(Hypothesis(f"${latex(rate)} \\ne 0$", Ne(rate, 0)) for rate in undecided)
+        return tuple(Hypothesis.of(Ne(rate, 0)) for rate in undecided)
 
     def _solve(self, node: Solution) -> Expr:
         rate, constant = self._coefficients(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Indexed, Ne, S, Sum, expand, latex, simplify
+from sympy import Add, Expr, Indexed, Ne, S, Sum, expand, simplify
 
 from symslr.algebra.bodies import rewrite_sequences, tokens_exist
 from symslr.algebra.hypothesis import Hypothesis
@@ -64,7 +64,7 @@ class GaussianProjection(Rule):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """The tokens exist, and the coefficient of the relevant one is not zero."""
         own = self.combination.coeff(chi[epsilon])
-        nonzero = () if own.is_nonzero else (Hypothesis(rf"${latex(own)}\ne0$", Ne(own, 0)),)
+        nonzero = () if own.is_nonzero else (Hypothesis.of(Ne(own, 0)),)
         return (*nonzero, *tokens_exist(expr, self))
 
     def _project(self, node: SequenceExpectation) -> Expr:

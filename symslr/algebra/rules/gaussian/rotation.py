@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import final
 
-from sympy import Expr, Indexed, IndexedBase, Ne, S, Sum, exp, expand, latex, simplify, sqrt
+from sympy import Expr, Indexed, IndexedBase, Ne, S, Sum, exp, expand, simplify, sqrt
 
 from symslr.algebra.bodies import is_whole, rewrite_sequences
 from symslr.algebra.hypothesis import Hypothesis
@@ -143,7 +143,7 @@ def _not_all_zero(expr: Expr, families: tuple[IndexedBase, ...], rule: Rule) -> 
         size = simplify(sum(found[family] ** 2 for family in families)) if found else S.One
         size = -size if size.could_extract_minus_sign() else size
         if not size.is_nonzero:
-            hypotheses.append(Hypothesis(rf"${latex(size)}\ne0$", Ne(size, 0)))
+            hypotheses.append(Hypothesis.of(Ne(size, 0)))
     return tuple(dict.fromkeys(hypotheses))
 
 

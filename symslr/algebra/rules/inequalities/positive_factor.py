@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Gt, Mul, S, latex
+from sympy import Add, Expr, Gt, Mul, S
 from sympy.core.relational import GreaterThan, LessThan, StrictGreaterThan, StrictLessThan
 
 from symslr.algebra.hypothesis import Hypothesis
@@ -43,7 +43,7 @@ class PositiveFactor(Rule):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         if self.factor.is_positive:
             return ()
-        return (Hypothesis(f"${latex(self.factor)}>0$", Gt(self.factor, 0)),)
+        return (Hypothesis.of(Gt(self.factor, 0)),)
 
 
 ORDER = (StrictGreaterThan, GreaterThan, StrictLessThan, LessThan)

@@ -41,7 +41,7 @@ class LaplaceRepresentation(Rule):
                 offsets = {s: Dummy(nonnegative=True) for base in bases for s in _unsigned(base)}
                 found += check_existence([node.with_body(node.body.xreplace(offsets))], self)
             for base in bases:
-                found += [Hypothesis(rf"${latex(s)}\ge0$", Ge(s, 0)) for s in _unsigned(base)]
+                found += [Hypothesis.of(Ge(s, 0)) for s in _unsigned(base)]
                 kernels = (summand(total) for total in base.atoms(Sum))
                 found += [
                     Hypothesis(rf"${latex(kernel)}\ge0$ for every $x$")
