@@ -31,6 +31,9 @@ PRINTED_DIGITS = 10
 TRIES = 400
 """Draws for a point that the hypotheses admit."""
 
+FIRST_DIGITS = 30
+"""At the first point of two tokens, where a slip of e^-50 shows; FULL_DIGITS at the others."""
+
 FULL_DIGITS = 20
 FLOAT_DIGITS = 13
 
@@ -129,7 +132,7 @@ WEAK = (Fraction(1, 200), Fraction(1, 8))
 STRONG = (Fraction(10), Fraction(30))
 
 KINDS = (
-    _Kind("two tokens", (2,), MODERATE, digits=FULL_DIGITS),
+    _Kind("two tokens", (2,), MODERATE, digits=FIRST_DIGITS),
     _Kind("three tokens", (3,), MODERATE, patience=2.0),
     _Kind("many tokens", (5, 6, 7, 8, 9), MODERATE, patience=2.0),
     _Kind("two tokens, other signs", (2,)),

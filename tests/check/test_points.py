@@ -35,7 +35,7 @@ def test_lengths_signs_and_strength_vary() -> None:
     assert sum(p.values["Delta"] == 0 for p in found) == 1
     assert all(p.values["nu"].denominator > 10**6 for p in found)
     assert max(p.values["nu"] for p in cheap_points(Derivation(START, name="varied"))) > 60
-    assert found[0].digits == 20
+    assert found[0].digits == 30
 
 
 def test_ranges_are_respected() -> None:
