@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from sympy import Add, Derivative, Function, Mul, Symbol, Tuple, symbols
 
 from symslr.export.breaking import latex_lines
@@ -13,7 +15,7 @@ from symslr.expression.signs import Indicator, SignExpectation, omega
 from symslr.model.symbols import L, chi, epsilon
 
 letters = symbols("a:z", real=True)
-LONG = Add(*(x * y for x, y in zip(letters, letters[1:])))
+LONG = Add(*(x * y for x, y in pairwise(letters)))
 
 
 def test_minus_a_long_sum_is_bracketed() -> None:
