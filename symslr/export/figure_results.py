@@ -23,7 +23,7 @@ TALLEST = 9.2
 TYPE_SIZE = 5.0
 MARGIN = 0.3
 """Inches at the left of a column for the arcs."""
-HEADING = 46
+HEADING = 42
 """Letters on a line of a heading."""
 
 COLOURS = {"true": "#1b6e3a", "false": "#b3261e", "unknown": "#8a5a00", "differs": "#8a5a00", "": "#333333"}
@@ -118,8 +118,6 @@ def _draw(table: Table) -> Drawing:
     rows = [dict(zip(table, values, strict=True)) for values in zip(*table.values(), strict=True)]
     height = max((float(str(row["row"])) for row in rows), default=1) + 1
     drawing, axes = plt.subplots(figsize=(TEXT_WIDTH, min(height * ROW, TALLEST)))
-    drawing.set_layout_engine("none")
-    drawing.subplots_adjust(0, 0, 1, 1)
     axes.set(xlim=(0, TEXT_WIDTH), ylim=(height - 0.5, -0.5))
     axes.axis("off")
     wide = TEXT_WIDTH / COLUMNS

@@ -78,7 +78,7 @@ def _way(way: Way) -> str:
     said += [f"\\textbf{{Postulate}}: {text_to_tex(what)}:\n{display(lines)}\n" for what, lines in way.postulates]
     # A typewriter font has no hyphen to break at.
     names = ", ".join(rf"\texttt{{{plain_to_tex(name)}}}".replace("-", r"-\allowbreak{}") for name in way.results)
-    said += [f"Results used: {names}."] if way.results else []
+    said += [rf"{{\raggedright Results used: {names}.\par}}"] if way.results else []
     if not said:
         return ""
     return rf"\symslrhead{{Rests on}}{{weakest: {verdict(way.weakest)}}}" + "\\\\*\n{\\small " + " ".join(said) + "}"
