@@ -33,6 +33,10 @@ class NotFinite(CannotReferee):
     """An integrand overflowed."""
 
 
+class NotPlanned(CannotReferee):
+    """A pass met an integral for which the float pass had another route, so it has no grid."""
+
+
 @dataclass(frozen=True)
 class Axis:
     """A variable of integration: its interval, exact places where the integrand has a kink, a density of its own.
@@ -133,7 +137,7 @@ class Quadrature:
         known = self.plans.get(key)
         if not self.planning:
             if known is None:
-                raise CannotReferee("an integral was reached that the float pass never met")
+                raise NotPlanned("an integral was reached that the float pass never met")
             fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), self.scale, self.shifted)
             return self._sum(problem, known, fineness)
         if known is not None and self.inside:

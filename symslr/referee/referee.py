@@ -19,7 +19,7 @@ from symslr.model.length_law import LengthLaw
 from symslr.referee import definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
 from symslr.referee.interpreter import Interpreter
-from symslr.referee.plans import NotFinite, Quadrature, TooCostly
+from symslr.referee.plans import NotFinite, NotPlanned, Quadrature, TooCostly
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.scope import Frame, Scope
 
@@ -75,8 +75,8 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
         share = BALL_SHARE if kind is Balls else FLOAT_SHARE
         try:
             value, error, method, scale = _attempt(expr, values, kind, aim, left * share)
-        except NotFinite as overflow:
-            reason = overflow
+        except (NotFinite, NotPlanned) as elsewhere:
+            reason = elsewhere
             continue
         except TooCostly as cost:
             reason = cost
