@@ -88,7 +88,7 @@ def test_the_weights_of_a_check_are_weights() -> None:
         check_mean_one(SequenceLaw(weight, L))
     assert any(SequenceLaw(weight, L).posterior_kernel is None for weight in WEIGHTS)
     chain = Derivation(mean(tokens(Posterior(l, LAW) * h.at(l))), ranges={h: [KEY, KEY**2, 1 + KEY]})
-    assert formulas(chain) == {"g": WEIGHTS, "h": [KEY, KEY**2, 1 + KEY]}
+    assert formulas(chain) == {"g": WEIGHTS, "h": (KEY, KEY**2, 1 + KEY)}
     assert formulas(Derivation(mean(h, SPIKED))) == {"h": FUNCTIONS}
 
 

@@ -174,7 +174,7 @@ def sign_bodies() -> list[Expr]:
         Indicator(Gt(x * own + y * total + z * first, Rational(1, 3))) * (2 + last),
         own * Product(2 + Sign(omega, r + 2) * x, (r, 0, D - 1)),
         exp(y * own) * Product(Indicator(Le(seen, Rational(3, 10))) ** (2 - mark), (r, 0, D - 1)),
-        Indicator(Le(own, y)) * Product(exp(mark) + seen**2, (r, 0, D - 1)) / (3 + total),
+        Indicator(Le(own, y)) * Product(exp(mark) + seen**2, (r, 0, D - 1)) / (13 + 2 * total),
     ]
 
 
