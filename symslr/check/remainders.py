@@ -33,7 +33,8 @@ def remainder_tested(step: Step, item: Derivation, where: list[Point], routes: R
     """Comparisons along the parameters of a remainder, and what keeps it from being called a bound, or an empty text."""
     named = sorted((s for s in step.remainder.free_symbols if isinstance(s, Symbol)), key=str)
     if not named:
-        return [], ""
+        varied = any(isinstance(symbol, Symbol) for symbol in step.before.free_symbols)
+        return [], "the remainder names no parameter with which it becomes small" if varied else ""
     made: list[Comparison] = []
     reasons: list[str] = []
     for point in where:

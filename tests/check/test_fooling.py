@@ -124,6 +124,8 @@ def test_false(name: str) -> None:
 
 CAUCHY = student(1)
 SILENT = {
+    "a remainder that no parameter makes small": (
+        exp(-nu), exp(-nu) + Rational(1, 1000), {"remainder": Rational(1, 100), "ranges": {nu: (0.1, 0.5)}}),
     "a remainder larger than the value": (exp(-nu), 1 - nu, {"remainder": S(10) ** 6}),
     "a generous remainder with a parameter": (exp(-nu), 1 - nu, {"remainder": 100 * nu, "ranges": {nu: (0.1, 0.5)}}),
     "a remainder of an order that the error does not have": (
