@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
+from collections.abc import Iterable
 from itertools import product
 
 from sympy import Abs, Add, Expr, Integer, Mul, S
@@ -69,9 +70,9 @@ def _inside(expr: Expr) -> list[Expr]:
     return [arg for outer in expr.args for arg in (outer, *_inside(outer)) if isinstance(arg, Expr)]
 
 
-def _sum(parts: object) -> dict[Powers, Expr]:
+def _sum(parts: Iterable[dict[Powers, Expr]]) -> dict[Powers, Expr]:
     total: dict[Powers, list[Expr]] = defaultdict(list)
-    for part in parts:  # type: ignore[attr-defined]
+    for part in parts:
         for powers, coefficient in part.items():
             total[powers].append(coefficient)
     return {powers: Add(*coefficients) for powers, coefficients in total.items()}
