@@ -176,11 +176,15 @@ def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
 
 
 def first_level(family: Family, own: list[tuple[Piece, ...]], nats: float) -> float:
-    """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for so many nats."""
-    level = 0.0
+    """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for so many nats.
+
+    Between kinks the nodes crowd towards the ends of the pieces by themselves, where a kernel may vanish.
+    """
+    level = 1.0
     for k, made in enumerate(own):
-        mesh = joined(made, FLOAT, 0)
-        slopes, _ = family.code.weights(k, mesh.nodes, family.p)
+        if len(made) > 1 or not isinstance(made[0], Line):
+            continue
+        slopes, _ = family.code.weights(k, joined(made, FLOAT, 0).nodes, family.p)
         moves = np.abs(np.diff(np.array(slopes), axis=-1))
         steepest = float(np.max(moves, where=np.isfinite(moves), initial=0.0))
         level = max(level, float(np.log2(max(steepest * nats / 8.2, 1.0))))
