@@ -12,8 +12,8 @@ from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
-from symslr.evaluation.cumulative_form import cumulative_form
-from symslr.evaluation.cumulative_rule import CumulativeNode
+from symslr.evaluation.laplace.largest_form import cumulative_form
+from symslr.evaluation.laplace.largest_token import LargestTokenNode
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.forms_node import FormsNode
 from symslr.evaluation.integral_node import IntegralNode
@@ -154,7 +154,7 @@ def _integral(expr: Integral) -> Node:
         return HoistedNode(node, constants) if constants else node
     conditioned_form = cumulative_form(Integral(body, *expr.limits))
     if conditioned_form is not None:
-        node = CumulativeNode(conditioned_form, _ordered(body.free_symbols - set(variables)))
+        node = LargestTokenNode(conditioned_form, _ordered(body.free_symbols - set(variables)))
         return HoistedNode(node, constants) if constants else node
     if len(expr.limits) > 1:
         inner = Dummy("inner", real=True)
