@@ -12,12 +12,12 @@ from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
-from symslr.evaluation.laplace.largest_form import cumulative_form
-from symslr.evaluation.laplace.largest_token import LargestTokenNode
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.forms_node import FormsNode
 from symslr.evaluation.integral_node import IntegralNode
 from symslr.evaluation.laplace.form import laplace_form, together
+from symslr.evaluation.laplace.largest_form import cumulative_form
+from symslr.evaluation.laplace.largest_token import LargestTokenNode
 from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.node import Context, Node, Pair

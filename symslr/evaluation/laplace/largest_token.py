@@ -119,7 +119,10 @@ class _Run:
             values, rounding = self._integrand(self.arithmetic, v, fine, self.p)
             values = values * density
             few = slice(None, None, max(1, len(v) // 40))
-            coarse = self._integrand(self.arithmetic, v[few], self._panels(low, high, count, order), self.p)[0] * density[few]
+            coarse = (
+                self._integrand(self.arithmetic, v[few], self._panels(low, high, count, order), self.p)[0]
+                * density[few]
+            )
             mass, thin = self._mass(values), self._mass(values[few])
             if not mass > 0:
                 raise CannotEvaluate("the outer integrand vanishes")
@@ -129,7 +132,9 @@ class _Run:
             floor = rounding if self.is_float else 0.0
             if outer < max(tolerance, floor) and inner < max(tolerance, floor):
                 edge = 8 * (abs(self._middle(values[0])) + abs(self._middle(values[-1]))) / mass
-                return self._pair(np.sum(values) * exact, mass * (outer + inner + edge + rounding) * self._middle(exact))
+                return self._pair(
+                    np.sum(values) * exact, mass * (outer + inner + edge + rounding) * self._middle(exact)
+                )
             step /= 1.5 if outer >= max(tolerance, floor) else 1.0
             count = int(np.ceil(count * FINER)) if inner >= max(tolerance, floor) else count
         raise CannotEvaluate("the integral conditioned on the largest token does not converge geometrically")
