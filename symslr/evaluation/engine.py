@@ -135,15 +135,13 @@ def nearest(value: Expr) -> float:
     return float(value)
 
 
-def float_pair(
-    node: Node, scope: Mapping[Symbol, Pair], tolerance: float, memory: dict[Any, Any] | None = None
-) -> tuple[float, float]:
-    """(value, error) in float64; ``memory`` as in ``Context``.
+def float_pair(node: Node, scope: Mapping[Symbol, Pair], tolerance: float) -> tuple[float, float]:
+    """(value, error) in float64.
 
     Raises:
         CannotEvaluate: when the result is not a finite number.
     """
-    return finite(lambda: node.evaluate(Context(FLOAT, tolerance, memory), scope))
+    return finite(lambda: node.evaluate(Context(FLOAT, tolerance), scope))
 
 
 def finite(compute: Callable[[], Pair]) -> tuple[float, float]:
