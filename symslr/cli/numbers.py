@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import typer
 from sympy import Expr
@@ -52,7 +52,7 @@ def risk(
     bounds: list[str] = typer.Option(
         [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
     ),
-    digits: int = options.DigitsOption,
+    digits: int = options.RiskDigitsOption,
     certified: bool = options.CertifiedOption,
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -72,12 +72,31 @@ def risk(
         if bounds:
             raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
         expr: Expr = population_risk(problem.task, chosen, parse_number(scale, what="--scale"))
-        value = evaluate(expr, problem.values, digits=digits, backend=backend)
+        value, _ = _asked(lambda n, by: (evaluate(expr, problem.values, digits=n, backend=by), {}), digits, backend)
         _show(f"Risk of {chosen.name} attention at scale {scale}", problem, value, named, as_json)
         return
     limits = options.intervals(bounds, chosen)
-    value, places = least_risk(problem.task, chosen, problem.values, digits, backend, limits)
+    value, places = _asked(
+        lambda n, by: least_risk(problem.task, chosen, problem.values, n, by, limits), digits, backend
+    )
     _show(f"Least risk of {chosen.name} attention", problem, value, named, as_json, places)
+
+
+def _asked(
+    compute: Callable[[int | None, str | None], tuple[Value, dict[str, Value]]], digits: int | None, backend: str | None
+) -> tuple[Value, dict[str, Value]]:
+    """What is computed to the digits asked for; where none are, to the usual number if a proof reaches it, else in float64."""
+    from symslr.evaluation import CannotEvaluate
+
+    if digits is not None or backend is not None:
+        return compute(options.USUAL_DIGITS if digits is None else digits, backend)
+    try:
+        found = compute(options.USUAL_DIGITS, "arb")
+        if found[0].digits >= options.USUAL_DIGITS:
+            return found
+    except CannotEvaluate:
+        pass
+    return compute(None, None)
 
 
 def _show(
