@@ -64,9 +64,13 @@ def main() -> None:
             name = f"{attention.name} / sum over three tokens, {12 * count} nodes each"
             print(f"{name:52} {ours * 1e3:10.1f} ms {theirs * 1e3:10.1f} ms {theirs / ours:8.3g}  {note}", flush=True)
         seconds, value = timed(lambda r=risk: evaluate(r, at, digits=30), 1)
-        print(f"{attention.name + ', 30 digits':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True)
+        print(
+            f"{attention.name + ', 30 digits':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True
+        )
         seconds, (value, _) = timed(lambda k=attention: least_risk(spiked, k, {"L": 3, "nu": 2}), 1)
-        print(f"{attention.name + ', least risk':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True)
+        print(
+            f"{attention.name + ', least risk':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True
+        )
     for name, task, place in (
         ("softplus on max-SLR, nu = 2", largest, at),
         ("softplus on max-SLR, nu = 5, scale 4", largest, {"L": 3, "nu": 5, "a": 4}),
