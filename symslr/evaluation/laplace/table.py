@@ -27,8 +27,8 @@ BLOCK = 400_000
 """Numbers in one array of logarithms: what stays in the cache."""
 TAME = 600.0
 """Logarithms below this have an exponential in float64, and two of them a product."""
-LARGEST = 2e8
-"""Numbers in one table."""
+LARGEST = {1: 2e8, 2: 2.5e7}
+"""Numbers in one table, by the number of axes: with one, a part of it is held at a time."""
 MOST_WORK = 1e10
 """Multiplications in one contraction: some seconds."""
 
@@ -38,7 +38,7 @@ class Table:
 
     def __init__(self, family: Family, tokens: list[Tokens], v: list[Any]) -> None:
         counts, nodes = [len(w) for w in v], max(len(own.mesh.nodes) for own in tokens)
-        if max(counts) * nodes > LARGEST or float(np.prod(counts)) * nodes > MOST_WORK:
+        if max(counts) * nodes > LARGEST[len(v)] or float(np.prod(counts)) * nodes > MOST_WORK:
             raise CannotEvaluate("the table of exponentials is too large for float64")
         self.family, self.tokens, self.v = family, tokens, v
         self.shape = tuple(counts)
