@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import typer
-from sympy import Expr
 
 from symslr.cli import options
-from symslr.cli.options import Problem
-from symslr.expression.value import Value
+from symslr.model.text_numbers import read_number
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
+    from symslr.model.asked import Problem
 
 WIDEST = 120
 
@@ -31,10 +34,10 @@ def bayes(
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
+    problem = options.problem(task, length, nu, noise)
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
 
-    problem = options.problem(task, length, nu, noise)
     value = evaluate(bayes_risk(problem.task), problem.values, digits=digits, backend="arb" if certified else None)
     _show("Bayes risk", problem, value, {}, as_json)
 
@@ -60,18 +63,18 @@ def risk(
 
     The best scale is printed below the risk; it is infinite where the least risk is only approached as the scale grows.
     """
+    if scale is not None and bounds:
+        raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
+    at = None if scale is None else read_number(scale, what="--scale")
+    problem, chosen = options.problem_and_attention(task, length, nu, noise, attention, kernel, normalise, offset)
     from symslr.evaluation import evaluate, least_risk
-    from symslr.model.text import parse_number
+    from symslr.model.text import exactly
     from symslr.theory import population_risk
 
-    problem = options.problem(task, length, nu, noise)
-    chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
     backend = "arb" if certified else None
     named: dict[str, object] = {"attention": chosen.name}
-    if scale is not None:
-        if bounds:
-            raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
-        expr: Expr = population_risk(problem.task, chosen, parse_number(scale, what="--scale"))
+    if at is not None:
+        expr = population_risk(problem.task, chosen, exactly(at))
         value = evaluate(expr, problem.values, digits=digits, backend=backend)
         _show(f"Risk of {chosen.name} attention at scale {scale}", problem, value, named, as_json)
         return
