@@ -113,9 +113,7 @@ def _chosen(what: str | None) -> list[Derivation]:
     if what not in names:
         near = get_close_matches(what, names, 3, 0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise ValueError(
-            f"derive: found no derivation, file or folder {what!r}; {hint}`symslr derive` lists the names"
-        )
+        raise ValueError(f"derive: found no derivation, file or folder {what!r}; {hint}`symslr derive` lists the names")
     from symslr.check.collect import find
 
     found = find(what, folder)

@@ -12,8 +12,11 @@ from symslr.cli import options
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
+    from sympy import Expr
+
     from symslr.expression.value import Value
     from symslr.model.asked import Problem
+    from symslr.theory.symbolic import Formula
 
 WIDEST = 120
 
@@ -31,13 +34,23 @@ def bayes(
     noise: str = options.NoiseOption,
     digits: int = options.DigitsOption,
     certified: bool = options.CertifiedOption,
+    symbolic: bool = options.SymbolicOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
-    problem = options.problem(task, length, nu, noise)
+    problem = options.problem(task, length, nu, noise, symbolic)
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
+    from symslr.theory.symbolic import bayes_formula
 
+    formula = bayes_formula(problem.task)
+    if symbolic:
+        _show_formula("Bayes risk", problem, formula, {}, as_json)
+        return
+    exact = _exact(formula.exact(problem.values), digits, formula)
+    if exact is not None:
+        _show("Bayes risk", problem, exact[1], {"exact": exact[0]}, as_json)
+        return
     value = evaluate(bayes_risk(problem.task), problem.values, digits=digits, backend="arb" if certified else None)
     _show("Bayes risk", problem, value, {}, as_json)
 
@@ -57,6 +70,7 @@ def risk(
     ),
     digits: int = options.DigitsOption,
     certified: bool = options.CertifiedOption,
+    symbolic: bool = options.SymbolicOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The population risk of an attention at its best value vector, and at its best key unless --scale is given.
@@ -66,21 +80,80 @@ def risk(
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     at = None if scale is None else read_number(scale, what="--scale")
-    problem, chosen = options.problem_and_attention(task, length, nu, noise, attention, kernel, normalise, offset)
-    from symslr.evaluation import evaluate, least_risk
+    wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
+    problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
+    from symslr.evaluation import evaluate
     from symslr.model.text import exactly
     from symslr.theory import population_risk
+    from symslr.theory.symbolic import least_formula, risk_formula
 
-    backend = "arb" if certified else None
+    where = f" at scale {scale}" if at is not None else ""
+    title = f"{'Least risk' if at is None else 'Risk'} of {chosen.name} attention{where}"
     named: dict[str, object] = {"attention": chosen.name}
+    # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
+    if symbolic or not (chosen.is_normalised or bounds):
+        formula = least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
+        if symbolic:
+            _show_formula(title, problem, formula, named, as_json)
+            return
+        exact = _exact(formula.exact(problem.values), digits, formula)
+        place = None if exact is None else _exact(formula.exact_place(problem.values), digits, formula)
+        if exact is not None and (at is not None or place is not None):
+            places = {} if place is None else {"a": place[1]}
+            _show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
+            return
+    backend = "arb" if certified else None
     if at is not None:
-        expr = population_risk(problem.task, chosen, exactly(at))
-        value = evaluate(expr, problem.values, digits=digits, backend=backend)
-        _show(f"Risk of {chosen.name} attention at scale {scale}", problem, value, named, as_json)
+        risk_there = population_risk(problem.task, chosen, exactly(at))
+        _show(title, problem, evaluate(risk_there, problem.values, digits=digits, backend=backend), named, as_json)
         return
+    from symslr.evaluation import least_risk
+
     limits = options.intervals(bounds, chosen)
     value, places = least_risk(problem.task, chosen, problem.values, digits, backend, limits)
-    _show(f"Least risk of {chosen.name} attention", problem, value, named, as_json, places)
+    _show(title, problem, value, named, as_json, places)
+
+
+def _exact(number: Expr | None, digits: int, formula: Formula) -> tuple[str, Value] | None:
+    """A number without integrals as text, and as a proved value of so many digits."""
+    if number is None:
+        return None
+    from dataclasses import replace
+
+    from symslr.evaluation import evaluate
+
+    value = evaluate(number, {}, digits=digits, backend="arb")
+    return str(number), replace(value, method=f"closed form, by {formula.rules}")
+
+
+def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:
+    """The formula as text and as LaTeX, with its hypotheses and the rules that made it."""
+    from sympy import latex
+
+    from symslr.algebra.derivation import as_text
+
+    at = {**problem.values}
+    expr, place = formula.expr.subs(at), None if formula.place is None else formula.place.subs(at)
+    said: dict[str, object] = {
+        "task": problem.task.name,
+        **extra,
+        "formula": as_text(expr),
+        "latex": latex(expr),
+        **({} if place is None else {"scale": as_text(place), "scale_latex": latex(place)}),
+        "rules": [step.rule.name for step in formula.chain.steps],
+        "hypotheses": [hypothesis.text for hypothesis in formula.chain.hypotheses],
+    }
+    if as_json:
+        typer.echo(json.dumps(said))
+        return
+    typer.echo(f"{title}, {problem.task.name} task")
+    typer.echo(f"  {said['formula']}")
+    typer.echo(f"  LaTeX: {said['latex']}")
+    if place is not None:
+        typer.echo(f"  at a = {said['scale']}")
+    for hypothesis in formula.chain.hypotheses:
+        typer.echo(f"  for {hypothesis.text}")
+    typer.echo(f"  by {formula.rules}")
 
 
 def _show(
@@ -100,6 +173,8 @@ def _show(
     at = ", ".join(f"{name}={text}" for name, text in values.items())
     numbers = value.as_json()
     typer.echo(f"{title}, {problem.task.name} task at {at}")
+    if "exact" in extra:
+        typer.echo(f"  = {extra['exact']}")
     typer.echo(f"  {numbers['value']}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
     for name, place in best.items():

@@ -26,19 +26,24 @@ NormaliseOption = typer.Option("sum", "--normalise", help="sum or none (element-
 OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser.")
 DigitsOption = typer.Option(15, "--digits", help="Significant digits wanted.")
 CertifiedOption = typer.Option(False, "--certified", help="Prove the error with ball arithmetic, or refuse.")
+SymbolicOption = typer.Option(
+    False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
+)
 JsonOption = typer.Option(False, "--json", help="Print JSON, numbers as decimal strings.")
 
 
-def problem(task: str, length: str | None, nu: str | None, noise: str | None) -> Problem:
+def problem(task: str, length: str | None, nu: str | None, noise: str | None, symbolic: bool = False) -> Problem:
     """The task the options describe; what the command line says wins over the model file.
+
+    Where a formula is wanted what has no value stays a symbol.
 
     Raises:
         ValueError: in one line, for an unknown task, a missing length or a value out of range.
     """
-    wanted = read_task(task, length, nu, noise, dash="--")
+    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     from symslr.model import asked
 
-    return asked.problem(wanted, dash="--")
+    return asked.problem(wanted, dash="--", symbolic=symbolic)
 
 
 def problem_and_attention(
@@ -50,17 +55,19 @@ def problem_and_attention(
     kernel: str | None,
     normalise: str,
     offset: str,
+    *,
+    symbolic: bool = False,
 ) -> tuple[Problem, Attention]:
     """The task and the attention the options describe: the attention of the model file or softmax where they name none.
 
     Raises:
         ValueError: in one line, as for ``problem``; for an unknown attention, a bad kernel, or two attentions at once.
     """
-    wanted = read_task(task, length, nu, noise, dash="--")
+    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     attended = read_attention(name, kernel, normalise, offset, dash="--")
     from symslr.model import asked
 
-    found = asked.problem(wanted, dash="--")
+    found = asked.problem(wanted, dash="--", symbolic=symbolic)
     return found, asked.attention(attended, found.attention)
 
 

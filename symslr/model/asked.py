@@ -37,12 +37,13 @@ class Problem:
         }
 
 
-def problem(wanted: TaskRequest, *, dash: str = "") -> Problem:
+def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Problem:
     """The task that was asked for; what the options say wins over the model file.
 
     Args:
         wanted: as ``read_task`` reads it.
         dash: what stands before the name of an option in messages.
+        symbolic: whether a formula is wanted, in which what has no value stays a symbol.
 
     Raises:
         ValueError: in one line, for a task that is none, a value that is missing or out of range.
@@ -60,18 +61,18 @@ def problem(wanted: TaskRequest, *, dash: str = "") -> Problem:
         del values[nu]
     if wanted.noise is not None:
         values[Delta] = exactly(wanted.noise)
-    strength, spread = values.get(nu), values.pop(Delta, 0)
+    strength, spread = values.get(nu), values.pop(Delta, Delta if symbolic else 0)
     if strength is not None and strength < 0:
         raise ValueError(f"{dash}nu: found {strength}; expected a signal strength nu >= 0")
     if chosen.noise != Delta and wanted.noise is None:
         spread = chosen.noise
     at = length_of(wanted.length) if wanted.length is not None else values.pop(L, chosen.length)
     values.pop(L, None)
-    if at == L:
+    if at == L and not symbolic:
         raise ValueError(f"{dash}length: missing; {LENGTH_EXPECTED}")
     final = Task(chosen.weight, at, spread, chosen.base, chosen.name)
     missing = sorted(str(s) for s in final.law.free_symbols - {L} - set(values))
-    if missing:
+    if missing and not symbolic:
         mend = f"{dash}nu" if missing == ["nu"] else "[values] in the model file"
         raise ValueError(f"task {final.name}: no value for {', '.join(missing)}; give one with {mend}")
     unused = sorted(str(s) for s in set(values) - final.law.free_symbols)

@@ -59,7 +59,14 @@ class AttentionRequest:
 
 
 def read_task(
-    task: str, length: str | None, nu: str | None, noise: str | None, *, dash: str = "", files: Mapping[str, str] = {}
+    task: str,
+    length: str | None,
+    nu: str | None,
+    noise: str | None,
+    *,
+    dash: str = "",
+    files: Mapping[str, str] = {},
+    symbolic: bool = False,
 ) -> TaskRequest:
     """The task that options or parameters describe.
 
@@ -68,6 +75,7 @@ def read_task(
         length, nu, noise: as text, or None where they are left out.
         dash: what stands before the name of an option in messages.
         files: model files already read, path -> text.
+        symbolic: whether a formula is wanted, in which what is left out stays a symbol.
 
     Raises:
         ValueError: in one line, for an unknown task, a missing length or a value out of range.
@@ -87,9 +95,9 @@ def read_task(
         raise ValueError(f"{dash}nu: found {strength}; expected a signal strength nu >= 0")
     if spread is not None and spread < 0:
         raise ValueError(f"{dash}noise: found {spread}; expected a standard deviation Delta >= 0")
-    if length is None and tables is None:
+    if length is None and tables is None and not symbolic:
         raise ValueError(f"{dash}length: missing; {LENGTH_EXPECTED}")
-    if nu is None and tables is None:
+    if nu is None and tables is None and not symbolic:
         raise ValueError(f"task {task}: no value for nu; give one with {dash}nu")
     sequence = None if length is None else read_length(length)
     assert spread is None or isinstance(spread, Fraction)
