@@ -10,7 +10,7 @@ from sympy import Expr, Function, Integral, Sum, erf, exp, factor_terms, log, ra
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import Minimise
-from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import Quantity
 from symslr.model.attention import Attention
@@ -109,11 +109,17 @@ def least_formula(task: Task, attention: Attention) -> Formula:
 def exact_value(expr: Expr, values: Mapping[Expr, Expr]) -> Expr | None:
     """A number made of rational numbers, roots, exp, log and erf; None where something else is left or it is long."""
     found = expr.subs(dict(values))
-    found = found.replace(lambda node: isinstance(node, Expectation), lambda node: node.doit())
-    found = found.replace(lambda node: isinstance(node, Sum), lambda node: node.doit())
+    found = found.replace(lambda node: isinstance(node, LengthExpectation), lambda node: node.doit())
+    found = found.replace(lambda node: isinstance(node, Sum), _of_equal_terms)
     if found.free_symbols or found.has(Expectation, Integral, Minimum, Quantity, Sum) or not found.is_finite:
         return None
     if not all(isinstance(node, ELEMENTARY) for node in found.atoms(Function)):
         return None
     shortest: Expr = min((found, factor_terms(radsimp(found))), key=lambda form: form.count_ops())
     return shortest if shortest.count_ops() <= LONGEST else None
+
+
+def _of_equal_terms(node: Sum) -> Expr:
+    """The sum where its terms do not depend on the index; the node as it was elsewhere, which may have a million terms."""
+    index, low, high = node.limits[0]
+    return node if len(node.limits) > 1 or node.function.has(index) else node.function * (high - low + 1)
