@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from symslr.budget import OutOfTime, processor_time
 from symslr.cli import options
 from symslr.model.text_numbers import read_number
 
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     from symslr.model.asked import Problem
     from symslr.theory.symbolic import Formula
 
-WIDEST = 120
+FEW = 6
+"""Digits that are tried where there is no time for those that are asked for."""
+
+FOR_THE_DIGITS = 0.7
+"""Of the budget so much goes to the digits that are asked for, the rest to few."""
+
+Found = TypeVar("Found")
 
 
 def register(app: typer.Typer) -> None:
@@ -35,10 +42,12 @@ def bayes(
     digits: int = options.DigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
+    seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
-    problem = options.problem(task, length, nu, noise, symbolic)
+    with processor_time(seconds):
+        problem = options.problem(task, length, nu, noise, symbolic)
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
@@ -51,7 +60,9 @@ def bayes(
     if exact is not None:
         _show("Bayes risk", problem, exact[1], {"exact": exact[0]}, as_json)
         return
-    value = evaluate(bayes_risk(problem.task), problem.values, digits=digits, backend="arb" if certified else None)
+    backend = "arb" if certified else None
+    expr = bayes_risk(problem.task)
+    value = _within(seconds, digits, lambda d: evaluate(expr, problem.values, digits=d, backend=backend))
     _show("Bayes risk", problem, value, {}, as_json)
 
 
@@ -71,6 +82,7 @@ def risk(
     digits: int = options.DigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
+    seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The population risk of an attention at its best value vector, and at its best key unless --scale is given.
@@ -81,7 +93,8 @@ def risk(
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     at = None if scale is None else read_number(scale, what="--scale")
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
-    problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
+    with processor_time(seconds):
+        problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
     from symslr.model.text import exactly
     from symslr.theory import population_risk
@@ -104,14 +117,41 @@ def risk(
             return
     backend = "arb" if certified else None
     if at is not None:
-        risk_there = population_risk(problem.task, chosen, exactly(at))
-        _show(title, problem, evaluate(risk_there, problem.values, digits=digits, backend=backend), named, as_json)
+        expr = population_risk(problem.task, chosen, exactly(at))
+        value = _within(seconds, digits, lambda d: evaluate(expr, problem.values, digits=d, backend=backend))
+        _show(title, problem, value, named, as_json)
         return
     from symslr.evaluation import least_risk
 
     limits = options.intervals(bounds, chosen)
-    value, places = least_risk(problem.task, chosen, problem.values, digits, backend, limits)
-    _show(title, problem, value, named, as_json, places)
+    found = _within(seconds, digits, lambda d: least_risk(problem.task, chosen, problem.values, d, backend, limits))
+    _show(title, problem, found[0], named, as_json, found[1])
+
+
+def _within(seconds: float, digits: int, compute: Callable[[int], Found]) -> Found:
+    """What is computed to so many digits within a budget of processor time.
+
+    Raises:
+        ValueError: in one line, when the budget is used up: how far fewer digits came, and what may be asked instead.
+    """
+    from symslr.evaluation import CannotEvaluate
+
+    try:
+        with processor_time(FOR_THE_DIGITS * seconds):
+            return compute(digits)
+    except OutOfTime:
+        pass
+    far = f"nor to {FEW} digits"
+    try:
+        with processor_time((1 - FOR_THE_DIGITS) * seconds):
+            found = compute(FEW)
+        far = f"to {FEW} digits it is {found[0] if isinstance(found, tuple) else found}"
+    except (OutOfTime, CannotEvaluate):
+        pass
+    raise ValueError(
+        f"no answer to {digits} digits in {seconds:g} s of processor time, {far}; ask for fewer digits (--digits {FEW}), "
+        f"for one scale (--scale 1) or give more time (--seconds {10 * seconds:g})"
+    )
 
 
 def _exact(number: Expr | None, digits: int, formula: Formula) -> tuple[str, Value] | None:

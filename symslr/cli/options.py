@@ -29,6 +29,9 @@ CertifiedOption = typer.Option(False, "--certified", help="Prove the error with 
 SymbolicOption = typer.Option(
     False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
 )
+SecondsOption = typer.Option(
+    30.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
+)
 JsonOption = typer.Option(False, "--json", help="Print JSON, numbers as decimal strings.")
 
 

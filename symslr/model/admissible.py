@@ -197,7 +197,8 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
         raise ValueError(f"kernel {kernel}: negative at x = {negative[0]:g}, so its normaliser can vanish; {mend}")
     if may_vanish:
         return
-    for i in np.flatnonzero((table[1:-1] <= table[:-2]) & (table[1:-1] <= table[2:])) + 1:
+    lower = (table[1:-1] <= table[:-2]) & (table[1:-1] <= table[2:]) & np.isfinite(table[1:-1])
+    for i in np.flatnonzero(lower) + 1:
         from scipy.optimize import minimize_scalar
 
         best = minimize_scalar(value_at, bounds=(grid[i - 1], grid[i + 1]), method="bounded", options={"xatol": 1e-12})
