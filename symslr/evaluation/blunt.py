@@ -28,7 +28,7 @@ def bracketed(objective: Objective, start: float) -> tuple[Any, Any, list[Pair]]
     for _ in range(MOST):
         rise = max(low[1], high[1]) - middle[1]
         if rise <= middle[2] + number(searching.context.tolerance) * abs(middle[1]) / 10:
-            value, error = objective.alone.pair([middle[0]])
+            value, error = objective.pair([middle[0]])
             return value, error + abs(rise), [(middle[0], high[0] - low[0])]
         longer = low if middle[0] - low[0] > high[0] - middle[0] else high
         tried = _at(searching, middle[0] + (longer[0] - middle[0]) * number(1 - GOLDEN))

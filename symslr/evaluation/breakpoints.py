@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, S, Symbol, sign, sqf_list
+from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, PolynomialError, S, Symbol, sign, sqf_list
 from sympy.core.relational import Relational
 
 
@@ -19,7 +19,7 @@ def breakpoint_equations(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
 
 
 def in_powers(expr: Expr, x: Symbol) -> Expr:
-    """``expr`` with its polynomial factors in x written as powers of others: x**2 + 2*x + 1 as (x + 1)**2.
+    """``expr`` with its factors that are polynomials in x, or in functions of x, as powers of others: x**2 + 2*x + 1 as (x + 1)**2.
 
     A double zero then shows, and the value beside it keeps its digits.
     """
@@ -27,9 +27,12 @@ def in_powers(expr: Expr, x: Symbol) -> Expr:
 
 
 def _powers(expr: Expr, x: Symbol) -> Expr:
-    if not expr.is_Add or not expr.is_polynomial(x) or not expr.has(x):
+    if not expr.is_Add or not expr.has(x):
         return expr
-    number, parts = sqf_list(expr, x)
+    try:
+        number, parts = sqf_list(expr, x) if expr.is_polynomial(x) else sqf_list(expr)
+    except PolynomialError:
+        return expr
     return Mul(number, *(base**power for base, power in parts)) if any(power > 1 for _, power in parts) else expr
 
 

@@ -96,22 +96,24 @@ def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[
     return lambdify(list(symbols), [stable(e) for e in exprs], modules=[_FLOAT_NAMES, "scipy", "numpy"], cse=True)
 
 
-class _Printer(MpmathPrinter):
+class MultiprecisionPrinter(MpmathPrinter):
     """Names without a module, so that they are found in the table below."""
 
     def __init__(self) -> None:
         super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
 
 
-_MP_NAMES = """
+_NAMES = """
     mpf exp log sqrt erf erfc gamma loggamma sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh fabs pi e sign
     gammainc digamma polygamma beta zeta besselj bessely besseli besselk expint ei ci si hyp1f1 hyp2f1 erfi lambertw
     floor ceil inf nan
 """
+PLAIN_NAMES = _NAMES.split()
+"""Functions that mpmath has under the names that the printer gives them."""
 
 
 def _mp_namespace() -> dict[str, Any]:
-    names = {name: getattr(mpmath, name) for name in _MP_NAMES.split() if hasattr(mpmath, name)}
+    names = {name: getattr(mpmath, name) for name in PLAIN_NAMES if hasattr(mpmath, name)}
     return names | {
         "log1pexp": _mp_log1pexp,
         "OwensT": _mp_owens_t,
@@ -128,4 +130,6 @@ def _mp_namespace() -> dict[str, Any]:
 
 def compile_multiprecision(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
     """Functions of mpmath numbers; arrays go through ``numpy.frompyfunc`` by the caller."""
-    return lambdify(list(symbols), [stable(e) for e in exprs], modules=[_mp_namespace()], printer=_Printer(), cse=True)
+    return lambdify(
+        list(symbols), [stable(e) for e in exprs], modules=[_mp_namespace()], printer=MultiprecisionPrinter(), cse=True
+    )

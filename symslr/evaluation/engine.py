@@ -23,6 +23,7 @@ from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.plan import canonical, plan
 from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value
+from symslr.kept.serial import one_at_a_time
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE
@@ -39,6 +40,7 @@ FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
 FLOAT = Float64()
 
 
+@one_at_a_time
 def evaluate(
     expr: Expr, values: Mapping[Any, object] | None = None, digits: int | None = None, backend: str | None = None
 ) -> Value:
@@ -133,15 +135,13 @@ def nearest(value: Expr) -> float:
     return float(value)
 
 
-def float_pair(
-    node: Node, scope: Mapping[Symbol, Pair], tolerance: float, memory: dict[Any, Any] | None = None
-) -> tuple[float, float]:
-    """(value, error) in float64; ``memory`` as in ``Context``.
+def float_pair(node: Node, scope: Mapping[Symbol, Pair], tolerance: float) -> tuple[float, float]:
+    """(value, error) in float64.
 
     Raises:
         CannotEvaluate: when the result is not a finite number.
     """
-    return finite(lambda: node.evaluate(Context(FLOAT, tolerance, memory), scope))
+    return finite(lambda: node.evaluate(Context(FLOAT, tolerance), scope))
 
 
 def finite(compute: Callable[[], Pair]) -> tuple[float, float]:

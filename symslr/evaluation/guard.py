@@ -149,7 +149,7 @@ def _agrees(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> bool:
 def _planned(expr: Expr, point: Mapping[Symbol, Any]) -> tuple[float, float]:
     arithmetic = Float64()
     scope = {s: v if isinstance(v, LengthLaw) else (float(v), abs(float(v)) * arithmetic.eps) for s, v in point.items()}
-    value, error = plan(expr).evaluate(Context(arithmetic, 10.0 ** -(DIGITS + 2), {}), scope)
+    value, error = plan(expr).evaluate(Context(arithmetic, 10.0 ** -(DIGITS + 2)), scope)
     return float(value), float(error)
 
 

@@ -37,7 +37,7 @@ class Piece(Protocol):
     @property
     def step(self) -> float: ...
 
-    def mesh(self, arithmetic: Arithmetic, level: int) -> Mesh: ...
+    def mesh(self, arithmetic: Arithmetic, level: float) -> Mesh: ...
 
 
 def _strides(count: int) -> tuple[Any, ...]:
@@ -59,7 +59,7 @@ class Line:
     high: float
     step: float
 
-    def mesh(self, arithmetic: Arithmetic, level: int) -> Mesh:
+    def mesh(self, arithmetic: Arithmetic, level: float) -> Mesh:
         count = _steps(self.high - self.low, self.step / 2**level)
         low, span = arithmetic.number(self.low), arithmetic.number(self.high) - arithmetic.number(self.low)
         step = span / count
@@ -76,7 +76,7 @@ class Sinh:
     reach: float
     step: float
 
-    def mesh(self, arithmetic: Arithmetic, level: int) -> Mesh:
+    def mesh(self, arithmetic: Arithmetic, level: float) -> Mesh:
         half = _steps(self.reach, self.step / 2**level)
         step = arithmetic.number(self.reach) / half
         y = step * arithmetic.integers(-half, half + 1)
@@ -94,7 +94,7 @@ class TanhSinh:
     high: Any
     step: float = 0.25
 
-    def mesh(self, arithmetic: Arithmetic, level: int) -> Mesh:
+    def mesh(self, arithmetic: Arithmetic, level: float) -> Mesh:
         reach = float(np.arcsinh(1.25 * arithmetic.decades * np.log(10) / np.pi))
         half = _steps(reach, self.step / 2**level)
         step = arithmetic.number(reach) / half
@@ -120,7 +120,7 @@ class ExpSinh:
     reach: float
     step: float = 0.125
 
-    def mesh(self, arithmetic: Arithmetic, level: int) -> Mesh:
+    def mesh(self, arithmetic: Arithmetic, level: float) -> Mesh:
         lowest = -float(np.log(2.3 * arithmetic.decades))
         count = _steps(self.reach - lowest, self.step / 2**level)
         step = (arithmetic.number(self.reach) - arithmetic.number(lowest)) / count
@@ -131,7 +131,7 @@ class ExpSinh:
         return Mesh(nodes, step * distance * (1 + inner), _strides(count + 1))
 
 
-def joined(pieces: tuple[Piece, ...], arithmetic: Arithmetic, level: int) -> Mesh:
+def joined(pieces: tuple[Piece, ...], arithmetic: Arithmetic, level: float) -> Mesh:
     """One mesh over several pieces."""
     meshes = [piece.mesh(arithmetic, level) for piece in pieces]
     if len(meshes) == 1:

@@ -29,10 +29,12 @@ from symslr.evaluation.multiprecision import minimum_multiprecision
 from symslr.evaluation.node import Context, Pair
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
+from symslr.kept.serial import one_at_a_time
 
 FLOAT_SEARCH = "numpy: scan and refinement in float64"
 
 
+@one_at_a_time
 def minimise(
     expr: Expr,
     variables: Sequence[Symbol],

@@ -28,6 +28,6 @@ class MinimumNode(Node):
     ) -> tuple[Any, Any, dict[Symbol, Pair]]:
         """(least value, its error, {variable: (place, error)})."""
         intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
-        trail = None if context.memory is None else context.memory.setdefault(self, Trail())
+        trail = None if context.trails is None else context.trails.setdefault(self, Trail())
         value, error, place = least(Objective(self.body, self.variables, context, scope), intervals, trail)
         return value, error, dict(zip(self.variables, place))

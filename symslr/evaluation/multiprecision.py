@@ -15,7 +15,7 @@ from symslr.evaluation.node import Context, Node, Pair
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 
-METHOD = "mpmath: nested trapezoid rules in fixed point"
+METHOD = "mpmath: nested trapezoid rules"
 ATTEMPTS = 5
 
 

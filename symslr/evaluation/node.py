@@ -22,13 +22,13 @@ class Context:
     Attributes:
         arithmetic: the numbers to calculate in.
         tolerance: relative error at which a quadrature stops refining.
-        memory: where nodes may keep the placement of their meshes between neighbouring points of one search; none by default,
-            so that a value depends on its own arguments only.
+        trails: where minima keep the places that they found at neighbouring points of a grid; none by default, so that a value
+            depends on its own arguments only.
     """
 
     arithmetic: Arithmetic
     tolerance: float
-    memory: dict[Any, Any] | None = field(default=None, compare=False)
+    trails: dict[Any, Any] | None = field(default=None, compare=False)
 
 
 class Node(ABC):

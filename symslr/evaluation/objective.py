@@ -33,17 +33,11 @@ class Objective:
 
     @property
     def searching(self) -> Objective:
-        """The same function with meshes remembered from point to point of the search."""
-        known = self.context.memory
+        """The same function for divided differences: over several variables it is held to more digits."""
         tolerance = self.context.tolerance
         if len(self.variables) > 1:
             tolerance = min(tolerance, SECOND_DIFFERENCE)
-        return replace(self, context=replace(self.context, tolerance=tolerance, memory={} if known is None else known))
-
-    @property
-    def alone(self) -> Objective:
-        """The same function with nothing remembered."""
-        return replace(self, context=replace(self.context, memory=None))
+        return replace(self, context=replace(self.context, tolerance=tolerance))
 
     def pair(self, place: Any) -> Pair:
         """(value, error) at a place."""
@@ -57,8 +51,7 @@ class Objective:
     def rough(self, tolerance: float) -> Objective:
         """The same function in float64 at low accuracy."""
         scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
-        memory = self.context.memory if self.context.arithmetic is FLOAT else None
-        return replace(self, context=Context(FLOAT, tolerance, {} if memory is None else memory), scope=scope)
+        return replace(self, context=Context(FLOAT, tolerance), scope=scope)
 
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import Any, final
 
@@ -12,13 +12,13 @@ from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
-from symslr.evaluation.cumulative_form import cumulative_form
-from symslr.evaluation.cumulative_rule import CumulativeNode
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.forms_node import FormsNode
 from symslr.evaluation.integral_node import IntegralNode
-from symslr.evaluation.laplace_form import laplace_form
-from symslr.evaluation.laplace_node import LaplaceNode
+from symslr.evaluation.laplace.form import laplace_form, together
+from symslr.evaluation.laplace.largest_form import cumulative_form
+from symslr.evaluation.laplace.largest_token import LargestTokenNode
+from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.minimum_node import MinimumNode
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.product_node import ProductNode
@@ -110,7 +110,20 @@ def _minimum(expr: Expr) -> Node:
 def _formula(expr: Expr) -> Node:
     children = {node: Dummy(f"I{i}") for i, node in enumerate(special_nodes(expr))}
     nodes = {symbol: build(node) for node, symbol in children.items()}
-    return FormulaNode(expr.xreplace(children), nodes)
+    return FormulaNode(expr.xreplace(children), nodes, _shared(nodes))
+
+
+def _shared(nodes: Mapping[Symbol, Node]) -> list[tuple[LaplaceNode, tuple[Symbol, ...]]]:
+    """Laplace integrals of like kernels as one node, with their symbols."""
+    own = {s: node for s, node in nodes.items() if isinstance(node, LaplaceNode) and not node.is_correlated}
+    symbols = list(own)
+    found = []
+    for form, places in together([own[s].form for s in symbols]) if len(own) > 1 else []:
+        members = tuple(symbols[place] for place in places)
+        parameters = {parameter for s in members for parameter in own[s].parameters}
+        if len(members) > 1:
+            found.append((LaplaceNode(form, _ordered(parameters)), members))
+    return found
 
 
 def special_nodes(expr: Any) -> list[Expr]:
@@ -141,7 +154,7 @@ def _integral(expr: Integral) -> Node:
         return HoistedNode(node, constants) if constants else node
     conditioned_form = cumulative_form(Integral(body, *expr.limits))
     if conditioned_form is not None:
-        node = CumulativeNode(conditioned_form, _ordered(body.free_symbols - set(variables)))
+        node = LargestTokenNode(conditioned_form, _ordered(body.free_symbols - set(variables)))
         return HoistedNode(node, constants) if constants else node
     if len(expr.limits) > 1:
         inner = Dummy("inner", real=True)
@@ -186,19 +199,40 @@ def _nested_sum(expr: Sum) -> Node:
 
 @final
 class FormulaNode(Node):
-    """An elementary formula of parameters and of finished nodes."""
+    """An elementary formula of parameters and of finished nodes; ``shared`` are those of its integrals that share a table."""
 
-    def __init__(self, expr: Expr, children: Mapping[Symbol, Node]) -> None:
-        self.formula, self.children = compiled_formula(expr), dict(children)
+    def __init__(
+        self, expr: Expr, children: Mapping[Symbol, Node], shared: Sequence[tuple[LaplaceNode, tuple[Symbol, ...]]]
+    ) -> None:
+        self.formula, self.children, self.shared = compiled_formula(expr), dict(children), shared
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         unfinished = {symbol: partial(node.evaluate, context, scope) for symbol, node in self.children.items()}
+        for family, symbols in self.shared:
+            together = cache(partial(_all_or_none, family, context, scope))
+            unfinished |= {s: partial(_one_of, together, n, unfinished[s]) for n, s in enumerate(symbols)}
         return self.formula(context.arithmetic, Lazy(scope, unfinished))
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
+        if self.shared:
+            return super().at(context, scopes)
         children = {symbol: node.at(context, scopes) for symbol, node in self.children.items()}
         unfinished = [{symbol: own[i] for symbol, own in children.items()} for i in range(len(scopes))]
         return [partial(self.formula, context.arithmetic, Lazy(scope, own)) for scope, own in zip(scopes, unfinished)]
+
+
+def _all_or_none(family: LaplaceNode, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair] | None:
+    """All integrals of a family; None where one of them has no value, or the arithmetic shares nothing."""
+    try:
+        return family.all(context, scope)
+    except (CannotEvaluate, ArithmeticError):
+        return None
+
+
+def _one_of(together: Callable[[], list[Pair] | None], n: int, alone: Callable[[], Pair]) -> Pair:
+    """The n-th of several numbers that are found together, or by itself where they are not."""
+    found = together()
+    return alone() if found is None else found[n]
 
 
 @final

@@ -16,8 +16,9 @@ from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.centred_mesh import CentredMesh
 from symslr.evaluation.convergence import geometric_error
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace_code import Constants, LaplaceCode
-from symslr.evaluation.laplace_float import TINY, FloatOuter
+from symslr.evaluation.laplace.code import Constants, LaplaceCode
+from symslr.evaluation.laplace.family import Family, Moments
+from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.scan import scan
 
 FLOAT = Float64()
@@ -83,7 +84,7 @@ class Table:
 class PowerTails:
     """One Laplace variable, a monotone kernel without kinks on the whole line."""
 
-    def __init__(self, outer: FloatOuter) -> None:
+    def __init__(self, outer: Family) -> None:
         self.outer, self.code, self.form, self.p = outer, outer.code, outer.form, outer.p
         self.constants = outer.constants
         if (
@@ -244,9 +245,9 @@ class PowerTails:
                 np.concatenate([np.broadcast_to(f[2][i], b.shape) for f, b in zip(found, blocks)])
                 for i in range(len(self.form.moments))
             ]
-            own, shift = self.outer.values([v], means, logs, scales)
-            values.append(np.broadcast_to(own, v.shape))
-            shifts.append(shift)
+            terms, (shift,) = self.outer.values([v], Moments(means, logs, scales))
+            values.append(self.outer.sums(terms)[0])
+            shifts.append(float(shift))
         values = [own * np.exp(shift - shifts[0]) for own, shift in zip(values, shifts)]
         return values, np.concatenate([f[3] for f in found]), shifts[0]
 

@@ -91,7 +91,7 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
                 doubts = [number(s) * (number(ratio) * off + blind) for s in scale]
                 # Risks are often even; beside zero, where attentions are uniform, digits cancel.
                 settled = [x * 0 if abs(x) <= doubt else x for x, doubt in zip(place, doubts)]
-                value, error = objective.alone.pair(settled)
+                value, error = objective.pair(settled)
                 error = error + number(most) * (number(ratio) * off**2 + blind**2)
                 return value, error, list(zip(settled, doubts))
             reach = shorter

@@ -1,4 +1,4 @@
-"""Where an integrand lives, found from its logarithm: no fixed window, no overflow, nothing missed by being narrow."""
+"""Where integrands live, found from their logarithms: no fixed window, no overflow, nothing missed by being narrow."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ sqrt(depth), and Student's law at depth 34 some 300 times."""
 
 FURTHEST = 690.0
 """Logarithm of the furthest point that float64 can name."""
+
+ZOOMS = 12
+"""Each takes a factor of ten off the distance at which a peak is seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,34 +35,72 @@ class Window:
 
 
 def scan(log_weight: Callable[[Any], Any], low: float, high: float, depth: float) -> Window | None:
-    """The window of a weight given by its logarithm on (low, high); None where it vanishes.
+    """The window of a weight given by its logarithm on (low, high); None where it vanishes."""
+    (window,) = scan_all(lambda x: log_weight(x)[None, :], low, high, depth)
+    return window
+
+
+def scan_all(log_weights: Callable[[Any], Any], low: float, high: float, depth: float) -> list[Window | None]:
+    """The windows of several weights on (low, high), given by their logarithms: arrays (weights, places).
 
     The logarithm of a narrow peak is seen from afar, so a coarse grid and repeated zooming on its maximum find it.
     """
     grid = _grid(low, high, min(FURTHEST, 2.2 * depth + 10.0))
-    values = _finite(log_weight(grid))
-    top = int(np.argmax(values))
-    if values[top] == -np.inf:
-        return None
-    for _ in range(12):
-        left, right = max(top - 1, 0), min(top + 1, len(grid) - 1)
-        if np.min(values[left : right + 1]) > values[top] - 0.5:
+    values = _finite(log_weights(grid))
+    for _ in range(ZOOMS):
+        sharp = [_around(grid, row) for row in values]
+        extra = [np.linspace(*ends, 21) for ends in sharp if ends is not None]
+        if not extra:
             break
-        extra = np.linspace(grid[left], grid[right], 21)
-        grid, values = _merged(grid, values, extra, _finite(log_weight(extra)))
-        top = int(np.argmax(values))
-    near = np.flatnonzero(values >= values[top] - 2.0)
-    width = grid[min(near[-1] + 1, len(grid) - 1)] - grid[max(near[0] - 1, 0)]
-    peak = grid[top]
+        more = np.concatenate(extra)
+        grid, index = np.unique(np.concatenate([grid, more]), return_index=True)
+        values = np.concatenate([values, _finite(log_weights(more))], axis=1)[:, index]
+    return _windows(log_weights, grid, values, depth)
 
-    def log_tail(x: Any) -> Any:
-        """log of the mass beyond x in widths of the peak, if the tail were algebraic."""
-        return _finite(log_weight(x)) + np.log1p(np.abs(x - peak) / width)
 
-    inside = np.flatnonzero(log_tail(grid) >= values[top] - depth)
-    start = _edge(log_tail, grid, inside[0], -1, values[top] - depth)
-    end = _edge(log_tail, grid, inside[-1], +1, values[top] - depth)
-    return Window(start, end, float(peak), float(width), depth)
+def _around(grid: Any, row: Any) -> tuple[float, float] | None:
+    """The grid points beside the maximum where it is not resolved between them."""
+    top = int(np.argmax(row))
+    left, right = max(top - 1, 0), min(top + 1, len(grid) - 1)
+    if row[top] == -np.inf or np.min(row[left : right + 1]) > row[top] - 0.5:
+        return None
+    return grid[left], grid[right]
+
+
+def _windows(log_weights: Callable[[Any], Any], grid: Any, values: Any, depth: float) -> list[Window | None]:
+    """The windows, their ends to a thirtieth of the grid's step there."""
+    peaks, widths, fine = [], [], []
+    last = len(grid) - 1
+    for row in values:
+        top = int(np.argmax(row))
+        near = np.flatnonzero(row >= row[top] - 2.0)
+        width = grid[min(near[-1] + 1, last)] - grid[max(near[0] - 1, 0)]
+        peaks.append(top)
+        widths.append(width)
+        inside = np.flatnonzero(_tail(grid, row, grid[top], width) >= row[top] - depth)
+        first, final = (inside[0], inside[-1]) if row[top] > -np.inf else (0, last)
+        fine += [
+            np.linspace(grid[i], grid[j], 33) for i, j in ((first, max(first - 1, 0)), (final, min(final + 1, last)))
+        ]
+    places = np.concatenate(fine)
+    ends = _finite(log_weights(places)).reshape(len(values), -1, 33)
+    found: list[Window | None] = []
+    for n, (row, top, width) in enumerate(zip(values, peaks, widths)):
+        if row[top] == -np.inf:
+            found.append(None)
+            continue
+        sides = []
+        for side in (0, 1):
+            x = fine[2 * n + side]
+            above = np.flatnonzero(_tail(x, ends[n, 2 * n + side], grid[top], width) > row[top] - depth)
+            sides.append(float(x[min(above[-1] + 1 if len(above) else 1, 32)]))
+        found.append(Window(sides[0], sides[1], float(grid[top]), float(width), depth))
+    return found
+
+
+def _tail(x: Any, values: Any, peak: float, width: float) -> Any:
+    """log of the mass beyond x in widths of the peak, if the tail were algebraic."""
+    return values + np.log1p(np.abs(x - peak) / width)
 
 
 def _grid(low: float, high: float, reach: float) -> Any:
@@ -75,19 +116,3 @@ def _grid(low: float, high: float, reach: float) -> Any:
 
 def _finite(values: Any) -> Any:
     return np.where(np.isnan(values) | (values == np.inf), -np.inf, values)
-
-
-def _merged(grid: Any, values: Any, extra: Any, new: Any) -> tuple[Any, Any]:
-    nodes, index = np.unique(np.concatenate([grid, extra]), return_index=True)
-    return nodes, np.concatenate([values, new])[index]
-
-
-def _edge(log_weight: Callable[[Any], Any], grid: Any, index: int, side: int, level: float) -> float:
-    """The last point above the level between a grid point and its outer neighbour, one fine step beyond."""
-    neighbour = index + side
-    if not 0 <= neighbour < len(grid):
-        return float(grid[index])
-    fine = np.linspace(grid[index], grid[neighbour], 33)
-    above = np.flatnonzero(log_weight(fine) > level)
-    last = above[-1] + 1 if len(above) else 1
-    return float(fine[min(last, 32)])

@@ -176,7 +176,7 @@ def _on_the_boundary(objective: Objective, place: list[float]) -> Least:
     if len(place) > 1:
         raise CannotEvaluate(f"the least value lies on the boundary, at {place}; widen the bounds or fix that variable")
     at = [objective.context.arithmetic.number(x) for x in place]
-    value, error = objective.alone.pair(at)
+    value, error = objective.pair(at)
     return value, error, [(x, x * 0) for x in at]
 
 
@@ -187,7 +187,7 @@ def _approached(objective: Objective, limit: Limit) -> Least:
         return polished(objective, [limit.place], 1e-6)
     if limit.level:
         at = number(1 if limit.place >= 0 else -1)
-        return *objective.alone.pair([at]), [(at, abs(at))]
+        return *objective.pair([at]), [(at, abs(at))]
     if objective.context.arithmetic.name != "numpy" and limit.error > objective.context.tolerance * abs(limit.value):
         known = int(-np.log10(limit.error / abs(limit.value)))
         raise CannotEvaluate(

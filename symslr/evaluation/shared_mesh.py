@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.laplace_code import LaplaceCode
-from symslr.evaluation.laplace_float import outer_step
+from symslr.evaluation.convergence import outer_step
+from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.shared_points import Places, Points, places
 from symslr.evaluation.shared_sum import Kept, SharedSum
 from symslr.evaluation.shared_table import Grid, SharedTable

@@ -10,9 +10,9 @@ import numpy as np
 from sympy import exp as exp_
 from sympy import oo
 
-from symslr.evaluation.laplace_code import LaplaceCode
-from symslr.evaluation.laplace_float import LARGE_POWER
-from symslr.evaluation.laplace_form import LaplaceForm
+from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.laplace.family import LARGE_POWER
+from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.saddle import log_survival, saddle
 
 NODES = 96

@@ -14,7 +14,7 @@ import numpy as np
 
 from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.convergence import alternating_error, geometric_error
-from symslr.evaluation.laplace_float import TINY
+from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.shared_points import Points
 from symslr.evaluation.shared_table import SharedTable
 

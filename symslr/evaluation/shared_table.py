@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.laplace_float import LARGE_POWER
+from symslr.evaluation.laplace.family import LARGE_POWER
 from symslr.evaluation.shared_points import Points
 
 LEVELS = (1, 2, 4)

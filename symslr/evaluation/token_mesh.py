@@ -6,49 +6,11 @@ import itertools
 from typing import Any
 
 import numpy as np
-from sympy import exp as exp_
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace_code import Constants, LaplaceCode
+from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
-from symslr.evaluation.scan import Window, scan
-
-FLOAT = Float64()
-
-
-def token_pieces(
-    code: LaplaceCode, constants: Constants, p: tuple[float, ...], depth: float, lowest: tuple[float, ...]
-) -> list[tuple[Piece, ...]]:
-    """Pieces for every kernel of a Laplace form.
-
-    ``lowest`` are the smallest log u, log t of interest: a weight such as kappa^2 p(x) need not be integrable without the
-    factor exp(-u kappa), and its window ends where the smallest u cuts it off.
-    """
-    pieces = []
-    for k, kernel in enumerate(code.form.kernels):
-        low, high = (float(end) for end in constants.ends[k])
-        on_line = np.isinf(low) and np.isinf(high)
-        windows = []
-        own = [i for i, moment in enumerate(code.form.moments) if moment.kernel == kernel]
-        for row, i in enumerate(own):
-            moment = code.form.moments[i]
-            curvature, centre, _ = (float(value) for value in constants.bells[i])
-            if moment.bell is not None and curvature < 0 and on_line and not moment.rest.has(exp_):
-                windows.append(bell_window(curvature, centre, depth))
-                continue
-
-            def log_weight(x: Any, k: int = k, row: int = row) -> Any:
-                slopes, parts = code.weights(k, x, p)
-                exponent, rest = parts[row]
-                return exponent + np.log(np.abs(rest)) - sum(np.exp(v + s) for v, s in zip(lowest, slopes))
-
-            window = scan(log_weight, low, high, depth)
-            if window is not None:
-                windows.append(window)
-        kinks = zeros(code, k, p, windows) if code.form.kinks[k] or code.form.touches[k] else []
-        pieces.append(cover(windows, low, high, kinks))
-    return pieces
+from symslr.evaluation.scan import Window
 
 
 def bell_window(curvature: float, centre: float, depth: float) -> Window:

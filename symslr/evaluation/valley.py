@@ -75,7 +75,7 @@ def along_the_valley(objective: Objective, start: list[float]) -> Least:
         return _level(floor, line, lowest if there[0] + there[1] < here[0] - here[1] else start[-1])
     if doubt > LEVEL[1]:
         return _level(floor, line, float(last))
-    value, error, across = floor.least(replace(context, memory=None), line.scope_at([last]))
+    value, error, across = floor.least(context, line.scope_at([last]))
     sides = [floor.least(context, line.scope_at([last + side * doubt])) for side in (-1, 1)]
     climb = max(0.0, *(side[0] - value for side in sides))
     others = [

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_CEILING, Context, Decimal, localcontext
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from mpmath import mpf, nstr
+from mpmath import isfinite, mpf, nstr
 
 
 class Kind(StrEnum):
@@ -48,24 +50,54 @@ class Value:
         return str(self.value) if isinstance(self.value, np.ndarray) else self.as_json()["value"]
 
     def __repr__(self) -> str:
-        spread = np.max(self.error) if isinstance(self.error, np.ndarray) else self.error
-        return f"{self} ± {nstr(mpf(spread), 2)} ({self.kind})"
+        return f"{self} ± {self._printed_error(2)} ({self.kind})"
 
     def _repr_latex_(self) -> str | None:
         if isinstance(self.value, np.ndarray):
             return None
-        return rf"${_latex(str(self))} \pm {_latex(nstr(mpf(self.error), 2))}\ \text{{({self.kind})}}$"
+        return rf"${_latex(str(self))} \pm {_latex(self._printed_error(2))}\ \text{{({self.kind})}}$"
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers as decimal strings: value, error, kind, digits, method, seconds."""
+        """Numbers as decimal strings: value, error, kind, digits, method, seconds.
+
+        The error is that of the number as printed: its own, and what the last digit leaves out.
+        """
         return {
-            "value": nstr(self.value, max(self.digits, 1), strip_zeros=False),
-            "error": nstr(mpf(self.error), 3),
+            "value": self._printed(),
+            "error": self._printed_error(3),
             "kind": str(self.kind),
             "digits": self.digits,
             "method": self.method,
             "seconds": round(self.seconds, 6),
         }
+
+    def _printed(self) -> str:
+        return nstr(self.value, max(self.digits, 1), strip_zeros=False)
+
+    def _printed_error(self, digits: int) -> str:
+        """The error with so many digits, rounded upwards; of an array the largest, without any text's rounding."""
+        if isinstance(self.value, np.ndarray):
+            return _upwards(_exact(np.max(self.error)), digits)
+        text = self._printed()
+        if not isfinite(self.value) or not isfinite(self.error):
+            return nstr(mpf(self.error), digits)
+        return _upwards(_exact(self.error) + abs(Fraction(text) - _exact(self.value)), digits)
+
+
+def _exact(number: Any) -> Fraction:
+    """A float or an mpmath number as a fraction: nothing here depends on the precision that mpmath is at."""
+    if not isinstance(number, mpf):
+        return Fraction(float(number))
+    sign, mantissa, exponent, _ = number._mpf_
+    size = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -size if sign else size
+
+
+def _upwards(number: Fraction, digits: int) -> str:
+    """A positive number in decimals that is no smaller."""
+    with localcontext(Context(digits, ROUND_CEILING, MIN_EMIN, MAX_EMAX)) as context:
+        rounded = context.divide(Decimal(number.numerator), Decimal(number.denominator))
+    return nstr(mpf(str(rounded)), digits)
 
 
 def _latex(number: str) -> str:

@@ -9,11 +9,14 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from symslr.kept.serial import one_at_a_time
+
 Import = tuple[str, str]
 """(module, name) of ``from module import name``; (module, "") of ``import module``."""
 
 
 @lru_cache(maxsize=256)
+@one_at_a_time  # ast.parse is not safe in threads before Python 3.12
 def code_version(module: str, function: str = "") -> str:
     """SHA-256 over the sources of ``module`` and of all it imports, directly or not, within its own package.
 
@@ -43,6 +46,7 @@ def code_version(module: str, function: str = "") -> str:
     return _version(package, {f"{module}:{function}": text.encode()}, [*around, *_imports(body)], path.parent)
 
 
+@one_at_a_time
 def file_version(path: Path, package: str = "symslr") -> str:
     """``code_version`` of a file outside any package: what it imports from ``package`` and from files beside it."""
     return _version(package, {path.name: path.read_bytes()}, _imports(_tree(path).body), path.parent)

@@ -15,6 +15,7 @@ from mpmath import mp, mpf
 from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 
 from symslr.expression.value import Kind, Value
+from symslr.kept.serial import one_at_a_time
 from symslr.model.length_law import LengthLaw
 from symslr.referee import definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
@@ -39,6 +40,7 @@ FLOAT_SHARE = 0.6
 __all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee", "signs"]
 
 
+@one_at_a_time
 def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> Value:
     """``expr`` at ``values`` by definition: expectations on explicit grids against their densities, sums written out.
 

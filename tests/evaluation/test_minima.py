@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
@@ -12,8 +10,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
 from sympy import Max, Min, Rational, Symbol, exp
 
-from symslr.evaluation import CannotEvaluate, evaluate, minimise
-from symslr.evaluation.fixed_outer import FixedOuter
+from symslr.evaluation import evaluate, minimise
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, erf, linear
 from symslr.model.symbols import a, x
@@ -57,13 +54,6 @@ def test_mpmath_agrees_where_a_moment_vanishes() -> None:
     risk, at = population_risk(SpikedSLR(), ELU), {"L": 3, "nu": 2, "Delta": 0, "a": 2}
     rough, fine = (evaluate(risk, at, backend=name, digits=12) for name in ("numpy", "mpmath"))
     assert abs(rough.value - fine.value) <= rough.error + fine.error
-
-
-def test_a_fixed_point_that_would_fill_the_memory_is_refused() -> None:
-    outer = FixedOuter.__new__(FixedOuter)
-    outer.arithmetic, outer.power = SimpleNamespace(bits=60), 0.0
-    with pytest.raises(CannotEvaluate, match="too far for a fixed point"):
-        outer.set_bits(5e12)
 
 
 @pytest.mark.parametrize("attention", [ELU, RELU, LEAKY], ids=lambda item: item.name)

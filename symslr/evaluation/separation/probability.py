@@ -13,6 +13,7 @@ from flint import arb, ctx, fmpz
 from mpmath import mpf, workprec
 
 from symslr.expression.value import Kind, Value
+from symslr.kept.serial import one_at_a_time
 
 GUARD_BITS = 32
 LARGEST_EXACT_BITS = 50_000_000
@@ -64,6 +65,7 @@ class Probability:
             )
         return Fraction(self._numerator(), 1 << (self.bits * self.power))
 
+    @one_at_a_time
     def value(self, digits: int = 30) -> Value:
         """The probability to ``digits`` significant digits with a proved error."""
         start = time.perf_counter()

@@ -4,11 +4,13 @@
     M_j = E[f_j(x) e^{-u kappa(x) - t w(x)}]
 
 where f and kappa are free of u and t. Then every M_j is a matrix product of weights on nodes x with one table per kernel.
+Integrals over the same variables with the same kernels stand in one form, so that they share the table and the moments.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorder_traversal
@@ -70,13 +72,20 @@ class Term:
 
 @dataclass(frozen=True)
 class LaplaceForm:
-    """See the module's docstring. ``logs`` are v = log u (and log t); ``x`` the token's variable."""
+    """See the module's docstring.
+
+    Attributes:
+        logs: v = log u (and log t).
+        x: the token's variable.
+        terms: of all integrals; ``integrals`` are the numbers of the terms that each is the sum of.
+    """
 
     logs: tuple[Symbol, ...]
     x: Symbol
     kernels: tuple[Kernel, ...]
     moments: tuple[Moment, ...]
     terms: tuple[Term, ...]
+    integrals: tuple[tuple[int, ...], ...]
 
     @cached_property
     def is_smoothed(self) -> bool:
@@ -130,7 +139,52 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
     found = tuple(moments.values())
     terms = tuple(_term(term, variables, logs, found) for term in Add.make_args(body))
     kernels = tuple(dict.fromkeys(m.kernel for m in found))
-    return LaplaceForm(logs, x, kernels, found, terms)
+    return LaplaceForm(logs, x, kernels, found, terms, (tuple(range(len(terms))),))
+
+
+def together(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int, ...]]]:
+    """Forms of many integrals each, with the places of their integrals among ``forms``: those of like kernels stand together."""
+    groups: dict[object, list[tuple[int, LaplaceForm]]] = {}
+    for place, form in enumerate(forms):
+        if len(form.kernels) > 1:
+            groups[place] = [(place, form)]
+            continue
+        first = next(iter(groups.values()))[0][1] if groups else form
+        renamed = _renamed(form, first) if len(form.logs) == len(first.logs) else form
+        groups.setdefault((len(form.logs), *renamed.kernels), []).append((place, renamed))
+    return [(_merged([form for _, form in own]), tuple(place for place, _ in own)) for own in groups.values()]
+
+
+def _renamed(form: LaplaceForm, like: LaplaceForm) -> LaplaceForm:
+    """The form in another's variables."""
+    names = {**dict(zip(form.logs, like.logs)), form.x: like.x}
+    kernels = {k: Kernel(tuple(slope.xreplace(names) for slope in k.slopes), k.lower, k.upper) for k in form.kernels}
+    moments = []
+    for m in form.moments:
+        square = m.bell and Bell(*(part.xreplace(names) for part in (m.bell.curvature, m.bell.centre, m.bell.height)))
+        parts = m.exponent.xreplace(names), m.rest.xreplace(names)
+        moments.append(replace(m, kernel=kernels[m.kernel], exponent=parts[0], rest=parts[1], bell=square))
+    terms = tuple(Term(*(p.xreplace(names) for p in (t.coefficient, t.exponent, t.rest))) for t in form.terms)
+    return LaplaceForm(like.logs, like.x, tuple(kernels.values()), tuple(moments), terms, form.integrals)
+
+
+def _merged(forms: Sequence[LaplaceForm]) -> LaplaceForm:
+    """One form with the integrals of all, in the same variables, every moment once."""
+    if len(forms) == 1:
+        return forms[0]
+    known: dict[object, Moment] = {}
+    terms: list[Term] = []
+    integrals = []
+    for form in forms:
+        names: dict[Basic, Basic] = {}
+        for m in form.moments:
+            same = known.setdefault((m.kernel, m.exponent, m.rest, m.is_survival), m)
+            names |= {m.mean: same.mean, m.log: same.log, m.scale: same.scale}
+        integrals.append(tuple(range(len(terms), len(terms) + len(form.terms))))
+        terms += [Term(t.coefficient, t.exponent.xreplace(names), t.rest.xreplace(names)) for t in form.terms]
+    first, moments = forms[0], tuple(known.values())
+    kernels = tuple(dict.fromkeys(m.kernel for m in moments))
+    return LaplaceForm(first.logs, first.x, kernels, moments, tuple(terms), tuple(integrals))
 
 
 def outermost(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:

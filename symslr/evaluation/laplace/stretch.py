@@ -46,6 +46,10 @@ class Stretch:
         low, high = self.ends
         return high - low
 
+    def density(self, v: Any) -> Any:
+        """dv/dw."""
+        return np.ones(len(v)) if np.isinf(self.scale) else np.hypot(1.0, (v - self.centre) / self.scale)
+
     def nodes(self, step: float) -> tuple[Any, Any, float]:
         """(v, dv/dw, step of w): every second and fourth node is a mesh too."""
         low, high = self.ends

@@ -14,7 +14,7 @@ from sympy import exp as exp_
 
 from symslr.evaluation.breakpoints import breakpoint_equations
 from symslr.evaluation.exponent import magnitude, slope, split
-from symslr.evaluation.laplace_form import Term, outermost
+from symslr.evaluation.laplace.form import Term, outermost
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import x as law_variable

@@ -14,7 +14,7 @@ from symslr.evaluation.arithmetic import Arithmetic
 from symslr.evaluation.breakpoints import solved
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.exponent import Split, magnitude, split
-from symslr.evaluation.laplace_form import LaplaceForm
+from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.logarithm import SignedLog, signed_log
 
 

@@ -1,0 +1,293 @@
+"""Forms conditioned on the largest token in numbers: the trapezoid rule in v = log u, Gauss panels for the tokens.
+
+What lies below a node is the sum of the panels before its own and, inside that, the integral of the polynomial through the
+panel's nodes: as many numbers for a running integral as for a whole one. Source: L. Greengard, SIAM J. Numer. Anal. 28 (1991).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, final
+
+import mpmath
+import numpy as np
+from flint import arb, arb_mat, ctx
+from sympy import Symbol
+
+from symslr.evaluation.arithmetic import Arithmetic, Float64
+from symslr.evaluation.balls import Balls, array, centre, from_mpf, radius, size
+from symslr.evaluation.convergence import geometric_error
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.largest_form import CumulativeForm, sizes
+from symslr.evaluation.laplace.stretch import Stretch
+from symslr.evaluation.logarithm import signed_log
+from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.scan import scan
+
+FLOAT = Float64()
+FLOAT_NODES = 16
+"""Nodes of a panel in float64; with more digits their number grows with these."""
+MOST_TOKENS = 40_000
+COARSE = 64
+"""Values of log u by which its window is found."""
+FINER = 1.5
+"""Ratio of the numbers of panels that have to agree."""
+ROUNDS = 12
+
+
+@final
+class LargestTokenNode(Node):
+    """An integral conditioned on the largest token."""
+
+    def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...]) -> None:
+        self.form, self.parameters = form, parameters
+        self._codes: dict[str, Any] = {}
+        inner = (form.x, *parameters)
+        self.log_weights = [(signed_log(r.rest, inner), r.exponent) for r in form.running]
+
+    def code(self, arithmetic: Arithmetic) -> Code:
+        """The form as functions of numbers."""
+        if arithmetic.name not in self._codes:
+            form = self.form
+            inner = (form.x, *self.parameters)
+            logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
+            outer = (form.log_u, form.x, *logs, *scales, *self.parameters)
+            powers = [t.exponent.coeff(r.log, 1) for t in form.terms for r in form.running]
+            self._codes[arithmetic.name] = Code(
+                arithmetic.compile(inner, [form.kappa]),
+                arithmetic.compile(inner, [e for r in form.running for e in (r.exponent, r.rest)]),
+                arithmetic.compile(outer, [e for t in form.terms for e in (t.exponent, t.rest)]),
+                arithmetic.compile(outer, sizes(form)),
+                arithmetic.compile(self.parameters, powers),
+            )
+        found: Code = self._codes[arithmetic.name]
+        return found
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        nats = float(-mpmath.log(context.tolerance))
+        floats = tuple(float(scope[s][0]) for s in self.parameters)
+        with np.errstate(all="ignore"):
+            if isinstance(context.arithmetic, Float64):
+                return _Run(self, FLOAT, floats, floats, nats).run()
+            arithmetic = Balls(int(context.arithmetic.decades / 0.30103) + 16)
+            with ctx.workprec(arithmetic.bits):
+                p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
+                return _Run(self, arithmetic, p, floats, nats).run()
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """log kappa, (exponent, rest) of the weights and of the outer terms, sizes of their exponents, powers of the running parts."""
+
+    kappa: Any
+    weights: Any
+    terms: Any
+    sizes: Any
+    powers: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """Nodes of equal panels, their weights, and the number of panels."""
+
+    nodes: Any
+    weights: Any
+    count: int
+
+
+class _Run:
+    def __init__(
+        self, node: LargestTokenNode, arithmetic: Arithmetic, p: tuple[Any, ...], floats: tuple[float, ...], nats: float
+    ) -> None:
+        self.node, self.form, self.arithmetic, self.p, self.floats = node, node.form, arithmetic, p, floats
+        self.nats, self.depth = nats, nats + 12.0
+        self.is_float = arithmetic.name == "numpy"
+
+    def run(self) -> Pair:
+        low, high = self._tokens()
+        axis = self._window(low, high)
+        order = FLOAT_NODES if self.is_float else max(FLOAT_NODES, int(0.5 * self.nats))
+        count = max(8, int((high - low) * self._steepness(low, high) * self.nats / order / 4.0))
+        step, tolerance = 7.1 / (2.0 + self.nats), mpmath.exp(-self.nats)
+        for _ in range(ROUNDS):
+            if count * FINER * order > MOST_TOKENS:
+                raise CannotEvaluate("the running integrals need too many nodes: the kernel is too steep")
+            v, density, exact = self._outer(axis, step)
+            fine = self._panels(low, high, int(np.ceil(count * FINER)), order)
+            values, rounding = self._integrand(self.arithmetic, v, fine, self.p)
+            values = values * density
+            few = slice(None, None, max(1, len(v) // 40))
+            coarse = (
+                self._integrand(self.arithmetic, v[few], self._panels(low, high, count, order), self.p)[0]
+                * density[few]
+            )
+            mass, thin = self._mass(values), self._mass(values[few])
+            if not mass > 0:
+                raise CannotEvaluate("the outer integrand vanishes")
+            inner = self._mass(coarse - values[few]) / thin if thin > 0 else mass * 0
+            quarter, half, full = (self._middle(np.sum(values[::n]) * n) for n in (4, 2, 1))
+            outer = geometric_error(quarter, half, full, mass)
+            floor = rounding if self.is_float else 0.0
+            if outer < max(tolerance, floor) and inner < max(tolerance, floor):
+                edge = 8 * (abs(self._middle(values[0])) + abs(self._middle(values[-1]))) / mass
+                return self._pair(
+                    np.sum(values) * exact, mass * (outer + inner + edge + rounding) * self._middle(exact)
+                )
+            step /= 1.5 if outer >= max(tolerance, floor) else 1.0
+            count = int(np.ceil(count * FINER)) if inner >= max(tolerance, floor) else count
+        raise CannotEvaluate("the integral conditioned on the largest token does not converge geometrically")
+
+    def _pair(self, value: Any, error: Any) -> Pair:
+        return (value, error) if self.is_float else (centre(value), radius(value) + error)
+
+    def _middle(self, number: Any) -> Any:
+        return number if self.is_float else centre(number)
+
+    def _mass(self, values: Any) -> Any:
+        return np.sum(np.abs(values)) if self.is_float else size(np.sum(abs(values)))
+
+    def _outer(self, axis: Stretch, step: float) -> tuple[Any, Any, Any]:
+        """(v, what the nodes stand for, step)."""
+        v, density, exact = axis.nodes(step)
+        if self.is_float:
+            return v, density, exact
+        low, high = (self.arithmetic.number(end) for end in axis.ends)
+        count = len(v) - 1
+        w = low + (high - low) / count * self.arithmetic.integers(0, count + 1)
+        if np.isinf(axis.scale):
+            return w, self.arithmetic.full(count + 1, arb(1)), (high - low) / count
+        up, down = (self.arithmetic.exp(sign * w / axis.scale) for sign in (1, -1))
+        return axis.centre + axis.scale * (up - down) / 2, (up + down) / 2, (high - low) / count
+
+    def _panels(self, low: float, high: float, count: int, order: int) -> Panels:
+        t, weights, _ = _rule(order, 0 if self.is_float else ctx.prec)
+        half = self.arithmetic.number(high - low) / (2 * count)
+        starts = self.arithmetic.number(low) + 2 * half * self.arithmetic.integers(0, count)
+        nodes = (starts[:, None] + half * (1 + t)[None, :]).ravel()
+        return Panels(nodes, np.tile(half * weights, count), count)
+
+    def _below(self, arithmetic: Arithmetic, values: Any, panels: Panels, half: Any) -> Any:
+        """Integrals of ``values`` (rows, nodes) from the lowest node up to every node."""
+        order = values.shape[1] // panels.count
+        _, _, inside = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
+        blocks = values.reshape(-1, order)
+        if arithmetic.name == "numpy":
+            within = (blocks @ inside.T) * half
+        else:
+            product = arb_mat([list(row) for row in blocks]) * arb_mat([list(row) for row in inside.T])
+            within = array(product.entries()).reshape(blocks.shape) * half
+        whole = np.sum(values * panels.weights, axis=1) if panels.count == 1 else None
+        sums = np.sum((values * panels.weights).reshape(len(values), panels.count, order), axis=2)
+        before = np.cumsum(sums, axis=1) - sums if whole is None else sums * 0
+        return (within.reshape(len(values), panels.count, order) + before[:, :, None]).reshape(values.shape)
+
+    def _integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Values on the outer mesh and, in floats, the relative rounding error."""
+        code, x = self.node.code(arithmetic), panels.nodes
+        half = np.sum(panels.weights[: len(x) // panels.count]) / 2
+        load = arithmetic.exp(v)[:, None] * (code.kappa(x, *p)[0] + 0 * x)[None, :]
+        parts = code.weights(x, *p)
+        logs, scales = [], []
+        for exponent, rest in zip(parts[::2], parts[1::2]):
+            height = exponent + 0 * x - load
+            top = self._tops(height)
+            below = self._below(arithmetic, arithmetic.exp(height - top) * rest, panels, half)
+            logs.append(self._log(arithmetic, below))
+            scales.append(top)
+        arguments = (v[:, None], x[None, :], *logs, *scales, *p)
+        values = code.terms(*arguments)
+        total = sum(arithmetic.exp(e) * r for e, r in zip(values[::2], values[1::2])) + 0 * load
+        if arithmetic.name != "numpy":
+            return np.sum(total * panels.weights, axis=1), 0
+        total = np.where(np.isnan(total), 0.0, total)
+        peak = np.unravel_index(int(np.argmax(np.abs(total))), total.shape)
+        at = (v[peak[0]], x[peak[1]], *(g[peak] for g in logs), *(s[peak[0], 0] for s in scales), *p)
+        power = max((abs(float(c)) for c in code.powers(*p)), default=0.0)
+        units = 16 + 4 * max(float(s) for s in code.sizes(*at)) + 16 * power
+        return total @ panels.weights, FLOAT.eps * units
+
+    @staticmethod
+    def _tops(height: Any) -> Any:
+        """About the largest number of every row, as a column: what it is divided by need not be exact."""
+        if height.dtype != object:
+            return np.max(height, axis=1, keepdims=True)
+        middles = np.array([[float(h.mid()) for h in row] for row in height])
+        tops = np.clip(np.max(middles, axis=1), -1e300, 1e300)
+        return array([arb(float(top)) for top in tops])[:, None]
+
+    @staticmethod
+    def _log(arithmetic: Arithmetic, below: Any) -> Any:
+        """log C; where C has sunk into the rounding, that of the rounding."""
+        if arithmetic.name == "numpy":
+            return np.log(np.maximum(below, FLOAT.eps * 1e-3 * np.max(below, axis=1, keepdims=True)))
+        floor = arb((1, -ctx.prec))
+        return np.frompyfunc(lambda c: (c if c > floor else floor).log(), 1, 1)(below)
+
+    def _steepness(self, low: float, high: float) -> float:
+        """How fast log kappa moves, at least as fast as the law's own scale."""
+        x = np.linspace(low, high, 801)
+        kappa = self.node.code(FLOAT).kappa(x, *self.floats)[0] + 0 * x
+        moves = np.abs(np.diff(np.log(kappa)))
+        return max(1.0, float(np.max(moves, where=np.isfinite(moves), initial=0.0)) * 800 / (high - low))
+
+    def _tokens(self) -> tuple[float, float]:
+        """Where the weights live."""
+        low, high = float(self.form.law.lower), float(self.form.law.upper)
+        if np.isfinite(low) or np.isfinite(high):
+            raise CannotEvaluate("running integrals are evaluated for token laws on the whole line")
+        weights = self.node.code(FLOAT).weights
+        windows = []
+        for n, (log_rest, _) in enumerate(self.node.log_weights):
+
+            def log_weight(x: Any, n: int = n, log_rest: Any = log_rest) -> Any:
+                return weights(x, *self.floats)[2 * n] + log_rest(x, *self.floats)[1] + 0 * x
+
+            window = scan(log_weight, low, high, self.depth)
+            if window is None or window.is_heavy:
+                raise CannotEvaluate("running integrals are evaluated for token laws with light tails")
+            windows.append(window)
+        return min(w.low for w in windows), max(w.high for w in windows)
+
+    def _window(self, low: float, high: float) -> Stretch:
+        """The part of v that matters."""
+        steps = int(np.clip((high - low) * self._steepness(low, high) / 8.0, 12, 200))
+        t, weights = np.polynomial.legendre.leggauss(FLOAT_NODES)
+        half = (high - low) / (2 * steps)
+        nodes = (low + half * (2 * np.arange(steps)[:, None] + 1 + t)).ravel()
+        panels = Panels(nodes, np.tile(half * weights, steps), steps)
+        kappa = self.node.code(FLOAT).kappa(nodes, *self.floats)[0] + 0 * nodes
+        logs = np.log(kappa[kappa > 0])
+        start, stop = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
+        for _ in range(24):
+            v = np.linspace(start, stop, COARSE)
+            values = np.abs(self._integrand(FLOAT, v, panels, self.floats)[0])
+            inside = np.flatnonzero(np.log(values) > np.log(np.max(values)) - self.depth)
+            if not len(inside):
+                raise CannotEvaluate("the outer integrand vanishes in float64")
+            step = v[1] - v[0]
+            first = start - (stop - start) / 2 if inside[0] == 0 else v[inside[0]] - step
+            last = stop + (stop - start) / 2 if inside[-1] == COARSE - 1 else v[inside[-1]] + step
+            if first >= start and last <= stop and last - first > 0.6 * (stop - start):
+                return Stretch.over((float(first), float(last)), float(v[np.argmax(values)]))
+            start, stop = float(first), float(last)
+        raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+
+
+@lru_cache(maxsize=32)
+def _rule(order: int, bits: int) -> tuple[Any, Any, Any]:
+    """Gauss nodes on (-1, 1), their weights, and the matrix of integrals from -1 to every node; floats where bits = 0."""
+    if bits:
+        pairs = [arb.legendre_p_root(order, order - 1 - k, weight=True) for k in range(order)]
+        t, weights = array([root for root, _ in pairs]), array([weight for _, weight in pairs])
+    else:
+        t, weights = np.polynomial.legendre.leggauss(order)
+    polynomials = [0 * t + 1, t]
+    for m in range(1, order):
+        polynomials.append(((2 * m + 1) * t * polynomials[m] - m * polynomials[m - 1]) / (m + 1))
+    inside = np.outer(t + 1, weights) / 2
+    for m in range(1, order):
+        rise = (polynomials[m + 1] - polynomials[m - 1]) / 2
+        inside = inside + np.outer(rise, weights * polynomials[m])
+    return t, weights, inside

@@ -1,0 +1,191 @@
+"""Where the integrals of a Laplace form live: windows of v = log u, and the tokens that count there.
+
+Logarithms neither overflow nor underflow, so the same windows serve float64 and a thousand digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.stretch import Stretch
+from symslr.evaluation.laplace.table import Table
+from symslr.evaluation.laplace.tokens import MOST_NODES, Tokens, is_gaussian, pieces, placed
+from symslr.evaluation.mesh import Line, Piece, joined
+
+FLOAT = Float64()
+NODES = {1: 48, 2: 24}
+"""Nodes of an outer axis, by the number of axes."""
+STEEPEST = 2.6
+"""log kappa moves by at most so much between nodes: where it moves by more, a steep weight would be cut off between two."""
+MOST_ROUNDS, MOST_ZOOMS = 24, 40
+LONGEST = 1e6
+"""A window of log u longer than this belongs to an integral that does not converge."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Pieces of every kernel, and the outer axes."""
+
+    pieces: list[tuple[Piece, ...]]
+    axes: list[Stretch]
+
+
+def layout(family: Family) -> Layout:
+    """Keeps everything above exp(-depth) of the largest contribution to every integral.
+
+    Raises:
+        CannotEvaluate: where a token integral or the outer integral shows no decay.
+    """
+    lowest = (-2.0 * family.depth - 20.0,) * len(family.form.logs)
+    own = pieces(family, lowest)
+    is_complete = all(is_gaussian(family, i) for i in range(len(family.form.moments)))
+    for _ in range(MOST_ROUNDS):
+        tokens = _resolving(family, own)
+        windows, table, logs = _outer_windows(family, tokens)
+        own, cut_short = _needed(family, own, table, logs)
+        if cut_short:
+            continue
+        if is_complete or all(low > least for (low, _), least in zip(windows, lowest)):
+            peak = np.unravel_index(int(np.argmax(np.max(logs, axis=0))), table.shape)
+            at = [float(w[i]) for w, i in zip(table.v, peak)]
+            return Layout(own, [Stretch.over(window, middle) for window, middle in zip(windows, at)])
+        lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
+        own = pieces(family, lowest)
+    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+
+
+def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> list[Tokens]:
+    """Token meshes on which log kappa moves little between nodes."""
+    level = 0.0
+    while True:
+        tokens = placed(family, own, level)
+        steepest = 0.0
+        for one, made in zip(tokens, own):
+            limit = STEEPEST if all(isinstance(piece, Line) for piece in made) else 16 * STEEPEST
+            moves = np.abs(np.diff(np.array(one.slopes), axis=-1))
+            alive = np.any(one.logs[:, 1:] > -np.inf, axis=0) & np.isfinite(moves)
+            steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / limit)
+        nodes = max(len(one.mesh.nodes) for one in tokens)
+        if steepest <= 1.0 or nodes * min(steepest, 2.0) > MOST_NODES / 4:
+            return tokens
+        level += float(np.log2(min(steepest * 1.05, MOST_NODES / 4 / nodes)))
+
+
+def _outer_windows(family: Family, tokens: list[Tokens]) -> tuple[list[tuple[float, float]], Table, Any]:
+    """Windows of the outer variables, and the last table with the logs of the integrands (integrals, nodes), 0 at their tops.
+
+    Raises:
+        CannotEvaluate: where they do not end.
+    """
+    windows = _first_windows(family, tokens)
+    for _ in range(MOST_ZOOMS):
+        nodes = [np.linspace(low, high, NODES[len(windows)]) for low, high in windows]
+        table = Table(family, tokens, nodes)
+        logs = _logs(family, table)
+        above = np.any(logs > -family.depth, axis=0)
+        found = [_relevant(above, nodes[n], n) for n in range(len(windows))]
+        if all(_settled(old, new) for old, new in zip(windows, found)):
+            return found, table, logs
+        if any(high - low > LONGEST for low, high in found):
+            break
+        windows = found
+    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+
+
+def _logs(family: Family, table: Table) -> Any:
+    """log |largest term| of every integral on the mesh, relative to its top.
+
+    Raises:
+        CannotEvaluate: where an integrand vanishes everywhere.
+    """
+    moments = table.moments
+    terms = family.code.terms(table.grid, moments.means, moments.logs, moments.scales, family.p)
+    found = []
+    for sizes in family.logs(terms):
+        if sizes:
+            size = np.fmax.reduce([np.broadcast_to(own, table.shape) for own in sizes])
+            top = np.fmax.reduce(size, axis=None)
+            if not -np.inf < top < np.inf:
+                raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
+            found.append(np.where(np.isnan(size), -np.inf, size - top))
+    return np.array(found)
+
+
+def _first_windows(family: Family, tokens: list[Tokens]) -> list[tuple[float, float]]:
+    """From where u kappa is negligible to where exp(-u kappa) is."""
+    windows = []
+    for n in range(len(family.form.logs)):
+        sizes = np.concatenate([own.slopes[n][np.any(own.logs > -np.inf, axis=0)] for own in tokens])
+        sizes = sizes[np.isfinite(sizes)]
+        if not len(sizes):
+            raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
+        windows.append((-float(np.max(sizes)) - 20.0, -float(np.min(sizes)) + 4.0))
+    return windows
+
+
+def _needed(
+    family: Family, own: list[tuple[Piece, ...]], table: Table, logs: Any
+) -> tuple[list[tuple[Piece, ...]], bool]:
+    """The pieces cut to the tokens that count, or made longer where they end too early, and whether any was.
+
+    A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
+    """
+    size = np.max(logs, axis=0)
+    sizes = [
+        size if family.largest_power(i) > 0 else np.full(table.shape, -np.inf) for i in range(len(family.form.moments))
+    ]
+    found, cut_short = [], False
+    for k, (share, made) in enumerate(zip(table.largest_shares(sizes, family.depth), own)):
+        x = table.tokens[k].mesh.nodes
+        matters = share > -family.depth
+        for log, i in zip(table.tokens[k].logs, family.moments_of[k]):
+            if family.form.moments[i].is_survival and family.power > 0:
+                matters |= log > np.max(log) - family.depth
+        index = np.flatnonzero(matters) if matters.any() else np.arange(len(x))
+        line = made[0]
+        if len(made) == 1 and isinstance(line, Line):
+            half = (line.high - line.low) / 2
+            early, late = bool(index[0] == 0), bool(index[-1] == len(x) - 1)
+            low = line.low - half if early else float(x[index[0] - 1])
+            high = line.high + half if late else float(x[index[-1] + 1])
+            cut_short |= early or late
+            made = (Line(low, high, line.step),)
+        found.append(made)
+    return found, cut_short
+
+
+def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
+    """The window that holds the relevant nodes and one step around them; longer where they reach its end."""
+    line = np.any(above, axis=tuple(m for m in range(above.ndim) if m != axis))
+    index = np.flatnonzero(line)
+    step, span = nodes[1] - nodes[0], nodes[-1] - nodes[0]
+    low = nodes[0] - span / 2 if index[0] == 0 else nodes[index[0]] - step
+    high = nodes[-1] + span / 2 if index[-1] == len(nodes) - 1 else nodes[index[-1]] + step
+    return float(low), float(high)
+
+
+def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
+    slack = 1e-9 * (old[1] - old[0])
+    return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])
+
+
+def first_level(family: Family, own: list[tuple[Piece, ...]], nats: float) -> float:
+    """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for so many nats.
+
+    Between kinks the nodes crowd towards the ends of the pieces by themselves, where a kernel may vanish.
+    """
+    level = 1.0
+    for k, made in enumerate(own):
+        if len(made) > 1 or not isinstance(made[0], Line):
+            continue
+        slopes, _ = family.code.weights(k, joined(made, FLOAT, 0).nodes, family.p)
+        moves = np.abs(np.diff(np.array(slopes), axis=-1))
+        steepest = float(np.max(moves, where=np.isfinite(moves), initial=0.0))
+        level = max(level, float(np.log2(max(steepest * nats / 8.2, 1.0))))
+    return level

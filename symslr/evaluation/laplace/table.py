@@ -1,0 +1,232 @@
+"""The dense table exp(-u kappa) in float64, the moments that it gives, and what they tell of their own rounding.
+
+A moment is a matrix product of the table with weights wherever that keeps its digits; where it sinks below what float64
+can name beside its largest weight, the same sum is taken from logarithms, entry by entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
+from symslr.evaluation.laplace.tokens import Tokens
+
+EPS = Float64().eps
+TINY = 1e-300
+SUNK = 1e-200
+"""A sum of weights this far below the largest one may have lost terms to underflow."""
+SUNK_ROUNDING = 1000.0
+"""Roundings of a moment taken from logarithms, which are of the size of some hundreds there."""
+BLOCK = 400_000
+"""Numbers in one array of logarithms: what stays in the cache."""
+TAME = 600.0
+"""Logarithms below this have an exponential in float64, and two of them a product."""
+LARGEST = 2e8
+"""Numbers in one table."""
+MOST_WORK = 1e10
+"""Multiplications in one contraction: some seconds."""
+
+
+class Table:
+    """exp(-u kappa) at outer nodes ``v`` (one array per Laplace variable) and the tokens of every kernel."""
+
+    def __init__(self, family: Family, tokens: list[Tokens], v: list[Any]) -> None:
+        counts, nodes = [len(w) for w in v], max(len(own.mesh.nodes) for own in tokens)
+        if max(counts) * nodes > LARGEST or float(np.prod(counts)) * nodes > MOST_WORK:
+            raise CannotEvaluate("the table of exponentials is too large for float64")
+        self.family, self.tokens, self.v = family, tokens, v
+        self.shape = tuple(counts)
+
+    @cached_property
+    def loads(self) -> list[list[Any]]:
+        """u kappa at every outer node and token, for every kernel and axis."""
+        return [[_load(w, slope) for w, slope in zip(self.v, own.slopes)] for own in self.tokens]
+
+    @cached_property
+    def factors(self) -> list[list[Any]]:
+        """exp(-u kappa) likewise."""
+        return [[np.exp(-load) for load in own] for own in self.loads]
+
+    @property
+    def grid(self) -> list[Any]:
+        """Outer nodes shaped for the product mesh."""
+        return self.v if len(self.v) == 1 else [self.v[0][:, None], self.v[1][None, :]]
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Of every moment at the product of the outer nodes."""
+        nodes = max(len(own.mesh.nodes) for own in self.tokens)
+        parts = -(-len(self.v[0]) * nodes // BLOCK)
+        if len(self.v) > 1 or parts < 2:
+            return self._moments([(own.rows, own.logs) for own in self.tokens])
+        found = [Table(self.family, self.tokens, [part]).moments for part in np.array_split(self.v[0], parts)]
+        return _joined(found, -1)
+
+    def thinned(self, strides: list[int]) -> Table:
+        """The table at every few outer nodes."""
+        return Table(self.family, self.tokens, [w[::s] for w, s in zip(self.v, strides)])
+
+    @cached_property
+    def coarser(self) -> Moments:
+        """As ``moments``, with twice and with four times the step of the token meshes: the first axis."""
+        return _joined([self._moments([own.coarser(times) for own in self.tokens], 1) for times in (1, 2)], 0)
+
+    def values(self, moments: Moments, shifts: Any = None) -> tuple[list[Any], Any]:
+        """As ``Family.values``."""
+        return self.family.values(self.grid, moments, shifts)
+
+    def _moments(self, rows_of: list[Any], new_axes: int = 0) -> Moments:
+        """With axes of length one before those of the outer nodes."""
+        count = len(self.family.form.moments)
+        found = Moments([None] * count, [0.0] * count, [0.0] * count)
+        alternating = self.family.form.alternating
+        for k, (own, (rows, logs)) in enumerate(zip(self.family.moments_of, rows_of)):
+            for n, (i, row, mean) in enumerate(zip(own, rows, self._contracted(k, rows))):
+                sign = np.sign(self.tokens[k].rows[n]) if i in alternating else 1.0
+                found.means[i], found.scales[i] = self._risen(k, logs[n], sign, mean, self.tokens[k].tops[n])
+                if self.family.form.moments[i].is_survival:
+                    found.logs[i] = self._log_survival(k, row, found.means[i], found.scales[i])
+                    found.means[i], found.scales[i] = found.means[i] * np.exp(found.scales[i]), 0.0
+        if new_axes:
+            shape = (1,) * new_axes + self.shape
+            for column in (found.means, found.logs, found.scales):
+                column[:] = [np.broadcast_to(part, self.shape).reshape(shape) for part in column]
+        return found
+
+    def _contracted(self, k: int, rows: Any) -> Any:
+        """Sums over the tokens for every row, (rows, outer nodes)."""
+        factors = self.factors[k]
+        if len(factors) == 1:
+            return (factors[0] @ rows.T).T
+        return [(factors[0] * row) @ factors[1].T for row in rows]
+
+    def _risen(self, k: int, log: Any, sign: Any, mean: Any, top: float) -> tuple[Any, Any]:
+        """(mean, scale) of a moment; where it has sunk, from logarithms."""
+        sunk = np.abs(mean) < SUNK
+        if not sunk.any():
+            return mean, top
+        mean, scale = mean.copy(), np.full(self.shape, top)
+        keep = np.flatnonzero(log > -np.inf)
+        if not len(keep):
+            return mean, top
+        log, sign = log[keep], sign[keep] if np.ndim(sign) else sign
+        for place, load in self._loads_at(k, sunk, keep):
+            size = log - load
+            highest = np.max(size, axis=1)
+            highest = np.where(np.isfinite(highest), highest, 0.0)
+            mean[place] = np.sum(np.exp(size - highest[:, None]) * sign, axis=1)
+            scale[place] = top + highest
+        return mean, scale
+
+    def _loads_at(self, k: int, chosen: Any, keep: Any) -> Iterator[tuple[Any, Any]]:
+        """Places of the chosen outer nodes, a few at a time, with the sum of their loads at some tokens."""
+        index = np.nonzero(chosen)
+        some = max(1, BLOCK // len(keep))
+        for start in range(0, len(index[0]), some):
+            place = tuple(part[start : start + some] for part in index)
+            yield place, sum(load[i][:, keep] for load, i in zip(self.loads[k], place))
+
+    def _log_survival(self, k: int, row: Any, mean: Any, scale: Any) -> Any:
+        """log M; from 1 - M where M is near 1 and its power large."""
+        logs = np.log(np.maximum(mean, TINY)) + scale
+        if self.family.power <= LARGE_POWER:
+            return logs
+        height = np.exp(self.tokens[k].tops[self._survivor(k)])
+        lost = [-np.expm1(-load) for load in self.loads[k]]
+        missing = lost[0] @ row * height
+        if len(lost) == 2:
+            missing = missing[:, None] + (self.factors[k][0] * (row * height)) @ lost[1].T
+        return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), logs)
+
+    def _survivor(self, k: int) -> int:
+        """The survival function's place among the moments of a kernel."""
+        return next(n for n, i in enumerate(self.family.moments_of[k]) if self.family.form.moments[i].is_survival)
+
+    def largest_shares(self, sizes: list[Any], depth: float) -> list[Any]:
+        """For every kernel and token the log of its largest share in a moment, times that moment's terms (``sizes``).
+
+        ``sizes`` are logs of the terms in which each moment stands, relative to the largest value; below -depth they are left out.
+        """
+        found = []
+        for k, own in enumerate(self.family.moments_of):
+            best = np.full(len(self.tokens[k].mesh.nodes), -np.inf)
+            every = np.arange(len(best))
+            for n, i in enumerate(own):
+                inside = np.broadcast_to(sizes[i] > -depth, self.shape)
+                if not inside.any():
+                    continue
+                log = self.tokens[k].logs[n] + self.tokens[k].tops[n]
+                with np.errstate(divide="ignore"):
+                    whole = np.log(np.abs(self.moments.means[i])) + self.moments.scales[i]
+                relative = np.broadcast_to(sizes[i], self.shape) - whole
+                for place, load in self._loads_at(k, inside, every):
+                    best = np.maximum(best, np.max(relative[place][:, None] + log - load, axis=0))
+            found.append(best)
+        return found
+
+    def roundings(self) -> list[Any]:
+        """Rounding error of log |M| for every moment at the outer nodes, in units of the roundoff.
+
+        A weight is rounded by the size of its exponent, u kappa by the size of log u and of log kappa.
+        """
+        found: list[Any] = [0.0] * len(self.family.form.moments)
+        for k, own in enumerate(self.family.moments_of):
+            for n, i in enumerate(own):
+                near_one = self.family.form.moments[i].is_survival and self.family.power > LARGE_POWER
+                found[i] = self._rounding(k, n, i, near_one=near_one)
+                if near_one:
+                    found[i] = found[i] * np.abs(self.moments.logs[i])
+        return found
+
+    def _rounding(self, k: int, n: int, i: int, *, near_one: bool) -> Any:
+        """Relative, of a moment, or of 1 - M."""
+        tokens, factors = self.tokens[k], self.factors[k]
+        row = np.abs(tokens.rows[n])
+        size = 4.0 + self.family.code.token_exponent(i, tokens.mesh.nodes, self.family.p)[1] + 0.0 * row
+        size = np.where(row > 0, size, 0.0)
+        whole, error = (0.0, 0.0) if near_one else (self._pairs(factors, row), self._pairs(factors, row * size))
+        for axis, (load, slope) in enumerate(zip(self.loads[k], tokens.slopes)):
+            moved = -np.expm1(-load) if near_one else np.where(factors[axis] > 0, load * factors[axis], 0.0)
+            own = row * (2.0 + np.where(np.isfinite(slope), np.abs(slope), 0.0))
+            pair = [moved if m == axis else factor for m, factor in enumerate(factors)]
+            share = self._pairs(pair, row)
+            error = error + self._pairs(pair, own + row * size if near_one else own) + np.abs(self.grid[axis]) * share
+            whole = whole + share if near_one else whole
+        cancelled = whole
+        if np.min(tokens.rows[n]) < 0.0:
+            cancelled = np.minimum(np.abs(self._pairs(factors, tokens.rows[n])), whole)
+        return np.where(whole > SUNK, error / np.maximum(cancelled, TINY), SUNK_ROUNDING)
+
+    def absolute(self, k: int, row: Any) -> Any:
+        """The moment of a positive row."""
+        return self._pairs(self.factors[k], row)
+
+    @staticmethod
+    def _pairs(factors: list[Any], row: Any) -> Any:
+        return factors[0] @ row if len(factors) == 1 else (factors[0] * row) @ factors[1].T
+
+
+def _load(v: Any, slope: Any) -> Any:
+    """exp(v + slope) for all pairs; by one product where no factor overflows."""
+    if np.max(np.abs(v)) < TAME and np.max(slope) < TAME:
+        return np.multiply.outer(np.exp(v), np.exp(slope))
+    return np.exp(v[:, None] + slope)
+
+
+def _joined(parts: list[Moments], axis: int) -> Moments:
+    """Moments at one set of outer nodes after another."""
+
+    def column(columns: tuple[Any, ...]) -> Any:
+        if all(np.ndim(c) == 0 for c in columns) and len(set(columns)) == 1:
+            return columns[0]
+        return np.concatenate([np.broadcast_to(c, shape) for c, shape in zip(columns, shapes)], axis=axis)
+
+    shapes = [np.shape(part.means[0]) for part in parts]
+    groups = ([part.means for part in parts], [part.logs for part in parts], [part.scales for part in parts])
+    return Moments(*([column(own) for own in zip(*group)] for group in groups))

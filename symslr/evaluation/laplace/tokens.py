@@ -1,0 +1,108 @@
+"""The token variable of a Laplace form: its meshes, and the weights of every moment on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sympy import exp as exp_
+
+from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.mesh import Mesh, Piece, joined
+from symslr.evaluation.scan import Window, scan_all
+from symslr.evaluation.token_mesh import bell_window, cover, zeros
+
+FLOAT = Float64()
+MOST_NODES = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Nodes of one kernel, its slopes log kappa there, and its moments' weights: rows exp(tops), one row per moment.
+
+    ``logs`` are log |rows|, also where these underflow.
+    """
+
+    mesh: Mesh
+    slopes: list[Any]
+    rows: Any
+    logs: Any
+    tops: list[float]
+
+    def coarser(self, times: int) -> tuple[Any, Any]:
+        """Rows and logs of the mesh with 2^times the step, zero elsewhere."""
+        rows, logs = np.zeros_like(self.rows), np.full_like(self.logs, -np.inf)
+        keep = self.mesh.nested[times - 1]
+        rows[:, keep] = self.rows[:, keep] * 2**times
+        logs[:, keep] = self.logs[:, keep] + times * np.log(2.0)
+        return rows, logs
+
+
+def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> list[Tokens]:
+    """Nodes and weights of every kernel; a level more halves the steps.
+
+    Raises:
+        CannotEvaluate: where that takes too many nodes, or a weight overflows.
+    """
+    found = []
+    for k, own in enumerate(pieces):
+        mesh = joined(own, FLOAT, level)
+        if len(mesh.nodes) > MOST_NODES:
+            raise CannotEvaluate(f"a token integral needs more than {MOST_NODES} float64 nodes")
+        slopes, parts = family.code.weights(k, mesh.nodes, family.p)
+        rows, logs, tops = np.empty((len(parts), len(mesh.nodes))), [], []
+        log_weights = np.log(mesh.weights)
+        for row, (exponent, rest), i in zip(rows, parts, family.moments_of[k]):
+            top = float(np.max(exponent, where=np.isfinite(exponent), initial=-np.inf))
+            np.multiply(np.exp(exponent - top), rest * mesh.weights, out=row)
+            lost = ~np.isfinite(row)
+            if lost.any():
+                if np.any(exponent[lost] > top - 600.0):
+                    raise CannotEvaluate("a token weight overflows in float64")
+                row[lost] = 0.0
+            log = exponent - top + np.log(np.abs(rest)) + log_weights
+            logs.append(np.where(np.isnan(log) | lost, -np.inf, log))
+            bell = family.form.moments[i].bell
+            tops.append(top + (0.0 if bell is None else float(family.constants.bells[i][2])))
+        found.append(Tokens(mesh, slopes, rows, np.array(logs), tops))
+    return found
+
+
+def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]:
+    """Pieces of the token variable that hold the windows of all weights, for every kernel.
+
+    ``lowest`` are the smallest log u, log t of interest: a weight such as kappa^2 p(x) need not be integrable without the
+    factor exp(-u kappa), and its window ends where the smallest u cuts it off.
+    """
+    code, form = family.code, family.form
+    found = []
+    for k, own in enumerate(family.moments_of):
+        low, high = (float(end) for end in family.constants.ends[k])
+        on_line = np.isinf(low) and np.isinf(high)
+        windows: list[Window | None] = []
+        for i in own:
+            curvature, centre, _ = (float(value) for value in family.constants.bells[i])
+            if is_gaussian(family, i) and curvature < 0 and on_line:
+                windows.append(bell_window(curvature, centre, family.depth))
+
+        if len(windows) < len(own):
+
+            def log_weights(x: Any, k: int = k) -> Any:
+                slopes, parts = code.weights(k, x, family.p)
+                load = sum(np.exp(v + s) for v, s in zip(lowest, slopes))
+                return np.array([exponent + np.log(np.abs(rest)) - load for exponent, rest in parts])
+
+            windows = scan_all(log_weights, low, high, family.depth)
+        seen = [window for window in windows if window is not None]
+        kinks = zeros(code, k, family.p, seen) if form.kinks[k] or form.touches[k] else []
+        found.append(cover(seen, low, high, kinks))
+    return found
+
+
+def is_gaussian(family: Family, moment: int) -> bool:
+    """Whether a weight is a Gaussian times what grows by powers alone, so that no u is needed to cut it off."""
+    own = family.form.moments[moment]
+    return own.bell is not None and not own.rest.has(exp_)
