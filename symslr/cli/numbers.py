@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from symslr.model.asked import Problem
     from symslr.theory.symbolic import Formula
 
+DEFAULT_DIGITS = 15
+"""Digits of a closed form and of a proof where none are asked for."""
+
 FEW = 6
 """Digits that are tried where there is no time for those that are asked for."""
 
@@ -79,7 +82,7 @@ def risk(
     bounds: list[str] = typer.Option(
         [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
     ),
-    digits: int = options.DigitsOption,
+    digits: int | None = options.FreeDigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
     seconds: float = options.SecondsOption,
@@ -109,13 +112,17 @@ def risk(
         if symbolic:
             _show_formula(title, problem, formula, named, as_json)
             return
-        exact = _exact(formula.exact(problem.values), digits, formula)
-        place = None if exact is None else _exact(formula.exact_place(problem.values), digits, formula)
+        exact = _exact(formula.exact(problem.values), digits or DEFAULT_DIGITS, formula)
+        place = (
+            None if exact is None else _exact(formula.exact_place(problem.values), digits or DEFAULT_DIGITS, formula)
+        )
         if exact is not None and (at is not None or place is not None):
             places = {} if place is None else {"a": place[1]}
             _show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
             return
     backend = "arb" if certified else None
+    if certified and digits is None:
+        digits = DEFAULT_DIGITS
     if at is not None:
         expr = population_risk(problem.task, chosen, exactly(at))
         value = _within(seconds, digits, lambda d: evaluate(expr, problem.values, digits=d, backend=backend))
@@ -128,8 +135,8 @@ def risk(
     _show(title, problem, found[0], named, as_json, found[1])
 
 
-def _within(seconds: float, digits: int, compute: Callable[[int], Found]) -> Found:
-    """What is computed to so many digits within a budget of processor time.
+def _within(seconds: float, digits: int | None, compute: Callable[[int | None], Found]) -> Found:
+    """What is computed to so many digits within a budget of processor time; with few where none were asked for.
 
     Raises:
         ValueError: in one line, when the budget is used up: how far fewer digits came, and what may be asked instead.
@@ -145,13 +152,14 @@ def _within(seconds: float, digits: int, compute: Callable[[int], Found]) -> Fou
     try:
         with processor_time((1 - FOR_THE_DIGITS) * seconds):
             found = compute(FEW)
+        if digits is None:
+            return found
         far = f"to {FEW} digits it is {found[0] if isinstance(found, tuple) else found}"
     except (OutOfTime, CannotEvaluate):
         pass
-    raise ValueError(
-        f"no answer to {digits} digits in {seconds:g} s of processor time, {far}; ask for fewer digits (--digits {FEW}), "
-        f"for one scale (--scale 1) or give more time (--seconds {10 * seconds:g})"
-    )
+    asked = f"no answer to {digits or DEFAULT_DIGITS} digits in {seconds:g} s of processor time, {far}"
+    more = f"for one scale (--scale 1) or give more time (--seconds {10 * seconds:g})"
+    raise ValueError(f"{asked}; ask for fewer digits (--digits {FEW}), {more}")
 
 
 def _exact(number: Expr | None, digits: int, formula: Formula) -> tuple[str, Value] | None:

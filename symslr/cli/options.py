@@ -25,6 +25,9 @@ KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(
 NormaliseOption = typer.Option("sum", "--normalise", help="sum or none (element-wise).")
 OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser.")
 DigitsOption = typer.Option(15, "--digits", help="Significant digits wanted.")
+FreeDigitsOption = typer.Option(
+    None, "--digits", help="Significant digits wanted; by default what float64 gives, ten to thirteen as a rule."
+)
 CertifiedOption = typer.Option(False, "--certified", help="Prove the error with ball arithmetic, or refuse.")
 SymbolicOption = typer.Option(
     False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
