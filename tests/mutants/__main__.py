@@ -93,7 +93,9 @@ class Trials:
         inside = item.place.names[0] if item.place.names else "?"
 
         def cost(test: str) -> tuple[float, str]:
-            known = 1 + 2 * self.caught[item.file, test] + 6 * self.caught[item.file, inside, test] + 4 * (inside in test)
+            known = (
+                1 + 2 * self.caught[item.file, test] + 6 * self.caught[item.file, inside, test] + 4 * (inside in test)
+            )
             return (0.1 + seconds[test]) / known, test
 
         found: list[str] = []
@@ -140,7 +142,9 @@ class Trials:
         if item.file.startswith(trial.DERIVATIONS):
             found = trial.under_check(item)
         else:
-            on_import = self.selection.on_import(item.file, item.line) or not self.selection.running(item.file, item.line)
+            on_import = self.selection.on_import(item.file, item.line) or not self.selection.running(
+                item.file, item.line
+            )
             found = trial.under_tests(item, self.tests(item), on_import=on_import)
         return {
             "mutant": item.key,
@@ -162,7 +166,10 @@ class Trials:
         for done, found in enumerate(self._results(numbers, jobs), 1):
             self.kept.add(found)
             self.learn(found)
-            print(f"{done}/{len(numbers)} {found['seconds']} s {found['outcome']} {found['by']}: {found['mutant']}", flush=True)
+            print(
+                f"{done}/{len(numbers)} {found['seconds']} s {found['outcome']} {found['by']}: {found['mutant']}",
+                flush=True,
+            )
 
     def _results(self, numbers: list[int], jobs: int) -> Iterator[dict[str, str | float]]:
         if jobs == 1:
@@ -213,7 +220,9 @@ def main() -> int:
             print(f"{outcome}: {item.file}:{item.line}: {item.key}")
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(tally.items()))
     seconds = sum(float(trials.kept.found[item.key]["seconds"]) for item in items)
-    print(f"{len(items)} mutants (one in {asked.every}, seed {asked.seed}): {counts}; {seconds:.0f} s of processor time")
+    print(
+        f"{len(items)} mutants (one in {asked.every}, seed {asked.seed}): {counts}; {seconds:.0f} s of processor time"
+    )
     return int(bool(tally.keys() - {"caught", "same chains", EQUIVALENT}))
 
 

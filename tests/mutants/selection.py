@@ -11,6 +11,7 @@ import gc
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +23,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "mutants"
 TESTS = ("tests/algebra", "tests/theory", "tests/derivations")
+ROOMS = ("symslr/algebra", "symslr/theory")
+"""Where the mutants of symslr are."""
+
+QUICK = 12.0
+"""Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
+
 ON_IMPORT = ""
 """The context of what runs before the first test: on import, or while tests are collected."""
 
@@ -113,8 +120,11 @@ class _Contexts:
             item.cache_clear()
         self.cov.switch_context(nodeid)  # type: ignore[attr-defined]
         self.began = time.process_time()
+        signal.signal(signal.SIGPROF, _too_slow)
+        signal.setitimer(signal.ITIMER_PROF, QUICK)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         self.seconds[nodeid] += time.process_time() - self.began
 
     def pytest_runtest_logreport(self, report: object) -> None:
@@ -122,10 +132,14 @@ class _Contexts:
             self.failed.add(report.nodeid)  # type: ignore[attr-defined]
 
 
+def _too_slow(*_: object) -> None:
+    raise TimeoutError(f"more than {QUICK} s")
+
+
 def measure(module: str, place: Path) -> None:
     """Write what the tests of a module run to ``place``, from a run in this process; symslr must not be imported yet.
 
-    A test that fails or is skipped without a mutant says nothing of one: it is named and left out.
+    A test that is slow, or fails or is skipped without a mutant, is named and left out.
 
     Raises:
         RuntimeError: when the tests cannot be run.
@@ -135,7 +149,7 @@ def measure(module: str, place: Path) -> None:
 
     place.parent.mkdir(parents=True, exist_ok=True)
     data = place.with_suffix(".coverage")
-    cov = coverage.Coverage(data_file=str(data), source=[str(ROOT / "symslr")])
+    cov = coverage.Coverage(data_file=str(data), source=[str(ROOT / room) for room in ROOMS])
     plugin = _Contexts(cov)
     cov.start()
     status = pytest.main([*OPTIONS[1:], module], plugins=[plugin])
@@ -143,7 +157,7 @@ def measure(module: str, place: Path) -> None:
     if status not in (0, 1):
         raise RuntimeError(f"{module}: the tests did not run (status {status})")
     for test in sorted(plugin.failed):
-        print(f"fails without a mutant and is left out: {test}", file=sys.stderr)
+        print(f"left out, slow or failing without a mutant: {test} ({plugin.seconds[test]:.0f} s)", file=sys.stderr)
     found = cov.get_data()
     lines: dict[str, dict[int, list[str]]] = {}
     for path in found.measured_files():
