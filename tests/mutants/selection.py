@@ -66,11 +66,13 @@ class Selection:
     tests: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def of(cls, files: Iterable[str]) -> Selection:
-        """The selection for some files of symslr, from what is kept; what is missing is measured."""
+    def of(cls, files: Iterable[str], *, as_is: bool = False) -> Selection:
+        """The selection for some files of symslr, from what is kept; what is missing is measured, or left out ``as_is``."""
         selection, asked = cls(), sorted(set(files))
         for module in modules() if asked else []:
-            kept = _kept(module, asked)
+            kept = _kept(module, asked, as_is)
+            if kept is None:
+                continue
             selection.seconds |= kept["seconds"]
             for file, of_file in kept["lines"].items():
                 for line, tests in of_file.items():
@@ -87,13 +89,15 @@ class Selection:
         return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
 
 
-def _kept(module: str, asked: Sequence[str]) -> dict[str, dict]:
+def _kept(module: str, asked: Sequence[str], as_is: bool) -> dict[str, dict] | None:
     place = KEPT / "coverage" / (module.replace("/", "-") + ".json")
     if place.exists():
         found = json.loads(place.read_text())
         known = found["sources"]
         if found["tests"] == helpers(module) and all(known.get(f) in (None, digest(f)) for f in asked):
             return found
+    if as_is:
+        return None
     subprocess.run(
         [sys.executable, "-m", "tests.mutants.selection", module, str(place)],
         cwd=ROOT,
