@@ -35,7 +35,7 @@ ON_IMPORT = ""
 OPTIONS = (
     *("-x", "-q", "--no-header", "--no-summary", "--tb=no"),
     *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:benchmark"),
-    *("-o", "addopts=--import-mode=importlib"),
+    *("-o", "addopts=--import-mode=importlib", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
 """One process, no doctests: what is selected are tests by name."""
 

@@ -23,10 +23,15 @@ from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
+import pytest
+
 from tests.mutants.operators import Mutant
 from tests.mutants.selection import OPTIONS, ROOT
 
 DERIVATIONS = "derivations/"
+BROKEN = 70
+"""Exit status of a child that failed by itself."""
+
 PROCESSOR_SECONDS = 60
 """A mutant under which the tests take longer hangs, and is caught by that; a check that takes longer has found nothing."""
 
@@ -80,11 +85,11 @@ def under_tests(mutant: Mutant, tests: Sequence[str], *, on_import: bool) -> Fou
         return _run(tests, say)
 
     status, said = _in_a_child(run)
-    if status in (4, 5):
-        raise RuntimeError(f"{mutant.key}: pytest did not find the tests {tests}")
     if status == 0:
         return Found(Outcome.SURVIVED)
-    return Found(Outcome.CAUGHT, said[-1] if said else "time" if status < 0 else "import")
+    if status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED) or status < 0:
+        return Found(Outcome.CAUGHT, said[-1] if said else "time" if status < 0 else "import")
+    raise RuntimeError(f"{mutant.key}: {tests} did not run (status {status}): {' '.join(said)}")
 
 
 def passing(tests: Sequence[str]) -> set[str]:
@@ -95,8 +100,8 @@ def passing(tests: Sequence[str]) -> set[str]:
         status, said = _in_a_child(lambda say, left=left: _run(left, say), seconds=10 * PROCESSOR_SECONDS)
         if status == 0:
             break
-        if not said:
-            raise RuntimeError(f"the tests did not run (status {status}): {left}")
+        if status != pytest.ExitCode.TESTS_FAILED or not said:
+            raise RuntimeError(f"{left} did not run (status {status}): {' '.join(said)}")
         failed.add(said[-1])
         left = [test for test in left if test not in failed]
     return set(tests) - failed
@@ -104,7 +109,6 @@ def passing(tests: Sequence[str]) -> set[str]:
 
 def _run(tests: Sequence[str], say: Callable[[str], None]) -> int:
     import hypothesis
-    import pytest
 
     class Plugin:
         """Says which test failed; failures are not made smaller."""
@@ -201,7 +205,10 @@ def under_check(mutant: Mutant) -> Found:
             for neighbour in (ROOT / "derivations").glob("*"):
                 if neighbour.name != changed.name and neighbour.is_file():
                     (Path(folder) / neighbour.name).symlink_to(neighbour)
-            after = collect([changed])
+            try:
+                after = collect([changed])
+            except Exception:
+                return 1
         say("statements")
         if statements(after) != kept()[changed.name]:
             return 1
@@ -249,7 +256,11 @@ def _in_a_child(run: Callable[[Callable[[str], None]], int], seconds: int = PROC
     end, start = os.pipe()
     child = os.fork()
     if child == 0:
-        status = 1
+        status = BROKEN
+
+        def say(line: str) -> None:
+            os.write(start, f"{line}\n".encode())
+
         try:
             os.close(end)
             quiet = os.open(os.devnull, os.O_RDWR)
@@ -257,17 +268,16 @@ def _in_a_child(run: Callable[[Callable[[str], None]], int], seconds: int = PROC
                 os.dup2(quiet, stream)
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-            status = run(lambda line: void(os.write(start, f"{line}\n".encode())))
+            status = run(say)
+        except Exception as error:
+            say(repr(error).replace("\n", " "))
+            status = BROKEN
         finally:
             os._exit(status)
     os.close(start)
     with os.fdopen(end) as said:
         lines = said.read().splitlines()
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), lines
-
-
-def void(_: object) -> None:
-    """Nothing."""
 
 
 def processor_seconds() -> float:
