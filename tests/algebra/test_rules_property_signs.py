@@ -99,7 +99,7 @@ def functions(draw: st.DrawFn, place: Expr, mark: Expr = S.Zero) -> Expr:
     forms = [
         exp(b * place / 3 + mark),
         (a + place) ** 2 + b * mark * place / 9,
-        a + x * mark * place + y,
+        a + x * mark * place + y * place,
         a / (1 + place + mark),
     ]
     return draw(st.sampled_from(forms))

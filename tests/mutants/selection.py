@@ -1,11 +1,13 @@
 """Which tests run which line: each test module once under coverage, one context for each test, kept on disk.
 
-What is kept of a module stands until the module, a helper beside it, or the source that is asked about changes; so one test
-more costs one module more, and a run that was killed goes on where it was.
+What is kept of a module stands until the module or a helper beside it changes; so one test more costs one module more, and a
+run that was killed goes on where it was. Where a source has changed its lines are matched with those of before, and a new
+line counts as run by what runs the line above it.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
 import gc
 import hashlib
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,13 +72,14 @@ class Selection:
         """The selection for some files of symslr, from what is kept; what is missing is measured, or left out ``as_is``."""
         selection, asked = cls(), sorted(set(files))
         for module in modules() if asked else []:
-            kept = _kept(module, asked, as_is)
+            kept = _kept(module, as_is)
             if kept is None:
                 continue
             selection.seconds |= kept["seconds"]
             for file, of_file in kept["lines"].items():
-                for line, tests in of_file.items():
-                    selection.lines[file][int(line)].update(tests)
+                for line, before in _lines_before(file, kept["sources"][file]).items() if file in asked else ():
+                    tests = of_file.get(str(before), ())
+                    selection.lines[file][line].update(tests)
                     selection.tests[file].update(tests)
         return selection
 
@@ -89,12 +92,11 @@ class Selection:
         return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
 
 
-def _kept(module: str, asked: Sequence[str], as_is: bool) -> dict[str, dict] | None:
+def _kept(module: str, as_is: bool) -> dict[str, dict] | None:
     place = KEPT / "coverage" / (module.replace("/", "-") + ".json")
     if place.exists():
         found = json.loads(place.read_text())
-        known = found["sources"]
-        if found["tests"] == helpers(module) and all(known.get(f) in (None, digest(f)) for f in asked):
+        if found["tests"] == helpers(module):
             return found
     if as_is:
         return None
@@ -106,6 +108,21 @@ def _kept(module: str, asked: Sequence[str], as_is: bool) -> dict[str, dict] | N
         stdout=subprocess.DEVNULL,
     )
     return json.loads(place.read_text())
+
+
+@functools.cache
+def _lines_before(file: str, known: str) -> dict[int, int]:
+    """Line of a source now -> its line when it had the hash ``known``; a new line has that of the line above it."""
+    now = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    if known == digest(file):
+        return {line: line for line in range(1, len(now) + 1)}
+    before = (KEPT / "sources" / known).read_text(encoding="utf-8").splitlines()
+    matching = difflib.SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks()
+    same = {block.b + k + 1: block.a + k + 1 for block in matching for k in range(block.size)}
+    found, above = {}, 1
+    for line in range(1, len(now) + 1):
+        found[line] = above = same.get(line, above)
+    return found
 
 
 class _Contexts:
@@ -169,6 +186,9 @@ def measure(module: str, place: Path) -> None:
         by_line = {line: sorted(set(of) - plugin.failed) for line, of in contexts.items()}
         lines[str(Path(path).relative_to(ROOT))] = {line: of for line, of in by_line.items() if of}
     sources = {file: digest(file) for file in lines}
+    (KEPT / "sources").mkdir(exist_ok=True)
+    for file, known in sources.items():
+        (KEPT / "sources" / known).write_bytes((ROOT / file).read_bytes())
     kept = {"tests": helpers(module), "sources": sources, "lines": lines, "seconds": dict(plugin.seconds)}
     made = place.with_suffix(".part")
     made.write_text(json.dumps(kept))
