@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WORDS = {
     "name",
@@ -92,11 +93,16 @@ class Mutant:
     place: Place
     original: str
     edit: Edit
+    turn: int = 0
 
     @property
     def key(self) -> str:
-        """File, function, line, change and the column in the line's text: numbers of lines move, the text seldom."""
-        return f"{self.file} {'.'.join(self.place.names)}: {self.text}: {self.change} at {self.column}"
+        """File, function, line, change and the column in the line's text: numbers of lines move, the text seldom.
+
+        The calls of a chain begin at one place, and lines may be equal: those after the first have a number.
+        """
+        where = f"{self.file} {'.'.join(self.place.names)}: {self.text}: {self.change} at {self.column}"
+        return f"{where}, {self.turn}" if self.turn else where
 
     @property
     def function(self) -> tuple[str, int] | None:
@@ -121,12 +127,15 @@ class Mutant:
 def mutants(file: str, source: str) -> list[Mutant]:
     """Every change that the operators know, in the order of the source."""
     lines = source.splitlines()
-    found = []
+    found: list[Mutant] = []
+    seen: Counter[str] = Counter()
     for place, node in _places(ast.parse(source), Place()):
         for change, edit in _changes(node):
             text = lines[node.lineno - 1]  # type: ignore[attr-defined]
             column = node.col_offset - len(text) + len(text.lstrip())  # type: ignore[attr-defined]
-            found.append(Mutant(file, node.lineno, column, change, text.strip(), place, source, edit))  # type: ignore[attr-defined]
+            made = Mutant(file, node.lineno, column, change, text.strip(), place, source, edit)  # type: ignore[attr-defined]
+            found.append(replace(made, turn=seen[made.key]))
+            seen[made.key] += 1
     return found
 
 
