@@ -160,7 +160,7 @@ def _too_slow(*_: object) -> None:
 def measure(module: str, place: Path) -> None:
     """Write what the tests of a module run to ``place``, from a run in this process; symslr must not be imported yet.
 
-    A test that is slow, or fails or is skipped without a mutant, is named and left out.
+    A test that is slow, or fails or is skipped without a mutant, is named and left out; so is one whose name has an address.
 
     Raises:
         RuntimeError: when the tests cannot be run.
@@ -183,7 +183,10 @@ def measure(module: str, place: Path) -> None:
     lines: dict[str, dict[int, list[str]]] = {}
     for path in found.measured_files():
         contexts = found.contexts_by_lineno(path)
-        by_line = {line: sorted(set(of) - plugin.failed) for line, of in contexts.items()}
+        by_line = {
+            line: sorted(test for test in set(of) - plugin.failed if " at 0x" not in test)
+            for line, of in contexts.items()
+        }
         lines[str(Path(path).relative_to(ROOT))] = {line: of for line, of in by_line.items() if of}
     sources = {file: digest(file) for file in lines}
     (KEPT / "sources").mkdir(exist_ok=True)
