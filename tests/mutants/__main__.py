@@ -163,7 +163,7 @@ class Trials:
                 self.learn(self.kept.found[item.key])
         numbers = [i for i, item in enumerate(self.items) if not self.known(item)]
         if numbers:
-            trial.load()
+            trial.load(sorted({test.partition("::")[0] for test in self.selection.seconds}))
         for done, found in enumerate(self._results(numbers, jobs), 1):
             self.kept.add(found)
             self.learn(found)

@@ -16,13 +16,14 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
+import hypothesis
 import pytest
 
 from tests.mutants.operators import Mutant
@@ -53,14 +54,30 @@ class Found:
     by: str = ""
 
 
-def load() -> None:
-    """Import what every trial needs once: libraries, the rules, the theory, and the derivations that others cite."""
-    for name in ("hypothesis", "mpmath", "numpy", "pytest", "scipy.integrate", "sympy", "symslr.check", "symslr.cli"):
+def load(modules: Iterable[str] = ()) -> None:
+    """Import what every trial needs once, so that a child does not: libraries, symslr, and test ``modules``.
+
+    What is there then is left out of the collection of garbage, which would visit it in every child.
+    """
+    _without_shrinking()
+    names = ("mpmath", "numpy", "scipy.integrate", "sympy", "symslr.check", "symslr.cli", "tests.conftest")
+    for name in (*names, *(module.removesuffix(".py").replace("/", ".") for module in modules)):
         importlib.import_module(name)
     for room in ("symslr.algebra", "symslr.theory", "symslr.referee", "symslr.evaluation"):
         package = importlib.import_module(room)
         for item in pkgutil.walk_packages(package.__path__, f"{room}."):
             importlib.import_module(item.name)
+    _without_shrinking()
+    _live()
+    gc.collect()
+    gc.freeze()
+
+
+def _without_shrinking() -> None:
+    """What hypothesis does: examples by a fixed seed, and failures are not made smaller."""
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("mutants", derandomize=True, deadline=None, phases=phases)
+    hypothesis.settings.load_profile("mutants")
 
 
 def under_tests(mutant: Mutant, tests: Sequence[str], *, on_import: bool) -> Found:
@@ -108,15 +125,11 @@ def passing(tests: Sequence[str]) -> set[str]:
 
 
 def _run(tests: Sequence[str], say: Callable[[str], None]) -> int:
-    import hypothesis
-
     class Plugin:
-        """Says which test failed; failures are not made smaller."""
+        """Says which test failed."""
 
         def pytest_collection(self) -> None:
-            phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-            hypothesis.settings.register_profile("mutants", derandomize=True, deadline=None, phases=phases)
-            hypothesis.settings.load_profile("mutants")
+            _without_shrinking()
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed:
