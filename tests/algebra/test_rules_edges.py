@@ -12,7 +12,9 @@ from sympy import (
     Expr,
     Function,
     Gt,
+    IndexedBase,
     Integral,
+    KroneckerDelta,
     Mod,
     Product,
     Rational,
@@ -21,6 +23,7 @@ from sympy import (
     Symbol,
     cos,
     cosh,
+    erf,
     exp,
     factorial2,
     lambdify,
@@ -37,9 +40,12 @@ from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     AverageValues,
     ChainRule,
+    Collect,
     CompleteSquare,
     DropFromDenominator,
+    EvaluateTermwise,
     FlipSigns,
+    GaussianErf,
     GaussianProjection,
     GeometricSeries,
     Nishimori,
@@ -52,6 +58,7 @@ from symslr.algebra.rules import (
 )
 from symslr.algebra.rules.asymptotics.smoothing import PHI, Smoothed, _above, _Ways
 from symslr.algebra.rules.asymptotics.substitution import exponentials_split
+from symslr.algebra.rules.blocks.deltas import MarkedTerm
 from symslr.algebra.rules.blocks.places import Places, bounds
 from symslr.algebra.rules.blocks.powers import LargestPower
 from symslr.algebra.rules.blocks.stacked import StackedBlocks
@@ -62,6 +69,7 @@ from symslr.algebra.rules.signs.independence import IndependentSigns
 from symslr.expression.at import At
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import ConditionalMean, Posterior
+from symslr.expression.joint import AtMinimiser, JointMinimum
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Sign, SignExpectation, omega
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax1
@@ -108,6 +116,7 @@ KERNEL = Sum(exp(chi[l]), (l, 1, L))
         (SelectedMean(), over(chi[epsilon]), "selects no token"),
         (DropFromDenominator(S.One), over(chi[k] / KERNEL), "names epsilon, k"),
         (DropFromDenominator(S.One), over(Sum(chi[m], (m, 1, L)) / KERNEL), "expected functions of"),
+        (MarkedTerm(g), Sum(f(KroneckerDelta(g, D - g)), (g, 0, D)), "name one place"),
         (GeometricSeries(a, 2), s / (3 * a), "no ratio"),
         (InterchangeSums(row), Sum(Sum(exp(row * column), (column, -oo, 0)) / row, (row, 1, N)), "is infinite"),
         (InterchangeSums(row), Sum(Sum(exp(-row * column), (column, 1, N)) / row, (row, 1, oo)), "is infinite"),
@@ -138,6 +147,17 @@ def test_refused(rule: Rule, expr: Expr, reason: str) -> None:
 )
 def test_left(rule: Rule, expr: Expr) -> None:
     assert rule.rewrite(expr) == expr
+
+
+def test_terms_are_put_together_and_taken_apart() -> None:
+    term = chi[epsilon] * z[epsilon]
+    assert Collect().rewrite(over(a * term + term + 2 * z[j])) == over((a + 1) * term + 2 * z[j])
+    family = IndexedBase("w", real=True)
+    least = JointMinimum(Sum((family[l] - t) ** 2, (l, 1, L)), (family,), L)
+    total = Sum(family[l], (l, 1, L))
+    assert EvaluateTermwise().rewrite(AtMinimiser(t + s * total, least)) == t + s * AtMinimiser(total, least)
+    mixed = ScalarExpectation(erf(u) + tanh(u) + erf(u) ** 3, u, STANDARD_NORMAL)
+    assert GaussianErf().rewrite(mixed).atoms(ScalarExpectation) == {mixed.with_body(h) for h in (tanh(u), erf(u) ** 3)}
 
 
 def test_a_family_without_signs_is_refused() -> None:
