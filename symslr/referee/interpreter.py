@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -306,16 +307,25 @@ def _function(self: Interpreter, node: Expr, scope: Scope) -> Array:
 
 def _fallback(self: Interpreter, node: Basic, scope: Scope) -> Array:
     """A name with a definition of its own, or a function of integers that SymPy knows exactly."""
-    if hasattr(node, "definition"):
-        return self.value(node.definition(), scope)
     if not isinstance(node, Expr):
         raise CannotReferee(f"{type(node).__name__} is not a number")
-    if node.args and all(self.symbols(arg) <= scope.integers.keys() for arg in node.args):
+    integers = self.symbols(node) <= scope.integers.keys() and not hasattr(node, "definition")
+    if node.args and integers:
         exact = node.xreplace({s: Integer(scope.integers[s]) for s in self.symbols(node)}).doit()
         if exact.is_Rational:
             return self.number(exact)
-    # a node of symslr's own without a definition might run rules
-    unfolded = node.doit() if type(node).__module__.startswith("sympy.") else node
+    unfolded = _unfolded(node)
     if unfolded == node:
         raise CannotReferee(f"{type(node).__name__} has no definition here: {node}")
     return self.value(unfolded, scope)
+
+
+@lru_cache(maxsize=4096)
+def _unfolded(node: Expr) -> Expr:
+    """What a node stands for, the same object every time: a definition may bind a new letter whenever it is asked, and the
+    passes find the grid of an integral by the integral.
+    """
+    if hasattr(node, "definition"):
+        return node.definition()
+    # a node of symslr's own without a definition might run rules
+    return node.doit() if type(node).__module__.startswith("sympy.") else node
