@@ -34,6 +34,7 @@ from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 from symslr.expression.folded import Posterior
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
+from symslr.referee.rounding import Rounding
 from symslr.referee.scope import Scope
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
@@ -62,12 +63,14 @@ class Interpreter:
         arithmetic, quadrature: numbers and integrals.
         laws: name of an open length law -> ``LengthLaw``.
         places: node -> where floats found its minimum.
+        rounding: what keeps the errors of means and minima, or shakes them; None where rounding is known otherwise.
     """
 
     arithmetic: Arithmetic
     quadrature: Quadrature
     laws: Mapping[str, Any]
     places: dict[Any, Any] = field(default_factory=dict)
+    rounding: Rounding | None = None
     _symbols: dict[Basic, frozenset[Basic]] = field(default_factory=dict)
 
     @property
@@ -81,8 +84,21 @@ class Interpreter:
         key = (node, tuple((s, scope.integers[s]) for s in scope.integers if s in symbols))
         memo = scope.frame.memo
         if key not in memo:
-            memo[key] = self._handler(node)(self, node, scope)
+            memo[key] = self._read(node, scope)
         return memo[key]
+
+    def _read(self, node: Basic, scope: Scope) -> Array:
+        handler = self._handler(node)
+        if scope.depth or self.rounding is None:
+            return handler(self, node, scope)
+        if isinstance(node, tuple(LEAVES)):
+            return self.rounding.leaf((*self.context(node, scope), scope.scalars()), lambda: handler(self, node, scope))
+        value = handler(self, node, scope)
+        if isinstance(node, (Symbol, Rational)) or self.rounding.chance is None or np.ndim(value) > 0:
+            return value
+        # integers made of integers are exact
+        exact = self.symbols(node) <= scope.integers.keys() and float(value).is_integer()
+        return value if exact else self.rounding.shaken(value)
 
     def symbols(self, node: Basic) -> frozenset[Basic]:
         """Free symbols of a node."""
@@ -188,6 +204,9 @@ def _weight(node: Basic) -> int:
 
 COSTLY: list[type] = []
 """Node classes that take a quadrature; filled beside their definitions."""
+
+LEAVES: list[type] = []
+"""Those whose value and error are kept while the formula around them is read again."""
 
 
 @definition_of(Pow)
