@@ -139,7 +139,7 @@ class _Reading:
         law = node.law
         body = _unfolded(law.weight * node.body, law)
         if law.length.is_Symbol:
-            body = body.subs(law.length, Integer(length))
+            body = body.xreplace({law.length: Integer(length)})
         named = {epsilon: TOKENS[0], **dict(zip(OTHERS, TOKENS[1:]))}
         body = body.xreplace({chi[index]: token for index, token in named.items()})
         count = max(i for i, token in enumerate(TOKENS[:-1]) if token in body.free_symbols or i == 0) + 1
@@ -202,14 +202,13 @@ def _unfolded(expr: Expr, law: SequenceLaw) -> Expr:
         fresh = Dummy("i", integer=True, positive=True)
         if isinstance(node, Posterior):
             weight = renamed(node.law.weight)
-            return weight.subs(epsilon, node.index) / Sum(
-                renamed(weight).subs(epsilon, fresh), (fresh, 1, node.law.length)
-            )
+            total = Sum(renamed(weight).xreplace({epsilon: fresh}), (fresh, 1, node.law.length))
+            return weight.xreplace({epsilon: node.index}) / total
         index, kernel, normalised, offset, scale, length = node.args
-        own = kernel.subs(x, scale * chi[index])
+        own = kernel.xreplace({x: scale * chi[index]})
         if normalised == S.Zero:
             return own
-        return own / (offset + Sum(kernel.subs(x, scale * chi[fresh]), (fresh, 1, length)))
+        return own / (offset + Sum(kernel.xreplace({x: scale * chi[fresh]}), (fresh, 1, length)))
 
     return renamed(expr).replace(lambda node: isinstance(node, (Activation, Posterior)), quotient)
 
