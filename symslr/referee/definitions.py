@@ -18,6 +18,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, Balls, CannotReferee
 from symslr.referee.degree import degree_in
+from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
@@ -206,6 +207,10 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if moments is not None:
             return moments
     sampler = self.quadrature.sampler
+    if gridded or (tokens > MOST_ON_PLAIN_GRIDS and not body.has(*FOLDED)):
+        mean = by_exponentials(self, node, scope, length)
+        if mean is not None:
+            return mean
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)
         if mean is not None:

@@ -1,0 +1,315 @@
+"""Bodies that are polynomials beside negative powers of sums over tokens, such as normalisers: a power as a sum of exponentials.
+
+1/S^p is replaced by sum_k w_k e^{-u_k S}, which is held against it over the whole range of S; what is left of the difference is
+part of the error. Under every exponential the tokens are independent, so that a mean is a sum over k of products of integrals
+over one token, at any number of tokens and at the accuracy of sums over one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import comb, hypot, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sympy import Add, Expr, Indexed, Integer, Mul, Pow, S, Sum
+
+from symslr.expression.expectation import Expectation, SequenceExpectation
+from symslr.expression.folded import Activation, ConditionalMean, Posterior
+from symslr.expression.scored import ScoredActivation
+from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
+from symslr.referee.arithmetic import Array
+from symslr.referee.one_token import Factor, Line, OutOfReach, Score, Total, ranges, table
+from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, multiplied, read
+from symslr.referee.scope import Scope
+from symslr.referee.symmetry import symmetric
+
+if TYPE_CHECKING:
+    from symslr.referee.interpreter import Interpreter
+
+CHI, Z, ZETA, ETA = (str(family.label) for family in (chi, z, zeta, eta))
+XI = str(xi)
+
+FINENESS = (1.0, 1.4, 2.0, 2.8, 4.0)
+"""Steps of a token are this many times shorter, one after the other, until a value stays."""
+
+SETTLED = 1e-12
+"""Change of a value, relative to the sum of the absolute terms, after which it stays."""
+
+FAR_OFF = 1e-10
+"""A sum of exponentials that differs more from its power is none."""
+
+ROUNDING = 1e-14
+"""Relative to the sum of the absolute terms."""
+
+MOST_TOTALS = 2
+
+
+def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
+    """E_g[body] as a sum over exponentials of products over tokens; None for a body of another kind."""
+    if self.arithmetic.dtype is not np.float64 or scope.depth or not _readable(node):
+        return None
+    quadrature = self.quadrature
+    key = ("exponentials", *self.context(node, scope))
+    try:
+        reading = _Reading.of(self, node, scope, length)
+        if quadrature.planning and key not in quadrature.plans:
+            quadrature.plans[key] = reading.fineness(quadrature.tolerance)
+        if key not in quadrature.plans:
+            return None
+        found = reading.mean((quadrature.plans[key], quadrature.scale, quadrature.shifted))
+    except (NotPolynomial, OutOfReach):
+        return None
+    quadrature.magnitude = max(quadrature.magnitude, found.size)
+    quadrature.noise = max(quadrature.noise, found.noise)
+    return np.float64(found.value)
+
+
+def _readable(node: SequenceExpectation) -> bool:
+    odd = (Posterior, ConditionalMean, IsLargest)
+    return node.law.base == STANDARD_NORMAL and not node.has(*odd) and symmetric(node)
+
+
+@dataclass(frozen=True)
+class _Mean:
+    """A mean, the sum of its absolute terms, and the error that no other grid would show."""
+
+    value: float
+    size: float
+    noise: float
+
+
+Class = tuple[tuple[int, ...], Factor, tuple[Factor, ...]]
+"""Powers of the totals; the factor of the relevant token; the factors of other tokens, sorted, those that are 1 left out."""
+
+
+@dataclass
+class _Reading:
+    """A weight times a body as a polynomial in what one-token integrals are made of."""
+
+    reader: Interpreter
+    scope: Scope
+    length: int
+    score: Score = field(default_factory=Score)
+    shares: tuple[float, float] = (0.0, 0.0)
+    lines: dict[str, Line] = field(default_factory=dict)
+    totals: dict[str, Total] = field(default_factory=dict)
+    classes: dict[Class, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, reader: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> _Reading:
+        given = {epsilon: 1, **{other: i for i, other in enumerate(OTHERS, 2)}}
+        if node.law.length.is_Symbol:
+            given[node.law.length] = length
+        self = cls(reader, scope.with_integers(given), length)
+        parts = [read(reader, part, self.scope, self._atom) for part in (node.law.weight, node.body)]
+        self._classify(multiplied(reader, parts))
+        return self
+
+    # --- what a body is made of
+
+    def _atom(self, node: Expr, scope: Scope) -> Polynomial | None:
+        one = self.reader.number(1)
+        if isinstance(node, (Activation, ScoredActivation)):
+            return {self._attention(node, scope): one}
+        if isinstance(node, (Add, Mul, Sum, Indexed)) or node == xi or not self.reader.symbols(node) & RANDOM:
+            return None
+        if isinstance(node, Pow) and isinstance(node.exp, Integer):
+            if node.exp > 0:
+                return None
+            if node.base.has(Sum):
+                return {((self._total(node.base, scope), 0),) * -int(node.exp): one}
+        tokens = {self._token(item, scope) for item in node.atoms(Indexed)}
+        if len(tokens) != 1 or node.has(Sum, Expectation):
+            raise NotPolynomial
+        return {((self._line(self._in_x(node)), tokens.pop()),): one}
+
+    def _attention(self, node: Activation | ScoredActivation, scope: Scope) -> tuple[tuple[str, int], ...]:
+        index, kernel, normalised, offset, written, length = node.args
+        if self.reader.integer(length, scope) != self.length:
+            raise NotPolynomial
+        score = written * chi[m] if isinstance(node, Activation) else written
+        line = self._line(kernel, *self._score(score, scope))
+        own = (line, self.reader.integer(index, scope))
+        if normalised == S.Zero:
+            return (own,)
+        return tuple(sorted((own, (self._named_total(line, offset), 0))))
+
+    def _score(self, score: Expr, scope: Scope) -> tuple[bool, float, float]:
+        """Whether a score leaves the line of chi, its slope along it and its start."""
+        parts = {k: float(v) for k, v in read(self.reader, score, scope.with_integers({m: 1})).items()}
+        slope, start = parts.pop(((CHI, 1),), 0.0), parts.pop((), 0.0)
+        by_z, by_eta = parts.pop(((Z, 1),), 0.0), parts.pop(((ETA, 1),), 0.0)
+        if parts:
+            raise NotPolynomial
+        spread = hypot(by_z, by_eta)
+        if spread == 0:
+            return False, slope, start
+        found = Score(slope, spread, start), (by_z / spread, by_eta / spread)
+        if self.score.spread and found != (self.score, self.shares):
+            raise NotPolynomial
+        self.score, self.shares = found
+        return True, 1.0, 0.0
+
+    def _total(self, base: Expr, scope: Scope) -> str:
+        """A sum over all tokens of a function of each, and what is added to it."""
+        sums = [term for term in Add.make_args(base) if term.has(Sum)]
+        factors = Mul.make_args(sums[0])
+        inner = [factor for factor in factors if isinstance(factor, Sum)]
+        if len(sums) != 1 or len(inner) != 1 or len(inner[0].limits) != 1:
+            raise NotPolynomial
+        (index, low, high) = inner[0].limits[0]
+        summand = Mul(*(factor for factor in factors if factor is not inner[0])) * inner[0].function
+        whole = low == 1 and self.reader.integer(high, scope) == self.length
+        if not whole or summand.atoms(Indexed) != {chi[index]} or summand.has(Sum, Expectation):
+            raise NotPolynomial
+        return self._named_total(self._line(summand.xreplace({chi[index]: x})), base - sums[0])
+
+    def _named_total(self, line: str, offset: Expr) -> str:
+        if self.reader.symbols(offset) & RANDOM:
+            raise NotPolynomial
+        total = Total(self.lines[line], float(self.reader.value(offset, self.scope)))
+        name = f"1/({total.offset} + {line})"
+        self.totals[name] = total
+        if len(self.totals) > MOST_TOTALS or total.offset < 0:
+            raise NotPolynomial
+        return name
+
+    def _line(self, expr: Expr, of_score: bool = False, slope: float = 1.0, start: float = 0.0) -> str:
+        numbers = []
+        for symbol in sorted(self.reader.symbols(expr) - {x}, key=str):
+            found = self.scope.integers.get(symbol, self.scope.lookup(symbol))
+            if found is None or np.ndim(found) > 0:
+                raise NotPolynomial
+            numbers.append((str(symbol), found))
+        line = Line(expr, tuple(numbers), of_score, slope, start)
+        self.lines[str(line)] = line
+        return str(line)
+
+    def _token(self, item: Indexed, scope: Scope) -> int:
+        if item.base != chi:
+            raise NotPolynomial
+        return self.reader.integer(item.indices[0], scope)
+
+    def _in_x(self, node: Expr) -> Expr:
+        return node.xreplace({item: x for item in node.atoms(Indexed)})
+
+    # --- from monomials to products over tokens
+
+    def _classify(self, polynomial: Polynomial) -> None:
+        names = list(self.totals)
+        for monomial, coefficient in polynomial.items():
+            powers = [0] * len(names)
+            tokens: dict[int, Counter[str]] = {}
+            for name, token in monomial:
+                if name in self.totals:
+                    powers[names.index(name)] += 1
+                else:
+                    tokens.setdefault(token, Counter())[name] += 1
+            noise = tokens.pop(0, Counter())[XI]
+            chances = [([(_moment(noise), None)])] if noise else []
+            made = [list(self._factors(tokens[token])) for token in sorted(tokens)]
+            first = 1 in tokens
+            terms: list[tuple[float, tuple[Factor, ...]]] = [(float(coefficient) * (_moment(noise) if chances else 1), ())]
+            for factors in made:
+                terms = [(c * d, (*fs, f)) for c, fs in terms for d, f in factors]
+            for number, factors in terms:
+                if number == 0:
+                    continue
+                own, rest = (factors[0], factors[1:]) if first else (ONE, factors)
+                others = tuple(sorted((f for f in rest if f != ONE), key=str))
+                key = (tuple(powers), own, others)
+                self.classes[key] = self.classes.get(key, 0.0) + number
+
+    def _factors(self, powers: Counter[str]) -> Iterator[tuple[float, Factor]]:
+        """A product of the variables of one token, its values averaged given chi and the score."""
+        lines = tuple(sorted(((self.lines[n], p) for n, p in powers.items() if n in self.lines), key=str))
+        number = _moment(powers[ZETA])
+        if self.score.spread == 0:
+            yield number * _moment(powers[Z]) * _moment(powers[ETA]), (powers[CHI], 0, lines)
+            return
+        # z = b w + c t and eta = c w - b t, with t independent of chi and w
+        b, c = self.shares
+        by_power: Counter[int] = Counter()
+        for i in range(powers[Z] + 1):
+            for j in range(powers[ETA] + 1):
+                own = comb(powers[Z], i) * b ** (powers[Z] - i) * c**i
+                own *= comb(powers[ETA], j) * c ** (powers[ETA] - j) * (-b) ** j
+                by_power[powers[Z] - i + powers[ETA] - j] += own * _moment(i + j)  # type: ignore[assignment]
+        for power, share in by_power.items():
+            yield number * share, (powers[CHI], power, lines)
+
+    # --- numbers
+
+    def fineness(self, tolerance: float) -> float:
+        """The coarsest of ``FINENESS`` at which the mean has settled."""
+        before = self.mean((FINENESS[0], 1.0, False))
+        if tolerance >= 1e-7:
+            return FINENESS[0]
+        for finer in FINENESS[1:]:
+            now = self.mean((finer, 1.0, False))
+            if abs(now.value - before.value) <= SETTLED * now.size:
+                return finer
+            before = now
+        raise OutOfReach
+
+    def mean(self, fineness: tuple[float, float, bool]) -> _Mean:
+        totals = tuple(self.totals.values())
+        span = ranges(self.reader, self.scope, self.score, self._unbounded())
+        made = table(self.reader, self.scope, self.score, totals, span, self.length, fineness)
+        value = size = noise = 0.0
+        for powers in {key[0] for key in self.classes}:
+            parts = tuple(slice(0, 1) if p == 0 else slice(1, None) for p in powers)
+            sums: Any = 0.0
+            absolute: Any = 0.0
+
+            def integral(factor: Factor, parts: tuple[slice, ...] = parts) -> np.ndarray:
+                return made.integral(self.reader, self.scope, factor)[parts]
+
+            for (own_powers, own, others), number in self.classes.items():
+                if own_powers != powers:
+                    continue
+                term = number * integral(own) * integral(ONE) ** (self.length - 1 - len(others))
+                for other in others:
+                    term = term * integral(other)
+                sums, absolute = sums + term, absolute + np.abs(term)
+            for exponents, power in zip(reversed(made.exponents), reversed(powers)):
+                weights = exponents.weights(power)
+                sums, absolute = sums @ weights, absolute @ weights
+            off = sum(exponents.error(power) for exponents, power in zip(made.exponents, powers))
+            if not (np.isfinite(sums) and off < FAR_OFF):
+                raise OutOfReach
+            value, size = value + float(sums), size + float(absolute)
+            noise += (off + ROUNDING) * float(absolute)
+        return _Mean(value, size, noise)
+
+    def _unbounded(self) -> dict[Line, int]:
+        """Functions that may move the mass of a token, to the highest power in which they stand beside it.
+
+        One that stands over its own sum is at most 1, where it stands there no more often than the sum.
+        """
+        found: dict[Line, int] = {}
+        names = list(self.totals.values())
+        for powers, own, others in self.classes:
+            count = Counter[Line]()
+            for _, _, lines in (own, *others):
+                for line, power in lines:
+                    count[line] += power
+            below = Counter({total.line: p for total, p in zip(names, powers)})
+            for _, _, lines in (own, *others):
+                for line, power in lines:
+                    if count[line] > below[line]:
+                        found[line] = max(found.get(line, 0), power)
+        return found
+
+
+ONE: Factor = (0, 0, ())
+
+
+def _moment(power: int) -> int:
+    """E t^n for a standard normal t."""
+    return 0 if power % 2 else prod(range(power - 1, 1, -2))
