@@ -23,6 +23,7 @@ from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
 from symslr.referee.moments import polynomial_mean
+from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import sampled
@@ -191,6 +192,9 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
 @definition_of(SequenceExpectation)
 def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Array:
     """(1/L) sum_e of the integral of g body over the density of the tokens, values z and noise by Gauss-Hermite."""
+    node, inner = lifted(node)
+    if inner:
+        return self.value(node, scope.bind({symbol: self.value(mean, scope) for symbol, mean in inner}))
     law, body = node.law, node.body
     length = self.integer(law.length, scope)
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
@@ -207,13 +211,14 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if moments is not None:
             return moments
     sampler = self.quadrature.sampler
-    if gridded or (tokens > MOST_ON_PLAIN_GRIDS and not body.has(*FOLDED)):
+    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
         mean = by_exponentials(self, node, scope, length)
         if mean is not None:
             return mean
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)
         if mean is not None:
+            self.quadrature.floats_only = True
             return mean
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
         product = separated(node, length)

@@ -7,7 +7,7 @@ over one token, at any number of tokens and at the accuracy of sums over one.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import comb, hypot, prod
@@ -23,6 +23,7 @@ from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
+from symslr.referee.interpreter import COSTLY
 from symslr.referee.one_token import Factor, Line, OutOfReach, Score, Total, ranges, table
 from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, multiplied, read
 from symslr.referee.scope import Scope
@@ -47,6 +48,7 @@ ROUNDING = 1e-14
 """Relative to the sum of the absolute terms."""
 
 MOST_TOTALS = 2
+MOST_KEPT = 64
 
 
 def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
@@ -56,7 +58,7 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
     quadrature = self.quadrature
     key = ("exponentials", *self.context(node, scope))
     try:
-        reading = _Reading.of(self, node, scope, length)
+        reading = _reading(self, node, scope, length)
         if quadrature.planning and key not in quadrature.plans:
             quadrature.plans[key] = reading.fineness(quadrature.tolerance)
         if key not in quadrature.plans:
@@ -64,9 +66,25 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
         found = reading.mean((quadrature.plans[key], quadrature.scale, quadrature.shifted))
     except (NotPolynomial, OutOfReach):
         return None
+    quadrature.floats_only = True
     quadrature.magnitude = max(quadrature.magnitude, found.size)
     quadrature.noise = max(quadrature.noise, found.noise)
     return np.float64(found.value)
+
+
+_readings: OrderedDict[Any, _Reading] = OrderedDict()
+"""The latest ones: every pass asks for the same."""
+
+
+def _reading(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> _Reading:
+    if node.body.has(*COSTLY) or node.law.has(*COSTLY):  # the error of an integral within shows between two passes
+        return _Reading.of(self, node, scope, length)
+    key = node, length, _numbers(self, node, scope)
+    if key not in _readings:
+        while len(_readings) >= MOST_KEPT:
+            _readings.popitem(last=False)
+        _readings[key] = _Reading.of(self, node, scope, length)
+    return _readings[key]
 
 
 def _readable(node: SequenceExpectation) -> bool:
@@ -83,8 +101,11 @@ class _Mean:
     noise: float
 
 
-Class = tuple[tuple[int, ...], Factor, tuple[Factor, ...]]
-"""Powers of the totals; the factor of the relevant token; the factors of other tokens, sorted, those that are 1 left out."""
+Others = frozenset[tuple[Factor, int]]
+"""Factors of tokens that are not the relevant one, and of how many; those that are 1 left out."""
+
+Classes = dict[tuple[int, ...], dict[Others, dict[Factor, float]]]
+"""Powers of the totals -> factors of the other tokens -> factor of the relevant token -> coefficient."""
 
 
 @dataclass
@@ -98,7 +119,8 @@ class _Reading:
     shares: tuple[float, float] = (0.0, 0.0)
     lines: dict[str, Line] = field(default_factory=dict)
     totals: dict[str, Total] = field(default_factory=dict)
-    classes: dict[Class, float] = field(default_factory=dict)
+    classes: Classes = field(default_factory=dict)
+    named: dict[tuple[Expr, bool, float, float], str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, reader: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> _Reading:
@@ -180,15 +202,12 @@ class _Reading:
         return name
 
     def _line(self, expr: Expr, of_score: bool = False, slope: float = 1.0, start: float = 0.0) -> str:
-        numbers = []
-        for symbol in sorted(self.reader.symbols(expr) - {x}, key=str):
-            found = self.scope.integers.get(symbol, self.scope.lookup(symbol))
-            if found is None or np.ndim(found) > 0:
-                raise NotPolynomial
-            numbers.append((str(symbol), found))
-        line = Line(expr, tuple(numbers), of_score, slope, start)
-        self.lines[str(line)] = line
-        return str(line)
+        key = expr, of_score, slope, start
+        if key not in self.named:
+            line = Line(expr, _numbers(self.reader, expr, self.scope), *key[1:])
+            self.named[key] = f"f{len(self.named)}"
+            self.lines[self.named[key]] = line
+        return self.named[key]
 
     def _token(self, item: Indexed, scope: Scope) -> int:
         if item.base != chi:
@@ -202,44 +221,44 @@ class _Reading:
 
     def _classify(self, polynomial: Polynomial) -> None:
         names = list(self.totals)
+        known: dict[tuple[str, ...], list[tuple[float, Factor]]] = {}
         for monomial, coefficient in polynomial.items():
-            powers = [0] * len(names)
-            tokens: dict[int, Counter[str]] = {}
+            tokens: dict[int, list[str]] = {}
             for name, token in monomial:
-                if name in self.totals:
-                    powers[names.index(name)] += 1
+                tokens.setdefault(token, []).append(name)
+            beside = tokens.pop(0, [])
+            powers = tuple(beside.count(name) for name in names)
+            terms: list[tuple[float, Factor, tuple[Factor, ...]]] = [(float(coefficient) * _moment(beside.count(XI)), ONE, ())]
+            for token, variables in tokens.items():
+                key = tuple(variables)
+                if key not in known:
+                    known[key] = list(self._factors(Counter(variables)))
+                if token == 1:
+                    terms = [(c * d, factor, rest) for c, _, rest in terms for d, factor in known[key]]
                 else:
-                    tokens.setdefault(token, Counter())[name] += 1
-            noise = tokens.pop(0, Counter())[XI]
-            chances = [([(_moment(noise), None)])] if noise else []
-            made = [list(self._factors(tokens[token])) for token in sorted(tokens)]
-            first = 1 in tokens
-            terms: list[tuple[float, tuple[Factor, ...]]] = [(float(coefficient) * (_moment(noise) if chances else 1), ())]
-            for factors in made:
-                terms = [(c * d, (*fs, f)) for c, fs in terms for d, f in factors]
-            for number, factors in terms:
-                if number == 0:
-                    continue
-                own, rest = (factors[0], factors[1:]) if first else (ONE, factors)
-                others = tuple(sorted((f for f in rest if f != ONE), key=str))
-                key = (tuple(powers), own, others)
-                self.classes[key] = self.classes.get(key, 0.0) + number
+                    terms = [(c * d, own, (*rest, factor)) for c, own, rest in terms for d, factor in known[key]]
+            for number, own, rest in terms:
+                if number != 0:
+                    others = frozenset(Counter(factor for factor in rest if factor != ONE).items())
+                    of_own = self.classes.setdefault(powers, {}).setdefault(others, {})
+                    of_own[own] = of_own.get(own, 0.0) + number
 
     def _factors(self, powers: Counter[str]) -> Iterator[tuple[float, Factor]]:
         """A product of the variables of one token, its values averaged given chi and the score."""
-        lines = tuple(sorted(((self.lines[n], p) for n, p in powers.items() if n in self.lines), key=str))
+        lines = frozenset((self.lines[name], power) for name, power in powers.items() if name in self.lines)
         number = _moment(powers[ZETA])
         if self.score.spread == 0:
             yield number * _moment(powers[Z]) * _moment(powers[ETA]), (powers[CHI], 0, lines)
             return
         # z = b w + c t and eta = c w - b t, with t independent of chi and w
         b, c = self.shares
-        by_power: Counter[int] = Counter()
+        by_power: dict[int, float] = {}
         for i in range(powers[Z] + 1):
             for j in range(powers[ETA] + 1):
                 own = comb(powers[Z], i) * b ** (powers[Z] - i) * c**i
                 own *= comb(powers[ETA], j) * c ** (powers[ETA] - j) * (-b) ** j
-                by_power[powers[Z] - i + powers[ETA] - j] += own * _moment(i + j)  # type: ignore[assignment]
+                power = powers[Z] - i + powers[ETA] - j
+                by_power[power] = by_power.get(power, 0.0) + own * _moment(i + j)
         for power, share in by_power.items():
             yield number * share, (powers[CHI], power, lines)
 
@@ -262,20 +281,23 @@ class _Reading:
         span = ranges(self.reader, self.scope, self.score, self._unbounded())
         made = table(self.reader, self.scope, self.score, totals, span, self.length, fineness)
         value = size = noise = 0.0
-        for powers in {key[0] for key in self.classes}:
+        for powers, classes in self.classes.items():
             parts = tuple(slice(0, 1) if p == 0 else slice(1, None) for p in powers)
-            sums: Any = 0.0
-            absolute: Any = 0.0
 
             def integral(factor: Factor, parts: tuple[slice, ...] = parts) -> np.ndarray:
                 return made.integral(self.reader, self.scope, factor)[parts]
 
-            for (own_powers, own, others), number in self.classes.items():
-                if own_powers != powers:
-                    continue
-                term = number * integral(own) * integral(ONE) ** (self.length - 1 - len(others))
-                for other in others:
-                    term = term * integral(other)
+            sums: Any = 0.0
+            absolute: Any = 0.0
+            for others, of_own in classes.items():
+                term: Any = 0.0
+                for own, number in of_own.items():
+                    term = term + number * integral(own)
+                count = self.length - 1
+                for other, times in others:
+                    term = term * integral(other) ** times
+                    count -= times
+                term = term * integral(ONE) ** count
                 sums, absolute = sums + term, absolute + np.abs(term)
             for exponents, power in zip(reversed(made.exponents), reversed(powers)):
                 weights = exponents.weights(power)
@@ -287,27 +309,40 @@ class _Reading:
             noise += (off + ROUNDING) * float(absolute)
         return _Mean(value, size, noise)
 
-    def _unbounded(self) -> dict[Line, int]:
-        """Functions that may move the mass of a token, to the highest power in which they stand beside it.
+    def _unbounded(self) -> tuple[tuple[Line, int], ...]:
+        """Functions that may move the mass of a token, and the highest power in which they stand beside it.
 
         One that stands over its own sum is at most 1, where it stands there no more often than the sum.
         """
         found: dict[Line, int] = {}
-        names = list(self.totals.values())
-        for powers, own, others in self.classes:
-            count = Counter[Line]()
-            for _, _, lines in (own, *others):
-                for line, power in lines:
-                    count[line] += power
-            below = Counter({total.line: p for total, p in zip(names, powers)})
-            for _, _, lines in (own, *others):
-                for line, power in lines:
-                    if count[line] > below[line]:
-                        found[line] = max(found.get(line, 0), power)
-        return found
+        for powers, classes in self.classes.items():
+            below = Counter({total.line: p for total, p in zip(self.totals.values(), powers)})
+            for others, of_own in classes.items():
+                beside = Counter[Line]()
+                highest: dict[Line, int] = {}
+                for factor, times in others:
+                    for line, power in factor[2]:
+                        beside[line] += times * power
+                        highest[line] = max(highest.get(line, 0), power)
+                for _, _, lines in of_own:
+                    for line, power in {**dict.fromkeys(highest, 0), **dict(lines)}.items():
+                        if beside[line] + power > below[line]:
+                            found[line] = max(found.get(line, 0), power, highest.get(line, 0))
+        return tuple(sorted(found.items(), key=str))
 
 
-ONE: Factor = (0, 0, ())
+ONE: Factor = (0, 0, frozenset())
+
+
+def _numbers(self: Interpreter, expr: Expr, scope: Scope) -> tuple[tuple[str, object], ...]:
+    """What the symbols of an expression stand for, x aside."""
+    numbers = []
+    for symbol in sorted(self.symbols(expr) - {x, *RANDOM}, key=str):
+        found = scope.integers.get(symbol, scope.lookup(symbol))
+        if found is None or np.ndim(found) > 0:
+            raise NotPolynomial
+        numbers.append((str(symbol), found))
+    return tuple(numbers)
 
 
 def _moment(power: int) -> int:

@@ -85,20 +85,20 @@ class Total:
     offset: float
 
 
-Factor = tuple[int, int, tuple[tuple[Line, int], ...]]
+Factor = tuple[int, int, frozenset[tuple[Line, int]]]
 """Powers of chi and of w, and of functions."""
 
 Ranges = tuple[tuple[float, float], tuple[float, float]]
 """Of chi and of s."""
 
 
-def ranges(reader: Interpreter, scope: Scope, score: Score, functions: dict[Line, int]) -> Ranges:
+def ranges(reader: Interpreter, scope: Scope, score: Score, functions: tuple[tuple[Line, int], ...]) -> Ranges:
     """Where a token has its mass under each of the functions, to its power, and under all of them."""
     look = np.linspace(-FAR, FAR, 1441)
     deviation = hypot(score.slope, score.spread) or 1.0
     shifts = [0.0]
     profile = np.zeros(len(look))
-    for line, power in functions.items():
+    for line, power in functions:
         axis = score.start + deviation * look if line.of_score else look
         with np.errstate(all="ignore"):
             own = power * np.log(np.abs(line.at(reader, scope, axis)))

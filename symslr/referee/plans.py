@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -113,11 +114,12 @@ class Quadrature:
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
+        floats_only: whether a value was made by a route that other arithmetics do not have.
     """
 
     arithmetic: Arithmetic
     digits: int
-    plans: dict[Hashable, Plan]
+    plans: dict[Hashable, Any]
     planning: bool = False
     scale: float = 1.0
     shifted: bool = False
@@ -129,6 +131,7 @@ class Quadrature:
     absolute: Array = 0.0
     inside: int = 0
     sampler: Sampler | None = None
+    floats_only: bool = False
 
     def integrate(self, key: Hashable, problem: Problem) -> Array:
         """The integral over all axes, an array on the axes outside."""

@@ -106,6 +106,8 @@ def _attempt(
     with np.errstate(all="ignore"), _precision(64):
         planning = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
         planned = _evaluate(expr, values, planning, places)
+    if kind is Balls and planning.floats_only:
+        raise NotPlanned("floats found a route that balls do not have")
     arithmetic: Arithmetic = Balls(bits_for(digits)) if kind is Balls else floats
     bits = arithmetic.bits if isinstance(arithmetic, Balls) else 64
     magnitude = planning.magnitude
