@@ -44,7 +44,7 @@ SETTLED = 1e-12
 FAR_OFF = 1e-10
 """A sum of exponentials that differs more from its power is none."""
 
-ROUNDING = 1e-14
+ROUNDING = 8e-15
 """Relative to the sum of the absolute terms."""
 
 MOST_TOTALS = 2
@@ -168,7 +168,8 @@ class _Reading:
         by_z, by_eta = parts.pop(((Z, 1),), 0.0), parts.pop(((ETA, 1),), 0.0)
         if parts:
             raise NotPolynomial
-        spread = hypot(by_z, by_eta)
+        # tables are shared by scores that differ by rounding, as those of one key at other overlaps with v*
+        spread = float(f"{hypot(by_z, by_eta):.14g}")
         if spread == 0:
             return False, slope, start
         found = Score(slope, spread, start), (by_z / spread, by_eta / spread)

@@ -31,8 +31,8 @@ NEGLIGIBLE = 1e-17
 STEP, STEEPEST = 0.3, 0.5
 """Step in a token, in standard deviations; and times the largest slope of log h."""
 
-LOG_STEP = 0.3
-"""In log u: the error of the trapezoid sum for S^-p is e^(-pi^2/0.3) = 5e-15."""
+LOG_STEP = 0.25
+"""In log u: the error of the trapezoid sum for S^-p is e^(-pi^2/0.25) = 7e-18."""
 
 SMALL, LARGE = 39.0, 42.0
 """-log of what is left out of the integral over u at its two ends."""
