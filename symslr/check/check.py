@@ -17,7 +17,7 @@ from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
-from symslr.check.points import FLOAT_DIGITS, Point, cheap_points, points, restrictions
+from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, long_points, points, restrictions
 from symslr.check.remainders import remainder_tested
 from symslr.check.replay import citations, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
@@ -186,7 +186,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     if foreign := _foreign(item):
         return DerivationCheck(item.name, foreign, (), ())
     try:
-        where, beside, cheap = points(item), branch_points(item), cheap_points(item)
+        where, beside, cheap, long = points(item), branch_points(item), cheap_points(item), long_points(item)
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
@@ -196,9 +196,10 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     forged = replay(item)
     rest = _turned(where[MOST_TELLING + 1 :], item)
     # point by point, not step by step: where time runs out every step has had its most telling points
-    for point in [*where[: MOST_TELLING + 1], *beside]:
+    first = [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]
+    for point in first:
         for i, step in enumerate(item.steps):
-            if not _is_false(made[i]) and not forged[i]:
+            if not _is_false(made[i]) and not forged[i] and not _longer_seen(point, made[i]):
                 made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
     # what the first points have not shown to be false is worth the time that these take
     start = simulated_start(item, routes)
@@ -217,7 +218,6 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
         StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
         for step, found, lacking, reason in zip(item.steps, made, missing, forged)
     )
-    first = [*where[: MOST_TELLING + 1], *beside]
     claims = tuple(_claim(item, claim, (first, rest, cheap), routes) for claim in item.claims)
     took = time.process_time() - began
     if changed := touched(before):
@@ -257,6 +257,11 @@ def _turned(where: list[Point], item: Derivation) -> list[Point]:
     return [*where[first:], *where[:first]]
 
 
+def _longer_seen(point: Point, made: list[Comparison]) -> bool:
+    """Whether many tokens have been compared at a longer sequence, so that a shorter one adds nothing."""
+    return point.kind == "many tokens" and any(c.kind == LONG.name and c.effective for c in made)
+
+
 def _is_false(made: list[Comparison]) -> bool:
     return any(c.verdict is Verdict.FALSE for c in made)
 
@@ -268,7 +273,7 @@ def _compared(
     made: list[Comparison] = []
     remainder, relation = (S.Zero, "=") if step is None else (step.remainder, step.relation)
     for point in where:
-        if not _is_false(before) and not _is_false(made):
+        if not _is_false(before) and not _is_false(made) and not _longer_seen(point, made):
             made += compare(*sides, point, routes, remainder, relation)
     return made
 

@@ -20,7 +20,7 @@ from symslr.referee.arithmetic import Array, Balls, CannotReferee
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
-from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
+from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
@@ -42,6 +42,7 @@ MOST_TOKENS_INSIDE = (4, 2, 1)
 """Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
 
 COSTLY.extend((Integral, SequenceExpectation, ScalarExpectation, LengthExpectation))
+LEAVES.extend((Integral, SequenceExpectation, ScalarExpectation))
 
 
 @definition_of(Integral)
@@ -209,16 +210,18 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if gridded or tokens > MOST_ON_PLAIN_GRIDS:
         moments = polynomial_mean(self, node, scope, length)
         if moments is not None:
+            self.quadrature.routes.add("by moments")
             return moments
     sampler = self.quadrature.sampler
     if gridded or tokens > MOST_ON_PLAIN_GRIDS:
         mean = by_exponentials(self, node, scope, length)
         if mean is not None:
+            self.quadrature.routes.add("by exponentials")
             return mean
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)
         if mean is not None:
-            self.quadrature.floats_only = True
+            self.quadrature.routes.add("by the law of a sum")
             return mean
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
         product = separated(node, length)

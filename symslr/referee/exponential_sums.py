@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import comb, hypot, prod
+from math import comb, hypot, inf, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +66,7 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
         found = reading.mean((quadrature.plans[key], quadrature.scale, quadrature.shifted))
     except (NotPolynomial, OutOfReach):
         return None
-    quadrature.floats_only = True
+    quadrature.foreseen = inf  # balls have no such route
     quadrature.magnitude = max(quadrature.magnitude, found.size)
     quadrature.noise = max(quadrature.noise, found.noise)
     return np.float64(found.value)
