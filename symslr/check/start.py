@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from mpmath import mpf
+from sympy import Rational
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.monte_carlo import simulate_expectation
@@ -16,6 +18,7 @@ from symslr.check.points import Point, points, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, processor_time
 from symslr.check.zscore import HEAVY, POWER, REJECT, SampleMean
+from symslr.expression.at import At
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.instance import instance
 from symslr.model.symbols import nu
@@ -41,11 +44,17 @@ def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
     nodes = sorted(start.atoms(SequenceExpectation), key=str)[:MOST_NODES]
     if not nodes:
         return None
+    held = {
+        str(symbol): Fraction(int(place.p), int(place.q))
+        for at in start.atoms(At)
+        for symbol, place in at.place.items()
+        if isinstance(place, Rational)
+    }
     made: list[Comparison] = []
     for i, point in enumerate(_plain(item)):
         if i >= ALWAYS and any(c.effective for c in made):
             break
-        made += [_simulated(node, point, routes, i) for node in nodes]
+        made += [_simulated(node, point, routes, i, held) for node in nodes]
     false = [c for c in made if c.verdict is Verdict.FALSE]
     if false:
         return StepCheck("start", Verdict.FALSE, tuple(made), false[0].reason)
@@ -78,10 +87,12 @@ def _sampled(node: SequenceExpectation, values: tuple[tuple[str, Any], ...], see
     return simulate_expectation(node, dict(values), MANY_SAMPLES, seed=seed)
 
 
-def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
+def _simulated(
+    node: SequenceExpectation, point: Point, routes: Routes, number: int, held: dict[str, Fraction]
+) -> Comparison:
     """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
     node = instance(node, point.functions)
-    inner = {s.name: 1 for s in node.free_symbols if s.name not in point.values}
+    inner = {s.name: held.get(s.name, 1) for s in node.free_symbols if s.name not in point.values}
     if inner:
         point = replace(point, values={**point.values, **inner})
     unknown = Comparison(str(point), point.kind, ("simulation", ""), Verdict.UNKNOWN, lengths=point.lengths)

@@ -25,7 +25,7 @@ from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
 from symslr.referee.interpreter import COSTLY
 from symslr.referee.one_token import Factor, Line, OutOfReach, Score, Total, ranges, table
-from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, multiplied, read
+from symslr.referee.polynomials import RANDOM, NotPolynomial, Polynomial, added, multiplied, read
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
 
@@ -44,8 +44,14 @@ SETTLED = 1e-12
 FAR_OFF = 1e-10
 """A sum of exponentials that differs more from its power is none."""
 
-ROUNDING = 8e-15
-"""Relative to the sum of the absolute terms."""
+ROUNDING, SHARED = 5e-16, 2e-15
+"""Of a sum, relative to that of the absolute terms: from one parameter to the next (6e-17 was seen), and in all (1e-15)."""
+
+FEW = (4, 6)
+"""Tokens that are written out; where a term takes fewer, it stands for as many as there are choices of tokens for it."""
+
+PLACE = "."
+"""The variable that says that a sum has been at a token."""
 
 MOST_TOTALS = 2
 MOST_KEPT = 64
@@ -68,7 +74,8 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
         return None
     quadrature.foreseen = inf  # balls have no such route
     quadrature.magnitude = max(quadrature.magnitude, found.size)
-    quadrature.noise = max(quadrature.noise, found.noise)
+    quadrature.noise = max(quadrature.noise, ROUNDING * found.size)
+    quadrature.shared = max(quadrature.shared, found.off + SHARED * found.size)
     return np.float64(found.value)
 
 
@@ -94,11 +101,11 @@ def _readable(node: SequenceExpectation) -> bool:
 
 @dataclass(frozen=True)
 class _Mean:
-    """A mean, the sum of its absolute terms, and the error that no other grid would show."""
+    """A mean, the sum of its absolute terms, and what sums of exponentials that are no powers may add to it."""
 
     value: float
     size: float
-    noise: float
+    off: float
 
 
 Others = frozenset[tuple[Factor, int]]
@@ -110,11 +117,16 @@ Classes = dict[tuple[int, ...], dict[Others, dict[Factor, float]]]
 
 @dataclass
 class _Reading:
-    """A weight times a body as a polynomial in what one-token integrals are made of."""
+    """A weight times a body as a polynomial in what one-token integrals are made of.
+
+    Attributes:
+        written: the tokens that sums run over; fewer than ``length`` where that tells the others.
+    """
 
     reader: Interpreter
     scope: Scope
     length: int
+    written: int
     score: Score = field(default_factory=Score)
     shares: tuple[float, float] = (0.0, 0.0)
     lines: dict[str, Line] = field(default_factory=dict)
@@ -127,10 +139,13 @@ class _Reading:
         given = {epsilon: 1, **{other: i for i, other in enumerate(OTHERS, 2)}}
         if node.law.length.is_Symbol:
             given[node.law.length] = length
-        self = cls(reader, scope.with_integers(given), length)
-        parts = [read(reader, part, self.scope, self._atom) for part in (node.law.weight, node.body)]
-        self._classify(multiplied(reader, parts))
-        return self
+        alike = not reader.symbols(node.body) & set(OTHERS)
+        for written in (*(few for few in FEW if few < length and alike), length):
+            self = cls(reader, scope.with_integers(given), length, written)
+            parts = [read(reader, part, self.scope, self._atom) for part in (node.law.weight, node.body)]
+            if self._classify(multiplied(reader, parts)):
+                return self
+        raise NotPolynomial
 
     # --- what a body is made of
 
@@ -138,6 +153,8 @@ class _Reading:
         one = self.reader.number(1)
         if isinstance(node, (Activation, ScoredActivation)):
             return {self._attention(node, scope): one}
+        if isinstance(node, Sum) and self.written < self.length and self.reader.symbols(node) & RANDOM:
+            return self._sum(node, scope)
         if isinstance(node, (Add, Mul, Sum, Indexed)) or node == xi or not self.reader.symbols(node) & RANDOM:
             return None
         if isinstance(node, Pow) and isinstance(node.exp, Integer):
@@ -149,6 +166,17 @@ class _Reading:
         if len(tokens) != 1 or node.has(Sum, Expectation):
             raise NotPolynomial
         return {((self._line(self._in_x(node)), tokens.pop()),): one}
+
+    def _sum(self, node: Sum, scope: Scope) -> Polynomial:
+        """A sum over all tokens, of which the first are written."""
+        index, low, high = node.limits[0]
+        if len(node.limits) > 1 or low != 1 or self.reader.integer(high, scope) != self.length:
+            raise NotPolynomial
+        parts = []
+        for place in range(1, self.written + 1):
+            inside = read(self.reader, node.function, scope.with_integers({index: place}), self._atom)
+            parts.append(multiplied(self.reader, [{((PLACE, place),): self.reader.number(1)}, inside]))
+        return added(parts)
 
     def _attention(self, node: Activation | ScoredActivation, scope: Scope) -> tuple[tuple[str, int], ...]:
         index, kernel, normalised, offset, written, length = node.args
@@ -220,7 +248,8 @@ class _Reading:
 
     # --- from monomials to products over tokens
 
-    def _classify(self, polynomial: Polynomial) -> None:
+    def _classify(self, polynomial: Polynomial) -> bool:
+        """Terms gathered by what they ask of the tokens; False where more tokens than are written could take part in one."""
         names = list(self.totals)
         known: dict[tuple[str, ...], list[tuple[float, Factor]]] = {}
         for monomial, coefficient in polynomial.items():
@@ -228,8 +257,14 @@ class _Reading:
             for name, token in monomial:
                 tokens.setdefault(token, []).append(name)
             beside = tokens.pop(0, [])
+            others = len(tokens.keys() - {1})
+            if self.written < self.length and others >= self.written - 1:
+                return False
+            choices = comb(self.length - 1, others) / comb(self.written - 1, others)
             powers = tuple(beside.count(name) for name in names)
-            terms: list[tuple[float, Factor, tuple[Factor, ...]]] = [(float(coefficient) * _moment(beside.count(XI)), ONE, ())]
+            terms: list[tuple[float, Factor, tuple[Factor, ...]]] = [
+                (float(coefficient) * choices * _moment(beside.count(XI)), ONE, ())
+            ]
             for token, variables in tokens.items():
                 key = tuple(variables)
                 if key not in known:
@@ -240,9 +275,10 @@ class _Reading:
                     terms = [(c * d, own, (*rest, factor)) for c, own, rest in terms for d, factor in known[key]]
             for number, own, rest in terms:
                 if number != 0:
-                    others = frozenset(Counter(factor for factor in rest if factor != ONE).items())
-                    of_own = self.classes.setdefault(powers, {}).setdefault(others, {})
+                    factors = frozenset(Counter(factor for factor in rest if factor != ONE).items())
+                    of_own = self.classes.setdefault(powers, {}).setdefault(factors, {})
                     of_own[own] = of_own.get(own, 0.0) + number
+        return True
 
     def _factors(self, powers: Counter[str]) -> Iterator[tuple[float, Factor]]:
         """A product of the variables of one token, its values averaged given chi and the score."""
@@ -281,7 +317,7 @@ class _Reading:
         totals = tuple(self.totals.values())
         span = ranges(self.reader, self.scope, self.score, self._unbounded())
         made = table(self.reader, self.scope, self.score, totals, span, self.length, fineness)
-        value = size = noise = 0.0
+        value = size = far = 0.0
         for powers, classes in self.classes.items():
             parts = tuple(slice(0, 1) if p == 0 else slice(1, None) for p in powers)
 
@@ -307,8 +343,8 @@ class _Reading:
             if not (np.isfinite(sums) and off < FAR_OFF):
                 raise OutOfReach
             value, size = value + float(sums), size + float(absolute)
-            noise += (off + ROUNDING) * float(absolute)
-        return _Mean(value, size, noise)
+            far += off * float(absolute)
+        return _Mean(value, size, far)
 
     def _unbounded(self) -> tuple[tuple[Line, int], ...]:
         """Functions that may move the mass of a token, and the highest power in which they stand beside it.
