@@ -7,7 +7,7 @@ over one token, at any number of tokens and at the accuracy of sums over one.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import comb, hypot, inf, prod
@@ -44,8 +44,10 @@ SETTLED = 1e-12
 FAR_OFF = 1e-10
 """A sum of exponentials that differs more from its power is none."""
 
-ROUNDING, SHARED = 5e-16, 2e-15
-"""Of a sum, relative to that of the absolute terms: from one parameter to the next (6e-17 was seen), and in all (1e-15)."""
+ROUNDING, SHARED = 1e-15, 1e-15
+"""Of a sum, relative to that of the absolute terms: from one parameter to the next, and in all, for each token."""
+
+ULP = 4e-16
 
 FEW = (4, 6)
 """Tokens that are written out; where a term takes fewer, it stands for as many as there are choices of tokens for it."""
@@ -74,8 +76,8 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
         return None
     quadrature.foreseen = inf  # balls have no such route
     quadrature.magnitude = max(quadrature.magnitude, found.size)
-    quadrature.noise = max(quadrature.noise, ROUNDING * found.size)
-    quadrature.shared = max(quadrature.shared, found.off + SHARED * found.size)
+    quadrature.noise = max(quadrature.noise, ROUNDING * (1 + length / 10) * found.size)
+    quadrature.shared = max(quadrature.shared, found.off + SHARED * (1 + length) * found.size)
     return np.float64(found.value)
 
 
@@ -162,8 +164,10 @@ class _Reading:
                 return None
             if node.base.has(Sum):
                 return {((self._total(node.base, scope), 0),) * -int(node.exp): one}
+        if node.has(Sum, Expectation):
+            raise NotPolynomial
         tokens = {self._token(item, scope) for item in node.atoms(Indexed)}
-        if len(tokens) != 1 or node.has(Sum, Expectation):
+        if len(tokens) != 1:
             raise NotPolynomial
         return {((self._line(self._in_x(node)), tokens.pop()),): one}
 
@@ -196,8 +200,7 @@ class _Reading:
         by_z, by_eta = parts.pop(((Z, 1),), 0.0), parts.pop(((ETA, 1),), 0.0)
         if parts:
             raise NotPolynomial
-        # tables are shared by scores that differ by rounding, as those of one key at other overlaps with v*
-        spread = float(f"{hypot(by_z, by_eta):.14g}")
+        spread = _seen_before(hypot(by_z, by_eta))
         if spread == 0:
             return False, slope, start
         found = Score(slope, spread, start), (by_z / spread, by_eta / spread)
@@ -380,6 +383,18 @@ def _numbers(self: Interpreter, expr: Expr, scope: Scope) -> tuple[tuple[str, ob
             raise NotPolynomial
         numbers.append((str(symbol), found))
     return tuple(numbers)
+
+
+def _seen_before(spread: float) -> float:
+    """A spread that an earlier score had up to rounding, so that keys at other overlaps with v* share a table."""
+    for known in _spreads:
+        if abs(known - spread) <= ULP * spread:
+            return known
+    _spreads.append(spread)
+    return spread
+
+
+_spreads: deque[float] = deque(maxlen=32)
 
 
 def _moment(power: int) -> int:

@@ -190,15 +190,17 @@ class Table:
         finer, scale, shifted = fineness
         shift = 0.37 if shifted else 0.0
         scored = score.spread > 0
-        chi = _axis(*span[0], _step(reader, scope, totals, span, False) / (finer * scale), shift)
+        wide = _step(reader, scope, totals, span, False) / (finer * scale)
+        chi = _axis(*span[0], wide, shift)
         s = None
-        density = np.exp(-(chi**2) / 2) * ((chi[1] - chi[0]) / np.sqrt(2 * np.pi))
+        density = np.exp(-(chi**2) / 2) * (wide / np.sqrt(2 * np.pi))
         if scored:
             deviation = hypot(score.slope, score.spread)
             step = _step(reader, scope, totals, span, True) * deviation * min(1.0, 2 * score.spread / deviation)
-            s = _axis(*span[1], step / (finer * scale), shift)
+            step = step / (finer * scale)
+            s = _axis(*span[1], step, shift)
             w = (s[None, :] - score.slope * chi[:, None] - score.start) / score.spread
-            density = density[:, None] * np.exp(-(w**2) / 2) * ((s[1] - s[0]) / (score.spread * np.sqrt(2 * np.pi)))
+            density = density[:, None] * np.exp(-(w**2) / 2) * (step / (score.spread * np.sqrt(2 * np.pi)))
         exponents, damping = [], []
         for total in totals:
             axis = s if total.line.of_score and s is not None else chi
