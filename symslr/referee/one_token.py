@@ -224,7 +224,8 @@ class Table:
         across = None if self.s is None else np.ones(len(self.s))
         for line, power in lines:
             if line.of_score:
-                assert self.s is not None and across is not None
+                assert self.s is not None
+                assert across is not None
                 across = across * line.at(reader, scope, self.s) ** power
             else:
                 along = along * line.at(reader, scope, self.chi) ** power
@@ -260,9 +261,7 @@ def _axis(low: float, high: float, step: float, shift: float) -> np.ndarray:
     return low + step * (np.arange(count) + shift)
 
 
-def _step(
-    reader: Interpreter, scope: Scope, totals: Iterable[Total], span: Ranges, of_score: bool
-) -> float:
+def _step(reader: Interpreter, scope: Scope, totals: Iterable[Total], span: Ranges, of_score: bool) -> float:
     """In standard deviations: short where a total changes fast."""
     low, high = span[of_score]
     look = np.linspace(low, high, 401)
@@ -270,7 +269,9 @@ def _step(
     for total in totals:
         if total.line.of_score == of_score:
             with np.errstate(all="ignore"):
-                steepest = float(np.max(np.abs(np.diff(np.log(total.line.at(reader, scope, look)))))) / (look[1] - look[0])
+                steepest = float(np.max(np.abs(np.diff(np.log(total.line.at(reader, scope, look)))))) / (
+                    look[1] - look[0]
+                )
             if np.isfinite(steepest):
                 step = min(step, STEEPEST / max(steepest, 1e-9))
     return step

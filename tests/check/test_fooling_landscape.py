@@ -15,7 +15,7 @@ from symslr.check.routes import Routes
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softplus
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, m_kv, m_vk, q_kv
-from symslr.theory.landscape import ADMISSIBLE, LandscapeRisk, reduced
+from symslr.theory.landscape import ADMISSIBLE, ON_MANIFOLD, LandscapeRisk, reduced
 from tests.check.toys import Say
 
 spiked = LandscapeRisk.of(SpikedSLR(), softplus)
@@ -84,7 +84,8 @@ def test_a_chain_with_a_typed_mistake_is_false() -> None:
 
 
 def test_a_part_in_a_million_is_seen() -> None:
-    chain = reduced(Derivation(maximum, name="claimed", ranges=ADMISSIBLE).apply(Unfold(LandscapeRisk)))
+    risk = LandscapeRisk.of(MaxSLR(), softplus, ON_MANIFOLD)
+    chain = reduced(Derivation(risk, name="claimed", ranges=ADMISSIBLE).apply(Unfold(LandscapeRisk)))
     for point in points(chain)[:3]:
         (made,) = compare(chain.result, chain.result * (1 + Rational(1, 10**6)), point, Routes(5.0, float("inf")))
         assert made.verdict is Verdict.FALSE
