@@ -17,11 +17,11 @@ from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
-from symslr.check.points import LONG, Point, cheap_points, long_points, points, restrictions
+from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, long_points, points, restrictions
 from symslr.check.remainders import remainder_tested
 from symslr.check.replay import citations, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
-from symslr.check.routes import SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
+from symslr.check.routes import REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
 from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
@@ -190,6 +190,7 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
+    where = [_as_sharp_as_the_start(point, item, routes) for point in where]
     made: list[list[Comparison]] = [[] for _ in item.steps]
     missing = [""] * len(item.steps)
     forged = replay(item)
@@ -222,6 +223,14 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     if changed := touched(before):
         start = StepCheck("start", Verdict.FALSE, reason=f"its rules change {', '.join(changed[:3])} while they run")
     return DerivationCheck(item.name, start, steps, claims, took, restrictions(item), own_rules(item))
+
+
+def _as_sharp_as_the_start(point: Point, item: Derivation, routes: Routes) -> Point:
+    """The point with as many digits as the first line can have there: more of a later line show nothing of the chain."""
+    if point.digits <= FLOAT_DIGITS or is_closed(item.start):
+        return point
+    found = routes.value(REFEREE, item.start, point)
+    return replace(point, digits=FLOAT_DIGITS) if found.known and "balls" not in found.method else point
 
 
 def _foreign(item: Derivation) -> StepCheck | None:

@@ -18,10 +18,12 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, Balls, CannotReferee
 from symslr.referee.degree import degree_in
+from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
 from symslr.referee.moments import polynomial_mean
+from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import sampled
@@ -191,6 +193,9 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
 @definition_of(SequenceExpectation)
 def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Array:
     """(1/L) sum_e of the integral of g body over the density of the tokens, values z and noise by Gauss-Hermite."""
+    node, inner = lifted(node)
+    if inner:
+        return self.value(node, scope.bind({symbol: self.value(mean, scope) for symbol, mean in inner}))
     law, body = node.law, node.body
     length = self.integer(law.length, scope)
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
@@ -214,6 +219,11 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if product is not None:
             self.quadrature.routes.add("token by token")
             return self.value(product, scope)
+    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+        mean = by_exponentials(self, node, scope, length)
+        if mean is not None:
+            self.quadrature.routes.add("by exponentials")
+            return mean
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)
         if mean is not None:

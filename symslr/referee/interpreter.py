@@ -97,7 +97,7 @@ class Interpreter:
         if scope.depth or self.rounding is None:
             return handler(self, node, scope)
         if isinstance(node, tuple(LEAVES)):
-            return self.rounding.leaf((*self.context(node, scope), scope.scalars()), lambda: handler(self, node, scope))
+            return self.rounding.leaf(self.context(node, scope), scope.scalars(), lambda: handler(self, node, scope))
         value = handler(self, node, scope)
         if isinstance(node, (Symbol, Rational)) or self.rounding.chance is None or np.ndim(value) > 0:
             return value

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -113,6 +114,8 @@ class Quadrature:
         deadline: ``time.process_time()`` at which to give up: a busy machine changes no verdict.
         magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
         noise: error of the latest values that no second pass would show, absolute.
+        shared: the part of the error that a value has in common with those at neighbouring parameters, absolute; 0 where none
+            is known to be.
         work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
@@ -126,7 +129,7 @@ class Quadrature:
 
     arithmetic: Arithmetic
     digits: int
-    plans: dict[Hashable, Plan]
+    plans: dict[Hashable, Any]
     planning: bool = False
     scale: float = 1.0
     shifted: bool = False
@@ -134,6 +137,7 @@ class Quadrature:
     deadline: float = field(default_factory=lambda: time.process_time() + 60)
     magnitude: float = 0.0
     noise: float = 0.0
+    shared: float = 0.0
     work: float = 0.0
     absolute: Array = 0.0
     inside: int = 0

@@ -34,28 +34,36 @@ class Rounding:
 
     Attributes:
         quadrature: of the pass; its magnitude and noise are those of the latest integral while one is evaluated.
-        known: integral and the numbers in its scope -> value, absolute error.
+        known: integral and the numbers in its scope -> value, absolute error, the part of it that its neighbours share.
         chance: what moves the numbers; None while the pass itself is under way.
     """
 
     quadrature: Quadrature
-    known: dict[Hashable, tuple[Array, float]] = field(default_factory=dict)
+    known: dict[Hashable, tuple[Array, float, float]] = field(default_factory=dict)
     chance: np.random.Generator | None = None
+    _shifts: dict[Hashable, float] = field(default_factory=dict)
 
-    def leaf(self, key: Hashable, evaluated: Callable[[], Array]) -> Array:
-        """An integral, a mean or a minimum: evaluated and kept, or what was kept, moved by its error."""
+    def leaf(self, node: Hashable, numbers: Hashable, evaluated: Callable[[], Array]) -> Array:
+        """An integral, a mean or a minimum: evaluated and kept, or what was kept, moved by its error.
+
+        Of a route that keeps its grids when a number in the scope moves a little, the larger part of the error is the same
+        for all of them, so that it leaves a difference of two.
+        """
+        key = node, numbers
         if self.chance is not None and key in self.known:
-            value, error = self.known[key]
-            return value + error * self._sign()
+            value, own, shared = self.known[key]
+            return value + own * self._sign() + shared * self._shift(node)
         quadrature = self.quadrature
-        outside = quadrature.magnitude, quadrature.noise
-        quadrature.magnitude = quadrature.noise = 0.0
+        outside = quadrature.magnitude, quadrature.noise, quadrature.shared
+        quadrature.magnitude = quadrature.noise = quadrature.shared = 0.0
         value = evaluated()
-        error = OF_AN_INTEGRAL * max(quadrature.magnitude, _size(value)) + quadrature.noise
-        self.known[key] = value, error
+        shared = quadrature.shared
+        own = quadrature.noise + (0.0 if shared else OF_AN_INTEGRAL * max(quadrature.magnitude, _size(value)))
+        self.known[key] = value, own, shared
         quadrature.magnitude = max(outside[0], quadrature.magnitude)
-        quadrature.noise = max(outside[1], quadrature.noise)
-        return value if self.chance is None else value + error * self._sign()
+        quadrature.noise = max(outside[1], own + shared)
+        quadrature.shared = outside[2]
+        return value if self.chance is None else value + own * self._sign() + shared * self._shift(node)
 
     def shaken(self, value: Array) -> Array:
         """The result of one operation, moved by its rounding."""
@@ -68,6 +76,11 @@ class Rounding:
             again = Rounding(self.quadrature, self.known, np.random.default_rng(seed))
             moved.append(abs(float(read(again)) - value))
         return SPARE * max(moved)
+
+    def _shift(self, node: Hashable) -> float:
+        if node not in self._shifts:
+            self._shifts[node] = self._sign()
+        return self._shifts[node]
 
     def _sign(self) -> float:
         assert self.chance is not None

@@ -180,6 +180,8 @@ def test_the_method_says_what_was_done() -> None:
     assert "by moments" in referee(square, {"L": 7}, digits=13).method
     hit = SequenceExpectation(Activation.of(epsilon, softmax, a), SpikedSLR().law)
     values = {"nu": 2, "a": 1}
-    assert referee(hit, {**values, "L": 6}, digits=13).method == "definition by the law of a sum, float64"
+    assert referee(hit, {**values, "L": 6}, digits=13).method == "definition by exponentials, float64"
+    posterior = 1 - SequenceExpectation(Posterior(epsilon, SpikedSLR().law), SpikedSLR().law)
+    assert referee(posterior, {"nu": 2, "L": 6}, digits=13).method == "definition by the law of a sum, float64"
     assert referee(hit, {**values, "L": 2}, digits=13).method == "definition on explicit grids, float64"
     assert referee(nu + a, values, digits=13).method == "definition as a formula, float64"
