@@ -133,7 +133,8 @@ class Trials:
         found = self.found(item)
         if found is None:
             return False
-        return found["outcome"] in CAUGHT or found["judges"] == self.judges(item)
+        fresh = found["outcome"] != trial.Outcome.BROKEN and found["judges"] == self.judges(item)
+        return found["outcome"] in CAUGHT or fresh
 
     def learn(self, found: dict[str, str | float]) -> None:
         """Remember which test caught what."""

@@ -44,6 +44,7 @@ class Outcome(StrEnum):
     SURVIVED = "survived"
     NOT_RUN = "no test runs the line"
     SAME = "same chains"
+    BROKEN = "the trial failed"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def under_tests(mutant: Mutant, tests: Sequence[str], *, on_import: bool) -> Fou
         return Found(Outcome.SURVIVED)
     if status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED) or status < 0:
         return Found(Outcome.CAUGHT, said[-1] if said else "time" if status < 0 else "import")
-    raise RuntimeError(f"{mutant.key}: {tests} did not run (status {status}): {' '.join(said)}")
+    return Found(Outcome.BROKEN, f"status {status}: {' '.join(said)}")
 
 
 def passing(tests: Sequence[str]) -> set[str]:
