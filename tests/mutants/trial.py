@@ -19,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
+from functools import _lru_cache_wrapper, cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
@@ -70,6 +70,9 @@ def load(modules: Iterable[str] = ()) -> None:
             importlib.import_module(item.name)
     _without_shrinking()
     _live()
+    for item in gc.get_objects():  # what was computed on import is computed anew, by what the mutant made of it
+        if isinstance(item, _lru_cache_wrapper) and str(item.__module__).startswith("symslr"):
+            item.cache_clear()
     gc.collect()
     gc.freeze()
 
