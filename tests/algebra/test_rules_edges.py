@@ -73,7 +73,7 @@ from symslr.expression.joint import AtMinimiser, JointMinimum
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Sign, SignExpectation, omega
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax1
-from symslr.model.scalar_law import STANDARD_NORMAL, laplace
+from symslr.model.scalar_law import STANDARD_NORMAL, laplace, normal
 from symslr.model.symbols import L, chi, epsilon, eta, j, k, l, m, x, z
 from symslr.theory.asymptotics import FREQUENCY
 
@@ -158,6 +158,12 @@ def test_terms_are_put_together_and_taken_apart() -> None:
     assert EvaluateTermwise().rewrite(AtMinimiser(t + s * total, least)) == t + s * AtMinimiser(total, least)
     mixed = ScalarExpectation(erf(u) + tanh(u) + erf(u) ** 3, u, STANDARD_NORMAL)
     assert GaussianErf().rewrite(mixed).atoms(ScalarExpectation) == {mixed.with_body(h) for h in (tanh(u), erf(u) ** 3)}
+
+
+def test_without_a_weight_a_projection_has_no_mean() -> None:
+    combination = 2 * chi[epsilon] - chi[j]
+    projected = GaussianProjection(combination).rewrite(over(tanh(combination), SPIKED.unweighted()))
+    assert projected == ScalarExpectation(tanh(x), x, normal(0, 5))
 
 
 def test_a_family_without_signs_is_refused() -> None:

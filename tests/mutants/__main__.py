@@ -25,7 +25,8 @@ from tests.mutants.operators import Mutant, mutants
 from tests.mutants.selection import KEPT, ROOT, Selection, helpers
 
 TARGETS = ("symslr/algebra/**/*.py", "symslr/theory/**/*.py", "derivations/*.py")
-EQUIVALENT = "equivalent"
+CAUGHT = ("caught", "same chains")
+EQUIVALENT, NOT_TRIED = "equivalent", "not tried"
 HERE = Path(__file__).parent
 RESULTS = KEPT / "results.jsonl"
 
@@ -122,12 +123,18 @@ class Trials:
             self.helpers.setdefault(module, helpers(module)[module])
         return digest(self.most, running, [self.helpers[module] for module in modules])
 
+    def found(self, item: Mutant) -> dict[str, str | float] | None:
+        """The result that is kept for a mutant of the source as it is."""
+        found = self.kept.found.get(item.key)
+        return None if found is None or found["source"] != self.source(item) else found
+
     def known(self, item: Mutant) -> bool:
         """Whether the result that is kept still stands."""
-        found = self.kept.found.get(item.key)
-        if found is None or found["source"] != self.source(item):
+        found = self.found(item)
+        if found is None:
             return False
-        return found["outcome"] in ("caught", "same chains") or found["judges"] == self.judges(item)
+        fresh = found["outcome"] != trial.Outcome.BROKEN and found["judges"] == self.judges(item)
+        return found["outcome"] in CAUGHT or fresh
 
     def learn(self, found: dict[str, str | float]) -> None:
         """Remember which test caught what."""
@@ -162,6 +169,7 @@ class Trials:
             if self.known(item):
                 self.learn(self.kept.found[item.key])
         numbers = [i for i, item in enumerate(self.items) if not self.known(item)]
+        numbers.sort(key=lambda i: self.items[i].key not in self.kept.found)  # what survived once comes first
         if numbers:
             trial.load(sorted({test.partition("::")[0] for test in self.selection.seconds}))
         for done, found in enumerate(self._results(numbers, jobs), 1):
@@ -181,7 +189,8 @@ class Trials:
 
     def control(self) -> list[str]:
         """The tests that caught something and fail without a mutant too; what they caught counts as not caught."""
-        tests = sorted({str(self.kept.found[item.key]["by"]) for item in self.items} & self.selection.seconds.keys())
+        caught = {str(found["by"]) for item in self.items if (found := self.found(item)) is not None}
+        tests = sorted(caught & self.selection.seconds.keys())
         return sorted(set(tests) - trial.passing(tests))
 
 
@@ -205,27 +214,34 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--most", type=float, default=20.0, help="seconds of tests for one mutant")
     parser.add_argument("--as-is", action="store_true", help="leave out test modules whose lines are not known yet")
+    parser.add_argument("--report", action="store_true", help="try nothing, say what is known")
     parser.add_argument("--control", action="store_true", help="run the tests that caught something without a mutant")
     asked = parser.parse_args()
     items = chosen(asked.every, asked.seed, asked.only)
     trials = Trials(items, asked.most, as_is=asked.as_is)
-    trials.run(asked.jobs)
+    if not asked.report:
+        trials.run(asked.jobs)
     failing = trials.control() if asked.control else []
-    tally, equivalent = Counter[str](), argued()
+    for test in failing:
+        print(f"fails without a mutant too: {test}")
+    tally, equivalent, seconds = Counter[str](), argued(), 0.0
     for item in sorted(items, key=lambda item: (item.file, item.line)):
-        found = trials.kept.found[item.key]
+        found = trials.found(item)
+        if found is None:
+            tally[NOT_TRIED] += 1
+            continue
+        seconds += float(found["seconds"])
         outcome = "survived" if found["by"] in failing else str(found["outcome"])
-        if outcome not in ("caught", "same chains") and item.key in equivalent:
+        if outcome not in CAUGHT and item.key in equivalent:
             outcome = EQUIVALENT
         tally[outcome] += 1
         if outcome != "caught":
             print(f"{outcome}: {item.file}:{item.line}: {item.key}")
     counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(tally.items()))
-    seconds = sum(float(trials.kept.found[item.key]["seconds"]) for item in items)
     print(
         f"{len(items)} mutants (one in {asked.every}, seed {asked.seed}): {counts}; {seconds:.0f} s of processor time"
     )
-    return int(bool(tally.keys() - {"caught", "same chains", EQUIVALENT}))
+    return int(bool(tally.keys() - {*CAUGHT, EQUIVALENT}))
 
 
 if __name__ == "__main__":

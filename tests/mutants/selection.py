@@ -28,7 +28,7 @@ TESTS = ("tests/algebra", "tests/theory", "tests/derivations")
 ROOMS = ("symslr/algebra", "symslr/theory")
 """Where the mutants of symslr are."""
 
-QUICK = 12.0
+QUICK = 25.0
 """Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
 
 ON_IMPORT = ""
