@@ -39,6 +39,9 @@ DOUBT = 2
 BALL_SHARE = 0.4
 """Part of the time after which the full precision is given up for floats."""
 
+QUICK = 0.2
+"""Share of the time that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
+
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
 
@@ -90,7 +93,8 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
             reason = refusal
             break
         found = floats.value, floats.error, floats.method
-        if balls and floats.foreseen <= Balls.work / WIDER:
+        quick = time.process_time() - began <= seconds * QUICK
+        if balls and quick and floats.foreseen <= Balls.work / WIDER:
             with suppress(TooCostly, NotPlanned, NotFinite):
                 deadline = min(time.process_time() + seconds * BALL_SHARE, until)
                 found = _sharpened(expr, values, floats, digits, deadline)
