@@ -143,7 +143,7 @@ class Stretch:
 
         All s are exact in binary: a rounded step would cost the geometric convergence.
         """
-        low, high, step = self._laid(fineness)
+        low, _, step = self._laid(fineness)
         shift = 0.25 if fineness.shifted else 0.5
         s = [low + (i + shift) * step for i in range(self.size(fineness))]
         x, jacobian = piece.nodes(fineness.arithmetic, s, axes)

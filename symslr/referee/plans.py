@@ -18,7 +18,7 @@ from symslr.referee.samples import Sampler
 from symslr.referee.scan import Integrand, Scan
 
 GROWTH = 1.4
-MOST_NODES = 5000
+MOST_NODES = 2500
 PLANNED_DIGITS = 12.0
 """Digits to which planning resolves an integral; more digits take proportionally more nodes."""
 

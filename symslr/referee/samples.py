@@ -63,8 +63,8 @@ SHARES = (0.2, 0.4)
 """Of a token's own density in the law it is drawn from, by turns."""
 
 FLATTER = (0.5, 0.35)
-"""Powers to which a profile is raised, by turns, for half of what is left: along a ridge of k tokens the product of k profiles falls
-k times as fast as the integrand, and no weight is bounded but by a profile to the power 1/k.
+"""Powers to which a profile is raised, by turns, for half of what is left: along a ridge of k tokens the product of k profiles
+falls k times as fast as the integrand, and no weight is bounded but by a profile to the power 1/k.
 """
 
 FEWEST = 400
@@ -278,7 +278,14 @@ class _Job:
             # a start from which no points met the integrand tells nothing
             kept = [profiles for profiles, sharpness in looks if sharpness >= best / 4]
             laws = [
-                TokenLaw.of(plain.place, plain.table, plain.own, sum(map(_normed, each, [plain.table] * len(kept))), share, flatter)
+                TokenLaw.of(
+                    plain.place,
+                    plain.table,
+                    plain.own,
+                    np.sum([_normed(profile, plain.table) for profile in each], axis=0),
+                    share,
+                    flatter,
+                )
                 for each in zip(*kept, strict=True)
             ]
             found.append(laws + [laws[-1]] * (self.tokens - len(laws)))
