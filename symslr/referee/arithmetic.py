@@ -123,7 +123,7 @@ class Balls(Arithmetic):
 
     dtype = object
     block = 10_000
-    work = 3e6
+    work = 8e5
 
     def __init__(self, bits: int) -> None:
         self.bits = bits

@@ -218,6 +218,12 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if mean is not None:
             self.quadrature.routes.add("by exponentials")
             return mean
+    if scope.depth and tokens > 1:
+        # inside of an integral a product over the tokens is summed token by token: a grid over all would be that of the outside too
+        product = separated(node, length)
+        if product is not None:
+            self.quadrature.routes.add("token by token")
+            return self.value(product, scope)
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)
         if mean is not None:
@@ -241,6 +247,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
         product = separated(node, length)
         if product is not None:
+            self.quadrature.routes.add("token by token")
             return self.value(product, scope)
         raise TooCostly(f"a grid over {length} tokens is more than the time allows")
     alike = length > 2 and symmetric(node)

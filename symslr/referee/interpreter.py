@@ -55,6 +55,12 @@ def definition_of(*kinds: type) -> Callable[[Handler], Handler]:
     return register
 
 
+@lru_cache(maxsize=2**16)
+def _symbols(node: Basic) -> frozenset[Basic]:
+    """Kept for all readings: an expression is read some ten times at each of its points."""
+    return frozenset(node.free_symbols)
+
+
 @dataclass
 class Interpreter:
     """One reading of an expression: an arithmetic, a quadrature, and what it was told about open laws.
@@ -71,7 +77,6 @@ class Interpreter:
     laws: Mapping[str, Any]
     places: dict[Any, Any] = field(default_factory=dict)
     rounding: Rounding | None = None
-    _symbols: dict[Basic, frozenset[Basic]] = field(default_factory=dict)
 
     @property
     def planning(self) -> bool:
@@ -102,10 +107,7 @@ class Interpreter:
 
     def symbols(self, node: Basic) -> frozenset[Basic]:
         """Free symbols of a node."""
-        found = self._symbols.get(node)
-        if found is None:
-            found = self._symbols[node] = frozenset(node.free_symbols)
-        return found
+        return _symbols(node)
 
     def context(self, node: Basic, scope: Scope) -> tuple[Any, ...]:
         """A key for a node and the integers it depends on."""

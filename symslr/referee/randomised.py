@@ -81,7 +81,7 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
         scale = max(scale, quadrature.magnitude, sampler.magnitude)
         return value
 
-    planned = once(FIRST_SIZE, 0, planning=True)
+    once(FIRST_SIZE, 0, planning=True)
     if not used:
         raise CannotReferee(NOTHING_SAMPLED)
     size, rounds = FIRST_SIZE, list[_Round]()

@@ -39,6 +39,9 @@ DOUBT = 2
 BALL_SHARE = 0.4
 """Part of the time after which the full precision is given up for floats."""
 
+QUICK = 0.2
+"""Share of the time that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
+
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
 
@@ -90,9 +93,11 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
             reason = refusal
             break
         found = floats.value, floats.error, floats.method
-        if balls and floats.foreseen <= Balls.work / WIDER:
+        quick = time.process_time() - began <= seconds * QUICK
+        if balls and quick and floats.foreseen <= Balls.work / WIDER:
             with suppress(TooCostly, NotPlanned, NotFinite):
-                found = _sharpened(expr, values, floats, digits, time.process_time() + seconds * BALL_SHARE)
+                deadline = min(time.process_time() + seconds * BALL_SHARE, until)
+                found = _sharpened(expr, values, floats, digits, deadline)
         return _value(*found, time.process_time() - began), floats.magnitude
     try:
         return sampled_value(partial(_evaluate, expr, values), until - time.process_time())
@@ -152,9 +157,7 @@ class _Planned:
     places: dict[Any, Any]
 
     @classmethod
-    def of(
-        cls, expr: Expr, values: Mapping[Any, Any], floats: Floats, digits: int, deadline: float
-    ) -> _Planned:
+    def of(cls, expr: Expr, values: Mapping[Any, Any], floats: Floats, digits: int, deadline: float) -> _Planned:
         plans: dict[Any, Any] = {}
         places: dict[Any, Any] = {}
         quadrature = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
@@ -192,8 +195,6 @@ def _sharpened(
     if expr.has(Limit):
         error *= 10
     return value, error, f"definition {_told(routes)}, balls"
-
-
 
 
 def _told(routes: Iterable[str]) -> str:

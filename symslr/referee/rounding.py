@@ -21,10 +21,10 @@ OF_AN_INTEGRAL = 2e-15
 OF_A_FUNCTION = 4e-16
 """Rounding of one operation, relative."""
 
-READINGS = 6
+READINGS = 4
 """How often the formula is read again."""
 
-SPARE = 2
+SPARE = 3
 """The largest move of so few readings falls short of the worst one."""
 
 
