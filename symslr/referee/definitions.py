@@ -213,17 +213,17 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
             self.quadrature.routes.add("by moments")
             return moments
     sampler = self.quadrature.sampler
+    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+        mean = by_exponentials(self, node, scope, length)
+        if mean is not None:
+            self.quadrature.routes.add("by exponentials")
+            return mean
     if scope.depth and tokens > 1:
         # inside of an integral a product over the tokens is summed token by token: a grid over all would be that of the outside too
         product = separated(node, length)
         if product is not None:
             self.quadrature.routes.add("token by token")
             return self.value(product, scope)
-    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
-        mean = by_exponentials(self, node, scope, length)
-        if mean is not None:
-            self.quadrature.routes.add("by exponentials")
-            return mean
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)
         if mean is not None:
