@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import symslr
+PACKAGE = Path(__file__).parents[1]
 
 
 class CollectError(ValueError):
@@ -19,11 +19,10 @@ def builtin_folder(kind: str = "derivations") -> Path:
     Raises:
         CollectError: when neither exists.
     """
-    package = Path(symslr.__file__).parent
-    for place in (package / "_bundled" / kind, package.parent / kind):
+    for place in (PACKAGE / "_bundled" / kind, PACKAGE.parent / kind):
         if place.is_dir():
             return place
-    raise CollectError(f"{kind}: found no such folder inside or beside {package}; name one")
+    raise CollectError(f"{kind}: found no such folder inside or beside {PACKAGE}; name one")
 
 
 def files_of(path: Path, what: str = "derivations") -> list[Path]:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import symslr
+from symslr.library.folders import PACKAGE
 
 NAME = "_index.json"
 
@@ -87,8 +87,7 @@ def content_of(file: Path) -> str:
 @lru_cache(maxsize=1)
 def code_of_symslr() -> str:
     """SHA-256 over symslr's own modules: what a verdict depends on besides the derivation."""
-    package = Path(symslr.__file__).parent
-    return _hash(file for file in package.rglob("*.py") if "_bundled" not in file.parts)
+    return _hash(file for file in PACKAGE.rglob("*.py") if "_bundled" not in file.parts)
 
 
 def _hash(files: Iterable[Path]) -> str:
