@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,16 +19,14 @@ if TYPE_CHECKING:
     from symslr.model.asked import Problem
     from symslr.theory.symbolic import Formula
 
-DEFAULT_DIGITS = 15
-"""Digits of a closed form and of a proof where none are asked for."""
-
 FEW = 6
 """Digits that are tried where there is no time for those that are asked for."""
 
 FOR_THE_DIGITS = 0.7
 """Of the budget so much goes to the digits that are asked for, the rest to few."""
 
-Found = TypeVar("Found")
+Found = tuple["Value", dict[str, "Value"]]
+"""A number, and where it is attained."""
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +63,7 @@ def bayes(
         return
     backend = "arb" if certified else None
     expr = bayes_risk(problem.task)
-    value = _within(seconds, digits, lambda d: evaluate(expr, problem.values, digits=d, backend=backend))
+    value, _ = _within(seconds, digits, lambda d: (evaluate(expr, problem.values, digits=d, backend=backend), {}))
     _show("Bayes risk", problem, value, {}, as_json)
 
 
@@ -82,7 +80,7 @@ def risk(
     bounds: list[str] = typer.Option(
         [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
     ),
-    digits: int | None = options.FreeDigitsOption,
+    digits: int | None = options.RiskDigitsOption,
     certified: bool = options.CertifiedOption,
     symbolic: bool = options.SymbolicOption,
     seconds: float = options.SecondsOption,
@@ -112,27 +110,50 @@ def risk(
         if symbolic:
             _show_formula(title, problem, formula, named, as_json)
             return
-        exact = _exact(formula.exact(problem.values), digits or DEFAULT_DIGITS, formula)
+        exact = _exact(formula.exact(problem.values), digits or options.USUAL_DIGITS, formula)
         place = (
-            None if exact is None else _exact(formula.exact_place(problem.values), digits or DEFAULT_DIGITS, formula)
+            None
+            if exact is None
+            else _exact(formula.exact_place(problem.values), digits or options.USUAL_DIGITS, formula)
         )
         if exact is not None and (at is not None or place is not None):
             places = {} if place is None else {"a": place[1]}
             _show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
             return
     backend = "arb" if certified else None
-    if certified and digits is None:
-        digits = DEFAULT_DIGITS
     if at is not None:
         expr = population_risk(problem.task, chosen, exactly(at))
-        value = _within(seconds, digits, lambda d: evaluate(expr, problem.values, digits=d, backend=backend))
+
+        def one(n: int | None, by: str | None) -> Found:
+            return evaluate(expr, problem.values, digits=n, backend=by), {}
+
+        value, _ = _within(seconds, digits, lambda d: _asked(one, d, backend))
         _show(title, problem, value, named, as_json)
         return
     from symslr.evaluation import least_risk
 
     limits = options.intervals(bounds, chosen)
-    found = _within(seconds, digits, lambda d: least_risk(problem.task, chosen, problem.values, d, backend, limits))
-    _show(title, problem, found[0], named, as_json, found[1])
+
+    def least(n: int | None, by: str | None) -> Found:
+        return least_risk(problem.task, chosen, problem.values, n, by, limits)
+
+    value, places = _within(seconds, digits, lambda d: _asked(least, d, backend))
+    _show(title, problem, value, named, as_json, places)
+
+
+def _asked(compute: Callable[[int | None, str | None], Found], digits: int | None, backend: str | None) -> Found:
+    """What is computed to the digits asked for; where none are, to the usual number if a proof reaches it, else in float64."""
+    from symslr.evaluation import CannotEvaluate
+
+    if digits is not None or backend is not None:
+        return compute(options.USUAL_DIGITS if digits is None else digits, backend)
+    try:
+        found = compute(options.USUAL_DIGITS, "arb")
+        if found[0].digits >= options.USUAL_DIGITS:
+            return found
+    except CannotEvaluate:
+        pass
+    return compute(None, None)
 
 
 def _within(seconds: float, digits: int | None, compute: Callable[[int | None], Found]) -> Found:
@@ -154,10 +175,10 @@ def _within(seconds: float, digits: int | None, compute: Callable[[int | None], 
             found = compute(FEW)
         if digits is None:
             return found
-        far = f"to {FEW} digits it is {found[0] if isinstance(found, tuple) else found}"
+        far = f"to {FEW} digits it is {found[0]}"
     except (OutOfTime, CannotEvaluate):
         pass
-    asked = f"no answer to {digits or DEFAULT_DIGITS} digits in {seconds:g} s of processor time, {far}"
+    asked = f"no answer to {digits or options.USUAL_DIGITS} digits in {seconds:g} s of processor time, {far}"
     more = f"for one scale (--scale 1) or give more time (--seconds {10 * seconds:g})"
     raise ValueError(f"{asked}; ask for fewer digits (--digits {FEW}), {more}")
 
@@ -202,6 +223,23 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     for hypothesis in formula.chain.hypotheses:
         typer.echo(f"  for {hypothesis.text}")
     typer.echo(f"  by {formula.rules}")
+
+
+def _asked(
+    compute: Callable[[int | None, str | None], tuple[Value, dict[str, Value]]], digits: int | None, backend: str | None
+) -> tuple[Value, dict[str, Value]]:
+    """What is computed to the digits asked for; where none are, to the usual number if a proof reaches it, else in float64."""
+    from symslr.evaluation import CannotEvaluate
+
+    if digits is not None or backend is not None:
+        return compute(options.USUAL_DIGITS if digits is None else digits, backend)
+    try:
+        found = compute(options.USUAL_DIGITS, "arb")
+        if found[0].digits >= options.USUAL_DIGITS:
+            return found
+    except CannotEvaluate:
+        pass
+    return compute(None, None)
 
 
 def _show(

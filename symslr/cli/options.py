@@ -24,9 +24,10 @@ AttentionOption = typer.Option(None, "--attention", help="softmax, softmax1, lin
 KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".')
 NormaliseOption = typer.Option("sum", "--normalise", help="sum or none (element-wise).")
 OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser.")
-DigitsOption = typer.Option(15, "--digits", help="Significant digits wanted.")
-FreeDigitsOption = typer.Option(
-    None, "--digits", help="Significant digits wanted; by default what float64 gives, ten to thirteen as a rule."
+USUAL_DIGITS = 15
+DigitsOption = typer.Option(USUAL_DIGITS, "--digits", help="Significant digits wanted.")
+RiskDigitsOption = typer.Option(
+    None, "--digits", help="Significant digits wanted; by default 15 where they can be proved, else those of float64."
 )
 CertifiedOption = typer.Option(False, "--certified", help="Prove the error with ball arithmetic, or refuse.")
 SymbolicOption = typer.Option(

@@ -33,6 +33,8 @@ def test_a_double_zero_anywhere(slope: Rational) -> None:
 PRODUCT_GRID = {
     "(x^2 - 2)^2": ((C**2 - 2) ** 2 / 3, 0.333429529646, 3e-12),
     "1 + sin x": (1 + sin(C), 0.381044168579, 2e-12),
+    "(1 + sin x)^2": ((1 + sin(C)) ** 2 / (1 + (1 - exp(-2)) / 2), 0.299492906742578, 2e-13),
+    "1 + cos 25 x": ((1 + cos(25 * C)) / (1 + exp(-Rational(625, 2))), 0.36338022763315, 2e-11),
     "1 + cos x": ((1 + cos(C)) / (1 + exp(-Rational(1, 2))), 0.474574644013, 1e-12),
 }
 """Weight, Bayes risk at L = 2 by Gauss-Legendre panels cut at the zeros, what is left out there."""

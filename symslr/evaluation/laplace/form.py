@@ -93,6 +93,12 @@ class LaplaceForm:
         return not any(part.has(*(exp_(v) for v in self.logs)) for t in self.terms for part in (t.exponent, t.rest))
 
     @cached_property
+    def are_exponential(self) -> tuple[bool, ...]:
+        """For every Laplace variable, whether it multiplies one exponential of x: moments are then smooth in log u alone."""
+        slopes = zip(*(kernel.slopes for kernel in self.kernels))
+        return tuple(all(exponential(own, self.x) is not None for own in column) for column in slopes)
+
+    @cached_property
     def survivors(self) -> list[int]:
         """The moments that are survival functions."""
         return [i for i, m in enumerate(self.moments) if m.is_survival]

@@ -72,7 +72,7 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
                     return None
                 found[node] = made
         outer = term.xreplace({inside[0]: S.One}) * u
-        terms.append(_term(outer * body * density, u, log_u, found))
+        terms.append(_term(outer * body * density, u, log_u, x, found))
     if not found or len(kappas) != 1 or breakpoint_equations(Add(*kappas, *(r.rest for r in found.values())), x):
         return None
     return CumulativeForm(log_u, x, kappas.pop(), law, tuple(found.values()), tuple(terms))
@@ -92,12 +92,14 @@ def _running(node: Expr, u: Symbol, x: Symbol, law: ScalarLaw, kappas: set[Expr]
     )
 
 
-def _term(term: Expr, u: Symbol, log_u: Symbol, found: dict[Expr, Running]) -> Term:
+def _term(term: Expr, u: Symbol, log_u: Symbol, x: Symbol, found: dict[Expr, Running]) -> Term:
     term = term.xreplace({node: running.mean for node, running in found.items()})
     known = {u: log_u} | {r.mean: r.log + r.scale for r in found.values()}
     parts = split(term, known)
     back = {u: exp_(log_u)} | {r.mean: exp_(r.log + r.scale) for r in found.values()}
-    return Term(S.One, parts.exponent.xreplace(back), Mul(parts.rest.xreplace(back)))
+    moving = (log_u, x, *(symbol for r in found.values() for symbol in (r.log, r.scale)))
+    coefficient, rest = Mul(parts.rest.xreplace(back)).as_independent(*moving, as_Add=False)
+    return Term(coefficient, parts.exponent.xreplace(back), rest)
 
 
 def sizes(form: CumulativeForm) -> list[Expr]:

@@ -61,6 +61,7 @@ class LargestTokenNode(Node):
                 arithmetic.compile(outer, [e for t in form.terms for e in (t.exponent, t.rest)]),
                 arithmetic.compile(outer, sizes(form)),
                 arithmetic.compile(self.parameters, powers),
+                arithmetic.compile(self.parameters, [t.coefficient for t in form.terms]),
             )
         found: Code = self._codes[arithmetic.name]
         return found
@@ -79,13 +80,14 @@ class LargestTokenNode(Node):
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """log kappa, (exponent, rest) of the weights and of the outer terms, sizes of their exponents, powers of the running parts."""
+    """Kappa, (exponent, rest) of weights and outer terms, sizes of their exponents, powers of the running parts, coefficients."""
 
     kappa: Any
     weights: Any
     terms: Any
     sizes: Any
     powers: Any
+    coefficients: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class _Run:
         self.is_float = arithmetic.name == "numpy"
 
     def run(self) -> Pair:
+        if not any(self.node.code(FLOAT).coefficients(*self.floats)):
+            return (0.0, 0.0) if self.is_float else (mpmath.mpf(0), mpmath.mpf(0))
         low, high = self._tokens()
         axis = self._window(low, high)
         order = FLOAT_NODES if self.is_float else max(FLOAT_NODES, int(0.5 * self.nats))
@@ -198,7 +202,8 @@ class _Run:
             scales.append(top)
         arguments = (v[:, None], x[None, :], *logs, *scales, *p)
         values = code.terms(*arguments)
-        total = sum(arithmetic.exp(e) * r for e, r in zip(values[::2], values[1::2])) + 0 * load
+        parts = zip(values[::2], values[1::2], code.coefficients(*p))
+        total = sum(arithmetic.exp(e) * r * c for e, r, c in parts if c != 0) + 0 * load
         if arithmetic.name != "numpy":
             return np.sum(total * panels.weights, axis=1), 0
         total = np.where(np.isnan(total), 0.0, total)

@@ -20,8 +20,8 @@ from symslr.evaluation.laplace.tokens import Tokens, placed
 
 DETUNED = 1.3
 """Ratio of steps by which a result is confirmed."""
-COARSEST = {1: 1.0, 2: 3.0}
-"""First steps of log u, beside that which a strip of half-width pi/2 asks for: smooth moments need less, and two axes cost more."""
+SMOOTH, STRIP = 3.0, 0.87
+"""First steps of log u, beside that which a strip of half-width pi/2 asks for: under exponential kernels moments are smoother."""
 FEW = {1: 24, 2: 12}
 """Outer nodes per axis at which the token meshes are judged."""
 ROUNDS = 14
@@ -73,7 +73,7 @@ class _Rule:
     def run(self) -> list[Pair]:
         nats = -float(np.log(self.tolerance))
         usual = outer_step(self.tolerance)
-        steps = [usual * COARSEST[self.axes]] * self.axes
+        steps = [usual * (SMOOTH if smooth else STRIP) for smooth in self.family.form.are_exponential]
         level = min(first_level(self.family, self.layout.pieces, nats) + 0.5, LEVELS)
         tokens = placed(self.family, self.layout.pieces, level)
         for turn in range(ROUNDS):

@@ -24,6 +24,8 @@ NODES = {1: 48, 2: 24}
 STEEPEST = 2.6
 """log kappa moves by at most so much between nodes: where it moves by more, a steep weight would be cut off between two."""
 MOST_ROUNDS, MOST_ZOOMS = 24, 40
+FALLEN = 10.0
+"""Nats by which an integrand has fallen where its left tail begins."""
 LONGEST = 1e6
 """A window of log u longer than this belongs to an integral that does not converge."""
 
@@ -54,7 +56,9 @@ def layout(family: Family) -> Layout:
         if is_complete or all(low > least for (low, _), least in zip(windows, lowest)):
             peak = np.unravel_index(int(np.argmax(np.max(logs, axis=0))), table.shape)
             at = [float(w[i]) for w, i in zip(table.v, peak)]
-            return Layout(own, [Stretch.over(window, middle) for window, middle in zip(windows, at)])
+            smooth = family.form.are_exponential
+            tails = [-np.inf if smooth[n] else _tail(logs, w, n) for n, w in enumerate(table.v)]
+            return Layout(own, [Stretch.over(*axis) for axis in zip(windows, at, tails)])
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
         own = pieces(family, lowest)
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
@@ -115,6 +119,12 @@ def _logs(family: Family, table: Table) -> Any:
                 raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
             found.append(np.where(np.isnan(size), -np.inf, size - top))
     return np.array(found)
+
+
+def _tail(logs: Any, v: Any, axis: int) -> float:
+    """Where every integrand has fallen on the left by so much that little but a power of u is left."""
+    profile = np.max(logs, axis=tuple(n for n in range(logs.ndim) if n != axis + 1))
+    return float(v[np.flatnonzero(profile > -FALLEN)[0]])
 
 
 def _first_windows(family: Family, tokens: list[Tokens]) -> list[tuple[float, float]]:

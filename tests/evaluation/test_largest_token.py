@@ -1,0 +1,109 @@
+"""Max-SLR under kernels of any kind, at finite nu and at nu = oo, against sums over two or three tokens from the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.polynomial.legendre import leggauss
+from sympy import Rational, oo
+
+from symslr import MaxSLR, evaluate, population_risk, softmax
+from symslr.model.attention import Attention
+from symslr.model.catalogue import softplus
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import x
+
+QUARTIC = Attention(1 + x**4, name="1+x^4")
+BY_HAND: dict[str, Callable[[Any], Any]] = {
+    "softplus": lambda t: np.logaddexp(0, t),
+    "softmax": np.exp,
+    "1+x^4": lambda t: 1 + t**4,
+}
+
+
+def panels(low: float, high: float, count: int, order: int) -> tuple[Any, Any]:
+    nodes, weights = leggauss(order)
+    edges = np.linspace(low, high, count + 1)
+    half = np.diff(edges)[:, None] / 2
+    return (edges[:-1, None] + half * (1 + nodes)).ravel(), (half * weights).ravel()
+
+
+def risk_of_the_largest(kernel: str, length: int, scale: float) -> float:
+    """1 - E[s_1]^2 / E[|s|^2] where token 1 is the largest of two or three, the others at distances below it."""
+    finer = 4 if length == 2 else 1
+    top, weights = panels(-9, 9, 10 * finer, 16)
+    gap, masses = panels(0, 17, 16 * finer, 16)
+    first, second = top[:, None], top[:, None] - gap[None, :]
+    bell = np.exp(-(second**2) / 2) / np.sqrt(2 * np.pi) * masses
+    outer = weights * np.exp(-(top**2) / 2) / np.sqrt(2 * np.pi) * length
+    one, other = BY_HAND[kernel](scale * first), BY_HAND[kernel](scale * second)
+    if length == 2:
+        share = one / (one + other)
+        mean, norm = (outer @ (f * bell).sum(1) for f in (share, share**2 + (1 - share) ** 2))
+    else:
+        mean = norm = 0.0
+        for i in range(len(top)):
+            total = one[i] + other[i][:, None] + other[i][None, :]
+            pair = bell[i][:, None] * bell[i][None, :] * outer[i]
+            mean += np.sum(pair * one[i] / total)
+            norm += np.sum(pair * (one[i] ** 2 + other[i][:, None] ** 2 + other[i][None, :] ** 2) / total**2)
+    return float(1 - mean**2 / norm)
+
+
+@pytest.mark.parametrize("attention", [softplus, softmax, QUARTIC], ids=lambda item: item.name)
+@pytest.mark.parametrize(("length", "scale"), [(2, 2), (3, Rational(1, 2))])
+def test_any_kernel_at_infinite_strength(attention: Attention, length: int, scale: Rational) -> None:
+    """Worst difference seen 2e-14."""
+    found = evaluate(population_risk(MaxSLR(oo, noise=0), attention), {"L": length, "a": scale})
+    assert found.digits >= 11
+    assert abs(float(found) - risk_of_the_largest(attention.name, length, float(scale))) < float(found.error) + 1e-12
+
+
+def test_random_length_at_infinite_strength() -> None:
+    """Means over the lengths 1, 2, 3 of what the definition gives at each: one token alone has s = 1."""
+    law = LengthLaw({1: Rational(1, 3), 2: Rational(1, 3), 3: Rational(1, 3)})
+    found = evaluate(population_risk(MaxSLR(oo, length=law, noise=0), softplus), {"a": 2})
+    moments = [(1.0, 1.0), *(moments_of_the_largest(n) for n in (2, 3))]
+    mean, norm = (sum(column) / 3 for column in zip(*moments))
+    assert abs(float(found) - (1 - mean**2 / norm)) < float(found.error) + 1e-12
+
+
+def moments_of_the_largest(length: int) -> tuple[float, float]:
+    """(E s_1, E |s|^2) of softplus at scale 2, from the risk and the mean alone."""
+    top, weights = panels(-9, 9, 10, 16)
+    gap, masses = panels(0, 17, 16, 16)
+    mean = norm = 0.0
+    for t, w in zip(top, weights):
+        others = np.logaddexp(0, 2 * (t - gap))
+        bell = np.exp(-((t - gap) ** 2) / 2) / np.sqrt(2 * np.pi) * masses
+        own, mass = np.logaddexp(0, 2 * t), length * w * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+        if length == 2:
+            rest, squares, pair = others, others**2, bell
+        else:
+            rest, squares = others[:, None] + others[None, :], others[:, None] ** 2 + others[None, :] ** 2
+            pair = bell[:, None] * bell[None, :]
+        mean += mass * np.sum(pair * own / (own + rest))
+        norm += mass * np.sum(pair * (own**2 + squares) / (own + rest) ** 2)
+    return float(mean), float(norm)
+
+
+def risk_at(strength: float, scale: float) -> float:
+    """The same risk of softplus for two tokens at finite nu: the first is relevant with softmax probability."""
+    t, weights = panels(-9, 9, 14 if scale < 10 else 360, 16 if scale < 10 else 7)
+    mass = weights * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+    one, other = np.logaddexp(0, scale * t)[:, None], np.logaddexp(0, scale * t)[None, :]
+    relevant = 2 / (1 + np.exp(strength * (t[None, :] - t[:, None])))
+    share = one / (one + other)
+    mean, norm = (mass @ (relevant * f) @ mass for f in (share, share**2 + (1 - share) ** 2))
+    return float(1 - mean**2 / norm)
+
+
+@pytest.mark.parametrize("scale", [Rational(1, 20), 2, 30])
+def test_two_laplace_variables_at_any_scale(scale: Rational) -> None:
+    """At scale 30 the table of exponentials was too large."""
+    found = evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 2, "nu": 5, "a": scale}, backend="numpy")
+    assert found.digits >= 11
+    assert abs(float(found) - risk_at(5.0, float(scale))) < float(found.error) + (1e-12 if scale < 10 else 1e-6)
