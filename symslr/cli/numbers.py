@@ -225,23 +225,6 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     typer.echo(f"  by {formula.rules}")
 
 
-def _asked(
-    compute: Callable[[int | None, str | None], tuple[Value, dict[str, Value]]], digits: int | None, backend: str | None
-) -> tuple[Value, dict[str, Value]]:
-    """What is computed to the digits asked for; where none are, to the usual number if a proof reaches it, else in float64."""
-    from symslr.evaluation import CannotEvaluate
-
-    if digits is not None or backend is not None:
-        return compute(options.USUAL_DIGITS if digits is None else digits, backend)
-    try:
-        found = compute(options.USUAL_DIGITS, "arb")
-        if found[0].digits >= options.USUAL_DIGITS:
-            return found
-    except CannotEvaluate:
-        pass
-    return compute(None, None)
-
-
 def _show(
     title: str,
     problem: Problem,
