@@ -10,7 +10,6 @@ Names load when first used, so that ``import symslr`` is quick.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
@@ -37,31 +36,7 @@ if TYPE_CHECKING:
     from symslr.theory import minimal_risk as minimal_risk
     from symslr.theory import optimal_attention as optimal_attention
     from symslr.theory import population_risk as population_risk
+else:
+    from symslr.lazily import handed_on
 
-_HOMES = {
-    "rules": "symslr.algebra.rules",
-    "Derivation": "symslr.algebra.derivation",
-    "Value": "symslr.evaluation",
-    "evaluate": "symslr.evaluation",
-    "minimise": "symslr.evaluation",
-    "Attention": "symslr.model.attention",
-    "Task": "symslr.model.task",
-    **dict.fromkeys(
-        ("MaxSLR", "SpikedSLR", "erf", "linear", "softmax", "softmax1", "softplus"), "symslr.model.catalogue"
-    ),
-    **dict.fromkeys(("laplace", "normal", "student"), "symslr.model.scalar_law"),
-    **dict.fromkeys(("bayes_risk", "minimal_risk", "optimal_attention", "population_risk"), "symslr.theory"),
-}
-
-__all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - the keys of a table of names
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'symslr' has no attribute {name!r}")
-    module = import_module(_HOMES[name])
-    return module if name == "rules" else getattr(module, name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __getattr__, __dir__, __all__ = handed_on(__name__, __file__)

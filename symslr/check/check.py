@@ -17,11 +17,11 @@ from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
-from symslr.check.points import Point, cheap_points, points, restrictions
+from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, long_points, points, restrictions
 from symslr.check.remainders import remainder_tested
 from symslr.check.replay import citations, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
-from symslr.check.routes import SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
+from symslr.check.routes import REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
 from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
@@ -186,18 +186,20 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     if foreign := _foreign(item):
         return DerivationCheck(item.name, foreign, (), ())
     try:
-        where, beside, cheap = points(item), branch_points(item), cheap_points(item)
+        where, beside, cheap, long = points(item), branch_points(item), cheap_points(item), long_points(item)
     except ValueError as refusal:
         return _unchecked(item, str(refusal))
     routes = Routes(SECONDS_PER_VALUE, began + seconds)
+    where = [_as_sharp_as_the_start(point, item, routes) for point in where]
     made: list[list[Comparison]] = [[] for _ in item.steps]
     missing = [""] * len(item.steps)
     forged = replay(item)
     rest = _turned(where[MOST_TELLING + 1 :], item)
     # point by point, not step by step: where time runs out every step has had its most telling points
-    for point in [*where[: MOST_TELLING + 1], *beside]:
+    first = [*where[:MOST_TELLING], *long, *where[MOST_TELLING : MOST_TELLING + 1], *beside]
+    for point in first:
         for i, step in enumerate(item.steps):
-            if not _is_false(made[i]) and not forged[i]:
+            if not _is_false(made[i]) and not forged[i] and not _longer_seen(point, made[i]):
                 made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
     # what the first points have not shown to be false is worth the time that these take
     start = simulated_start(item, routes)
@@ -216,12 +218,19 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
         StepCheck(step.rule.name, Verdict.FALSE, reason=reason) if reason else _step(step, found, item, lacking)
         for step, found, lacking, reason in zip(item.steps, made, missing, forged)
     )
-    first = [*where[: MOST_TELLING + 1], *beside]
     claims = tuple(_claim(item, claim, (first, rest, cheap), routes) for claim in item.claims)
     took = time.process_time() - began
     if changed := touched(before):
         start = StepCheck("start", Verdict.FALSE, reason=f"its rules change {', '.join(changed[:3])} while they run")
     return DerivationCheck(item.name, start, steps, claims, took, restrictions(item), own_rules(item))
+
+
+def _as_sharp_as_the_start(point: Point, item: Derivation, routes: Routes) -> Point:
+    """The point with as many digits as the first line can have there: more of a later line show nothing of the chain."""
+    if point.digits <= FLOAT_DIGITS or is_closed(item.start):
+        return point
+    found = routes.value(REFEREE, item.start, point)
+    return replace(point, digits=FLOAT_DIGITS) if found.known and "balls" not in found.method else point
 
 
 def _foreign(item: Derivation) -> StepCheck | None:
@@ -248,6 +257,11 @@ def _turned(where: list[Point], item: Derivation) -> list[Point]:
     return [*where[first:], *where[:first]]
 
 
+def _longer_seen(point: Point, made: list[Comparison]) -> bool:
+    """Whether many tokens have been compared at a longer sequence, so that a shorter one adds nothing."""
+    return point.kind == "many tokens" and any(c.kind == LONG.name and c.effective for c in made)
+
+
 def _is_false(made: list[Comparison]) -> bool:
     return any(c.verdict is Verdict.FALSE for c in made)
 
@@ -259,7 +273,7 @@ def _compared(
     made: list[Comparison] = []
     remainder, relation = (S.Zero, "=") if step is None else (step.remainder, step.relation)
     for point in where:
-        if not _is_false(before) and not _is_false(made):
+        if not _is_false(before) and not _is_false(made) and not _longer_seen(point, made):
             made += compare(*sides, point, routes, remainder, relation)
     return made
 

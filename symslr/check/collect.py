@@ -6,33 +6,17 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-import symslr
 from symslr.algebra.derivation import Derivation
 from symslr.check.untouched import remembered, touched
+from symslr.library.folders import CollectError, builtin_folder, files_of
+from symslr.library.index import Entry, read_index
 
-
-class CollectError(ValueError):
-    """A folder holds no derivations, or a file of it cannot be read as derivations; one line, with file and line."""
-
-
-def builtin_folder(kind: str = "derivations") -> Path:
-    """The folder that symslr carries: ``derivations`` or ``validation``.
-
-    An installed symslr has it inside the package, a checkout beside it.
-
-    Raises:
-        CollectError: when neither exists.
-    """
-    package = Path(symslr.__file__).parent
-    for place in (package / "_bundled" / kind, package.parent / kind):
-        if place.is_dir():
-            return place
-    raise CollectError(f"{kind}: found no such folder inside or beside {package}; name one")
+__all__ = ["CollectError", "builtin_folder", "collect", "entries_of", "find", "listed", "load_module", "neighbour"]
 
 
 def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
@@ -50,7 +34,7 @@ def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
     found: list[Derivation] = []
     origin: dict[str, Path] = {}
     for path in map(Path, chosen):
-        here = [(file, item) for file in _files(path) for item in _derivations(file)]
+        here = [(file, item) for file in files_of(path) for item in _derivations(file)]
         if not here:
             raise CollectError(f"no derivations in {path}: expected .py files that define Derivation objects")
         for file, item in here:
@@ -64,22 +48,47 @@ def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
 
 
 def find(name: str, folder: Path) -> Derivation | None:
-    """The derivation of that name; files after the one that defines it are not run."""
-    return next((item for file in _files(folder) for item in _derivations(file) if item.name == name), None)
+    """The derivation of that name, or None.
+
+    Where the folder's list names it, only its file is loaded and only the function that makes it runs; the files that
+    changed since the list was written are run one after another.
+    """
+    known = read_index(folder)
+    files = files_of(folder)
+    for file in files:
+        for entry in known.of_file(file) or ():
+            if entry.name == name:
+                return next((item for item in _derivations(file, entry.function) if item.name == name), None)
+    changed = (file for file in files if known.of_file(file) is None)
+    return next((item for file in changed for item in _derivations(file) if item.name == name), None)
 
 
-def _files(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path]
-    if not path.is_dir():
-        raise CollectError(f"{path}: found no such file or folder; expected a folder of derivations")
-    return sorted(
-        file for file in path.rglob("*.py") if not any(p.startswith(("_", ".")) for p in file.relative_to(path).parts)
-    )
+def listed(folder: Path) -> list[Entry]:
+    """Name, title and last known verdict of every derivation of a folder; only files that its list does not know are run."""
+    known = read_index(folder)
+    return [entry for file in files_of(folder) for entry in known.of_file(file) or entries_of(file)]
 
 
-def _derivations(file: Path) -> Iterator[Derivation]:
+def entries_of(file: Path) -> list[Entry]:
+    """The entries of a file's derivations, made by running it; without verdicts."""
+    module = load_module(file)
+    return [
+        Entry(item.name, item.title, file.name, function)
+        for function in (OBJECTS, *_functions(module))
+        for item in _derivations(file, function)
+    ]
+
+
+OBJECTS = ""
+"""Stands for the derivations that are objects of a file, where a function is asked for."""
+
+
+def _derivations(file: Path, function: str | None = None) -> Iterator[Derivation]:
     """The derivations of one file, objects before functions, each in order of definition.
+
+    Args:
+        file: the file.
+        function: only those that this function makes, or only the objects; all without.
 
     Raises:
         CollectError: besides, where the file changes symslr itself, such as a rule or the referee.
@@ -87,42 +96,66 @@ def _derivations(file: Path) -> Iterator[Derivation]:
     before = remembered()
     module = load_module(file)
     chapter = (module.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
-    for item in _members(file, module):
+    for item in _members(file, module, function):
         yield item if item.chapter else item.named(chapter=chapter)
     if changed := touched(before):
         raise CollectError(f"{file}: changes {', '.join(changed[:3])}; expected a file that leaves symslr as it is")
 
 
-def _members(file: Path, module: ModuleType) -> Iterator[Derivation]:
+def _members(file: Path, module: ModuleType, only: str | None) -> Iterator[Derivation]:
     seen: list[Derivation] = []
-    members = list(vars(module).items())
-    for name, value in members:
+    for name, value in list(vars(module).items()):
         if isinstance(value, Derivation) and not name.startswith("_") and not any(value is other for other in seen):
             seen.append(value)
-            yield value if value.name else value.named(name=name.replace("_", "-"))
-    for name, value in members:
-        if inspect.isfunction(value) and name.startswith("derive_") and value.__module__ == module.__name__:
-            for item in _called(file, name, value):
+            if only in (None, OBJECTS):
+                yield value if value.name else value.named(name=name.replace("_", "-"))
+    for name, function in _functions(module).items():
+        if only in (None, name):
+            for item in _called(file, name, function):
                 if not any(item is other for other in seen):
                     seen.append(item)
                     yield item
 
 
-def _called(file: Path, name: str, function: object) -> list[Derivation]:
-    if any(p.default is p.empty for p in inspect.signature(function).parameters.values()):  # type: ignore[arg-type]
+def _functions(module: ModuleType) -> dict[str, Callable[..., object]]:
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and name.startswith("derive_") and value.__module__ == module.__name__
+    }
+
+
+def _called(file: Path, name: str, function: Callable[..., object]) -> Iterator[Derivation]:
+    """What a function makes, one after another: a derivation that is found stops the work on those behind it."""
+    if any(p.default is p.empty for p in inspect.signature(function).parameters.values()):
         raise CollectError(f"{file}: {name} takes arguments; expected a function without any that returns derivations")
+    default = name.removeprefix("derive_").replace("_", "-")
+    made = _made(file, name, function)
+    waiting = next(made, None)
+    number = 0
+    while waiting is not None:
+        number += 1
+        if waiting.name:
+            yield waiting
+            waiting = next(made, None)
+            continue
+        following = next(made, None)
+        alone = number == 1 and following is None
+        yield waiting.named(name=default if alone else f"{default}-{number}")
+        waiting = following
+
+
+def _made(file: Path, name: str, function: Callable[..., object]) -> Iterator[Derivation]:
     try:
-        result = function()  # type: ignore[operator]
-        items = list(result) if isinstance(result, Iterable) else [result]
+        result = function()
+        for item in result if isinstance(result, Iterable) else [result]:
+            if not isinstance(item, Derivation):
+                raise CollectError(f"{file}: {name} returned {type(item).__name__}; expected a Derivation or several")
+            yield item
+    except CollectError:
+        raise
     except Exception as error:
         raise _one_line(file, error) from error
-    for item in items:
-        if not isinstance(item, Derivation):
-            raise CollectError(f"{file}: {name} returned {type(item).__name__}; expected a Derivation or several")
-    default = name.removeprefix("derive_").replace("_", "-")
-    if len(items) == 1:
-        return [item if item.name else item.named(name=default) for item in items]
-    return [item if item.name else item.named(name=f"{default}-{i}") for i, item in enumerate(items, 1)]
 
 
 def load_module(file: Path) -> ModuleType:

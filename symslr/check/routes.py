@@ -14,7 +14,7 @@ from types import FrameType
 from mpmath import isfinite, mp, mpf
 from sympy import Derivative, Expr, Integral, Limit
 
-from symslr.check.points import Point
+from symslr.check.points import Point, written_out
 from symslr.evaluation import Kind, evaluate
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
@@ -91,6 +91,8 @@ class Routes:
     def value(self, route: str, expr: Expr, point: Point) -> Outcome:
         """The value of an expression at a point by one route."""
         expr = instance(expr, point.functions)
+        if route == REFEREE and isinstance(expr, Expr):
+            expr = _read_as(expr)
         key = (route, expr, tuple(sorted((n, str(v)) for n, v in point.for_expression(expr).items())), point.digits)
         known = _KNOWN.get(key) or self._refused.get(key)
         if known is None:
@@ -137,6 +139,12 @@ class Routes:
             rounding = abs(value) * mpf(10) ** -(digits + 3 if "balls" in found.method else 15)
             error = mpf(found.error) + rounding
         return Outcome(route, value, error, "", found.method, found.kind is Kind.STATISTICAL, mpf(scale))
+
+
+def _read_as(expr: Expr) -> Expr:
+    """The expression as the referee reads it: a name is nothing but its definition, so both share a number."""
+    written = written_out(expr)
+    return written if isinstance(written, Expr) else expr
 
 
 def _short(refusal: Exception) -> str:

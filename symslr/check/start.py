@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from mpmath import mpf
+from sympy import Rational
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.monte_carlo import simulate_expectation
 from symslr.check.points import Point, points, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, processor_time
-from symslr.check.zscore import REJECT, SampleMean
+from symslr.check.zscore import HEAVY, POWER, REJECT, SampleMean
+from symslr.expression.at import At
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.instance import instance
 from symslr.model.symbols import nu
@@ -23,6 +27,12 @@ from symslr.referee.arithmetic import CannotReferee
 SAMPLES, MANY_SAMPLES = 200_000, 1_600_000
 SEED = 20_259_210
 """Of the simulated starts: the k-th expectation of a derivation has SEED + k."""
+
+HOPEFUL = 1.3
+"""How much larger than what has power a standard error of many samples may promise to be."""
+
+ALWAYS, MOST_TOKENS = 2, 3
+"""Points that are simulated in any case, of two and of three tokens; length up to which others are."""
 
 MOST_NODES = 3
 """Expectations of one start that are simulated."""
@@ -34,7 +44,17 @@ def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
     nodes = sorted(start.atoms(SequenceExpectation), key=str)[:MOST_NODES]
     if not nodes:
         return None
-    made = [_simulated(node, point, routes, i) for i, point in enumerate(_plain(item)) for node in nodes]
+    held = {
+        str(symbol): Fraction(int(place.p), int(place.q))
+        for at in start.atoms(At)
+        for symbol, place in at.place.items()
+        if isinstance(place, Rational)
+    }
+    made: list[Comparison] = []
+    for i, point in enumerate(_plain(item)):
+        if i >= ALWAYS and any(c.effective for c in made):
+            break
+        made += [_simulated(node, point, routes, i, held) for node in nodes]
     false = [c for c in made if c.verdict is Verdict.FALSE]
     if false:
         return StepCheck("start", Verdict.FALSE, tuple(made), false[0].reason)
@@ -44,28 +64,35 @@ def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
 
 
 def _plain(item: Derivation) -> list[Point]:
-    """Points with two and with three tokens at which samples say something.
+    """Points with two and with three tokens at which samples say something, and further ones for a mean that is small there.
 
     The first line is a definition, so it may be simulated at moderate signal where the steps need a strong one. A random
     length takes one of its lengths.
     """
     ranges = {symbol: allowed for symbol, allowed in item.ranges.items() if symbol != nu}
     where = points(item.named(ranges=ranges))
-    chosen = [p for p in where if p.kind in ("two tokens", "three tokens")]
+    first = [p for p in where if p.kind in ("two tokens", "three tokens")]
+    few = [p for p in where if p not in first and (p.length is None or p.length <= MOST_TOKENS)]
+    chosen = [*first, *(few if len(first) == ALWAYS else [])]
     return [replace(p, values={"L": p.length, **p.values}) if p.length is not None else p for p in chosen]
 
 
 @lru_cache(maxsize=1024)
 def _sampled(node: SequenceExpectation, values: tuple[tuple[str, Any], ...], seed: int) -> SampleMean:
     sample = simulate_expectation(node, dict(values), SAMPLES, seed=seed)
-    # a mean that is small beside what it is a mean of takes more of them
-    return sample if sample.has_power else simulate_expectation(node, dict(values), MANY_SAMPLES, seed=seed)
+    # a mean that is small beside what it is a mean of takes more of them, where that many are enough
+    enough = sample.error * math.sqrt(SAMPLES / MANY_SAMPLES) <= HOPEFUL * POWER * abs(sample.mean)
+    if sample.has_power or not (enough or sample.concentration > HEAVY):
+        return sample
+    return simulate_expectation(node, dict(values), MANY_SAMPLES, seed=seed)
 
 
-def _simulated(node: SequenceExpectation, point: Point, routes: Routes, number: int) -> Comparison:
+def _simulated(
+    node: SequenceExpectation, point: Point, routes: Routes, number: int, held: dict[str, Fraction]
+) -> Comparison:
     """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
     node = instance(node, point.functions)
-    inner = {s.name: 1 for s in node.free_symbols if s.name not in point.values}
+    inner = {s.name: held.get(s.name, 1) for s in node.free_symbols if s.name not in point.values}
     if inner:
         point = replace(point, values={**point.values, **inner})
     unknown = Comparison(str(point), point.kind, ("simulation", ""), Verdict.UNKNOWN, lengths=point.lengths)

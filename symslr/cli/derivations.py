@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import asdict
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.algebra.derivation import Derivation, as_text
 from symslr.cli import options
-from symslr.cli.progress import stages
 from symslr.extras import need
+from symslr.library.folders import builtin_folder, files_of
+from symslr.library.index import Entry, read_index
 
 if TYPE_CHECKING:
+    from symslr.algebra.derivation import Derivation
     from symslr.check.report import CheckReport
 
 FALSE = 1
@@ -31,14 +35,16 @@ def register(app: typer.Typer) -> None:
     app.command()(report)
 
 
-def _folders(folders: list[Path] | None) -> list[Path]:
-    from symslr.check.collect import builtin_folder
-
-    return folders or [builtin_folder()]
+def _meant(folders: list[Path] | None) -> list[Path]:
+    """The files and folders that are meant, symslr's own by default; refused before anything slow is loaded."""
+    meant = folders or [builtin_folder()]
+    for folder in meant:
+        files_of(folder)
+    return meant
 
 
 def derive(
-    what: str = typer.Argument(None, help="A derivation's name, a file or a folder; all of symslr's own by default."),
+    what: str = typer.Argument(None, help="A derivation's name, a file or a folder; the list of symslr's own without."),
     latex: Path = typer.Option(
         None,
         "--latex",
@@ -46,7 +52,10 @@ def derive(
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
-    """Show derivations step by step, with the rule that made each step."""
+    """Show derivations step by step, with the rule that made each step; without a name, list symslr's own."""
+    if what is None and latex is None:
+        _list(as_json)
+        return
     chosen = _chosen(what)
     if latex is not None:
         from symslr.export import write_fragments, write_latex
@@ -61,22 +70,60 @@ def derive(
         typer.echo(f"LaTeX written to {latex}")
 
 
-def _chosen(what: str | None) -> list[Derivation]:
-    from symslr.check.collect import builtin_folder, collect, find
+def _list(as_json: bool) -> None:
+    """Names, titles and the verdicts of the last check, file by file."""
+    folder = builtin_folder()
+    index = read_index(folder)
+    entries = _listed(folder)
+    if as_json:
+        typer.echo(json.dumps([asdict(entry) for entry in entries]))
+        return
+    wide = max(len(entry.name) for entry in entries)
+    file = ""
+    for entry in entries:
+        if entry.file != file:
+            file = entry.file
+            typer.echo(f"{file}")
+        typer.echo(f"  {entry.verdict or 'unchecked':9} {entry.name:{wide}}  {entry.title}")
+    counts = Counter(entry.verdict or "unchecked" for entry in entries)
+    told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+    then = "by the code that runs" if index.is_of_this_code else "by an earlier version of the code"
+    typer.echo(f"{len(entries)} derivations; at the last check, {then}: {told}.")
+    typer.echo("`symslr derive NAME` shows one, `symslr check` checks them anew.")
 
-    if what is not None and (Path(what).exists() or what.endswith(".py") or "/" in what):
-        return list(collect([Path(what)]))
-    if what is None:
-        return list(collect([builtin_folder()]))
-    named = find(what, builtin_folder())
-    if named is None:
-        known = ", ".join(item.name for item in collect([builtin_folder()]))
-        raise ValueError(f"derive: found no derivation, file or folder {what!r}; expected one of {known}")
-    return [named]
+
+def _listed(folder: Path) -> list[Entry]:
+    index = read_index(folder)
+    known = [index.of_file(file) for file in files_of(folder)]
+    if all(known):
+        return [entry for entries in known for entry in entries or ()]
+    from symslr.check.collect import listed
+
+    return listed(folder)
+
+
+def _chosen(what: str | None) -> list[Derivation]:
+    if what is None or Path(what).exists() or what.endswith(".py") or "/" in what:
+        meant = _meant(None if what is None else [Path(what)])
+        from symslr.check.collect import collect
+
+        return collect(meant)
+    folder = builtin_folder()
+    names = [entry.name for entry in _listed(folder)]
+    if what not in names:
+        near = get_close_matches(what, names, 3, 0.4)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise ValueError(f"derive: found no derivation, file or folder {what!r}; {hint}`symslr derive` lists the names")
+    from symslr.check.collect import find
+
+    found = find(what, folder)
+    return [] if found is None else [found]
 
 
 def _as_json(item: Derivation) -> dict[str, object]:
     from sympy import latex
+
+    from symslr.algebra.derivation import as_text
 
     return {
         "name": item.name,
@@ -107,10 +154,12 @@ def check(
 
     Exit status 0 where everything is true, 1 where anything is false, 3 where nothing is false and something is unknown.
     """
+    meant = _meant(folders)
     from symslr.check import check as check_derivations
     from symslr.check.collect import collect
+    from symslr.cli.progress import stages
 
-    found = collect(_folders(folders))
+    found = collect(meant)
     with stages() as stage:
         checking = stage("checking")
         result = check_derivations(found, progress=lambda done, name: checking(done, len(found), name))
@@ -139,15 +188,17 @@ def report(
     that computed it, and found there by the next report; delete that file to compute everything anew. Exit status 1 on
     a false step or a validation that differs, 3 where nothing is false and something is unknown.
     """
+    need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
+    meant = _meant(folders)
     from symslr.check import check as check_derivations
-    from symslr.check.collect import builtin_folder, collect
+    from symslr.check.collect import collect
+    from symslr.cli.progress import stages
     from symslr.export import kept_in, standard_figures, write_report
     from symslr.validation.published import published_in
-    from symslr.validation.validate import validate, validation_files
+    from symslr.validation.validate import validate
 
-    need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
-    found = collect(_folders(folders))
-    files_to_validate = [] if folders else validation_files([builtin_folder("validation")])
+    found = collect(meant)
+    files_to_validate = [] if folders else files_of(builtin_folder("validation"), "validations")
     with stages() as stage, kept_in(out) as kept:
         checking = stage("checking")
         result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
@@ -158,7 +209,7 @@ def report(
             checks=result,
             validations=validations,
             figures=[] if folders else standard_figures(),
-            published=[item for folder in _folders(folders) for item in published_in(folder)],
+            published=[item for folder in meant for item in published_in(folder)],
             kept=kept,
             progress=stage("writing"),
         )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from symslr.cli import options
-from symslr.cli.options import Problem
-from symslr.expression.value import Value
-from symslr.model.attention import Attention
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
+    from symslr.model.asked import Problem
+    from symslr.model.attention import Attention
 
 WHAT = {
     "m_k": "overlap of the key with k*",
@@ -49,9 +51,6 @@ def finite(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Test risk of an attention fitted to N = alpha D samples with ridge, as D grows: the replica-symmetric theory."""
-    from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
-
-    problem = options.problem(task, length, nu, noise)
     if (alpha is None) == (not alphas):
         raise ValueError("alpha: expected --alpha or --alphas, one of them")
     if optimal:
@@ -59,15 +58,18 @@ def finite(
             raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
         if tuned or attention or kernel or rk is not None or rv is not None:
             raise ValueError("--bayes-optimal: found with options of a fit; expected it without attention and ridges")
-        _bayes_optimal(problem, alpha, seed, as_json)
+        _bayes_optimal(options.problem(task, length, nu, noise), alpha, seed, as_json)
         return
-    chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
-    values: dict[Any, Any] = {**problem.values, "c": shift}
     given = _ridge(rk, rv, tuned)
-    if alphas:
-        if branch != "lowest":
-            raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
-        _curve(problem, chosen, values, _numbers(alphas), given, precision, seed, as_json)
+    if alphas and branch != "lowest":
+        raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
+    path = _numbers(alphas) if alphas else []
+    problem, chosen = options.problem_and_attention(task, length, nu, noise, attention, kernel, normalise, offset)
+    from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
+
+    values: dict[Any, Any] = {**problem.values, "c": shift}
+    if path:
+        _curve(problem, chosen, values, path, given, precision, seed, as_json)
         return
     if given is None:
         found, ridge = tuned_finite_sample(problem.task, chosen, values, alpha=alpha, precision=precision, seed=seed)

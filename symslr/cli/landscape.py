@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from symslr.cli import options
+from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from symslr.evaluation.landscape import Landscape, LocalMinimum
@@ -35,10 +36,9 @@ def landscape(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Risk and gradient at given order parameters of k and v, or the well matched and the mismatched minimum."""
+    problem, chosen = options.problem_and_attention(task, length, nu, noise, attention, kernel, normalise, offset)
     from symslr.evaluation.landscape import Landscape, both_minima
 
-    problem = options.problem(task, length, nu, noise)
-    chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
     here = Landscape.of(problem.task, chosen, problem.values)
     said: dict[str, Any] = {**problem.as_json(), "attention": chosen.name}
     if at is not None:
@@ -76,14 +76,12 @@ def _numbers(here: Landscape, text: str) -> list[float]:
     Raises:
         ValueError: for a name that the landscape does not have, or a norm that is missing.
     """
-    from symslr.model.text import parse_number
-
     found: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
         if not equals or name not in here.names or name in found:
             raise ValueError(f"--at: found {part.strip()!r}; expected name=number once for {', '.join(here.names)}")
-        found[name] = float(parse_number(number, what=f"--at {name}"))
+        found[name] = float(read_number(number, what=f"--at {name}"))
     return [found.get(name, 0.0) for name in here.names]
 
 

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import typer
-from sympy import Expr
 
+from symslr.budget import OutOfTime, processor_time
 from symslr.cli import options
-from symslr.cli.options import Problem
-from symslr.expression.value import Value
+from symslr.model.text_numbers import read_number
 
-WIDEST = 120
+if TYPE_CHECKING:
+    from sympy import Expr
+
+    from symslr.expression.value import Value
+    from symslr.model.asked import Problem
+    from symslr.theory.symbolic import Formula
+
+FEW = 6
+"""Digits that are tried where there is no time for those that are asked for."""
+
+FOR_THE_DIGITS = 0.7
+"""Of the budget so much goes to the digits that are asked for, the rest to few."""
+
+Found = tuple["Value", dict[str, "Value"]]
+"""A number, and where it is attained."""
 
 
 def register(app: typer.Typer) -> None:
@@ -28,14 +42,28 @@ def bayes(
     noise: str = options.NoiseOption,
     digits: int = options.DigitsOption,
     certified: bool = options.CertifiedOption,
+    symbolic: bool = options.SymbolicOption,
+    seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
+    with processor_time(seconds):
+        problem = options.problem(task, length, nu, noise, symbolic)
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
+    from symslr.theory.symbolic import bayes_formula
 
-    problem = options.problem(task, length, nu, noise)
-    value = evaluate(bayes_risk(problem.task), problem.values, digits=digits, backend="arb" if certified else None)
+    formula = bayes_formula(problem.task)
+    if symbolic:
+        _show_formula("Bayes risk", problem, formula, {}, as_json)
+        return
+    exact = _exact(formula.exact(problem.values), digits, formula)
+    if exact is not None:
+        _show("Bayes risk", problem, exact[1], {"exact": exact[0]}, as_json)
+        return
+    backend = "arb" if certified else None
+    expr = bayes_risk(problem.task)
+    value, _ = _within(seconds, digits, lambda d: (evaluate(expr, problem.values, digits=d, backend=backend), {}))
     _show("Bayes risk", problem, value, {}, as_json)
 
 
@@ -52,39 +80,68 @@ def risk(
     bounds: list[str] = typer.Option(
         [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
     ),
-    digits: int = options.RiskDigitsOption,
+    digits: int | None = options.RiskDigitsOption,
     certified: bool = options.CertifiedOption,
+    symbolic: bool = options.SymbolicOption,
+    seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """The population risk of an attention at its best value vector, and at its best key unless --scale is given.
 
     The best scale is printed below the risk; it is infinite where the least risk is only approached as the scale grows.
     """
-    from symslr.evaluation import evaluate, least_risk
-    from symslr.model.text import parse_number
+    if scale is not None and bounds:
+        raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
+    at = None if scale is None else read_number(scale, what="--scale")
+    wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
+    with processor_time(seconds):
+        problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
+    from symslr.evaluation import evaluate
+    from symslr.model.text import exactly
     from symslr.theory import population_risk
+    from symslr.theory.symbolic import least_formula, risk_formula
 
-    problem = options.problem(task, length, nu, noise)
-    chosen = options.attention(attention, kernel, normalise, offset, problem.attention)
-    backend = "arb" if certified else None
+    where = f" at scale {scale}" if at is not None else ""
+    title = f"{'Least risk' if at is None else 'Risk'} of {chosen.name} attention{where}"
     named: dict[str, object] = {"attention": chosen.name}
-    if scale is not None:
-        if bounds:
-            raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
-        expr: Expr = population_risk(problem.task, chosen, parse_number(scale, what="--scale"))
-        value, _ = _asked(lambda n, by: (evaluate(expr, problem.values, digits=n, backend=by), {}), digits, backend)
-        _show(f"Risk of {chosen.name} attention at scale {scale}", problem, value, named, as_json)
+    # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
+    if symbolic or not (chosen.is_normalised or bounds):
+        formula = least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
+        if symbolic:
+            _show_formula(title, problem, formula, named, as_json)
+            return
+        exact = _exact(formula.exact(problem.values), digits or options.USUAL_DIGITS, formula)
+        place = (
+            None
+            if exact is None
+            else _exact(formula.exact_place(problem.values), digits or options.USUAL_DIGITS, formula)
+        )
+        if exact is not None and (at is not None or place is not None):
+            places = {} if place is None else {"a": place[1]}
+            _show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
+            return
+    backend = "arb" if certified else None
+    if at is not None:
+        expr = population_risk(problem.task, chosen, exactly(at))
+
+        def one(n: int | None, by: str | None) -> Found:
+            return evaluate(expr, problem.values, digits=n, backend=by), {}
+
+        value, _ = _within(seconds, digits, lambda d: _asked(one, d, backend))
+        _show(title, problem, value, named, as_json)
         return
+    from symslr.evaluation import least_risk
+
     limits = options.intervals(bounds, chosen)
-    value, places = _asked(
-        lambda n, by: least_risk(problem.task, chosen, problem.values, n, by, limits), digits, backend
-    )
-    _show(f"Least risk of {chosen.name} attention", problem, value, named, as_json, places)
+
+    def least(n: int | None, by: str | None) -> Found:
+        return least_risk(problem.task, chosen, problem.values, n, by, limits)
+
+    value, places = _within(seconds, digits, lambda d: _asked(least, d, backend))
+    _show(title, problem, value, named, as_json, places)
 
 
-def _asked(
-    compute: Callable[[int | None, str | None], tuple[Value, dict[str, Value]]], digits: int | None, backend: str | None
-) -> tuple[Value, dict[str, Value]]:
+def _asked(compute: Callable[[int | None, str | None], Found], digits: int | None, backend: str | None) -> Found:
     """What is computed to the digits asked for; where none are, to the usual number if a proof reaches it, else in float64."""
     from symslr.evaluation import CannotEvaluate
 
@@ -97,6 +154,75 @@ def _asked(
     except CannotEvaluate:
         pass
     return compute(None, None)
+
+
+def _within(seconds: float, digits: int | None, compute: Callable[[int | None], Found]) -> Found:
+    """What is computed to so many digits within a budget of processor time; with few where none were asked for.
+
+    Raises:
+        ValueError: in one line, when the budget is used up: how far fewer digits came, and what may be asked instead.
+    """
+    from symslr.evaluation import CannotEvaluate
+
+    try:
+        with processor_time(FOR_THE_DIGITS * seconds):
+            return compute(digits)
+    except OutOfTime:
+        pass
+    far = f"nor to {FEW} digits"
+    try:
+        with processor_time((1 - FOR_THE_DIGITS) * seconds):
+            found = compute(FEW)
+        if digits is None:
+            return found
+        far = f"to {FEW} digits it is {found[0]}"
+    except (OutOfTime, CannotEvaluate):
+        pass
+    asked = f"no answer to {digits or options.USUAL_DIGITS} digits in {seconds:g} s of processor time, {far}"
+    more = f"for one scale (--scale 1) or give more time (--seconds {10 * seconds:g})"
+    raise ValueError(f"{asked}; ask for fewer digits (--digits {FEW}), {more}")
+
+
+def _exact(number: Expr | None, digits: int, formula: Formula) -> tuple[str, Value] | None:
+    """A number without integrals as text, and as a proved value of so many digits."""
+    if number is None:
+        return None
+    from dataclasses import replace
+
+    from symslr.evaluation import evaluate
+
+    value = evaluate(number, {}, digits=digits, backend="arb")
+    return str(number), replace(value, method=f"closed form, by {formula.rules}")
+
+
+def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:
+    """The formula as text and as LaTeX, with its hypotheses and the rules that made it."""
+    from sympy import latex
+
+    from symslr.algebra.derivation import as_text
+
+    at = {**problem.values}
+    expr, place = formula.expr.subs(at), None if formula.place is None else formula.place.subs(at)
+    said: dict[str, object] = {
+        "task": problem.task.name,
+        **extra,
+        "formula": as_text(expr),
+        "latex": latex(expr),
+        **({} if place is None else {"scale": as_text(place), "scale_latex": latex(place)}),
+        "rules": [step.rule.name for step in formula.chain.steps],
+        "hypotheses": [hypothesis.text for hypothesis in formula.chain.hypotheses],
+    }
+    if as_json:
+        typer.echo(json.dumps(said))
+        return
+    typer.echo(f"{title}, {problem.task.name} task")
+    typer.echo(f"  {said['formula']}")
+    typer.echo(f"  LaTeX: {said['latex']}")
+    if place is not None:
+        typer.echo(f"  at a = {said['scale']}")
+    for hypothesis in formula.chain.hypotheses:
+        typer.echo(f"  for {hypothesis.text}")
+    typer.echo(f"  by {formula.rules}")
 
 
 def _show(
@@ -116,6 +242,8 @@ def _show(
     at = ", ".join(f"{name}={text}" for name, text in values.items())
     numbers = value.as_json()
     typer.echo(f"{title}, {problem.task.name} task at {at}")
+    if "exact" in extra:
+        typer.echo(f"  = {extra['exact']}")
     typer.echo(f"  {numbers['value']}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
     for name, place in best.items():

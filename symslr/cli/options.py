@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import TYPE_CHECKING
 
 import typer
-from sympy import Symbol
 
-from symslr.model import asked
-from symslr.model.asked import Problem
-from symslr.model.attention import Attention
+from symslr.model.request import read_attention, read_task
+from symslr.model.text_numbers import read_number
 
-__all__ = ["Problem", "attention", "intervals", "problem"]
+if TYPE_CHECKING:
+    from sympy import Symbol
+
+    from symslr.model.asked import Problem
+    from symslr.model.attention import Attention
 
 TaskOption = typer.Option("spiked", "--task", help="spiked, max, or a MODEL.toml file.")
 LengthOption = typer.Option(None, "--length", help='A length such as 3, or a law such as "1:1/3,2:2/3".')
@@ -27,27 +30,52 @@ RiskDigitsOption = typer.Option(
     None, "--digits", help="Significant digits wanted; by default 15 where they can be proved, else those of float64."
 )
 CertifiedOption = typer.Option(False, "--certified", help="Prove the error with ball arithmetic, or refuse.")
+SymbolicOption = typer.Option(
+    False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
+)
+SecondsOption = typer.Option(
+    30.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
+)
 JsonOption = typer.Option(False, "--json", help="Print JSON, numbers as decimal strings.")
 
 
-def problem(task: str, length: str | None, nu_text: str | None, noise: str | None) -> Problem:
+def problem(task: str, length: str | None, nu: str | None, noise: str | None, symbolic: bool = False) -> Problem:
     """The task the options describe; what the command line says wins over the model file.
+
+    Where a formula is wanted what has no value stays a symbol.
 
     Raises:
         ValueError: in one line, for an unknown task, a missing length or a value out of range.
     """
-    return asked.problem(task, length, nu_text, noise, dash="--")
+    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
+    from symslr.model import asked
+
+    return asked.problem(wanted, dash="--", symbolic=symbolic)
 
 
-def attention(
-    name: str | None, kernel: str | None, normalise: str, offset: str, written: Attention | None
-) -> Attention:
-    """The attention the options describe, or the one of the model file, or softmax.
+def problem_and_attention(
+    task: str,
+    length: str | None,
+    nu: str | None,
+    noise: str | None,
+    name: str | None,
+    kernel: str | None,
+    normalise: str,
+    offset: str,
+    *,
+    symbolic: bool = False,
+) -> tuple[Problem, Attention]:
+    """The task and the attention the options describe: the attention of the model file or softmax where they name none.
 
     Raises:
-        ValueError: in one line, for an unknown name, a bad kernel, or two attentions at once.
+        ValueError: in one line, as for ``problem``; for an unknown attention, a bad kernel, or two attentions at once.
     """
-    return asked.attention(name, kernel, normalise, offset, written, dash="--")
+    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
+    attended = read_attention(name, kernel, normalise, offset, dash="--")
+    from symslr.model import asked
+
+    found = asked.problem(wanted, dash="--", symbolic=symbolic)
+    return found, asked.attention(attended, found.attention)
 
 
 def intervals(texts: list[str], chosen: Attention) -> dict[Symbol, tuple[float, float]]:
@@ -57,7 +85,6 @@ def intervals(texts: list[str], chosen: Attention) -> dict[Symbol, tuple[float, 
         ValueError: in one line, for a name that is not searched, or ends that are no interval.
     """
     from symslr.model.symbols import a
-    from symslr.model.text import parse_number
 
     known = {str(symbol): symbol for symbol in (a, *chosen.bounds)}
     found: dict[Symbol, tuple[float, float]] = {}
@@ -65,7 +92,7 @@ def intervals(texts: list[str], chosen: Attention) -> dict[Symbol, tuple[float, 
         name, *ends = text.split(":")
         if name not in known or len(ends) != 2:
             raise ValueError(f"--bounds: found {text!r}; expected NAME:LOW:HIGH with NAME among {', '.join(known)}")
-        low, high = (float(parse_number(end, what="--bounds")) for end in ends)
+        low, high = (float(read_number(end, what="--bounds")) for end in ends)
         if not (isfinite(low) and isfinite(high) and low < high):
             raise ValueError(f"--bounds: found {text!r}; expected finite ends LOW < HIGH")
         found[known[name]] = (low, high)

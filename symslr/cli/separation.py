@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import typer
-from sympy import Expr
 
 from symslr.cli import options
+from symslr.model.text_numbers import read_number
+from symslr.model.text_tree import NameKind, read_tree
+
+if TYPE_CHECKING:
+    from sympy import Expr
 
 
 def register(app: typer.Typer) -> None:
@@ -32,12 +37,16 @@ def separation(
     as_json: bool = options.JsonOption,
 ) -> None:
     """P(the kernel's network separates D0 from D1 and the rival's does not), exactly."""
+    marks = {"a0": a0, "a1": a1, "b": b, "c": c, "margin": margin, "beta": beta}
+    read = {name: read_number(text, what=f"--{name}") for name, text in marks.items()}
+    for what, text in (("--kernel", kernel), ("--rival", rival)):
+        if text not in NAMED_KERNELS:
+            read_tree(text, {"x": NameKind.VALUE}, what=what)
     from symslr.evaluation.separation import separation_report
     from symslr.model.separation import separation as construction
-    from symslr.model.text import parse_number
+    from symslr.model.text import exactly
 
-    marks = {"a0": a0, "a1": a1, "b": b, "c": c, "margin": margin, "beta": beta}
-    exact = {name: parse_number(text, what=f"--{name}") for name, text in marks.items()}
+    exact = {name: exactly(number) for name, number in read.items()}
     parameters = construction(n=n, d=d, t=t, m=m, **exact)
     found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
     if as_json:
@@ -59,10 +68,13 @@ def separation(
         typer.echo(f"  as n grows with t = n^theta: {found.limit.reason}")
 
 
+NAMED_KERNELS = ("exp", "softmax", "linear")
+
+
 def _kernel(text: str, what: str) -> Expr:
     from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL
     from symslr.model.symbols import x
     from symslr.model.text import parse_expression
 
-    named = {"exp": SOFTMAX_KERNEL, "softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
+    named = dict(zip(NAMED_KERNELS, (SOFTMAX_KERNEL, SOFTMAX_KERNEL, LINEAR_KERNEL), strict=True))
     return named[text] if text in named else parse_expression(text, {"x": x}, what=what)

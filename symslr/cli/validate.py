@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from symslr.cli import options
-from symslr.cli.progress import stages
-from symslr.validation.validate import Validation
+from symslr.library.folders import builtin_folder, files_of
+
+if TYPE_CHECKING:
+    from symslr.validation.validate import Validation
 
 DISAGREES = 1
 
@@ -27,12 +30,11 @@ def validate(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Compare claims with simulation, brute force and trained predictors; exit status 1 where any disagrees."""
-    from symslr.check.collect import builtin_folder
+    files = [file for folder in folders or [builtin_folder("validation")] for file in files_of(folder, "validations")]
+    from symslr.cli.progress import stages
     from symslr.kept.results import Kept
     from symslr.validation.validate import validate as run
-    from symslr.validation.validate import validation_files
 
-    files = validation_files(folders or [builtin_folder("validation")])
     with stages() as stage, Kept(keep) as kept:
         results = run(files, stage("validating"), kept)
     if as_json:

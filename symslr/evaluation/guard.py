@@ -23,7 +23,6 @@ from symslr.model.catalogue import ATTENTIONS, is_catalogued
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import P_L, L
-from symslr.referee.referee import CannotReferee, referee
 
 SHORT = LengthLaw({2: Rational(1, 3), 3: Rational(2, 3)})
 """In the place of a law of the length."""
@@ -129,6 +128,8 @@ def _agrees(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> bool:
     """
     if any(law.length.is_Integer and law.length > MOST_TOKENS for law in reading.atoms(SequenceLaw)):
         return False
+    from symslr.referee.referee import CannotReferee, referee
+
     point = {symbol: _plain(value) for symbol, value in values.items()}
     try:
         by_definition = referee(reading, point, DIGITS, SECONDS)

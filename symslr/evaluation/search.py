@@ -6,7 +6,6 @@ import itertools
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
 
 from symslr.evaluation.blunt import bracketed
 from symslr.evaluation.errors import CannotEvaluate
@@ -198,6 +197,8 @@ def _approached(objective: Objective, limit: Limit) -> Least:
 
 
 def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
+    from scipy.optimize import minimize_scalar  # loaded for a search only
+
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = scan_points(*interval, 10)
     values = np.array([rough.number([x]) for x in points])
@@ -317,6 +318,8 @@ def _local_minima(values: Any) -> list[int]:
 
 
 def _refined_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
+    from scipy.optimize import minimize  # loaded for a search only
+
     rough, fine = objective.rough(ROUGH), objective.rough(FINE)
     axes = [scan_points(*interval, 9) for interval in intervals]
     grid = list(itertools.product(*axes))

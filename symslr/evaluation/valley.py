@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import final
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
@@ -87,6 +86,8 @@ def along_the_valley(objective: Objective, start: list[float]) -> Least:
 
 def _lowest(line: Objective, start: float) -> float | Limit:
     """A place near the lowest one on the floor, or what the floor falls to on its way to infinity."""
+    from scipy.optimize import minimize_scalar  # loaded for a search only
+
     step = STRIDE[0] * max(abs(start), 1.0)
     middle, here = start, line.number([start])
     sides = {side: line.number([start + side * step]) for side in (-1.0, 1.0)}
@@ -145,6 +146,8 @@ def _level(floor: _Floor, line: Objective, middle: float) -> Least:
 
 def _on_the_ray(objective: Objective, start: list[float]) -> list[float]:
     """The lowest place on the ray through the start, between a sixteenth and sixteen times as far."""
+
+    from scipy.optimize import minimize_scalar  # loaded for a search only
 
     def height(power: float) -> float:
         return objective.number([2.0**power * x for x in start])

@@ -130,9 +130,10 @@ def _handed_on(path: Path) -> dict[str, Import]:
 
 
 def _only_hands_on(path: Path) -> bool:
-    """Whether a file holds imports, strings and ``__all__`` and nothing else."""
+    """Whether a file holds imports, strings and ``__all__`` and nothing else; names may be handed on when they are asked for."""
     return path.name == "__init__.py" and all(
         isinstance(item, (ast.Import, ast.ImportFrom))
+        or _for_types(item)
         or (isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant))
         or (isinstance(item, ast.Assign) and ast.unparse(item.targets[0]) == "__all__")
         for item in _tree(path).body

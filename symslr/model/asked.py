@@ -1,10 +1,8 @@
-"""A task at given values, perhaps with an attention, as a command line or a study file asks for it in text."""
+"""A task at given values, perhaps with an attention, made from what a command line or a study file asks for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sympy import Expr, oo
@@ -12,10 +10,11 @@ from sympy import Expr, oo
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
 from symslr.model.length_law import LengthLaw
+from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, TaskRequest
 from symslr.model.symbols import Delta, L, nu
 from symslr.model.task import Task
-from symslr.model.text import parse_number
-from symslr.model.written import Model, attention_from_text, length_from_text, model_from_text, read_model
+from symslr.model.text import exactly
+from symslr.model.written import attention_from_text, length_of, model_of_tables
 
 
 @dataclass(frozen=True)
@@ -38,99 +37,67 @@ class Problem:
         }
 
 
-def problem(
-    task: str,
-    length: str | None,
-    nu_text: str | None,
-    noise: str | None,
-    *,
-    dash: str = "",
-    files: Mapping[str, str] = {},
-) -> Problem:
-    """The task that options or parameters describe; what they say wins over the model file.
+def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Problem:
+    """The task that was asked for; what the options say wins over the model file.
 
     Args:
-        task: spiked, max, or the path of a model file.
-        length, nu_text, noise: as text, or None where they are left out.
+        wanted: as ``read_task`` reads it.
         dash: what stands before the name of an option in messages.
-        files: model files already read, path -> text.
+        symbolic: whether a formula is wanted, in which what has no value stays a symbol.
 
     Raises:
-        ValueError: in one line, for an unknown task, a missing length or a value out of range.
+        ValueError: in one line, for a task that is none, a value that is missing or out of range.
     """
-    attention, values = None, {}
-    if task in TASKS:
-        chosen = TASKS[task]()
-    elif task.endswith(".toml"):
-        model = _model(task, files)
-        if model.task is None:
-            raise ValueError(f"{task}: found no [task]; expected one")
-        chosen, attention, values = model.task, model.attention, dict(model.values)
+    written = None if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
+    if written is None:
+        chosen, values = TASKS[wanted.task](), {}
     else:
-        raise ValueError(f"{dash}task: found {task!r}; expected spiked, max or the path of a .toml file")
-    if nu_text is not None:
-        values[nu] = parse_number(nu_text, what=f"{dash}nu", allow_infinite=True)
+        assert written.task is not None
+        chosen, values = written.task, dict(written.values)
+    if wanted.nu is not None:
+        values[nu] = exactly(wanted.nu)
     if values.get(nu) == oo:
-        chosen = _at_infinite_nu(task, dash)
+        chosen = MaxSLR(oo)
         del values[nu]
-    if noise is not None:
-        values[Delta] = parse_number(noise, what=f"{dash}noise")
-    strength, spread = values.get(nu), values.pop(Delta, 0)
+    if wanted.noise is not None:
+        values[Delta] = exactly(wanted.noise)
+    strength, spread = values.get(nu), values.pop(Delta, Delta if symbolic else 0)
     if strength is not None and strength < 0:
         raise ValueError(f"{dash}nu: found {strength}; expected a signal strength nu >= 0")
-    if chosen.noise != Delta and noise is None:
+    if chosen.noise != Delta and wanted.noise is None:
         spread = chosen.noise
-    at = length_from_text(length) if length is not None else values.pop(L, chosen.length)
+    at = length_of(wanted.length) if wanted.length is not None else values.pop(L, chosen.length)
     values.pop(L, None)
-    if at == L:
-        raise ValueError(f'{dash}length: missing; expected a length such as 3 or a law such as "1:1/3,2:2/3"')
+    if at == L and not symbolic:
+        raise ValueError(f"{dash}length: missing; {LENGTH_EXPECTED}")
     final = Task(chosen.weight, at, spread, chosen.base, chosen.name)
     missing = sorted(str(s) for s in final.law.free_symbols - {L} - set(values))
-    if missing:
+    if missing and not symbolic:
         mend = f"{dash}nu" if missing == ["nu"] else "[values] in the model file"
         raise ValueError(f"task {final.name}: no value for {', '.join(missing)}; give one with {mend}")
     unused = sorted(str(s) for s in set(values) - final.law.free_symbols)
-    if nu_text is not None and "nu" in unused:
+    if wanted.nu is not None and "nu" in unused:
         raise ValueError(f"{dash}nu: the task {final.name} does not depend on nu; leave the option out")
+    attention = written.attention if written is not None else None
     return Problem(final, {s: v for s, v in values.items() if str(s) not in unused}, attention)
 
 
-def _at_infinite_nu(task: str, dash: str) -> Task:
-    if task != "max":
-        raise ValueError(f"{dash}nu: found inf for the task {task}; expected a finite number (inf is defined for max)")
-    return MaxSLR(oo)
+def attention(wanted: AttentionRequest, written: Attention | None) -> Attention:
+    """The attention that was asked for, or the one of the task's model file, or softmax.
 
-
-def attention(
-    name: str | None,
-    kernel: str | None,
-    normalise: str,
-    offset: str,
-    written: Attention | None,
-    *,
-    dash: str = "",
-    files: Mapping[str, str] = {},
-) -> Attention:
-    """The attention the options describe, or the one of the model file, or softmax.
+    Args:
+        wanted: as ``read_attention`` reads it.
+        written: the attention of the task's model file.
 
     Raises:
-        ValueError: in one line, for an unknown name, a bad kernel, or two attentions at once.
+        ValueError: in one line, for a kernel that no attention can have.
     """
-    if name is not None and kernel is not None:
-        raise ValueError(f"{dash}kernel: found together with {dash}attention; expected one of the two")
-    if kernel is not None:
-        return attention_from_text(kernel, normalise, offset)
-    if name is None:
+    if wanted.kernel is not None:
+        return attention_from_text(wanted.kernel, wanted.normalise, str(wanted.offset))
+    if wanted.name is None:
         return written or softmax
-    if name in ATTENTIONS:
-        return ATTENTIONS[name]
-    if name.endswith(".toml"):
-        model = _model(name, files)
-        if model.attention is None:
-            raise ValueError(f"{name}: found no [attention]; expected one")
-        return model.attention
-    raise ValueError(f"{dash}attention: found {name!r}; expected {', '.join(ATTENTIONS)} or the path of a .toml file")
-
-
-def _model(path: str, files: Mapping[str, str]) -> Model:
-    return model_from_text(files[path], path) if path in files else read_model(Path(path))
+    if wanted.tables is None:
+        return ATTENTIONS[wanted.name]
+    found = model_of_tables(wanted.tables, wanted.name).attention
+    assert found is not None
+    return found

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from sympy import Expr, Sum, oo, sqrt
+from sympy import Expr, S, Sum, oo, sqrt
 from sympy import erf as erf_
 from sympy import exp as exp_
 from sympy import log as log_
 
+from symslr.model.admissible import hold_admissible
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.form import check_parameters
 from symslr.model.largest import IsLargest
+from symslr.model.request import ATTENTION_NAMES, TASK_NAMES
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
@@ -53,14 +55,19 @@ def _strength(value: object) -> Expr:
     return strength
 
 
+_SPIKED = exp_(sqrt(nu) * chi[epsilon] - nu / 2)
+_MAX = L * exp_(nu * chi[epsilon]) / Sum(exp_(nu * chi[l]), (l, 1, L))
+_LINEAR, _ERF, _SOFTPLUS = 1 + x, 1 + erf_(c + x), log_(1 + exp_(x))
+hold_admissible(weights=(S.One, _SPIKED, _MAX), kernels=(exp_(x), _LINEAR, _ERF, _SOFTPLUS))
+
 softmax = Attention(exp_(x), name="softmax")
 softmax1 = Attention(exp_(x), offset=1, name="softmax1")
-linear = Attention(1 + x, normaliser=None, name="linear")
-erf = Attention(1 + erf_(c + x), normaliser=None, name="erf", bounds={c: (-6.0, 6.0)})
-softplus = Attention(log_(1 + exp_(x)), name="softplus")
+linear = Attention(_LINEAR, normaliser=None, name="linear")
+erf = Attention(_ERF, normaliser=None, name="erf", bounds={c: (-6.0, 6.0)})
+softplus = Attention(_SOFTPLUS, name="softplus")
 
-TASKS = {"spiked": SpikedSLR, "max": MaxSLR}
-ATTENTIONS = {item.name: item for item in (softmax, softmax1, linear, erf, softplus)}
+TASKS = dict(zip(TASK_NAMES, (SpikedSLR, MaxSLR), strict=True))
+ATTENTIONS = dict(zip(ATTENTION_NAMES, (softmax, softmax1, linear, erf, softplus), strict=True))
 
 
 def is_catalogued(law: SequenceLaw) -> bool:

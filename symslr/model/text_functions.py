@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from sympy import (
     Abs,
@@ -31,30 +30,30 @@ from symslr.model.text_limits import Limits
 
 LARGEST_GAMMA = 64
 
-
-@dataclass(frozen=True, slots=True)
-class TextFunction:
-    """A name's meaning: build(limits, *arguments), with so many arguments."""
-
-    build: Callable[..., Expr]
-    arity: int = 1
+Build = Callable[..., Expr]
+"""build(limits, *arguments), with as many arguments as ``text_tree.ARITY`` says."""
 
 
-def _smooth(function: Callable[[Expr], Expr]) -> TextFunction:
-    return TextFunction(lambda limits, x: function(limits.argument(x)))
+def _smooth(function: Callable[[Expr], Expr]) -> Build:
+    return lambda limits, x: function(limits.argument(x))
 
 
 def _elu(limits: Limits, x: Expr) -> Expr:
     return Piecewise((limits.real(x), x > 0), (limits.exp(x) - 1, True))
 
 
-_ABS = TextFunction(lambda limits, x: Abs(limits.real(x)))
-_STEP = TextFunction(lambda limits, x: Heaviside(limits.real(x)))
+def _abs(limits: Limits, x: Expr) -> Expr:
+    return Abs(limits.real(x))
 
-FUNCTIONS = {
-    "exp": TextFunction(lambda limits, x: limits.exp(x)),
-    "log": TextFunction(lambda limits, x: log(x)),
-    "sqrt": TextFunction(lambda limits, x: limits.power(x, S.Half)),
+
+def _step(limits: Limits, x: Expr) -> Expr:
+    return Heaviside(limits.real(x))
+
+
+FUNCTIONS: dict[str, Build] = {
+    "exp": lambda limits, x: limits.exp(x),
+    "log": lambda limits, x: log(x),
+    "sqrt": lambda limits, x: limits.power(x, S.Half),
     "erf": _smooth(erf),
     "erfc": _smooth(erfc),
     "sin": _smooth(sin),
@@ -63,19 +62,19 @@ FUNCTIONS = {
     "cosh": _smooth(cosh),
     "tanh": _smooth(tanh),
     "atan": _smooth(atan),
-    "gamma": TextFunction(lambda limits, x: gamma(limits.argument(x, LARGEST_GAMMA))),
-    "abs": _ABS,
-    "Abs": _ABS,
-    "sign": TextFunction(lambda limits, x: sign(limits.real(x))),
-    "step": _STEP,
-    "Heaviside": _STEP,
-    "max": TextFunction(lambda limits, x, y: Max(limits.real(x), limits.real(y)), arity=2),
-    "min": TextFunction(lambda limits, x, y: Min(limits.real(x), limits.real(y)), arity=2),
-    "relu": TextFunction(lambda limits, x: Max(limits.real(x), 0)),
-    "elu": TextFunction(_elu),
-    "gelu": TextFunction(lambda limits, x: x * (1 + erf(limits.argument(x) / sqrt(2))) / 2),
-    "sigmoid": TextFunction(lambda limits, x: 1 / (1 + limits.exp(-x))),
-    "softplus": TextFunction(lambda limits, x: log(1 + limits.exp(x))),
+    "gamma": lambda limits, x: gamma(limits.argument(x, LARGEST_GAMMA)),
+    "abs": _abs,
+    "Abs": _abs,
+    "sign": lambda limits, x: sign(limits.real(x)),
+    "step": _step,
+    "Heaviside": _step,
+    "max": lambda limits, x, y: Max(limits.real(x), limits.real(y)),
+    "min": lambda limits, x, y: Min(limits.real(x), limits.real(y)),
+    "relu": lambda limits, x: Max(limits.real(x), 0),
+    "elu": _elu,
+    "gelu": lambda limits, x: x * (1 + erf(limits.argument(x) / sqrt(2))) / 2,
+    "sigmoid": lambda limits, x: 1 / (1 + limits.exp(-x)),
+    "softplus": lambda limits, x: log(1 + limits.exp(x)),
 }
 """relu = max(x, 0), sigmoid = 1/(1 + e^-x), softplus = log(1 + e^x), gelu = x (1 + erf(x/sqrt 2))/2,
 elu = x for x > 0 and e^x - 1 below, step = Heaviside with the value 1/2 at 0."""

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sympy import Expr, IndexedBase, Symbol, oo
+from sympy import Expr, IndexedBase, Integer, Rational, Symbol, oo
 
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.model.length_law import LengthLaw
+from symslr.model.request import NORMALISERS, Length, Tables, read_file, tables_of_text
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
 from symslr.model.task import Task
-from symslr.model.text import parse_expression, parse_length, parse_number
-
-LARGEST_FILE = 100_000
-
-TABLES = {
-    "task": {"name", "weight", "relevant", "others", "support", "length", "noise"},
-    "attention": {"name", "kernel", "normalise", "offset"},
-    "values": None,
-}
+from symslr.model.text import parse_expression, parse_number
+from symslr.model.text_numbers import read_length
 
 
 @dataclass(frozen=True)
@@ -37,8 +30,14 @@ class Model:
 
 def length_from_text(text: str) -> Expr | LengthLaw:
     """``"3"`` or ``"1:1/3,2:2/3"``."""
-    length = parse_length(text)
-    return LengthLaw(*length) if isinstance(length, tuple) else length
+    return length_of(read_length(text))
+
+
+def length_of(found: Length) -> Expr | LengthLaw:
+    """A length, or a law of the length, that was read."""
+    if isinstance(found, int):
+        return Integer(found)
+    return LengthLaw(*((Integer(length), Rational(share)) for length, share in found))
 
 
 def attention_from_text(kernel: str, normalise: str, offset: str, parameters: Mapping[str, Expr] = {}) -> Attention:
@@ -47,8 +46,8 @@ def attention_from_text(kernel: str, normalise: str, offset: str, parameters: Ma
     Raises:
         ValueError: in one line, for text outside the whitelist and for an attention that is none.
     """
-    if normalise not in ("sum", "none"):
-        raise ValueError(f"normalise: found {normalise!r}; expected sum or none")
+    if normalise not in NORMALISERS:
+        raise ValueError(f"normalise: found {normalise!r}; expected {' or '.join(NORMALISERS)}")
     symbols = {"x": x, **parameters}
     written = parse_expression(kernel, symbols, what="kernel")
     return Attention(
@@ -69,17 +68,7 @@ def read_model(path: Path) -> Model:
     Raises:
         ValueError: in one line naming the file, the table and what was expected.
     """
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a model file")
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise ValueError(
-            f"{path}: cannot be read ({problem.strerror}); expected a model file such as model.toml"
-        ) from None
-    except UnicodeDecodeError as problem:
-        raise ValueError(f"{path}: not a TOML file ({problem})") from None
-    return model_from_text(text, str(path))
+    return model_from_text(read_file(path), str(path))
 
 
 def model_from_text(text: str, path: str) -> Model:
@@ -88,7 +77,15 @@ def model_from_text(text: str, path: str) -> Model:
     Raises:
         ValueError: as ``read_model``.
     """
-    tables = _tables(text, path)
+    return model_of_tables(tables_of_text(text, path), path)
+
+
+def model_of_tables(tables: Tables, path: str) -> Model:
+    """The model of a file's tables; ``path`` as in ``model_from_text``.
+
+    Raises:
+        ValueError: as ``read_model``.
+    """
     try:
         values_table = tables.get("values", {})
         names = {name: _parameter(name) for name in values_table}
@@ -100,24 +97,7 @@ def model_from_text(text: str, path: str) -> Model:
         attention = _attention(tables["attention"], parameters) if "attention" in tables else None
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
-    if task is None and attention is None:
-        raise ValueError(f"{path}: found neither [task] nor [attention]; expected at least one of them")
     return Model(task, attention, values)
-
-
-def _tables(text: str, path: str) -> dict[str, dict[str, object]]:
-    try:
-        tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as problem:
-        raise ValueError(f"{path}: not a TOML file ({problem})") from None
-    for name, table in tables.items():
-        if name not in TABLES or not isinstance(table, dict):
-            raise ValueError(f"{path}: found [{name}]; expected the tables {', '.join(f'[{t}]' for t in TABLES)}")
-        known = TABLES[name]
-        unknown = sorted(set(table) - known) if known is not None else []
-        if unknown:
-            raise ValueError(f"{path}: found {unknown[0]!r} in [{name}]; expected {', '.join(sorted(known or ()))}")
-    return tables
 
 
 def _parameter(name: str) -> Expr:

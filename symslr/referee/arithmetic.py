@@ -122,8 +122,8 @@ class Balls(Arithmetic):
     """Real balls with ``bits`` of precision; the caller keeps ``flint.ctx.prec`` at ``bits`` while they are in use."""
 
     dtype = object
-    block = 150_000
-    work = 3e6
+    block = 10_000
+    work = 8e5
 
     def __init__(self, bits: int) -> None:
         self.bits = bits

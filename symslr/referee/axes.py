@@ -143,14 +143,25 @@ class Stretch:
 
         All s are exact in binary: a rounded step would cost the geometric convergence.
         """
-        step = dyadic((self.high - self.low) / self.count / (fineness.more ** GAIN[self.map] * fineness.scale))
-        low, high, shift = self.low, self.high, 0.5
-        if fineness.shifted:
-            more = 2.0 ** math.floor(math.log2((high - low) / 16))
-            low, high, shift = low - more, high + more, 0.25
-        s = [low + (i + shift) * step for i in range(math.ceil((high - low) / step))]
+        low, _, step = self._laid(fineness)
+        shift = 0.25 if fineness.shifted else 0.5
+        s = [low + (i + shift) * step for i in range(self.size(fineness))]
         x, jacobian = piece.nodes(fineness.arithmetic, s, axes)
         return x, jacobian * fineness.arithmetic.exact(step)
+
+    def size(self, fineness: Fineness) -> int:
+        """How many nodes there are."""
+        low, high, step = self._laid(fineness)
+        return math.ceil((high - low) / step)
+
+    def _laid(self, fineness: Fineness) -> tuple[float, float, float]:
+        """From where to where the nodes lie, and their distance."""
+        low, high = self.low, self.high
+        step = dyadic((high - low) / self.count / (fineness.more ** GAIN[self.map] * fineness.scale))
+        if fineness.shifted:
+            more = 2.0 ** math.floor(math.log2((high - low) / 16))
+            low, high = low - more, high + more
+        return low, high, step
 
 
 def dyadic(step: float, bits: int = 9) -> float:

@@ -18,10 +18,12 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, Balls, CannotReferee
 from symslr.referee.degree import degree_in
+from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
-from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
+from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
 from symslr.referee.moments import polynomial_mean
+from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import sampled
@@ -40,6 +42,7 @@ MOST_TOKENS_INSIDE = (4, 2, 1)
 """Tokens whose tensor grid is affordable: outside of other integrals, inside of one, inside of two."""
 
 COSTLY.extend((Integral, SequenceExpectation, ScalarExpectation, LengthExpectation))
+LEAVES.extend((Integral, SequenceExpectation, ScalarExpectation))
 
 
 @definition_of(Integral)
@@ -190,6 +193,9 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
 @definition_of(SequenceExpectation)
 def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Array:
     """(1/L) sum_e of the integral of g body over the density of the tokens, values z and noise by Gauss-Hermite."""
+    node, inner = lifted(node)
+    if inner:
+        return self.value(node, scope.bind({symbol: self.value(mean, scope) for symbol, mean in inner}))
     law, body = node.law, node.body
     length = self.integer(law.length, scope)
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
@@ -204,11 +210,24 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if gridded or tokens > MOST_ON_PLAIN_GRIDS:
         moments = polynomial_mean(self, node, scope, length)
         if moments is not None:
+            self.quadrature.routes.add("by moments")
             return moments
     sampler = self.quadrature.sampler
+    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+        mean = by_exponentials(self, node, scope, length)
+        if mean is not None:
+            self.quadrature.routes.add("by exponentials")
+            return mean
+    if scope.depth and tokens > 1:
+        # inside of an integral a product over the tokens is summed token by token: a grid over all would be that of the outside too
+        product = separated(node, length)
+        if product is not None:
+            self.quadrature.routes.add("token by token")
+            return self.value(product, scope)
     if tokens > MOST_ON_PLAIN_GRIDS and not isinstance(self.arithmetic, Balls):
         mean = _by_sums(self, node, scope, length)
         if mean is not None:
+            self.quadrature.routes.add("by the law of a sum")
             return mean
     if sampler is not None and (tokens > MOST_ON_GRIDS_BESIDE_SAMPLES or node.has(IsLargest)):
         product = separated(node, length)
@@ -228,6 +247,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if len(axes) > MOST_TOKENS_INSIDE[min(scope.depth, 2)]:
         product = separated(node, length)
         if product is not None:
+            self.quadrature.routes.add("token by token")
             return self.value(product, scope)
         raise TooCostly(f"a grid over {length} tokens is more than the time allows")
     alike = length > 2 and symmetric(node)

@@ -12,11 +12,12 @@ from symslr.expression.at import At
 from symslr.expression.folded import Minimum
 from symslr.expression.joint import JointMinimum
 from symslr.referee.arithmetic import Array, CannotReferee
-from symslr.referee.interpreter import COSTLY, Interpreter, definition_of
+from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
 from symslr.referee.plans import DRAFT
 from symslr.referee.scope import Scope
 
 COSTLY.append(Minimum)
+LEAVES.extend((Minimum, Limit))
 
 SCAN_LINE = [float(v) for v in np.sinh(np.linspace(-3.6, 3.6, 25))]
 SCAN_HALF = [0.0, *(float(v) for v in np.sinh(np.linspace(0.1, 3.6, 14)))]

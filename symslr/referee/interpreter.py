@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 from symslr.expression.folded import Posterior
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
+from symslr.referee.rounding import Rounding
 from symslr.referee.scope import Scope
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
@@ -53,6 +55,12 @@ def definition_of(*kinds: type) -> Callable[[Handler], Handler]:
     return register
 
 
+@lru_cache(maxsize=2**16)
+def _symbols(node: Basic) -> frozenset[Basic]:
+    """Kept for all readings: an expression is read some ten times at each of its points."""
+    return frozenset(node.free_symbols)
+
+
 @dataclass
 class Interpreter:
     """One reading of an expression: an arithmetic, a quadrature, and what it was told about open laws.
@@ -61,13 +69,14 @@ class Interpreter:
         arithmetic, quadrature: numbers and integrals.
         laws: name of an open length law -> ``LengthLaw``.
         places: node -> where floats found its minimum.
+        rounding: what keeps the errors of means and minima, or shakes them; None where rounding is known otherwise.
     """
 
     arithmetic: Arithmetic
     quadrature: Quadrature
     laws: Mapping[str, Any]
     places: dict[Any, Any] = field(default_factory=dict)
-    _symbols: dict[Basic, frozenset[Basic]] = field(default_factory=dict)
+    rounding: Rounding | None = None
 
     @property
     def planning(self) -> bool:
@@ -80,15 +89,25 @@ class Interpreter:
         key = (node, tuple((s, scope.integers[s]) for s in scope.integers if s in symbols))
         memo = scope.frame.memo
         if key not in memo:
-            memo[key] = self._handler(node)(self, node, scope)
+            memo[key] = self._read(node, scope)
         return memo[key]
+
+    def _read(self, node: Basic, scope: Scope) -> Array:
+        handler = self._handler(node)
+        if scope.depth or self.rounding is None:
+            return handler(self, node, scope)
+        if isinstance(node, tuple(LEAVES)):
+            return self.rounding.leaf(self.context(node, scope), scope.scalars(), lambda: handler(self, node, scope))
+        value = handler(self, node, scope)
+        if isinstance(node, (Symbol, Rational)) or self.rounding.chance is None or np.ndim(value) > 0:
+            return value
+        # integers made of integers are exact
+        exact = self.symbols(node) <= scope.integers.keys() and float(value).is_integer()
+        return value if exact else self.rounding.shaken(value)
 
     def symbols(self, node: Basic) -> frozenset[Basic]:
         """Free symbols of a node."""
-        found = self._symbols.get(node)
-        if found is None:
-            found = self._symbols[node] = frozenset(node.free_symbols)
-        return found
+        return _symbols(node)
 
     def context(self, node: Basic, scope: Scope) -> tuple[Any, ...]:
         """A key for a node and the integers it depends on."""
@@ -187,6 +206,9 @@ def _weight(node: Basic) -> int:
 
 COSTLY: list[type] = []
 """Node classes that take a quadrature; filled beside their definitions."""
+
+LEAVES: list[type] = []
+"""Those whose value and error are kept while the formula around them is read again."""
 
 
 @definition_of(Pow)
@@ -306,16 +328,25 @@ def _function(self: Interpreter, node: Expr, scope: Scope) -> Array:
 
 def _fallback(self: Interpreter, node: Basic, scope: Scope) -> Array:
     """A name with a definition of its own, or a function of integers that SymPy knows exactly."""
-    if hasattr(node, "definition"):
-        return self.value(node.definition(), scope)
     if not isinstance(node, Expr):
         raise CannotReferee(f"{type(node).__name__} is not a number")
-    if node.args and all(self.symbols(arg) <= scope.integers.keys() for arg in node.args):
+    integers = self.symbols(node) <= scope.integers.keys() and not hasattr(node, "definition")
+    if node.args and integers:
         exact = node.xreplace({s: Integer(scope.integers[s]) for s in self.symbols(node)}).doit()
         if exact.is_Rational:
             return self.number(exact)
-    # a node of symslr's own without a definition might run rules
-    unfolded = node.doit() if type(node).__module__.startswith("sympy.") else node
+    unfolded = _unfolded(node)
     if unfolded == node:
         raise CannotReferee(f"{type(node).__name__} has no definition here: {node}")
     return self.value(unfolded, scope)
+
+
+@lru_cache(maxsize=4096)
+def _unfolded(node: Expr) -> Expr:
+    """What a node stands for, the same object every time: a definition may bind a new letter whenever it is asked, and the
+    passes find the grid of an integral by the integral.
+    """
+    if hasattr(node, "definition"):
+        return node.definition()
+    # a node of symslr's own without a definition might run rules
+    return node.doit() if type(node).__module__.startswith("sympy.") else node

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
-from sympy import Add, Expr, Indexed, Integer, Mul, Pow, S, Sum
+from sympy import Expr, Indexed, S, Sum
 
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
@@ -16,25 +16,14 @@ from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
+from symslr.referee.polynomials import NotPolynomial, read
 from symslr.referee.scope import Scope
 from symslr.referee.symmetry import symmetric
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
 
-RANDOM = frozenset({chi.label, z.label, zeta.label, eta.label, xi})
-MOST_MONOMIALS = 200_000
-
-Monomial = tuple[tuple[str, int], ...]
-"""Each variable, by its name and its token, as often as its power says."""
-
-Polynomial = dict[Monomial, Array]
-
 KEY = (str(chi.label), 1)
-
-
-class _Refused(Exception):
-    """The body is no polynomial, or one of too many terms."""
 
 
 def polynomial_mean(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
@@ -49,8 +38,8 @@ def polynomial_mean(self: Interpreter, node: SequenceExpectation, scope: Scope, 
     if node.law.length.is_Symbol:
         given[node.law.length] = length
     try:
-        polynomial = _read(self, body, scope.with_integers(given))
-    except _Refused:
+        polynomial = read(self, body, scope.with_integers(given))
+    except NotPolynomial:
         return None
     coefficients: dict[int, Array] = {}
     for monomial, coefficient in polynomial.items():
@@ -85,46 +74,3 @@ def _unfolded(node: SequenceExpectation) -> Expr | None:
         return kernel.subs(x, part.score.subs(m, index))
 
     return node.body.replace(lambda n: isinstance(n, (Activation, ScoredActivation)), written)
-
-
-def _read(self: Interpreter, node: Expr, scope: Scope) -> Polynomial:
-    """A body as a polynomial, its coefficients as numbers."""
-    if not self.symbols(node) & RANDOM:
-        return {(): self.value(node, scope)}
-    if node == xi:
-        return {((str(xi), 0),): self.number(1)}
-    if isinstance(node, Indexed):
-        return {((str(node.base.label), self.integer(node.indices[0], scope)),): self.number(1)}
-    if isinstance(node, Add):
-        return _added([_read(self, arg, scope) for arg in node.args])
-    if isinstance(node, Mul):
-        return _multiplied(self, [_read(self, arg, scope) for arg in node.args])
-    if isinstance(node, Pow) and isinstance(node.exp, Integer) and node.exp > 0:
-        return _multiplied(self, [_read(self, node.base, scope)] * int(node.exp))
-    if isinstance(node, Sum) and len(node.limits) == 1:
-        index, low, high = node.limits[0]
-        places = range(self.integer(low, scope), self.integer(high, scope) + 1)
-        return _added([_read(self, node.function, scope.with_integers({index: place})) for place in places])
-    raise _Refused
-
-
-def _added(parts: list[Polynomial]) -> Polynomial:
-    total: Polynomial = {}
-    for part in parts:
-        for monomial, coefficient in part.items():
-            total[monomial] = total[monomial] + coefficient if monomial in total else coefficient
-    return total
-
-
-def _multiplied(self: Interpreter, parts: list[Polynomial]) -> Polynomial:
-    total: Polynomial = {(): self.number(1)}
-    for part in parts:
-        if len(total) * len(part) > MOST_MONOMIALS:
-            raise _Refused
-        product: Polynomial = {}
-        for left, a in total.items():
-            for right, b in part.items():
-                monomial = tuple(sorted(left + right))
-                product[monomial] = product[monomial] + a * b if monomial in product else a * b
-        total = product
-    return total

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,10 @@ DRAFT = 1e-2
 """A tolerance at which planning takes the first grid as it is."""
 
 
+PATIENCE = 0.05
+"""Processor seconds after which the pace of a pass is taken for that of the rest."""
+
+
 class TooCostly(CannotReferee):
     """The grid that this precision needs is larger than the time allows."""
 
@@ -34,7 +39,7 @@ class NotFinite(CannotReferee):
 
 
 class NotPlanned(CannotReferee):
-    """A pass met an integral for which the float pass had another route, so it has no grid."""
+    """A pass in balls met an integral that the floats before it never met, so it has no grid."""
 
 
 @dataclass(frozen=True)
@@ -109,15 +114,22 @@ class Quadrature:
         deadline: ``time.process_time()`` at which to give up: a busy machine changes no verdict.
         magnitude: largest absolute integral met outside of any other integral; rounding is relative to it.
         noise: error of the latest values that no second pass would show, absolute.
+        shared: the part of the error that a value has in common with those at neighbouring parameters, absolute; 0 where none
+            is known to be.
         work: grid points used.
         absolute: integral of the absolute value, of the latest float sum.
         inside: how many integrals are being evaluated around the present one.
+        forecast: how finely a later pass will lay its grids; ``foreseen`` counts the points that it will use.
+        announced: points that an earlier pass foresaw for this one and those after it; 0 where nothing is known.
+        routes: how expectations and integrals were summed, in words.
+        done: grid points at which an integrand has been evaluated.
+        began: ``time.process_time()`` at the start of this pass.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
     """
 
     arithmetic: Arithmetic
     digits: int
-    plans: dict[Hashable, Plan]
+    plans: dict[Hashable, Any]
     planning: bool = False
     scale: float = 1.0
     shifted: bool = False
@@ -125,19 +137,28 @@ class Quadrature:
     deadline: float = field(default_factory=lambda: time.process_time() + 60)
     magnitude: float = 0.0
     noise: float = 0.0
+    shared: float = 0.0
     work: float = 0.0
     absolute: Array = 0.0
     inside: int = 0
     sampler: Sampler | None = None
+    forecast: Fineness | None = None
+    foreseen: float = 0.0
+    announced: float = 0.0
+    routes: set[str] = field(default_factory=set)
+    done: float = 0.0
+    began: float = field(default_factory=time.process_time)
+    _finer: float = 1.0
 
     def integrate(self, key: Hashable, problem: Problem) -> Array:
         """The integral over all axes, an array on the axes outside."""
         if not problem.axes and not problem.fixed:
             return problem.integrand([])
+        self.routes.add("on explicit grids")
         known = self.plans.get(key)
         if not self.planning:
             if known is None:
-                raise NotPlanned("an integral was reached that the float pass never met")
+                known = self._laid(key, problem)
             fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), self.scale, self.shifted)
             return self._sum(problem, known, fineness)
         if known is not None and self.inside:
@@ -149,6 +170,17 @@ class Quadrature:
                 plan = [_union(old, new) for old, new in zip(known, plan)]
         value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
+
+    def _laid(self, key: Hashable, problem: Problem) -> Plan:
+        """A plan for an integral that the planning pass did not meet, because a factor beside it was 0 there."""
+        if self.arithmetic.dtype is object:
+            raise NotPlanned("an integral was reached that the float pass never met")
+        self.planning = True
+        try:
+            self.integrate(key, problem)
+        finally:
+            self.planning = False
+        return self.plans[key]
 
     def _resolved(self, problem: Problem, plan: Plan, seen: bool) -> tuple[Array, Plan]:
         """The integral on the coarsest grid of a ladder that agrees with the one before."""
@@ -212,19 +244,24 @@ class Quadrature:
         self.work += per_slice * len(weights[-1])
         if self.work > self.arithmetic.work:
             raise TooCostly(f"{self.work:.1g} grid points at {self.digits} digits are more than the time allows")
+        finer = self._finer
+        if self.forecast is not None and not self.planning:
+            self._finer = finer * _points(plan, self.forecast) / max(_points(plan, fineness), 1)
+            self.foreseen += per_slice * len(weights[-1]) * self._finer
         block = max(1, self.arithmetic.block // per_slice)
         total: Array = 0
         absolute: Array = 0
         for start in range(0, len(weights[-1]), block):
-            if time.process_time() > self.deadline:
-                raise TooCostly(f"out of time at {self.digits} digits")
+            self._keep_pace()
             part = slice(start, start + block)
             with self._entered():
                 values = problem.integrand([*nodes[:-1], nodes[-1][part]])
+            self.done += per_slice * len(nodes[-1][part])
             here = [*weights[:-1], weights[-1][part]]
             total = total + _contract(values, here, depth, fixed)
             if self.planning:
                 absolute = absolute + _contract(np.abs(values), [np.abs(w) for w in here], depth, fixed)
+        self._finer = finer
         if self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
             raise NotFinite("an integrand overflows")
         if self.planning:
@@ -232,6 +269,13 @@ class Quadrature:
             if depth == 0:
                 self.magnitude = max(self.magnitude, float(np.max(absolute)))
         return total
+
+    def _keep_pace(self) -> None:
+        """Gives up where the time is over, or will be before the points that were foreseen are done."""
+        now = time.process_time()
+        pace = (now - self.began) / self.done if self.done and now - self.began > PATIENCE else 0.0
+        if now > self.deadline or self.began + pace * self.announced > self.deadline:
+            raise TooCostly(f"out of time at {self.digits} digits")
 
     def _grid(self, axis: Axis, plan: list[Stretch], fineness: Fineness, axes: int) -> tuple[Array, Array]:
         heavy = any(s.map is Map.HEAVY for s in plan)
@@ -261,6 +305,11 @@ def _contract(values: Array, weights: list[Array], depth: int, fixed: int) -> Ar
     for weight in reversed(weights[fixed:]):
         result = (result * weight).sum(axis=0)
     return np.reshape(result, np.shape(result)[fixed:])
+
+
+def _points(plan: Plan, fineness: Fineness) -> int:
+    """Grid points of a plan at some fineness."""
+    return prod(sum(stretch.size(fineness) for stretch in axis) for axis in plan)
 
 
 def _grown(plan: Plan, factor: float) -> Plan:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from math import hypot
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from mpmath import mpf
 from symslr.expression.value import Kind, Value
 from symslr.referee.arithmetic import CannotReferee, Floats
 from symslr.referee.plans import NotFinite, Quadrature, TooCostly
-from symslr.referee.samples import Sampler, TokenLaw
+from symslr.referee.samples import FEWEST, Sampler, TokenLaw
 
 REPLICATIONS = 16
 """Independent scramblings."""
@@ -25,6 +27,11 @@ FIRST_SIZE, LAST_SIZE = 2**10, 2**16
 
 ENOUGH = 1e-5
 """A relative standard error after which no further round is made."""
+
+AGREE = 6.0
+"""Standard errors within which the means of two rounds agree: 15 degrees of freedom each."""
+
+TINY = 1e-300
 
 ROUNDING = 1e-13
 DIGITS = 11
@@ -52,12 +59,13 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
     floats = Floats(np.float64)
     plans: dict[Any, Any] = {}
     places: dict[Any, Any] = {}
-    laws: dict[Any, list[TokenLaw]] = {}
+    laws: dict[Any, list[list[TokenLaw]]] = {}
     used = False
     scale = 0.0
+    fewest = float("inf")
 
     def once(size: int, seed: int, planning: bool = False) -> float:
-        nonlocal used, scale
+        nonlocal used, scale, fewest
         sampler = Sampler(size, seed, laws)
         quadrature = Quadrature(
             floats, DIGITS, plans, planning=planning, deadline=began + seconds, sampler=sampler, shifted=not planning
@@ -69,31 +77,71 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
         if not np.isfinite(value):
             raise NotFinite("the value is not finite")
         used = used or sampler.used
+        fewest = min(fewest, sampler.effective)
         scale = max(scale, quadrature.magnitude, sampler.magnitude)
         return value
 
-    planned = once(FIRST_SIZE, 0, planning=True)
+    once(FIRST_SIZE, 0, planning=True)
     if not used:
         raise CannotReferee(NOTHING_SAMPLED)
-    size, best = FIRST_SIZE, (planned, float("inf"), 0)
+    size, rounds = FIRST_SIZE, list[_Round]()
     while size <= LAST_SIZE:
         round_began = time.process_time()
+        fewest = float("inf")
         try:
             found = np.array([once(size, seed) for seed in range(1, REPLICATIONS + 1)])
         except TooCostly:
-            if best[2] == 0:
+            if not rounds:
                 raise
             break
-        error = float(found.std(ddof=1)) / np.sqrt(REPLICATIONS)
-        if error <= best[1]:
-            best = float(found.mean()), error, size
+        rounds.append(_Round.of(found, size, fewest))
         now = time.process_time()
-        if error <= ENOUGH * abs(best[0]) or now - began + 4 * (now - round_began) > seconds:
+        precise = rounds[-1].error <= ENOUGH * abs(rounds[-1].mean) and len(rounds) > 1
+        if precise or now - began + 4 * (now - round_began) > seconds:
             break
         size *= 4
-    mean, error, points = best
+    mean, error, points = _together(rounds)
     error = max(error, ROUNDING * abs(mean))
     digits = max(0, int(np.log10(abs(mean) / (STUDENT * error)))) if mean != 0 else 0
     method = f"definition, {REPLICATIONS} scramblings of {points} Sobol points"
     value = Value(mpf(mean), mpf(error), Kind.STATISTICAL, digits, method, time.process_time() - began)
     return value, scale
+
+
+@dataclass(frozen=True)
+class _Round:
+    """The scramblings of one size: their mean, its standard error, and the points of all of them that carry it."""
+
+    mean: float
+    error: float
+    size: int
+    effective: float
+
+    @classmethod
+    def of(cls, found: np.ndarray, size: int, effective: float) -> _Round:
+        error = float(found.std(ddof=1)) / np.sqrt(REPLICATIONS)
+        return cls(float(found.mean()), error, size, effective * REPLICATIONS)
+
+    @property
+    def carried(self) -> float:
+        """The share of the points that carry the mean."""
+        return min(self.effective / (self.size * REPLICATIONS), 1.0)
+
+
+def _together(rounds: list[_Round]) -> tuple[float, float, int]:
+    """Mean, standard error and points of the last round, the one with the most points.
+
+    A mean that drifts with the number of points has not met all of its mass: the drift is part of the error. Where the share of
+    the points that carry it falls, single large ones decide, whose spread a few scramblings do not show: the error grows by that.
+
+    Raises:
+        CannotReferee: where few points carry the mean.
+    """
+    last = rounds[-1]
+    if last.effective < FEWEST:
+        raise CannotReferee(f"{last.effective:.0f} of {last.size * REPLICATIONS} points carry the mean")
+    drift = max(abs(last.mean - other.mean) / hypot(last.error, other.error, TINY) for other in rounds)
+    error = last.error * max(other.carried / last.carried for other in rounds)
+    if drift > AGREE:
+        error = max(error, *(abs(last.mean - other.mean) for other in rounds))
+    return last.mean, error, last.size

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -18,21 +19,29 @@ from symslr.expression.value import Kind, Value
 from symslr.kept.serial import one_at_a_time
 from symslr.model.length_law import LengthLaw
 from symslr.referee import definitions, extrema, joint, signs
-from symslr.referee.arithmetic import Arithmetic, Balls, CannotReferee, Floats, bits_for
+from symslr.referee.arithmetic import Balls, CannotReferee, Floats, bits_for
+from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
-from symslr.referee.plans import NotFinite, NotPlanned, Quadrature, TooCostly
+from symslr.referee.plans import PLANNED_DIGITS, NotFinite, NotPlanned, Quadrature, TooCostly
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
+from symslr.referee.rounding import Rounding
 from symslr.referee.scope import Frame, Scope
 
 FLOAT_DIGITS = 13
-ROUNDING = 2e-15
-"""Rounding of a float pass, relative to the largest absolute integral or term: 1e-15 was the worst seen."""
+FIRST_SCALE = 0.8
+"""Nodes of the first pass in balls beside those of the last."""
+
+WIDER = 2
+"""How many times the points grow on grids that reach as far as the full precision asks."""
 
 DOUBT = 2
 """Two passes of like fineness may err on the same side: softmax-1 at L = 4, nu = 92.3 was off by 1.1 of their difference."""
 
 BALL_SHARE = 0.4
 """Part of the time after which the full precision is given up for floats."""
+
+QUICK = 0.2
+"""Share of the time that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
 
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
@@ -65,18 +74,15 @@ def referee(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: fl
 def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: float = 20.0) -> tuple[Value, float]:
     """``referee``'s value, and the largest mean of an absolute integrand on the way: the scale of a mean that vanishes."""
     began = time.process_time()
-    attempts: list[tuple[Any, int]] = (
-        [(Balls, digits)] if digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY) else []
-    )
-    attempts += [(np.float64, min(digits, FLOAT_DIGITS)), (np.longdouble, min(digits, FLOAT_DIGITS))]
+    until = began + seconds
     reason: CannotReferee | None = None
-    for kind, aim in attempts:
-        left = seconds - (time.process_time() - began)
+    balls = digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY)
+    for kind in (np.float64, np.longdouble):
+        left = until - time.process_time()
         if left <= 0:
             break
-        share = BALL_SHARE if kind is Balls else FLOAT_SHARE
         try:
-            value, error, method, scale = _attempt(expr, values, kind, aim, left * share)
+            floats = _Floats.read(expr, values, kind, digits, time.process_time() + left * FLOAT_SHARE)
         except (NotFinite, NotPlanned) as elsewhere:
             reason = elsewhere
             continue
@@ -88,45 +94,123 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
         except CannotReferee as refusal:
             reason = refusal
             break
-        return _value(value, error, method, time.process_time() - began), scale
-    left = seconds - (time.process_time() - began)
+        found = floats.value, floats.error, floats.method
+        quick = time.process_time() - began <= seconds * QUICK
+        if balls and quick and floats.foreseen <= Balls.work / WIDER:
+            with suppress(TooCostly, NotPlanned, NotFinite):
+                deadline = min(time.process_time() + seconds * BALL_SHARE, until)
+                found = _sharpened(expr, values, floats, digits, deadline)
+        return _value(*found, time.process_time() - began), floats.magnitude
     try:
-        return sampled_value(partial(_evaluate, expr, values), left)
+        return sampled_value(partial(_evaluate, expr, values), until - time.process_time())
     except CannotReferee as refusal:
         if reason is None or str(refusal) == NOTHING_SAMPLED:
             raise reason or refusal from None
         raise type(reason)(f"{reason}; samples: {refusal}") from None
 
 
-def _attempt(
-    expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, seconds: float
-) -> tuple[mpf, mpf, str, float]:
-    deadline = time.process_time() + seconds
-    floats = Floats(np.longdouble if kind is np.longdouble else np.float64)
-    plans: dict[Any, Any] = {}
-    places: dict[Any, Any] = {}
-    with np.errstate(all="ignore"), _precision(64):
-        planning = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
-        planned = _evaluate(expr, values, planning, places)
-    arithmetic: Arithmetic = Balls(bits_for(digits)) if kind is Balls else floats
-    bits = arithmetic.bits if isinstance(arithmetic, Balls) else 64
-    magnitude = planning.magnitude
-    with np.errstate(all="ignore"), _precision(bits), mp.workprec(bits):
-        results = [] if kind is Balls else [_midpoint(planned)]
-        for scale, shifted in ((0.8, False), (1.0, True)) if kind is Balls else ((1.1, True),):
-            pass_ = Quadrature(arithmetic, digits, plans, scale=scale, shifted=shifted, deadline=deadline)
-            results.append(_midpoint(_evaluate(expr, values, pass_, dict(places))))
-        magnitude = max(magnitude, *(abs(float(value)) for value, _ in results))
-        rounding = ROUNDING * magnitude if kind is not Balls else 0
-        (first, _), (value, radius) = results
-        error = DOUBT * abs(value - first) + radius + rounding + planning.noise
+@dataclass(frozen=True)
+class _Floats:
+    """What two passes in floats found.
+
+    Attributes:
+        kind: float64 or long double.
+        magnitude: the largest mean of an absolute integrand.
+        foreseen: grid points that one pass at the full precision would take on grids as wide as these.
+    """
+
+    value: mpf
+    error: mpf
+    method: str
+    kind: Any
+    magnitude: float
+    foreseen: float
+
+    @classmethod
+    def read(cls, expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, deadline: float) -> _Floats:
+        """A pass that lays the grids, and one on finer ones that are moved and widened."""
+        floats = Floats(kind)
+        aim = min(digits, FLOAT_DIGITS)
+        with np.errstate(all="ignore"), _precision(64):
+            planned = _Planned.of(expr, values, floats, aim, deadline)
+            later = Fineness(floats, max(1.0, digits / PLANNED_DIGITS), 1.0, True)
+            again = Quadrature(floats, aim, planned.plans, scale=1.1, shifted=True, deadline=deadline, forecast=later)
+            rounding = Rounding(again)
+            result = _evaluate(expr, values, again, dict(planned.places), rounding)
+            value, _ = _midpoint(result)
+            moved = rounding.error(
+                lambda moving: float(_evaluate(expr, values, again, dict(planned.places), moving)), float(result)
+            )
+        error = DOUBT * abs(value - planned.value) + mpf(moved)
         if expr.has(Limit):
             error *= 10
-    where = "balls" if kind is Balls else "long double" if kind is np.longdouble else "float64"
-    return value, error, f"definition on explicit grids, {where}", planning.magnitude
+        where = "long double" if kind is np.longdouble else "float64"
+        method = f"definition {_told(planned.quadrature.routes | again.routes)}, {where}"
+        return cls(value, error, method, kind, planned.quadrature.magnitude, again.foreseen)
 
 
-def _evaluate(expr: Expr, values: Mapping[Any, Any], quadrature: Quadrature, places: dict[Any, Any]) -> Any:
+@dataclass(frozen=True)
+class _Planned:
+    """A pass in floats that lays the grids: where the mass of every integrand is, how many nodes resolve it, where minima are."""
+
+    value: mpf
+    quadrature: Quadrature
+    plans: dict[Any, Any]
+    places: dict[Any, Any]
+
+    @classmethod
+    def of(cls, expr: Expr, values: Mapping[Any, Any], floats: Floats, digits: int, deadline: float) -> _Planned:
+        plans: dict[Any, Any] = {}
+        places: dict[Any, Any] = {}
+        quadrature = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
+        value, _ = _midpoint(_evaluate(expr, values, quadrature, places))
+        return cls(value, quadrature, plans, places)
+
+
+def _sharpened(
+    expr: Expr, values: Mapping[Any, Any], floats: _Floats, digits: int, deadline: float
+) -> tuple[mpf, mpf, str]:
+    """Value, error and method of two passes in balls, on grids that reach as far as the digits ask.
+
+    Raises:
+        TooCostly: where that would take too long; it is seen early.
+    """
+    with np.errstate(all="ignore"), _precision(64):
+        planned = _Planned.of(expr, values, Floats(floats.kind), digits, deadline)
+    arithmetic = Balls(bits_for(digits))
+    results, routes, announced = [], set(planned.quadrature.routes), floats.foreseen * (1 + FIRST_SCALE)
+    with np.errstate(all="ignore"), _precision(arithmetic.bits), mp.workprec(arithmetic.bits):
+        for scale, shifted in ((FIRST_SCALE, False), (1.0, True)):
+            pass_ = Quadrature(
+                arithmetic,
+                digits,
+                planned.plans,
+                scale=scale,
+                shifted=shifted,
+                deadline=deadline,
+                announced=0.0 if shifted else announced,
+            )
+            results.append(_midpoint(_evaluate(expr, values, pass_, dict(planned.places))))
+            routes |= pass_.routes
+        (first, _), (value, radius) = results
+        error = DOUBT * abs(value - first) + radius
+    if expr.has(Limit):
+        error *= 10
+    return value, error, f"definition {_told(routes)}, balls"
+
+
+def _told(routes: Iterable[str]) -> str:
+    """How the expectations were summed, in words."""
+    return ", ".join(sorted(routes)) or "as a formula"
+
+
+def _evaluate(
+    expr: Expr,
+    values: Mapping[Any, Any],
+    quadrature: Quadrature,
+    places: dict[Any, Any],
+    rounding: Rounding | None = None,
+) -> Any:
     integers: dict[Basic, int] = {}
     numbers: dict[Basic, Any] = {}
     laws: dict[str, LengthLaw] = {}
@@ -140,7 +224,7 @@ def _evaluate(expr: Expr, values: Mapping[Any, Any], quadrature: Quadrature, pla
             integers[symbol] = int(number)
         else:
             numbers[symbol] = number if isinstance(number, Fraction) else None
-    interpreter = Interpreter(quadrature.arithmetic, quadrature, laws, places)
+    interpreter = Interpreter(quadrature.arithmetic, quadrature, laws, places, rounding)
     result = interpreter.value(expr, Scope(Frame(numbers), integers))
     if np.ndim(result) > 0:
         raise CannotReferee(f"{expr} is not a number at these values")

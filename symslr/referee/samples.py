@@ -1,8 +1,10 @@
 """Long sequences by randomised quasi-Monte Carlo: scrambled Sobol points, mapped onto the tokens by what the integrand shows.
 
-Every token is drawn from a law of its own, tabulated from the integrand: a first look along each token in turn gives the profile
-of weight times density times body, and a share of the token's own density is mixed in. Whatever the table is, the mean is that of
-the definition: the density of the draw is divided out. The error is the spread between independent scramblings.
+Every token is drawn from a law of its own, tabulated from the integrand: looks along each token in turn give the profile of
+weight times density times body, the others drawn from the laws of the look before, until the points fall where the integrand is.
+The looks start twice, from the tokens' own law and from a wide one, and both profiles and a share of the own density are mixed.
+Whatever the table is, the mean is that of the definition: the density of the draw is divided out. The error is the spread between
+independent scramblings, half of which draw from laws of another share; a mean that few points carry is refused.
 """
 
 from __future__ import annotations
@@ -42,11 +44,31 @@ TABLE = 2049
 REACH = 42.0
 """A token on the whole line is sinh(s) with |s| up to this."""
 
-PROFILE_POINTS, PILOT = 128, 64
-"""Places along a token, and draws of the other tokens, from which a profile is made; twice."""
+PLACES, PILOT = 384, 64
+"""Places along a token, as many again by the law at hand, and draws of the other tokens, from which a profile is made."""
 
-SHARE = 0.2
-"""Of a token's own density in the law it is drawn from."""
+FIRST_PLACES, FIRST_PILOT = 8192, 8
+"""The same for the first look, which is to find what is narrow."""
+
+MOST_LOOKS = 10
+"""Looks along the tokens from one start."""
+
+MET = 0.15
+"""Share of effective points in a look from which on its profiles are near enough."""
+
+WIDE = 4.0
+"""How many times wider than the tokens' own law the other start is."""
+
+SHARES = (0.2, 0.4)
+"""Of a token's own density in the law it is drawn from, by turns."""
+
+FLATTER = (0.5, 0.35)
+"""Powers to which a profile is raised, by turns, for half of what is left: along a ridge of k tokens the product of k profiles
+falls k times as fast as the integrand, and no weight is bounded but by a profile to the power 1/k.
+"""
+
+FEWEST = 400
+"""Effective points, of all scramblings together, that a mean takes: fewer may have missed where the mass is."""
 
 CLIP = 1e-12
 """How near to 0 and 1 a coordinate of a Sobol point may come."""
@@ -59,16 +81,18 @@ class Sampler:
     Attributes:
         size: a power of two.
         seed: of the scrambling.
-        laws: expectation -> laws of its tokens; shared by the randomisations.
+        laws: expectation -> laws of its tokens, one list for each share; shared by the randomisations.
         used: whether anything was sampled.
         magnitude: the largest mean of an absolute integrand.
+        effective: points that carry the mean, of the expectation that has the fewest.
     """
 
     size: int
     seed: int
-    laws: dict[Any, list[TokenLaw]]
+    laws: dict[Any, list[list[TokenLaw]]]
     used: bool = False
     magnitude: float = 0.0
+    effective: float = float("inf")
 
     def points(self, dimension: int, most: int) -> np.ndarray:
         """Scrambled Sobol points in the unit cube, shape (points, dimension)."""
@@ -98,13 +122,23 @@ class TokenLaw:
     own: np.ndarray
 
     @classmethod
-    def of(cls, place: Any, table: np.ndarray, own: np.ndarray, profile: np.ndarray | None = None) -> TokenLaw:
+    def of(
+        cls,
+        place: Any,
+        table: np.ndarray,
+        own: np.ndarray,
+        profile: np.ndarray | None = None,
+        share: float = SHARES[0],
+        flatter: float = FLATTER[0],
+    ) -> TokenLaw:
         """The law with density ``profile`` in s, mixed with the token's own density ``own``."""
         density = own / np.trapezoid(own, table)
         if profile is not None:
             mass = np.trapezoid(profile, table)
             if np.isfinite(mass) and mass > 0:
-                density = SHARE * density + (1 - SHARE) * profile / mass
+                flat = np.where(profile > 0, (profile / profile.max()) ** flatter, 0.0)
+                shown = (profile / mass + flat / np.trapezoid(flat, table)) / 2
+                density = share * density + (1 - share) * shown
         steps = np.diff(table) * (density[1:] + density[:-1]) / 2
         level = np.concatenate([[0.0], np.cumsum(steps)])
         level = level / level[-1]
@@ -130,8 +164,10 @@ def sampled(self: Interpreter, node: SequenceExpectation, scope: Scope, length: 
     key = self.context(node, scope)
     if key not in sampler.laws:
         sampler.laws[key] = job.laws()
-    value, size = job.mean(sampler.points(max(job.dimension, 1), MOST_POINTS // scope.size), sampler.laws[key])
+    laws = sampler.laws[key][sampler.seed % len(SHARES)]
+    value, size, effective = job.mean(sampler.points(max(job.dimension, 1), MOST_POINTS // scope.size), laws)
     sampler.magnitude = max(sampler.magnitude, float(np.max(size)))
+    sampler.effective = min(sampler.effective, effective)
     return value
 
 
@@ -173,14 +209,14 @@ class _Job:
     def dimension(self) -> int:
         return self.tokens + len(self.drawn)
 
-    def mean(self, points: np.ndarray, laws: list[TokenLaw]) -> tuple[Array, Array]:
-        """The mean of weight times body, and that of its absolute value."""
+    def mean(self, points: np.ndarray, laws: list[TokenLaw]) -> tuple[Array, Array, float]:
+        """The mean of weight times body, that of its absolute value, and the points that carry it."""
         columns, weight = self._columns(points, laws)
         values = self._integrand(columns, len(points))
         if np.shape(values)[0] == 1:  # the body does not depend on what was drawn
-            return values[0] * weight.mean(), np.abs(values[0])
+            return values[0] * weight.mean(), np.abs(values[0]), effective_points(weight)
         weighted = values * weight.reshape((-1,) + (1,) * self.scope.depth)
-        return weighted.mean(axis=0), np.abs(weighted).mean(axis=0)
+        return weighted.mean(axis=0), np.abs(weighted).mean(axis=0), effective_points(np.abs(weighted))
 
     def _columns(self, points: np.ndarray, laws: list[TokenLaw]) -> tuple[list[np.ndarray], np.ndarray]:
         """Tokens, then values and noise, and the density of the definition over that of the draw."""
@@ -229,42 +265,112 @@ class _Job:
         weights = self.rule[1].reshape((-1,) + (1,) * depth)
         return (total * weights).sum(axis=1)
 
-    def laws(self) -> list[TokenLaw]:
-        """A law for every token, from two looks at the integrand along it."""
+    def laws(self) -> list[list[TokenLaw]]:
+        """Laws for the tokens, one list for each share of the own density."""
         plain = _own_law(self.reader, self.node.law.base, self.scope)
-        laws = [plain] * self.tokens
         if self.scope.depth or not self.tokens:
-            return laws
-        special = min(1 + len(OTHERS), self.tokens) if symmetric(self.node) else self.tokens
-        for _ in range(2):
-            points = _sobol(max(self.dimension, 1), PILOT, 0)
-            columns, _ = self._columns(points, laws)
-            profiles = [self._profile(i, columns, points, laws) for i in range(special)]
-            found = [TokenLaw.of(plain.place, plain.table, plain.own, profile) for profile in profiles]
-            laws = found + [found[-1]] * (self.tokens - special)
-        return laws
+            return [[plain] * self.tokens] * len(SHARES)
+        starts = [plain, _widened(plain)]
+        looks = [self._looked([start] * self.tokens, plain) for start in starts]
+        best = max(sharpness for _, sharpness in looks)
+        found = []
+        for share, flatter in zip(SHARES, FLATTER, strict=True):
+            # a start from which no points met the integrand tells nothing
+            kept = [profiles for profiles, sharpness in looks if sharpness >= best / 4]
+            laws = [
+                TokenLaw.of(
+                    plain.place,
+                    plain.table,
+                    plain.own,
+                    np.sum([_normed(profile, plain.table) for profile in each], axis=0),
+                    share,
+                    flatter,
+                )
+                for each in zip(*kept, strict=True)
+            ]
+            found.append(laws + [laws[-1]] * (self.tokens - len(laws)))
+        return found
 
-    def _profile(self, token: int, columns: list[np.ndarray], points: np.ndarray, laws: list[TokenLaw]) -> np.ndarray:
+    def _looked(self, laws: list[TokenLaw], plain: TokenLaw) -> tuple[list[np.ndarray], float]:
+        """Profiles along the tokens after as many looks as it takes, and the share of points that meet the integrand."""
+        special = min(1 + len(OTHERS), self.tokens) if symmetric(self.node) else self.tokens
+        best: tuple[list[np.ndarray], float] | None = None
+        for look in range(MOST_LOOKS):
+            pilot = PILOT if look else FIRST_PILOT
+            points = _sobol(max(self.dimension, 1), pilot, look)
+            columns, weight = self._columns(points, laws)
+            values = np.abs(self._integrand(columns, pilot)).ravel()
+            met = effective_points(np.broadcast_to(values, weight.shape) * weight) / pilot if look else 0.0
+            profiles = [self._profile(i, columns, points, laws, plain, look) for i in range(special)]
+            if best is None or met >= best[1]:
+                best = profiles, met
+            if met >= MET:
+                break
+            # a look that met nothing leaves a law as it is
+            found = [
+                TokenLaw.of(plain.place, plain.table, plain.own, profile) if np.any(profile > 0) else law
+                for law, profile in zip(laws, profiles)
+            ]
+            laws = found + [found[-1]] * (self.tokens - special)
+        assert best is not None
+        return best
+
+    def _profile(
+        self,
+        token: int,
+        columns: list[np.ndarray],
+        points: np.ndarray,
+        laws: list[TokenLaw],
+        plain: TokenLaw,
+        look: int,
+    ) -> np.ndarray:
         """Mean of |weight x body| along one token, times its density, as a table in s."""
-        law = laws[token]
-        mass = law.own / law.own.max()
-        inside = law.table[mass > 1e-280]
-        s = np.linspace(inside[0], inside[-1], PROFILE_POINTS)
-        places, _ = law.place(s)
-        weight = np.ones(len(points))
+        pilot = len(points)
+        inside = plain.table[plain.own / plain.own.max() > 1e-280]
+        s = np.linspace(inside[0], inside[-1], PLACES if look else FIRST_PLACES)
+        if look:
+            levels = (np.arange(PLACES) + 0.5) / PLACES
+            s = np.unique(np.concatenate([s, np.clip(laws[token].quantile(levels), inside[0], inside[-1])]))
+        places, _ = plain.place(s)
+        weight = np.ones(pilot)
         for i, other in enumerate(laws):
             if i != token:
                 at, slope = other.drawn(points[:, i])
                 weight = weight * slope * _density(self.reader, self.node.law.base, at, self.scope)
-        spread = [np.tile(column, PROFILE_POINTS) for column in columns]
-        spread[token] = np.repeat(places, PILOT)
-        values = np.abs(self._integrand(spread, PILOT * PROFILE_POINTS))
-        values = np.broadcast_to(values, (PILOT * PROFILE_POINTS,)).reshape(PROFILE_POINTS, PILOT)
+        spread = [np.tile(column, len(s)) for column in columns]
+        spread[token] = np.repeat(places, pilot)
+        values = np.abs(self._integrand(spread, pilot * len(s)))
+        values = np.broadcast_to(values, (pilot * len(s),)).reshape(len(s), pilot)
         with np.errstate(all="ignore"):
             along = np.where(np.isfinite(values), values, 0.0) @ np.where(np.isfinite(weight), weight, 0.0)
             logarithm = np.log(np.maximum(along, 1e-300))
-            profile = np.exp(np.interp(law.table, s, logarithm) + np.log(np.maximum(law.own, 1e-300)))
-        return np.where(law.own > 0, np.where(np.isfinite(profile), profile, 0.0), 0.0)
+            # a jump or a needle lies anywhere between two places
+            logarithm = np.maximum.reduce([logarithm, np.roll(logarithm, 1), np.roll(logarithm, -1)])
+            profile = np.exp(np.interp(plain.table, s, logarithm) + np.log(np.maximum(plain.own, 1e-300)))
+        return np.where(plain.own > 0, np.where(np.isfinite(profile), profile, 0.0), 0.0)
+
+
+def effective_points(weights: Array) -> float:
+    """(sum of |w|)^2 / sum of w^2 along the first axis: how many equal points would have the same spread; the smallest of a row."""
+    largest = np.max(weights, axis=0)
+    scaled = weights / np.where(largest > 0, largest, 1.0)
+    squares = (scaled**2).sum(axis=0)
+    found = np.where(squares > 0, scaled.sum(axis=0) ** 2 / np.where(squares > 0, squares, 1.0), 0.0)
+    return float(np.min(found))
+
+
+def _normed(profile: np.ndarray, table: np.ndarray) -> np.ndarray:
+    mass = np.trapezoid(profile, table)
+    return profile / mass if np.isfinite(mass) and mass > 0 else 0.0 * profile
+
+
+def _widened(law: TokenLaw) -> TokenLaw:
+    """A law with the logarithm of the density divided by WIDE**2."""
+    with np.errstate(all="ignore"):
+        _, slope = law.place(law.table)
+        density = np.where(law.own > 0, law.own / slope, 0.0)
+        wide = np.where(density > 0, (density / density.max()) ** (1 / WIDE**2) * slope, 0.0)
+    return TokenLaw.of(law.place, law.table, wide)
 
 
 def _density(self: Interpreter, law: ScalarLaw, at: np.ndarray, scope: Scope) -> np.ndarray:

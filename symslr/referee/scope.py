@@ -58,6 +58,19 @@ class Scope:
             frame = frame.parent
         return self if frame is self.frame else Scope(frame, self.integers)
 
+    def scalars(self) -> tuple[tuple[str, float], ...]:
+        """What is bound to single numbers, the outermost last: two scopes that differ in it may give an integral two values."""
+        found: list[tuple[str, float]] = []
+        frame: Frame | None = self.frame
+        while frame is not None:
+            for symbol, value in frame.bound.items():
+                if isinstance(value, list):
+                    found += [(str(symbol), float(v)) for v in value]
+                elif value is not None:
+                    found.append((str(symbol), float(value)))
+            frame = frame.parent
+        return tuple(found)
+
     def lookup(self, symbol: Basic) -> Any:
         """The array bound to a symbol, or None."""
         frame: Frame | None = self.frame

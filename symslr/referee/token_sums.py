@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import factorial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import coo_matrix
 from sympy import Basic, Dummy, Expr, Indexed, Integer, KroneckerDelta, Mul, Product, S, Sum, powsimp
 
 from symslr.expression.expectation import SequenceExpectation
@@ -38,13 +38,30 @@ FAR = 60.0
 STEPS = {False: (0.15, 0.14), True: (0.12, 0.112)}
 """Steps in the token and in log s, of the first and of the second sum."""
 
+STEEP = 0.6
+"""Step in the token times the slope of log h at which sums over steps have thirteen digits, as exp(-2 pi^2/0.6) says."""
+
+STEEP_WITHIN, MOST_SHARPER = 8.0, 12.0
+
 SEARCHED, COARSER = 1e-7, 2.5
 """A tolerance from which on, in the search for a minimum, steps may be this much longer."""
 
 STENCIL = 14
 """Points of the local interpolation in log s."""
 
-MOST_PLACES, MOST_TOKENS, MOST_ROWS = 4000, 1000, 64
+LAGRANGE = np.array([(-1.0) ** i / (factorial(i) * factorial(STENCIL - 1 - i)) for i in range(STENCIL)])
+"""Barycentric weights of equal steps."""
+
+ROWS = 32
+"""Of a matrix that are made at once."""
+
+NOTHING_BESIDE = 1e-17
+"""What is smaller by this factor is lost when it is added in double precision."""
+
+MOST_PLACES, MOST_TOKENS, MOST_ROWS = 3000, 1000, 64
+LONGEST = 0.45
+"""Step in log s beyond which nothing is resolved."""
+
 NEGLIGIBLE = 1e-18
 DEEPEST = 5
 """Sums within sums that are looked into."""
@@ -128,7 +145,7 @@ class _Reading:
         law = node.law
         body = _unfolded(law.weight * node.body, law)
         if law.length.is_Symbol:
-            body = body.subs(law.length, Integer(length))
+            body = body.xreplace({law.length: Integer(length)})
         named = {epsilon: TOKENS[0], **dict(zip(OTHERS, TOKENS[1:]))}
         body = body.xreplace({chi[index]: token for index, token in named.items()})
         count = max(i for i, token in enumerate(TOKENS[:-1]) if token in body.free_symbols or i == 0) + 1
@@ -191,14 +208,13 @@ def _unfolded(expr: Expr, law: SequenceLaw) -> Expr:
         fresh = Dummy("i", integer=True, positive=True)
         if isinstance(node, Posterior):
             weight = renamed(node.law.weight)
-            return weight.subs(epsilon, node.index) / Sum(
-                renamed(weight).subs(epsilon, fresh), (fresh, 1, node.law.length)
-            )
+            total = Sum(renamed(weight).xreplace({epsilon: fresh}), (fresh, 1, node.law.length))
+            return weight.xreplace({epsilon: node.index}) / total
         index, kernel, normalised, offset, scale, length = node.args
-        own = kernel.subs(x, scale * chi[index])
+        own = kernel.xreplace({x: scale * chi[index]})
         if normalised == S.Zero:
             return own
-        return own / (offset + Sum(kernel.subs(x, scale * chi[fresh]), (fresh, 1, length)))
+        return own / (offset + Sum(kernel.xreplace({x: scale * chi[fresh]}), (fresh, 1, length)))
 
     return renamed(expr).replace(lambda node: isinstance(node, (Activation, Posterior)), quotient)
 
@@ -256,7 +272,18 @@ class _Table:
         quadrature = reader.quadrature
         coarse = COARSER if quadrature.tolerance >= SEARCHED else 1.0
         self.step, self.log_step = (s * coarse / quadrature.scale for s in STEPS[quadrature.shifted])
+        self.step /= self._sharper()
         self.shift = 0.37 if quadrature.shifted else 0.0
+
+    def _sharper(self) -> float:
+        """How much shorter steps have to be: 1/(s + h(x)) has its poles pi/(log h)' away from the real line."""
+        if self.summand is None:
+            return 1.0
+        look = np.linspace(-STEEP_WITHIN, STEEP_WITHIN, 65)
+        with np.errstate(all="ignore"):
+            slopes = np.abs(np.diff(np.log(self._h(look)))) / (look[1] - look[0])
+        steepest = float(np.max(slopes[np.isfinite(slopes)], initial=0.0))
+        return min(max(1.0, steepest * STEPS[False][0] / STEEP), MOST_SHARPER)
 
     def mean(self) -> float | None:
         if self.summand is None:
@@ -279,10 +306,11 @@ class _Table:
         low = min(float(np.min(h)) for h in heights)
         high = sum(float(np.max(h)) for h in heights)
         span = np.log(high) - np.log(low)
-        count = int(span / self.log_step) + 1 + STENCIL
-        # what the finest pass needs decides for all of them
-        if span * 1.1 / STEPS[True][1] + STENCIL > MOST_PLACES:
+        # where the sums spread over many orders of magnitude, steps are longer and the digits fewer
+        self.log_step = max(self.log_step, span / MOST_PLACES * (1.0 if self.shift else 1.25))
+        if self.log_step > LONGEST:
             return None
+        count = int(span / self.log_step) + 1 + STENCIL
         logs = np.log(low) + self.log_step * (np.arange(count) - STENCIL // 2)
         table = self._first(np.exp(logs))
         matrices: dict[int, np.ndarray] = {}
@@ -346,20 +374,42 @@ class _Table:
 
 
 def _operator(logs: np.ndarray, sums: np.ndarray, h: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The matrix of H -> sum_q w_q H(s + h_q), H given on a uniform grid in log s, by local polynomials."""
-    step = logs[1] - logs[0]
-    position = (np.log(sums[:, None] + h[None, :]) - logs[0]) / step
-    first = np.clip(np.floor(position).astype(int) - STENCIL // 2 + 1, 0, len(logs) - STENCIL)
-    at = np.clip(position - first, 0.0, STENCIL - 1.0)
+    """The matrix of H -> sum_q w_q H(s + h_q), H given on a uniform grid in log s, by local polynomials.
+
+    A part of the rows at a time, so that what is in between stays in the processor's cache. Where h_q is nothing beside s, s + h_q
+    is s; where s is nothing beside h_q, the row is that of s = 0.
+    """
+    columns = len(logs)
     k = np.arange(STENCIL)
-    signs = np.array([(-1.0) ** i / (np.prod(np.arange(1, i + 1.0)) * np.prod(np.arange(1, STENCIL - i))) for i in k])
-    gaps = at[..., None] - k
-    exact = np.abs(gaps) < 1e-12
-    shares = signs / np.where(exact, 1.0, gaps)
-    shares = shares / shares.sum(axis=-1, keepdims=True)
-    hit = exact.any(axis=-1)
-    shares[hit] = exact[hit]
-    entries = (shares * weights[None, :, None]).ravel()
-    rows = np.broadcast_to(np.arange(len(sums))[:, None, None], shares.shape).ravel()
-    columns = (first[..., None] + k).ravel()
-    return coo_matrix((entries, (rows, columns)), shape=(len(sums), len(logs))).toarray()
+    weights = np.asarray(weights, dtype=np.float64)
+    alone, shares = _stencils(logs, h)
+    alone_at, alone_entries = alone[:, None] + k, shares * weights[:, None]
+    result = np.empty((len(sums), columns))
+    for start in range(0, len(sums), ROWS):
+        part = sums[start : start + ROWS]
+        small = h < np.min(part) * NOTHING_BESIDE
+        large = h > np.max(part) / NOTHING_BESIDE
+        near = ~(small | large)
+        first, shares = _stencils(logs, part[:, None] + h[near][None, :])
+        places = (first + columns * np.arange(len(part))[:, None])[..., None] + k
+        entries = shares * weights[near][:, None]
+        made = np.bincount(places.ravel(), entries.ravel(), len(part) * columns).astype(np.float64)
+        made = made.reshape(len(part), columns)
+        made += np.bincount(alone_at[large].ravel(), alone_entries[large].ravel(), columns)
+        if small.any():
+            first, shares = _stencils(logs, part)
+            own = first[:, None] + k
+            made[np.arange(len(part))[:, None], own] += shares * weights[small].sum()
+        result[start : start + ROWS] = made
+    return result
+
+
+def _stencils(logs: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each sum the first of the points between which H is a polynomial, and the share of each."""
+    # the logarithms of long doubles, which reach further, are short numbers
+    position = np.asarray((np.log(sums) - logs[0]) / (logs[1] - logs[0]), dtype=np.float64)
+    first = np.clip(position.astype(int) - STENCIL // 2 + 1, 0, len(logs) - STENCIL)
+    gaps = np.clip(position - first, 0.0, STENCIL - 1.0)[..., None] - np.arange(STENCIL)
+    gaps[np.abs(gaps) < 1e-14] = 1e-14
+    shares = LAGRANGE / gaps
+    return first, shares / shares.sum(axis=-1)[..., None]

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
+from symslr.model.text_numbers import read_length, read_number
+
 Raw = str | int | float | bool
 """A scalar of a TOML file."""
 
@@ -37,12 +39,9 @@ def number(value: Raw, what: str) -> str:
     >>> number(0.10, "nu"), number("2/4", "nu"), number("inf", "nu")
     ('1/10', '1/2', 'inf')
     """
-    from symslr.model.text import parse_number
-
     if isinstance(value, bool):
         raise ValueError(f"{what}: found {str(value).lower()}; expected a number")
-    text = str(parse_number(_plain(value), what=what, allow_infinite=True))
-    return {"oo": "inf", "-oo": "-inf"}.get(text, text)
+    return str(read_number(_plain(value), what=what, allow_infinite=True))
 
 
 def positive(value: Raw, what: str) -> str:
@@ -75,9 +74,7 @@ def counts(value: Raw, what: str) -> str:
 
 def length(value: Raw, what: str) -> str:
     """A length 3 or a law of the length "1:1/3,2:2/3"."""
-    from symslr.model.text import parse_length
-
-    found = parse_length(_plain(value), what=what)
+    found = read_length(_plain(value), what=what)
     return ",".join(f"{n}:{p}" for n, p in found) if isinstance(found, tuple) else str(found)
 
 

@@ -10,6 +10,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     CameronMartin,
+    CompleteSquare,
     Exchangeability,
     GaussianErf,
     GaussianMoments,
@@ -29,6 +30,7 @@ CHAIN: tuple[Rule, ...] = (
     Independence(),
     GaussianErf(),
     GaussianMoments(),
+    CompleteSquare(),
     Linearity(),
 )
 """Tried in this order; a rule that refuses or finds nothing to do is passed over, since another may do."""

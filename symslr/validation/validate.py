@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -54,28 +54,13 @@ class Validation:
         return {"name": self.name, "title": self.title, "skipped": self.skipped, "comparisons": rows}
 
 
-def validation_files(paths: Iterable[Path]) -> list[Path]:
-    """The files ``*.py`` of the given files and folders.
-
-    Raises:
-        CollectError: when a path does not exist or a folder has none.
-    """
-    found: list[Path] = []
-    for path in paths:
-        here = [path] if path.is_file() else sorted(f for f in path.glob("*.py") if not f.name.startswith("_"))
-        if not here:
-            raise CollectError(f"no validations in {path}: expected .py files that define validate()")
-        found.extend(here)
-    return found
-
-
 def validate(
     files: Sequence[Path], progress: Progress = lambda done, total, name: None, kept: Kept | None = None
 ) -> list[Validation]:
     """Run ``validate()`` of every file, in order; a file whose optional package is missing is skipped with the reason.
 
     Args:
-        files: as ``validation_files`` finds them.
+        files: as ``files_of`` finds them.
         progress: called before each file, for the parts of a file that works in parts, and once at the end.
         kept: where comparisons are found that the same file made before by the same code, and where new ones are
             written as soon as a file is done, parts as soon as they are. A skipped file is tried again.

@@ -11,6 +11,7 @@ from sympy import (
     Integral,
     Limit,
     Max,
+    Mul,
     Piecewise,
     Rational,
     S,
@@ -44,6 +45,7 @@ spiked, maximum = SpikedSLR().law, MaxSLR().law
 bare = spiked.unweighted()
 hit = SequenceExpectation(Posterior(epsilon, spiked), spiked)
 hit_max = SequenceExpectation(Posterior(epsilon, maximum), maximum)
+mixed = SequenceExpectation(Abs(chi[epsilon]) * Posterior(epsilon, spiked), spiked)
 linear_risk = Delta**2 + L * (L - 1) / (L**2 + nu * (L - 1))
 half_blind = SequenceLaw(1 + sign(chi[epsilon]), L)
 
@@ -74,6 +76,11 @@ FALSE = {
     "right for two, three and one token, the other task": (
         hit_max, hit_max * (1 + (L - 1) * (L - 2) * (L - 3) / S(10) ** 7),
     ),
+    "right for one to nine tokens": (hit, hit * (1 + Mul(*(L - n for n in range(1, 10))) / S(10) ** 12)),
+    "right for one to nine tokens, the other task": (
+        hit_max, hit_max * (1 + Mul(*(L - n for n in range(1, 10))) / S(10) ** 12),
+    ),
+    "right for one to nine tokens, sampled": (mixed, mixed * (1 + Mul(*(L - n for n in range(1, 10))) / S(10) ** 6)),
     "right up to a hundred tokens": (linear_risk, linear_risk + Heaviside(L - 30, 0) / 10**6),
     "right at integers": (linear_risk, linear_risk + sin(pi * nu) / 10**6),
     "right at integers, an expectation": (scalar(exp(a * x)), exp(a**2 / 2) * (1 + sin(pi * a) ** 2)),

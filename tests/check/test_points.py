@@ -10,7 +10,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.check.branches import branch_points
-from symslr.check.points import cheap_points, points
+from symslr.check.points import cheap_points, long_points, points
 from symslr.expression.expectation import LengthExpectation
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import P_L, Delta, L, a, nu
@@ -35,7 +35,17 @@ def test_lengths_signs_and_strength_vary() -> None:
     assert sum(p.values["Delta"] == 0 for p in found) == 1
     assert all(p.values["nu"].denominator > 10**6 for p in found)
     assert max(p.values["nu"] for p in cheap_points(Derivation(START, name="varied"))) > 60
-    assert found[0].digits == 30
+    assert found[0].digits == 22
+
+
+def test_a_long_sequence_is_drawn_from_the_content() -> None:
+    """Whoever writes a chain cannot know the length, and what is added to a line draws another one."""
+    lengths = [long_points(Derivation(START + k))[0].values["L"] for k in range(40)]
+    assert set(lengths) <= set(range(11, 41))
+    assert len(set(lengths)) > 15
+    assert long_points(Derivation(START, name="one")) == long_points(Derivation(START, name="other"))
+    assert long_points(Derivation(START, ranges={L: [2, 3, 7]})) == []
+    assert long_points(Derivation(a + nu)) == []
 
 
 def test_ranges_are_respected() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from symslr.check import collect
+from symslr.check import builtin_folder, collect
+from symslr.library.index import read_index
+from tests.derivations.index import made_now
 from tests.derivations.statements import files, kept, statements
 
 
@@ -21,3 +23,7 @@ def test_every_file_is_kept() -> None:
 @pytest.mark.parametrize("file", files(), ids=lambda file: file.stem)
 def test_a_file_says_what_was_kept(file: Path) -> None:
     assert statements(collect(file)) == kept()[file.name]
+
+
+def test_the_list_of_derivations_is_current() -> None:
+    assert made_now(read_index(builtin_folder())) == read_index(builtin_folder())

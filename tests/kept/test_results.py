@@ -17,8 +17,9 @@ from symslr.check.collect import collect
 from symslr.kept.content import NoContent, content
 from symslr.kept.processes import keeping, mapped
 from symslr.kept.results import MISSING, Kept, key_of, library_versions
+from symslr.library.folders import files_of
 from symslr.model.catalogue import SpikedSLR, linear, softmax
-from symslr.validation.validate import validate, validation_files
+from symslr.validation.validate import validate
 
 CHAPTER = """
 from symslr import Derivation, SpikedSLR, rules
@@ -189,10 +190,10 @@ def test_a_validation_runs_again_when_its_file_changes(tmp_path: Path) -> None:
     file.write_text(VALIDATION.format(log=str(log)))
     with Kept(tmp_path / "kept") as kept:
         for _ in range(2):
-            assert validate(validation_files([file]), kept=kept)[0].agrees
+            assert validate(files_of(file, "validations"), kept=kept)[0].agrees
         assert log.read_text() == "x"
         file.write_text(file.read_text() + "# another word\n")
-        validate(validation_files([file]), kept=kept)
+        validate(files_of(file, "validations"), kept=kept)
     assert log.read_text() == "xx"
 
 

@@ -1,45 +1,47 @@
-"""``python -m tests.mutants [--every N] [--seed S] [--only TEXT] [--jobs J]``: break the code, count what is caught.
+"""``python -m tests.mutants [--every N] [--seed S] [--only TEXT ...] [--jobs J]``: break the code, count what is caught.
 
 Targets are the rules and what they stand on, the theory, and the files of derivations. For code in symslr the tests that run
-the changed line are run; for a file of derivations the statements kept in tests/derivations and ``symslr check``. Mutants that
-change nothing anyone could see are argued one by one in equivalent.toml. Exit status 1 while there are survivors.
+the changed line are run, the cheapest first; for a file of derivations the statements kept in tests/derivations and
+``symslr check``. Every result is kept in build/mutants/results.jsonl as it comes: a run that was killed goes on, and a second
+run tries again only what changed: the source, or for a survivor the tests. Mutants that change nothing anyone could see are
+argued one by one in equivalent.toml. Exit status 1 while there are survivors.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
-import os
+import multiprocessing
 import random
-import subprocess
 import sys
 import tomllib
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 
+from tests.mutants import trial
 from tests.mutants.operators import Mutant, mutants
-from tests.mutants.selection import ROOT
+from tests.mutants.selection import KEPT, ROOT, Selection, helpers
 
 TARGETS = ("symslr/algebra/**/*.py", "symslr/theory/**/*.py", "derivations/*.py")
-TESTS = ("tests/algebra", "tests/theory")
-EQUIVALENT = "equivalent"
-PASSED = {"caught", "same chains", EQUIVALENT}
+CAUGHT = ("caught", "same chains")
+EQUIVALENT, NOT_TRIED = "equivalent", "not tried"
 HERE = Path(__file__).parent
-KEPT = ROOT / "build" / "mutants"
+RESULTS = KEPT / "results.jsonl"
 
 
-def chosen(every: int, seed: int, only: str) -> list[Mutant]:
-    """One in ``every`` mutants of each file, drawn with a seed."""
+def chosen(every: int, seed: int, only: list[str]) -> list[Mutant]:
+    """One in ``every`` mutants of each file, drawn with a seed, in an order that goes through the files in turn."""
     found = []
     for pattern in TARGETS:
         for path in sorted(ROOT.glob(pattern)):
             file = str(path.relative_to(ROOT))
-            if only in file and path.name != "__init__.py":
+            if path.name != "__init__.py" and any(text in file for text in only or [""]):
                 of_file = mutants(file, path.read_text(encoding="utf-8"))
                 rng = random.Random(f"{seed} {file}")
-                found += sorted(rng.sample(of_file, -(-len(of_file) // every)), key=lambda m: m.line)
-    return found
+                found += list(enumerate(rng.sample(of_file, -(-len(of_file) // every))))
+    return [item for _, item in sorted(found, key=lambda pair: pair[0])]
 
 
 def argued() -> dict[str, str]:
@@ -48,59 +50,198 @@ def argued() -> dict[str, str]:
     return {item["mutant"]: item["why"] for item in table.get("equivalent", [])}
 
 
+class Kept:
+    """Results by mutant, on disk as they come."""
+
+    def __init__(self) -> None:
+        RESULTS.parent.mkdir(parents=True, exist_ok=True)
+        lines = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
+        self.found = {item["mutant"]: item for item in map(json.loads, lines)}
+
+    def add(self, item: dict[str, str | float]) -> None:
+        """Keep a result."""
+        self.found[str(item["mutant"])] = item
+        with RESULTS.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(item) + "\n")
+
+
+def digest(*parts: object) -> str:
+    """A short hash of some texts."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+class Trials:
+    """The trials of some mutants: what is asked, in which order the tests run, what is known already."""
+
+    def __init__(self, items: list[Mutant], most: float, *, as_is: bool) -> None:
+        self.items, self.most, self.kept = items, most, Kept()
+        files = (item.file for item in items if item.file.startswith("symslr"))
+        self.selection = Selection.of(files, as_is=as_is)
+        self.helpers = {}
+        self.caught: Counter[tuple[str, ...]] = Counter()
+
+    def running(self, item: Mutant) -> set[str]:
+        """The tests that run a mutant's line; a line within a statement may have left no trace of its own."""
+        lines = (item.line, item.place.statement)
+        return next((found for line in lines if (found := self.selection.running(item.file, line))), set())
+
+    def tests(self, item: Mutant) -> list[str]:
+        """The tests that run a mutant's line, the cheapest first, until they take ``most`` seconds together.
+
+        Those that caught another mutant of the file, and those that carry the name of the rule, are tried earlier.
+        """
+        running = self.running(item)
+        seconds = self.selection.seconds
+        inside = item.place.names[0] if item.place.names else "?"
+
+        def cost(test: str) -> tuple[float, str]:
+            known = (
+                1 + 2 * self.caught[item.file, test] + 6 * self.caught[item.file, inside, test] + 4 * (inside in test)
+            )
+            return (0.1 + seconds[test]) / known, test
+
+        found: list[str] = []
+        total = 0.0
+        for test in sorted(running, key=cost):
+            total += seconds[test]
+            if found and total > self.most:
+                break
+            found.append(test)
+        return found
+
+    def source(self, item: Mutant) -> str:
+        """Changes where the file that is broken changes."""
+        return digest(item.original)
+
+    def judges(self, item: Mutant) -> str:
+        """Changes where what judges the mutant changes."""
+        if item.file.startswith(trial.DERIVATIONS):
+            return ""
+        running = sorted(self.running(item))
+        modules = sorted({test.partition("::")[0] for test in running})
+        for module in modules:
+            self.helpers.setdefault(module, helpers(module)[module])
+        return digest(self.most, running, [self.helpers[module] for module in modules])
+
+    def found(self, item: Mutant) -> dict[str, str | float] | None:
+        """The result that is kept for a mutant of the source as it is."""
+        found = self.kept.found.get(item.key)
+        return None if found is None or found["source"] != self.source(item) else found
+
+    def known(self, item: Mutant) -> bool:
+        """Whether the result that is kept still stands."""
+        found = self.found(item)
+        if found is None:
+            return False
+        fresh = found["outcome"] != trial.Outcome.BROKEN and found["judges"] == self.judges(item)
+        return found["outcome"] in CAUGHT or fresh
+
+    def learn(self, found: dict[str, str | float]) -> None:
+        """Remember which test caught what."""
+        if found["outcome"] == "caught":
+            by, (file, _, inside) = str(found["by"]), str(found["mutant"]).split(": ")[0].partition(" ")
+            self.caught[file, by] += 1
+            self.caught[file, inside.partition(".")[0], by] += 1
+
+    def one(self, number: int) -> dict[str, str | float]:
+        """The trial of a mutant."""
+        item = self.items[number]
+        before = trial.processor_seconds()
+        if item.file.startswith(trial.DERIVATIONS):
+            found = trial.under_check(item)
+        else:
+            on_import = self.selection.on_import(item.file, item.line) or not self.selection.running(
+                item.file, item.line
+            )
+            found = trial.under_tests(item, self.tests(item), on_import=on_import)
+        return {
+            "mutant": item.key,
+            "outcome": str(found.outcome),
+            "by": found.by,
+            "source": self.source(item),
+            "judges": self.judges(item),
+            "seconds": round(trial.processor_seconds() - before, 2),
+        }
+
+    def run(self, jobs: int) -> None:
+        """Try what is not known, in forks of this process."""
+        for item in self.items:
+            if self.known(item):
+                self.learn(self.kept.found[item.key])
+        numbers = [i for i, item in enumerate(self.items) if not self.known(item)]
+        numbers.sort(key=lambda i: self.items[i].key not in self.kept.found)  # what survived once comes first
+        if numbers:
+            trial.load(sorted({test.partition("::")[0] for test in self.selection.seconds}))
+        for done, found in enumerate(self._results(numbers, jobs), 1):
+            self.kept.add(found)
+            self.learn(found)
+            print(
+                f"{done}/{len(numbers)} {found['seconds']} s {found['outcome']} {found['by']}: {found['mutant']}",
+                flush=True,
+            )
+
+    def _results(self, numbers: list[int], jobs: int) -> Iterator[dict[str, str | float]]:
+        if jobs == 1:
+            yield from map(self.one, numbers)
+            return
+        with multiprocessing.get_context("fork").Pool(jobs, initializer=_set, initargs=(self,)) as pool:
+            yield from pool.imap_unordered(_one, numbers)
+
+    def control(self) -> list[str]:
+        """The tests that caught something and fail without a mutant too; what they caught counts as not caught."""
+        caught = {str(found["by"]) for item in self.items if (found := self.found(item)) is not None}
+        tests = sorted(caught & self.selection.seconds.keys())
+        return sorted(set(tests) - trial.passing(tests))
+
+
+_trials: Trials
+
+
+def _set(trials: Trials) -> None:
+    global _trials  # noqa: PLW0603 (what a forked worker was given)
+    _trials = trials
+
+
+def _one(number: int) -> dict[str, str | float]:
+    return _trials.one(number)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--every", type=int, default=4, help="try one in this many mutants of each file")
     parser.add_argument("--seed", type=int, default=0, help="which ones")
-    parser.add_argument("--only", default="", help="only files whose path holds this text")
+    parser.add_argument("--only", nargs="*", default=[], help="only files whose path holds one of these texts")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--most", type=float, default=25.0, help="seconds of tests for one mutant")
+    parser.add_argument("--most", type=float, default=20.0, help="seconds of tests for one mutant")
+    parser.add_argument("--as-is", action="store_true", help="leave out test modules whose lines are not known yet")
+    parser.add_argument("--report", action="store_true", help="try nothing, say what is known")
+    parser.add_argument("--control", action="store_true", help="run the tests that caught something without a mutant")
     asked = parser.parse_args()
     items = chosen(asked.every, asked.seed, asked.only)
-    if any(item.file.startswith("symslr") for item in items):
-        _measure()
-    equivalent = argued()
-    with ThreadPoolExecutor(asked.jobs) as pool:
-        groups = [items[i :: asked.jobs] for i in range(asked.jobs)]
-        parts = list(pool.map(lambda group: _tried(group, asked.most), groups))
-    tally: Counter[str] = Counter()
-    for group, part in zip(groups, parts, strict=True):
-        for item, outcome in zip(group, part, strict=True):
-            if outcome not in PASSED and item.key in equivalent:
-                outcome = EQUIVALENT
-            tally[outcome] += 1
-            if outcome not in PASSED:
-                print(f"{outcome}: {item.file}:{item.line}: {item.change}: {item.text}")
-    counts = ", ".join(f"{number} {outcome}" for outcome, number in tally.items())
-    print(f"{sum(tally.values())} mutants (one in {asked.every}, seed {asked.seed}): {counts}")
-    return int(bool(tally.keys() - PASSED))
-
-
-def _measure() -> None:
-    """The selection of tests, measured once in a process of its own; delete build/mutants to measure anew."""
-    if not (KEPT / "selection.json").exists():
-        tests = [name for name in TESTS if (ROOT / name).exists()]
-        code = (
-            "from pathlib import Path; from tests.mutants.selection import measured; "
-            f"measured({tests!r}).write(Path({str(KEPT / 'selection.json')!r}))"
-        )
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-
-
-def _tried(group: list[Mutant], most: float) -> list[str]:
-    """Outcomes in the same order, from a server process that has imported the libraries and forks one child a mutant."""
-    KEPT.mkdir(parents=True, exist_ok=True)
-    asked = [{"file": m.file, "line": m.line, "change": m.change, "text": m.text, "source": m.source} for m in group]
-    made = subprocess.run(
-        [sys.executable, "-m", "tests.mutants.server", str(most)],
-        input=json.dumps(asked),
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
+    trials = Trials(items, asked.most, as_is=asked.as_is)
+    if not asked.report:
+        trials.run(asked.jobs)
+    failing = trials.control() if asked.control else []
+    for test in failing:
+        print(f"fails without a mutant too: {test}")
+    tally, equivalent, seconds = Counter[str](), argued(), 0.0
+    for item in sorted(items, key=lambda item: (item.file, item.line)):
+        found = trials.found(item)
+        if found is None:
+            tally[NOT_TRIED] += 1
+            continue
+        seconds += float(found["seconds"])
+        outcome = "survived" if found["by"] in failing else str(found["outcome"])
+        if outcome not in CAUGHT and item.key in equivalent:
+            outcome = EQUIVALENT
+        tally[outcome] += 1
+        if outcome != "caught":
+            print(f"{outcome}: {item.file}:{item.line}: {item.key}")
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(tally.items()))
+    print(
+        f"{len(items)} mutants (one in {asked.every}, seed {asked.seed}): {counts}; {seconds:.0f} s of processor time"
     )
-    return json.loads(made.stdout)
+    return int(bool(tally.keys() - {*CAUGHT, EQUIVALENT}))
 
 
 if __name__ == "__main__":

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
-from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 WORDS = {
     "name",
@@ -48,60 +48,110 @@ SWAPPED = {
 SIGNED = {"is_positive": "is_nonnegative", "is_nonnegative": "is_positive", "is_negative": "is_nonpositive"}
 
 
+Path = tuple[tuple[str, int | None], ...]
+Edit = Callable[[ast.AST], ast.AST | None]
+FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a node stands: its path from the module, the statement around it, the names of what it is inside of.
+
+    Attributes:
+        path: fields and positions from the module down to the node.
+        statement: line on which the innermost statement around it begins.
+        names: classes and functions around it, from the outside in.
+        function: position in ``names`` and first line of the outermost function that has the node in its body, or None.
+    """
+
+    path: Path = ()
+    statement: int = 1
+    names: tuple[str, ...] = ()
+    function: tuple[int, int] | None = None
+
+    def below(self, node: ast.AST, field: str, i: int | None) -> Place:
+        """The place of a child of the node that stands here."""
+        path, statement, names, function = (*self.path, (field, i)), self.statement, self.names, self.function
+        if isinstance(node, ast.stmt):
+            statement = node.lineno
+        if isinstance(node, (*FUNCTION, ast.ClassDef)):
+            names = (*names, node.name)
+            if function is None and field == "body" and isinstance(node, FUNCTION):
+                function = len(names), min(n.lineno for n in (node, *node.decorator_list))
+        return Place(path, statement, names, function)
+
+
 @dataclass(frozen=True)
 class Mutant:
-    """One change: where, what, and the source that has it. ``key`` is stable while the line does not change."""
+    """One change: where and what. ``key`` is stable while the line and its function's name do not change."""
 
     file: str
     line: int
+    column: int
     change: str
     text: str
-    source: str
+    place: Place
+    original: str
+    edit: Edit
+    turn: int = 0
 
     @property
     def key(self) -> str:
-        """File, change, and the text of the line: numbers of lines move, the text seldom."""
-        return f"{self.file}: {self.change}: {self.text}"
+        """File, function, line, change and the column in the line's text: numbers of lines move, the text seldom.
+
+        The calls of a chain begin at one place, and lines may be equal: those after the first have a number.
+        """
+        where = f"{self.file} {'.'.join(self.place.names)}: {self.text}: {self.change} at {self.column}"
+        return f"{where}, {self.turn}" if self.turn else where
+
+    @property
+    def function(self) -> tuple[str, int] | None:
+        """Qualified name and first line of the function that alone is changed, or None where more is."""
+        found = self.place.function
+        return None if found is None else (".".join(self.place.names[: found[0]]), found[1])
+
+    def tree(self) -> ast.Module:
+        """The changed source, with the places of the original."""
+        tree = ast.parse(self.original)
+        edited = self.edit(_at(tree, self.place.path))
+        if edited is not None:
+            _put(tree, self.place.path, edited)
+        return ast.fix_missing_locations(tree)
+
+    @property
+    def source(self) -> str:
+        """The changed source as text."""
+        return ast.unparse(self.tree())
 
 
 def mutants(file: str, source: str) -> list[Mutant]:
-    """Every change that the operators know, in the order of the lines; changes that leave the same program are left out."""
-    tree = ast.parse(source)
+    """Every change that the operators know, in the order of the source."""
     lines = source.splitlines()
-    same = ast.unparse(tree)
     found: list[Mutant] = []
-    seen = {same}
-    for path, node in _places(tree, ()):
+    seen: Counter[str] = Counter()
+    for place, node in _places(ast.parse(source), Place()):
         for change, edit in _changes(node):
-            copy = deepcopy(tree)
-            target = _at(copy, path)
-            edited = edit(target)
-            if edited is not None:
-                _put(copy, path, edited)
-            made = ast.unparse(ast.fix_missing_locations(copy))
-            if made not in seen:
-                seen.add(made)
-                line = getattr(node, "lineno", 0)
-                found.append(Mutant(file, line, change, lines[line - 1].strip(), made))
+            text = lines[node.lineno - 1]  # type: ignore[attr-defined]
+            column = node.col_offset - len(text) + len(text.lstrip())  # type: ignore[attr-defined]
+            made = Mutant(file, node.lineno, column, change, text.strip(), place, source, edit)  # type: ignore[attr-defined]
+            found.append(replace(made, turn=seen[made.key]))
+            seen[made.key] += 1
     return found
 
 
-Path = tuple[tuple[str, int | None], ...]
-
-
-def _places(node: ast.AST, path: Path) -> Iterator[tuple[Path, ast.AST]]:
+def _places(node: ast.AST, place: Place) -> Iterator[tuple[Place, ast.AST]]:
     if _is_words(node):
         return
-    yield path, node
+    yield place, node
     for name, value in ast.iter_fields(node):
         if name in ("annotation", "returns", "decorator_list", "bases"):
             continue
         if isinstance(value, ast.AST):
-            yield from _places(value, (*path, (name, None)))
+            yield from _places(value, place.below(node, name, None))
         elif isinstance(value, list):
             for i, item in enumerate(value):
                 if isinstance(item, ast.AST):
-                    yield from _places(item, (*path, (name, i)))
+                    yield from _places(item, place.below(node, name, i))
 
 
 def _is_words(node: ast.AST) -> bool:
@@ -116,9 +166,6 @@ def _is_words(node: ast.AST) -> bool:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(isinstance(t, ast.Name) and t.id in WORDS for t in targets)
     return isinstance(node, ast.FunctionDef) and node.name in ("_latex", "_sympystr", "__str__", "__repr__")
-
-
-Edit = Callable[[ast.AST], ast.AST | None]
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, Edit]]:

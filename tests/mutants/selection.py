@@ -1,46 +1,128 @@
-"""Which tests run which line: one pass of the tests under coverage, one context for each test."""
+"""Which tests run which line: each test module once under coverage, one context for each test, kept on disk.
+
+What is kept of a module stands until the module or a helper beside it changes; so one test more costs one module more, and a
+run that was killed goes on where it was. Where a source has changed its lines are matched with those of before, and a new
+line counts as run by what runs the line above it.
+"""
 
 from __future__ import annotations
 
+import difflib
+import functools
+import gc
+import hashlib
 import json
 import os
+import signal
+import subprocess
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "build" / "mutants"
+TESTS = ("tests/algebra", "tests/theory", "tests/derivations")
+ROOMS = ("symslr/algebra", "symslr/theory")
+"""Where the mutants of symslr are."""
+
+QUICK = 25.0
+"""Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
+
+ON_IMPORT = ""
+"""The context of what runs before the first test: on import, or while tests are collected."""
+
+OPTIONS = (
+    *("-x", "-q", "--no-header", "--no-summary", "--tb=no"),
+    *("-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:benchmark"),
+    *("-o", "addopts=--import-mode=importlib", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
+"""One process, no doctests: what is selected are tests by name."""
 
 
-@dataclass(frozen=True)
+def digest(path: Path | str) -> str:
+    """A short hash of a file of the repository."""
+    return hashlib.sha256((ROOT / path).read_bytes()).hexdigest()[:16]
+
+
+def modules() -> list[str]:
+    """The test modules that may catch a mutant."""
+    return [str(path.relative_to(ROOT)) for folder in TESTS for path in sorted((ROOT / folder).rglob("test_*.py"))]
+
+
+def helpers(module: str) -> dict[str, str]:
+    """Hash of a test module and of every file beside it that is no test module."""
+    beside = sorted((ROOT / module).parent.glob("*.*"))
+    of_tests = [path for path in beside if path.is_file() and not path.name.startswith("test_")]
+    return {str(path.relative_to(ROOT)): digest(path) for path in (ROOT / module, *of_tests)}
+
+
+@dataclass
 class Selection:
     """Tests by line: ``lines[file][line]`` names the tests that run it, ``seconds[test]`` is what a test takes."""
 
-    lines: dict[str, dict[int, list[str]]]
-    seconds: dict[str, float]
-
-    def tests(self, file: str, line: int, most: float) -> list[str]:
-        """The tests that run a line, the quickest first, until they take ``most`` seconds together."""
-        chosen: list[str] = []
-        total = 0.0
-        for test in sorted(set(self.lines.get(file, {}).get(line, ())), key=lambda test: self.seconds.get(test, 1.0)):
-            total += self.seconds.get(test, 1.0)
-            if chosen and total > most:
-                break
-            chosen.append(test)
-        return chosen
-
-    def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"lines": self.lines, "seconds": self.seconds}))
+    lines: dict[str, dict[int, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    seconds: dict[str, float] = field(default_factory=dict)
+    tests: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
-    def read(cls, path: Path) -> Selection:
-        found = json.loads(path.read_text())
-        lines = {file: {int(n): tests for n, tests in of.items()} for file, of in found["lines"].items()}
-        return cls(lines, found["seconds"])
+    def of(cls, files: Iterable[str], *, as_is: bool = False) -> Selection:
+        """The selection for some files of symslr, from what is kept; what is missing is measured, or left out ``as_is``."""
+        selection, asked = cls(), sorted(set(files))
+        for module in modules() if asked else []:
+            kept = _kept(module, as_is)
+            if kept is None:
+                continue
+            selection.seconds |= kept["seconds"]
+            for file, of_file in kept["lines"].items():
+                for line, before in _lines_before(file, kept["sources"][file]).items() if file in asked else ():
+                    tests = of_file.get(str(before), ())
+                    selection.lines[file][line].update(tests)
+                    selection.tests[file].update(tests)
+        return selection
+
+    def on_import(self, file: str, line: int) -> bool:
+        """Whether a line runs before the first test."""
+        return ON_IMPORT in self.lines[file][line]
+
+    def running(self, file: str, line: int) -> set[str]:
+        """The tests that run a line: all that run any line of the file where it runs on import."""
+        return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
+
+
+def _kept(module: str, as_is: bool) -> dict[str, dict] | None:
+    place = KEPT / "coverage" / (module.replace("/", "-") + ".json")
+    if place.exists():
+        found = json.loads(place.read_text())
+        if found["tests"] == helpers(module):
+            return found
+    if as_is:
+        return None
+    subprocess.run(
+        [sys.executable, "-m", "tests.mutants.selection", module, str(place)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return json.loads(place.read_text())
+
+
+@functools.cache
+def _lines_before(file: str, known: str) -> dict[int, int]:
+    """Line of a source now -> its line when it had the hash ``known``; a new line has that of the line above it."""
+    now = (ROOT / file).read_text(encoding="utf-8").splitlines()
+    if known == digest(file):
+        return {line: line for line in range(1, len(now) + 1)}
+    before = (KEPT / "sources" / known).read_text(encoding="utf-8").splitlines()
+    matching = difflib.SequenceMatcher(None, before, now, autojunk=False).get_matching_blocks()
+    same = {block.b + k + 1: block.a + k + 1 for block in matching for k in range(block.size)}
+    found, above = {}, 1
+    for line in range(1, len(now) + 1):
+        found[line] = above = same.get(line, above)
+    return found
 
 
 class _Contexts:
@@ -50,22 +132,35 @@ class _Contexts:
         self.cov, self.seconds = cov, defaultdict(float)
         self.failed: set[str] = set()
 
+    def pytest_collection_finish(self) -> None:
+        caches = [item for item in gc.get_objects() if isinstance(item, functools._lru_cache_wrapper)]
+        self.caches = [item for item in caches if str(getattr(item, "__module__", "")).startswith(("symslr", "tests"))]
+
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        for item in self.caches:  # else only the first test that needs a kept value would be seen to run its lines
+            item.cache_clear()
         self.cov.switch_context(nodeid)  # type: ignore[attr-defined]
         self.began = time.process_time()
+        signal.signal(signal.SIGPROF, _too_slow)
+        signal.setitimer(signal.ITIMER_PROF, QUICK)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         self.seconds[nodeid] += time.process_time() - self.began
 
     def pytest_runtest_logreport(self, report: object) -> None:
-        if report.failed:  # type: ignore[attr-defined]
+        if not report.passed:  # type: ignore[attr-defined]
             self.failed.add(report.nodeid)  # type: ignore[attr-defined]
 
 
-def measured(tests: Sequence[str]) -> Selection:
-    """The selection from a run of ``tests`` in this process; symslr must not be imported yet.
+def _too_slow(*_: object) -> None:
+    raise TimeoutError(f"more than {QUICK} s")
 
-    A test that fails without a mutant says nothing of one: it is named and left out.
+
+def measure(module: str, place: Path) -> None:
+    """Write what the tests of a module run to ``place``, from a run in this process; symslr must not be imported yet.
+
+    A test that is slow, or fails or is skipped without a mutant, is named and left out; so is one whose name has an address.
 
     Raises:
         RuntimeError: when the tests cannot be run.
@@ -73,40 +168,36 @@ def measured(tests: Sequence[str]) -> Selection:
     import coverage
     import pytest
 
-    data = ROOT / "build" / "mutants" / f"coverage-{os.getpid()}"
-    data.parent.mkdir(parents=True, exist_ok=True)
-    cov = coverage.Coverage(data_file=str(data), source=[str(ROOT / "symslr")])
+    place.parent.mkdir(parents=True, exist_ok=True)
+    data = place.with_suffix(".coverage")
+    cov = coverage.Coverage(data_file=str(data), source=[str(ROOT / room) for room in ROOMS])
     plugin = _Contexts(cov)
     cov.start()
-    status = pytest.main([*OPTIONS[1:], *tests], plugins=[plugin])
+    status = pytest.main([*OPTIONS[1:], module], plugins=[plugin])
     cov.stop()
-    cov.save()
     if status not in (0, 1):
-        raise RuntimeError(f"the tests did not run (status {status})")
+        raise RuntimeError(f"{module}: the tests did not run (status {status})")
     for test in sorted(plugin.failed):
-        print(f"fails without a mutant and is left out: {test}", file=sys.stderr)
-    lines: dict[str, dict[int, list[str]]] = {}
+        print(f"left out, slow or failing without a mutant: {test} ({plugin.seconds[test]:.0f} s)", file=sys.stderr)
     found = cov.get_data()
-    for file in found.measured_files():
-        contexts = found.contexts_by_lineno(file)
-        by_line = {line: [test for test in of if test not in plugin.failed] for line, of in contexts.items()}
-        name = str(Path(file).relative_to(ROOT))
-        # what runs on import runs in no test of its own: every test of the module's neighbours may see it
-        anywhere = sorted({test for tests_ in by_line.values() for test in tests_ if test})
-        lines[name] = {line: [t for t in of if t] or anywhere for line, of in by_line.items()}
+    lines: dict[str, dict[int, list[str]]] = {}
+    for path in found.measured_files():
+        contexts = found.contexts_by_lineno(path)
+        by_line = {
+            line: sorted(test for test in set(of) - plugin.failed if " at 0x" not in test)
+            for line, of in contexts.items()
+        }
+        lines[str(Path(path).relative_to(ROOT))] = {line: of for line, of in by_line.items() if of}
+    sources = {file: digest(file) for file in lines}
+    (KEPT / "sources").mkdir(exist_ok=True)
+    for file, known in sources.items():
+        (KEPT / "sources" / known).write_bytes((ROOT / file).read_bytes())
+    kept = {"tests": helpers(module), "sources": sources, "lines": lines, "seconds": dict(plugin.seconds)}
+    made = place.with_suffix(".part")
+    made.write_text(json.dumps(kept))
+    made.replace(place)
     data.unlink(missing_ok=True)
-    return Selection(lines, dict(plugin.seconds))
 
 
-OPTIONS = (
-    "-x",
-    "-q",
-    "--no-header",
-    "-p",
-    "no:cacheprovider",
-    "-p",
-    "no:xdist",
-    "-o",
-    "addopts=--import-mode=importlib",
-)
-"""One process, no doctests: what is selected are tests by name."""
+if __name__ == "__main__":
+    measure(sys.argv[1], Path(sys.argv[2]))

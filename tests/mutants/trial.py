@@ -1,24 +1,40 @@
-"""One mutant in a process of its own: the changed module is imported in place of the real one, and what should catch it runs."""
+"""One mutant in a forked process of its own, and what notices it."""
 
 from __future__ import annotations
 
+import gc
+import hashlib
+import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import json
 import os
+import pkgutil
 import resource
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import _lru_cache_wrapper, cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
+
+import hypothesis
+import pytest
 
 from tests.mutants.operators import Mutant
 from tests.mutants.selection import OPTIONS, ROOT
 
-PROCESSOR_SECONDS = 150
-"""A mutant that takes longer hangs, and is caught by that."""
+DERIVATIONS = "derivations/"
+BROKEN = 70
+"""Exit status of a child that failed by itself."""
+
+PROCESSOR_SECONDS = 60
+"""A mutant under which the tests take longer hangs, and is caught by that; a check that takes longer has found nothing."""
 
 
 class Outcome(StrEnum):
@@ -28,13 +44,146 @@ class Outcome(StrEnum):
     SURVIVED = "survived"
     NOT_RUN = "no test runs the line"
     SAME = "same chains"
+    BROKEN = "the trial failed"
+
+
+@dataclass(frozen=True)
+class Found:
+    """An outcome, and by what: a test, the statements, the check, a refusal, time."""
+
+    outcome: Outcome
+    by: str = ""
+
+
+def load(modules: Iterable[str] = ()) -> None:
+    """Import what every trial needs once, so that a child does not: libraries, symslr, and test ``modules``.
+
+    What is there then is left out of the collection of garbage, which would visit it in every child.
+    """
+    _without_shrinking()
+    names = ("mpmath", "numpy", "scipy.integrate", "sympy", "symslr.check", "symslr.cli", "tests.conftest")
+    for name in (*names, *(module.removesuffix(".py").replace("/", ".") for module in modules)):
+        importlib.import_module(name)
+    for room in ("symslr.algebra", "symslr.theory", "symslr.referee", "symslr.evaluation"):
+        package = importlib.import_module(room)
+        for item in pkgutil.walk_packages(package.__path__, f"{room}."):
+            importlib.import_module(item.name)
+    _without_shrinking()
+    _live()
+    for item in gc.get_objects():  # what was computed on import is computed anew, by what the mutant made of it
+        if isinstance(item, _lru_cache_wrapper) and str(item.__module__).startswith("symslr"):
+            item.cache_clear()
+    gc.collect()
+    gc.freeze()
+
+
+def _without_shrinking() -> None:
+    """What hypothesis does: examples by a fixed seed, and failures are not made smaller."""
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile("mutants", derandomize=True, deadline=None, phases=phases)
+    hypothesis.settings.load_profile("mutants")
+
+
+def under_tests(mutant: Mutant, tests: Sequence[str], *, on_import: bool) -> Found:
+    """What some tests say of a mutant of symslr.
+
+    Args:
+        mutant: the change.
+        tests: names, in the order in which they are run until one fails.
+        on_import: whether the changed line runs on import: symslr is imported anew then, else the function is changed.
+    """
+    if not tests:
+        return Found(Outcome.NOT_RUN)
+    functions = None if on_import else _functions(mutant)
+
+    def run(say: Callable[[str], None]) -> int:
+        if functions:
+            made = _code(mutant)
+            for function in functions:
+                function.__code__ = made
+        else:
+            _import_anew(mutant)
+        return _run(tests, say)
+
+    status, said = _in_a_child(run)
+    if status == 0:
+        return Found(Outcome.SURVIVED)
+    if status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED) or status < 0:
+        return Found(Outcome.CAUGHT, said[-1] if said else "time" if status < 0 else "import")
+    return Found(Outcome.BROKEN, f"status {status}: {' '.join(said)}")
+
+
+def passing(tests: Sequence[str]) -> set[str]:
+    """Those of the tests that pass without a mutant, where they run one after another in one process."""
+    failed: set[str] = set()
+    left = list(tests)
+    while left:
+        status, said = _in_a_child(lambda say, left=left: _run(left, say), seconds=10 * PROCESSOR_SECONDS)
+        if status == 0:
+            break
+        if status != pytest.ExitCode.TESTS_FAILED or not said:
+            raise RuntimeError(f"{left} did not run (status {status}): {' '.join(said)}")
+        failed.add(said[-1])
+        left = [test for test in left if test not in failed]
+    return set(tests) - failed
+
+
+def _run(tests: Sequence[str], say: Callable[[str], None]) -> int:
+    class Plugin:
+        """Says which test failed."""
+
+        def pytest_collection(self) -> None:
+            _without_shrinking()
+
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            if report.failed:
+                say(report.nodeid)
+
+    return int(pytest.main([*OPTIONS, *tests], plugins=[Plugin()]))
+
+
+# Putting the mutant in place
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
+def _code(mutant: Mutant) -> CodeType | None:
+    """The changed code of the function that holds the mutant."""
+    whole = compile(mutant.tree(), str(ROOT / mutant.file), "exec")
+    return next((c for c in _nested(whole) if (c.co_qualname, c.co_firstlineno) == mutant.function), None)
+
+
+def _functions(mutant: Mutant) -> list[FunctionType]:
+    """The live functions that hold the mutant, none where symslr has to be imported anew."""
+    if mutant.function is None:
+        return []
+    made = _code(mutant)
+    live = _live().get((str(ROOT / mutant.file), *mutant.function), [])
+    same = made is not None and all(f.__code__.co_freevars == made.co_freevars for f in live)
+    return live if same else []
+
+
+@cache
+def _live() -> dict[tuple[str, str, int], list[FunctionType]]:
+    found = defaultdict(list)
+    for item in gc.get_objects():
+        if isinstance(item, FunctionType) and item.__code__.co_filename.startswith(str(ROOT / "symslr")):
+            code = item.__code__
+            found[code.co_filename, code.co_qualname, code.co_firstlineno].append(item)
+    return dict(found)
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports one module from a changed source."""
 
-    def __init__(self, module: str, mutant: Mutant) -> None:
-        self.module, self.mutant = module, mutant
+    def __init__(self, mutant: Mutant) -> None:
+        self.module = mutant.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+        self.mutant = mutant
 
     def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if name != self.module:
@@ -45,77 +194,110 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        exec(compile(self.mutant.source, str(ROOT / self.mutant.file), "exec"), module.__dict__)
+        exec(compile(self.mutant.tree(), str(ROOT / self.mutant.file), "exec"), module.__dict__)
 
 
-def under_tests(mutant: Mutant, tests: Sequence[str]) -> Outcome:
-    """What the selected tests say of a mutant of symslr."""
-    if not tests:
-        return Outcome.NOT_RUN
-
-    def run() -> int:
-        import pytest
-
-        module = mutant.file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        sys.meta_path.insert(0, _Finder(module, mutant))
-        return int(pytest.main([*OPTIONS, *tests]))
-
-    return Outcome.SURVIVED if _in_a_child(run) == 0 else Outcome.CAUGHT
+def _import_anew(mutant: Mutant) -> None:
+    for name in list(sys.modules):
+        if name.partition(".")[0] in ("symslr", "tests"):
+            del sys.modules[name]
+    sys.meta_path.insert(0, _Finder(mutant))
 
 
-SAME_CHAINS = 77
+# Files of derivations
 
 
-def under_check(mutant: Mutant) -> Outcome:
+def under_check(mutant: Mutant) -> Found:
     """What the statements kept in tests/derivations and the check say of a mutant of a file of derivations."""
+    before = _chains(mutant.file)
 
-    def run() -> int:
+    def run(say: Callable[[str], None]) -> int:
         from symslr.check import Verdict, check, collect
-        from tests.derivations.statements import statement
+        from tests.derivations.statements import kept, statements
 
+        say("refused")
         with tempfile.TemporaryDirectory() as folder:
             changed = Path(folder) / Path(mutant.file).name
             changed.write_text(mutant.source, encoding="utf-8")
             for neighbour in (ROOT / "derivations").glob("*"):
                 if neighbour.name != changed.name and neighbour.is_file():
                     (Path(folder) / neighbour.name).symlink_to(neighbour)
-            before = {item.name: item for item in collect([ROOT / mutant.file])}
-            after = {item.name: item for item in collect([changed])}
-        if before.keys() != after.keys():
+            try:
+                after = collect([changed])
+            except Exception:
+                return 1
+        say("statements")
+        if statements(after) != kept()[changed.name]:
             return 1
-        moved = [item for name, item in after.items() if _lines(item) != _lines(before[name])]
+        moved = [item for item in after if _chain(item) != before.get(item.name)]
         if not moved:
-            return SAME_CHAINS
-        if any(statement(item) != statement(before[item.name]) for item in moved):
-            return 1
+            say(Outcome.SAME)
+            return 0
+        say("check")
         return int(check(moved, jobs=1).verdict is not Verdict.TRUE)
 
-    status = _in_a_child(run)
-    return Outcome.SAME if status == SAME_CHAINS else Outcome.SURVIVED if status == 0 else Outcome.CAUGHT
+    status, said = _in_a_child(run)
+    by = said[-1] if said else "import"
+    if by == Outcome.SAME:
+        return Found(Outcome.SAME)
+    if by == "check" and status <= 0:
+        return Found(Outcome.SURVIVED, "check" if status == 0 else "the check takes too long")
+    return Found(Outcome.CAUGHT, by if status > 0 else "time")
 
 
-def _lines(item: object) -> object:
-    return (
+@cache
+def _chains(file: str) -> dict[str, str]:
+    """Digest of every chain of a file as it is."""
+
+    def run(say: Callable[[str], None]) -> int:
+        from symslr.check import collect
+
+        say(json.dumps({item.name: _chain(item) for item in collect([ROOT / file])}))
+        return 0
+
+    return json.loads(_in_a_child(run)[1][0])
+
+
+def _chain(item: object) -> str:
+    lines = (
         item.start,  # type: ignore[attr-defined]
         [(s.after, s.remainder, s.hypotheses, s.rule.name) for s in item.steps],  # type: ignore[attr-defined]
-        [(c.formula, c.label) for c in item.claims],  # type: ignore[attr-defined]
+        [(c.formula, c.label, c.source) for c in item.claims],  # type: ignore[attr-defined]
         dict(item.ranges),  # type: ignore[attr-defined]
     )
+    return hashlib.sha256(repr(lines).encode()).hexdigest()
 
 
-def _in_a_child(run: Callable[[], int]) -> int:
-    """The exit status of ``run`` in a forked child with a limit on its processor time; 1 where it died."""
+def _in_a_child(run: Callable[[Callable[[str], None]], int], seconds: int = PROCESSOR_SECONDS) -> tuple[int, list[str]]:
+    """Exit status of ``run`` in a forked child with a limit on its processor time, and what it said; negative where killed."""
+    end, start = os.pipe()
     child = os.fork()
     if child == 0:
-        status = 1
+        status = BROKEN
+
+        def say(line: str) -> None:
+            os.write(start, f"{line}\n".encode())
+
         try:
+            os.close(end)
             quiet = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(quiet, stream)
-            resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS + 5))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-            status = run()
+            status = run(say)
+        except Exception as error:
+            say(repr(error).replace("\n", " "))
+            status = BROKEN
         finally:
             os._exit(status)
-    _, ended = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(ended) if os.WIFEXITED(ended) else 1
+    os.close(start)
+    with os.fdopen(end) as said:
+        lines = said.read().splitlines()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), lines
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of the children it waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + used.ru_utime + used.ru_stime

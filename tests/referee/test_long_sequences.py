@@ -43,6 +43,13 @@ SUMS = [
 ]  # fmt: skip
 
 
+@pytest.fixture
+def without_exponentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other routes alone."""
+    monkeypatch.setattr("symslr.referee.definitions.by_exponentials", lambda *arguments: None)
+
+
+@pytest.mark.usefixtures("without_exponentials")
 @pytest.mark.parametrize(("name", "expr", "values", "number", "digits"), SUMS, ids=[row[0] for row in SUMS])
 def test_the_law_of_a_sum(name: str, expr: Expr, values: dict, number: str, digits: int) -> None:
     found = referee(expr, values, digits=13)
@@ -73,6 +80,7 @@ def test_noise_under_a_weight_is_paired_off() -> None:
     assert abs(float(found.value) - 1) <= float(found.error) <= 1e-13
 
 
+@pytest.mark.usefixtures("without_exponentials")
 @pytest.mark.parametrize("row", SAMPLED, ids=lambda row: row[0])
 def test_samples(row: tuple) -> None:
     _, expr, values, number = row

@@ -24,6 +24,7 @@ from sympy import (
 
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
+from symslr.expression.special import OwensT
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, laplace, student
@@ -147,3 +148,40 @@ def test_precision_is_left_as_found() -> None:
     before = flint.ctx.prec, mp.prec
     referee(scalar(exp(x)), {}, digits=50)
     assert (flint.ctx.prec, mp.prec) == before
+
+
+def test_a_definition_with_a_letter_of_its_own_has_a_grid_in_every_pass() -> None:
+    found = referee(OwensT(a, nu), {"a": Rational(3, 2), "nu": Rational(5, 7)}, digits=30)
+    assert found.digits >= 29
+    assert found.method == "definition on explicit grids, balls"
+
+
+def test_a_factor_that_is_zero_in_one_pass_alone() -> None:
+    """The planning pass may meet a product whose first factor is 0 and leave out the integral beside it."""
+    tiny = ScalarExpectation(exp(-(nu**2) * x**2), x, STANDARD_NORMAL)
+    found = referee(1 + exp(-nu) * tiny, {"nu": 746}, digits=13)
+    assert abs(found.value - 1) <= found.error
+
+
+def test_rounding_follows_the_formula_around_an_integral() -> None:
+    """A slip of one part in 10^16 of a mean near 1 is all of what is left of it, and nothing of a product with e^-30."""
+    one = ScalarExpectation(exp(a * x - a**2 / 2), x, STANDARD_NORMAL)
+    values = {"a": Rational(3, 7), "nu": 30}
+    left = referee(10**10 * (one - 1 + exp(-nu)), values, digits=13)
+    with mp.workdps(30):
+        assert abs(left.value - mpf(10) ** 10 * mp.exp(-30)) <= left.error
+    small = referee(exp(-nu) * (5 - 4 * one), values, digits=13)
+    with mp.workdps(30):
+        assert abs(small.value - mp.exp(-30)) <= small.error <= 1e-13 * small.value
+
+
+def test_the_method_says_what_was_done() -> None:
+    square = SequenceExpectation(Sum(chi[l] ** 2, (l, 1, L)) ** 2, SpikedSLR().law.unweighted())
+    assert "by moments" in referee(square, {"L": 7}, digits=13).method
+    hit = SequenceExpectation(Activation.of(epsilon, softmax, a), SpikedSLR().law)
+    values = {"nu": 2, "a": 1}
+    assert referee(hit, {**values, "L": 6}, digits=13).method == "definition by exponentials, float64"
+    posterior = 1 - SequenceExpectation(Posterior(epsilon, SpikedSLR().law), SpikedSLR().law)
+    assert referee(posterior, {"nu": 2, "L": 6}, digits=13).method == "definition by the law of a sum, float64"
+    assert referee(hit, {**values, "L": 2}, digits=13).method == "definition on explicit grids, float64"
+    assert referee(nu + a, values, digits=13).method == "definition as a formula, float64"

@@ -10,8 +10,9 @@ from symslr.check.collect import builtin_folder, collect
 from symslr.check.report import CheckReport, DerivationCheck, StepCheck, Verdict
 from symslr.export.content import content
 from symslr.export.standard import standard_figures
+from symslr.library.folders import files_of
 from symslr.validation.published import FILE, Standing, Statement, judge, published_in
-from symslr.validation.validate import Validation, validation_files
+from symslr.validation.validate import Validation
 from symslr.validation.validation import states
 
 GOOD = DerivationCheck(
@@ -99,6 +100,6 @@ def test_the_houses_statements_name_what_exists_and_miss_no_claim() -> None:
         item.name for item in derivations for claim in item.claims if claim.source.startswith(("duranthon", "deng"))
     }
     assert claimed <= named
-    runs = {path.stem for path in validation_files([builtin_folder("validation")])}
+    runs = {path.stem for path in files_of(builtin_folder("validation"), "validations")}
     runs |= {figure.name for figure in standard_figures()}
     assert {name for item in statements for name, _ in (*item.validations, *item.against)} <= runs

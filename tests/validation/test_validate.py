@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from symslr.cli import main
-from symslr.validation.validate import validate, validation_files
+from symslr.library.folders import files_of
+from symslr.validation.validate import validate
 
 FILE = '''"""A toy: {found} beside 1.
 
@@ -47,7 +48,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 def test_files_in_order_with_title_and_progress(tmp_path: Path) -> None:
     folder = written(tmp_path, b=FILE.format(found=1.05), a=SKIPPED, _helper="1/0")
     seen: list[tuple[int, int, str]] = []
-    first, second = validate(validation_files([folder]), lambda *at: seen.append(at))
+    first, second = validate(files_of(folder, "validations"), lambda *at: seen.append(at))
     assert seen == [(0, 2, "a"), (1, 2, "b"), (2, 2, "done")]
     assert (first.name, first.heading, first.agrees) == ("a", "a", True)
     assert (

@@ -8,6 +8,7 @@ from typing import Any
 from symslr.model import asked as model
 from symslr.model.asked import Problem
 from symslr.model.attention import Attention
+from symslr.model.request import read_attention, read_task
 from symslr.study.parameter import Parameter, count, kernel, length, name, number, one_of
 
 TASK = (
@@ -38,9 +39,8 @@ def problem(asked: Mapping[str, str], files: Mapping[str, str]) -> Problem:
     Raises:
         ValueError: in one line, for an unknown task or a missing value.
     """
-    return model.problem(
-        asked["task"], asked["length"] or None, asked["nu"] or None, asked["noise"] or None, files=files
-    )
+    texts = (asked[item] or None for item in ("length", "nu", "noise"))
+    return model.problem(read_task(asked["task"], *texts, files=files))
 
 
 def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem) -> Attention:
@@ -49,14 +49,9 @@ def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem
     Raises:
         ValueError: in one line, for an unknown name or two attentions at once.
     """
-    return model.attention(
-        asked["attention"] or None,
-        asked["kernel"] or None,
-        asked["normalise"],
-        asked["offset"],
-        found.attention,
-        files=files,
-    )
+    named, kernel = asked["attention"] or None, asked["kernel"] or None
+    wanted = read_attention(named, kernel, asked["normalise"], asked["offset"], files=files)
+    return model.attention(wanted, found.attention)
 
 
 def values_with_shift(asked: Mapping[str, str], found: Problem) -> dict[Any, Any]:

@@ -59,11 +59,11 @@ class Smoothed:
 
     def derivatives(self, count: int) -> list[Expr]:
         """h, h', ... in the letters: (Q phi)' = (Q' - x Q) phi."""
-        found = [] if self.polynomial is None else [self.polynomial]
+        found = [S.One if self.polynomial is None else self.polynomial]
         while len(found) < count:
-            found.append(expand(found[-1].diff(x) - x * found[-1]) if found else S.One)
+            found.append(expand(found[-1].diff(x) - x * found[-1]))
         terms = [q * PHI for q in found]
-        return terms if self.polynomial is not None else [MASS, *terms[: count - 1]]
+        return terms if self.polynomial is not None else [MASS, *terms][:count]
 
     def norms(self, count: int, *, integrable: bool) -> list[Expr]:
         """|h|, |h'|, ... or more, in the L1 norm or in the sup norm."""

@@ -129,12 +129,13 @@ def bound_symbols(expr: Expr) -> set[Basic]:
 
 
 def bounds(place: Expr) -> tuple[Expr, Expr]:
-    """(least, most) of a place in which remainders Mod(x, D) occur linearly."""
+    """(least, most) of a place; a remainder Mod(x, D) that does not occur linearly is left in both."""
     least = most = place
     for remainder in place.atoms(Mod):
         slope = place.coeff(remainder)
         low, high = S.Zero, remainder.args[1] - 1
-        if not slope.is_number or remainder.args[1].is_positive is not True:
+        linear = slope.is_number and not (place - slope * remainder).has(remainder)
+        if not linear or remainder.args[1].is_positive is not True:
             continue
         least = least.subs(remainder, low if slope > 0 else high)
         most = most.subs(remainder, high if slope > 0 else low)

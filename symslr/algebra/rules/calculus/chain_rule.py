@@ -37,7 +37,7 @@ class ChainRule(Rule):
             return self._slopes(expr.body.variables[0], expr.place)
         if self._is_ours(expr):
             return self._slopes(expr.variables[0], {})
-        return expr.func(*(self.rewrite(arg) for arg in expr.args)) if expr.has(Derivative) and expr.args else expr
+        return expr.func(*(self.rewrite(arg) for arg in expr.args)) if expr.has(Derivative) else expr
 
     def _is_ours(self, node: Expr) -> bool:
         return isinstance(node, Derivative) and node.expr == self.along and len(node.variables) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Mul, S, exp, expand, sqrt
+from sympy import Expr, Mul, exp, expand, sqrt
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
@@ -42,4 +42,4 @@ class CompleteSquare(Rule):
             x, linear / width + x / sqrt(width)
         )
         factor = exp(constant + linear**2 / (2 * width)) / sqrt(width)
-        return factor * (node.with_body(rest) if rest != S.One else S.One)
+        return factor * node.with_body(rest)

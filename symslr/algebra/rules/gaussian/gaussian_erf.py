@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Mul, S, erf, sqrt
+from sympy import Add, Expr, Mul, erf, sqrt
 
 from symslr.algebra.polynomial import expand_polynomial
 from symslr.algebra.rule import Rule
@@ -46,8 +46,6 @@ class GaussianErf(Rule):
         x = node.variable
         fixed, random = term.as_independent(x, as_Add=False)
         bases = {base: power for base, power in (factor.as_base_exp() for factor in Mul.make_args(random))}
-        if random == S.One:
-            return fixed
         if len(bases) != 1:
             return fixed * node.with_body(random)
         ((base, power),) = bases.items()

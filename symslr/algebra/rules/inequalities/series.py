@@ -8,7 +8,7 @@ from sympy import Eq, Expr, Mod, Piecewise, S, Symbol, Wild, fps, gammasimp, lim
 
 from symslr.algebra.bound import Bound
 
-p = Symbol("p", integer=True, nonnegative=True)
+p = Symbol("p", nonnegative=True)
 
 
 @final

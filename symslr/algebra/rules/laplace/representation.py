@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Dummy, Expr, Ge, Integral, Mul, S, Sum, exp, factor_terms, gamma, latex, oo
+from sympy import Dummy, Expr, Ge, Integral, Mul, S, Sum, exp, gamma, latex, oo
 
 from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.fresh import laplace_variables
@@ -64,7 +64,7 @@ class LaplaceRepresentation(Rule):
             self._check_positive(base)
             u = next(variables)
             prefactor *= u ** (power - 1) / gamma(power)
-            exponent += u * (base if base.is_Add else factor_terms(base))
+            exponent += u * base
             limits.append((u, 0, oo))
         return Integral(prefactor * SequenceExpectation(rest * exp(-exponent), node.law), *limits)
 

@@ -10,7 +10,7 @@ from symslr.algebra.fresh import fresh
 from symslr.algebra.polynomial import separate
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation, rewrite_expectations
-from symslr.expression.folded import FOLDED
+from symslr.expression.folded import FOLDED, ConditionalMean
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import epsilon, eta, z, zeta
 
@@ -38,7 +38,7 @@ class AverageValues(Rule):
         label, body = self.family.label, node.body
         if label not in body.free_symbols:
             return node
-        if any(label in folded.free_symbols for folded in body.atoms(*FOLDED)):
+        if any(label in folded.free_symbols for folded in body.atoms(*FOLDED, ConditionalMean)):
             raise self.refuse(f"{self.family} stands in a folded name; write it out first")
         factors = body.args if body.is_Mul else (body,)
         holding = [factor for factor in factors if label in factor.free_symbols]

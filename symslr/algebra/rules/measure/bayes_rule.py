@@ -30,7 +30,7 @@ class BayesRule(Rule):
         factors = Mul.make_args(term)
         for total in (f for f in factors if isinstance(f, Sum)):
             for other in factors:
-                cleared = _cleared(other, total) if other is not total else None
+                cleared = _cleared(other, total)
                 if cleared is not None:
                     return term / total / other * cleared
         return term

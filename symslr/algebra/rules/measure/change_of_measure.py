@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, S
+from sympy import Expr
 
 from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.hypothesis import Hypothesis
@@ -24,8 +24,6 @@ class ChangeOfMeasure(Rule):
     def rewrite(self, expr: Expr) -> Expr:
         def change(node: SequenceExpectation) -> Expr:
             law = node.law
-            if law.weight == S.One:
-                return node
             return SequenceExpectation(law.renamed(law.weight) * node.body, law.unweighted())
 
         return rewrite_sequences(expr, change, self)

@@ -32,7 +32,7 @@ class KeyScale(Rule):
     def _scaled(self, node: Activation) -> Expr:
         scale = Wild("s", exclude=[x])
         found = node.kernel.match(self.kernel.subs(x, scale * x))
-        if found is None or scale not in found or self.kernel.subs(x, found[scale] * x) != node.kernel:
+        if found is None or self.kernel.subs(x, found[scale] * x) != node.kernel:
             raise self.refuse(f"the kernel {node.kernel} is not {self.kernel} at a constant multiple of x")
         index, _, normalised, offset, before, length = node.args
         return Activation(index, self.kernel, normalised, offset, found[scale] * before, length)

@@ -1,0 +1,49 @@
+"""A budget of processor time: what runs inside ends when it is used up, wherever it is."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+AGAIN = 0.5
+"""Seconds after which the end is announced once more, should code inside have caught it."""
+
+
+SHORTEST = 1e-3
+"""Seconds that a budget outside has left at least: a timer set to nothing would be switched off."""
+
+
+class OutOfTime(Exception):
+    """The budget of processor time is used up."""
+
+
+@contextmanager
+def processor_time(seconds: float) -> Iterator[None]:
+    """Raises ``OutOfTime`` inside once the process has used so many seconds more; budgets may stand inside one another.
+
+    Does nothing off the main thread, and where the system has no timer of processor time (Windows).
+    """
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    left_outside, again_outside = signal.getitimer(signal.ITIMER_PROF)
+    mine = seconds if left_outside == 0 else min(seconds, left_outside)
+    began = time.process_time()
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, mine, AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+        if left_outside:
+            left = left_outside - (time.process_time() - began)
+            signal.setitimer(signal.ITIMER_PROF, max(left, SHORTEST), again_outside)

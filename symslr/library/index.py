@@ -1,0 +1,97 @@
+"""The list of symslr's own derivations, kept beside them: names, titles and verdicts are read without running a file.
+
+``python -m tests.derivations.index`` writes it. A file that changed since is not in the list.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from symslr.library.folders import PACKAGE
+
+NAME = "_index.json"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One derivation of the list.
+
+    Attributes:
+        name, title: of the derivation.
+        file: the name of its file.
+        function: of the file's functions the one that makes it; empty for an object of the file.
+        verdict: of its last check ("true", "false", "unknown"); empty before the first.
+        seconds: of processor time that the check took.
+    """
+
+    name: str
+    title: str
+    file: str
+    function: str = ""
+    verdict: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Index:
+    """The entries of a folder in the order of its files, and the versions of what they were read from.
+
+    Attributes:
+        entries: in the order of the files and of the derivations in them.
+        files: the hash of each file's content by its name.
+        code: the hash of symslr's own code at the last check.
+    """
+
+    entries: tuple[Entry, ...]
+    files: dict[str, str]
+    code: str = ""
+
+    def of_file(self, file: Path) -> tuple[Entry, ...] | None:
+        """The entries of a file, or None where it changed since the list was written."""
+        if self.files.get(file.name) != content_of(file):
+            return None
+        return tuple(entry for entry in self.entries if entry.file == file.name)
+
+    @property
+    def is_of_this_code(self) -> bool:
+        """Whether the verdicts are those of the code that runs."""
+        return self.code == code_of_symslr()
+
+    def write(self, folder: Path) -> None:
+        """Keep the list in the folder."""
+        text = json.dumps(
+            {"code": self.code, "files": self.files, "entries": list(map(asdict, self.entries))}, indent=1
+        )
+        (folder / NAME).write_text(text + "\n", encoding="utf-8")
+
+
+def read_index(folder: Path) -> Index:
+    """The list of a folder; an empty one where it has none or a damaged one."""
+    try:
+        found = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return Index(tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]), found["code"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return Index((), {})
+
+
+def content_of(file: Path) -> str:
+    """SHA-256 of a file's text; line ends do not count."""
+    return hashlib.sha256(b"\n".join(file.read_bytes().splitlines())).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def code_of_symslr() -> str:
+    """SHA-256 over symslr's own modules: what a verdict depends on besides the derivation."""
+    return _hash(file for file in PACKAGE.rglob("*.py") if "_bundled" not in file.parts)
+
+
+def _hash(files: Iterable[Path]) -> str:
+    total = hashlib.sha256()
+    for file in sorted(files):
+        total.update(file.name.encode() + b"\0" + content_of(file).encode() + b"\0")
+    return total.hexdigest()

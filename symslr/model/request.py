@@ -1,0 +1,179 @@
+"""What is asked for in text, read and refused before anything slow is loaded: a task at given values, an attention.
+
+``asked`` makes the objects of the model from what is read here.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from symslr.model.text_numbers import read_length, read_number
+from symslr.model.text_tree import NameKind, read_tree
+
+TASK_NAMES = ("spiked", "max")
+ATTENTION_NAMES = ("softmax", "softmax1", "linear", "erf", "softplus")
+
+NORMALISERS = ("sum", "none")
+
+LARGEST_FILE = 100_000
+
+TABLES: dict[str, frozenset[str] | None] = {
+    "task": frozenset(("name", "weight", "relevant", "others", "support", "length", "noise")),
+    "attention": frozenset(("name", "kernel", "normalise", "offset")),
+    "values": None,
+}
+
+Length = int | tuple[tuple[int, Fraction], ...]
+"""A fixed length, or pairs (length, probability)."""
+
+Tables = Mapping[str, Mapping[str, Any]]
+"""The tables of a model file."""
+
+
+@dataclass(frozen=True)
+class TaskRequest:
+    """A task by name or by the tables of its file, and what the options say of it; None where they are silent."""
+
+    task: str
+    tables: Tables | None
+    length: Length | None
+    nu: Fraction | float | None
+    noise: Fraction | None
+
+
+@dataclass(frozen=True)
+class AttentionRequest:
+    """An attention by name, by the tables of its file, or by a kernel in x; nothing where none is named."""
+
+    name: str | None
+    tables: Tables | None
+    kernel: str | None
+    normalise: str
+    offset: Fraction
+
+
+def read_task(
+    task: str,
+    length: str | None,
+    nu: str | None,
+    noise: str | None,
+    *,
+    dash: str = "",
+    files: Mapping[str, str] = {},
+    symbolic: bool = False,
+) -> TaskRequest:
+    """The task that options or parameters describe.
+
+    Args:
+        task: spiked, max, or the path of a model file.
+        length, nu, noise: as text, or None where they are left out.
+        dash: what stands before the name of an option in messages.
+        files: model files already read, path -> text.
+        symbolic: whether a formula is wanted, in which what is left out stays a symbol.
+
+    Raises:
+        ValueError: in one line, for an unknown task, a missing length or a value out of range.
+    """
+    tables = None
+    if task.endswith(".toml"):
+        tables = _tables_of(task, files)
+        if "task" not in tables:
+            raise ValueError(f"{task}: found no [task]; expected one")
+    elif task not in TASK_NAMES:
+        raise ValueError(f"{dash}task: found {task!r}; expected {', '.join(TASK_NAMES)} or the path of a .toml file")
+    strength = None if nu is None else read_number(nu, what=f"{dash}nu", allow_infinite=True)
+    spread = None if noise is None else read_number(noise, what=f"{dash}noise")
+    if strength == inf and task != "max":
+        raise ValueError(f"{dash}nu: found inf for the task {task}; expected a finite number (inf is defined for max)")
+    if strength is not None and strength < 0:
+        raise ValueError(f"{dash}nu: found {strength}; expected a signal strength nu >= 0")
+    if spread is not None and spread < 0:
+        raise ValueError(f"{dash}noise: found {spread}; expected a standard deviation Delta >= 0")
+    if length is None and tables is None and not symbolic:
+        raise ValueError(f"{dash}length: missing; {LENGTH_EXPECTED}")
+    if nu is None and tables is None and not symbolic:
+        raise ValueError(f"task {task}: no value for nu; give one with {dash}nu")
+    sequence = None if length is None else read_length(length)
+    assert spread is None or isinstance(spread, Fraction)
+    return TaskRequest(task, tables, sequence, strength, spread)
+
+
+LENGTH_EXPECTED = 'expected a length such as 3 or a law such as "1:1/3,2:2/3"'
+
+
+def read_attention(
+    name: str | None, kernel: str | None, normalise: str, offset: str, *, dash: str = "", files: Mapping[str, str] = {}
+) -> AttentionRequest:
+    """The attention that options or parameters describe; ``dash`` and ``files`` as in ``read_task``.
+
+    Raises:
+        ValueError: in one line, for an unknown name, a kernel outside the whitelist, or two attentions at once.
+    """
+    if name is not None and kernel is not None:
+        raise ValueError(f"{dash}kernel: found together with {dash}attention; expected one of the two")
+    if normalise not in NORMALISERS:
+        raise ValueError(f"{dash}normalise: found {normalise!r}; expected {' or '.join(NORMALISERS)}")
+    if kernel is not None:
+        read_tree(kernel, {"x": NameKind.VALUE}, what="kernel")
+    start = read_number(offset, what="offset")
+    tables = None
+    if name is not None and name.endswith(".toml"):
+        tables = _tables_of(name, files)
+        if "attention" not in tables:
+            raise ValueError(f"{name}: found no [attention]; expected one")
+    elif name is not None and name not in ATTENTION_NAMES:
+        raise ValueError(
+            f"{dash}attention: found {name!r}; expected {', '.join(ATTENTION_NAMES)} or the path of a .toml file"
+        )
+    assert isinstance(start, Fraction)
+    return AttentionRequest(name, tables, kernel, normalise, start)
+
+
+def _tables_of(path: str, files: Mapping[str, str]) -> Tables:
+    return tables_of_text(files[path], path) if path in files else tables_of_text(read_file(Path(path)), path)
+
+
+def read_file(path: Path) -> str:
+    """The text of a model file.
+
+    Raises:
+        ValueError: in one line, for a file that is missing, too large or no text.
+    """
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a model file")
+        return path.read_text(encoding="utf-8")
+    except OSError as problem:
+        raise ValueError(
+            f"{path}: cannot be read ({problem.strerror}); expected a model file such as model.toml"
+        ) from None
+    except UnicodeDecodeError as problem:
+        raise ValueError(f"{path}: not a TOML file ({problem})") from None
+
+
+def tables_of_text(text: str, path: str) -> Tables:
+    """The tables of a model file, which hold no name that is not known; ``path`` is what errors call it.
+
+    Raises:
+        ValueError: in one line naming the file, the table and what was expected.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as problem:
+        raise ValueError(f"{path}: not a TOML file ({problem})") from None
+    for name, table in tables.items():
+        if name not in TABLES or not isinstance(table, dict):
+            raise ValueError(f"{path}: found [{name}]; expected the tables {', '.join(f'[{t}]' for t in TABLES)}")
+        known = TABLES[name]
+        unknown = sorted(set(table) - known) if known is not None else []
+        if unknown:
+            raise ValueError(f"{path}: found {unknown[0]!r} in [{name}]; expected {', '.join(sorted(known or ()))}")
+    if not {"task", "attention"} & set(tables):
+        raise ValueError(f"{path}: found neither [task] nor [attention]; expected at least one of them")
+    return tables

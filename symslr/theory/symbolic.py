@@ -1,0 +1,125 @@
+"""The formula of a quantity as far as rules carry it, and its exact value where it is a number without integrals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sympy import Expr, Function, Integral, Sum, erf, exp, factor_terms, log, radsimp
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import RuleRefused
+from symslr.algebra.rules import Minimise
+from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
+from symslr.expression.quantity import Quantity
+from symslr.model.attention import Attention
+from symslr.model.symbols import a
+from symslr.model.task import Task
+from symslr.theory.bayes import bayes_chain
+from symslr.theory.closed_form import in_closed_form
+from symslr.theory.definitions import over_length
+from symslr.theory.population import (
+    MinimalRisk,
+    PopulationRisk,
+    least_chain,
+    minimal_risk,
+    population_chain,
+    population_risk,
+)
+
+ELEMENTARY = (exp, log, erf)
+"""The functions that an exact value may hold."""
+
+LONGEST = 60
+"""Operations in an exact value; a longer one is read as a number."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A quantity's formula.
+
+    Attributes:
+        chain: from the quantity to the formula.
+        expr: the formula, averaged over a random length.
+        place: the best scale of the key, where it is derived.
+    """
+
+    chain: Derivation
+    expr: Expr
+    place: Expr | None = None
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the formula holds no expectation, integral or minimum."""
+        return not self.expr.has(Expectation, Integral, Minimum, Quantity)
+
+    @property
+    def rules(self) -> str:
+        """The names of the rules that made it, in order, each once."""
+        return ", ".join(dict.fromkeys(step.rule.name for step in self.chain.steps))
+
+    def exact(self, values: Mapping[Expr, Expr]) -> Expr | None:
+        """The number at these values without an integral, shortened; None where there is none or it is long."""
+        return exact_value(self.expr, values)
+
+    def exact_place(self, values: Mapping[Expr, Expr]) -> Expr | None:
+        """The best scale at these values, as ``exact``."""
+        return None if self.place is None else exact_value(self.place, values)
+
+
+def bayes_formula(task: Task) -> Formula:
+    """The formula of the Bayes risk: from E_g (y - E[y|X])^2 as far as the rules carry it."""
+    chain = _closed(bayes_chain(task.law, task.noise))
+    return Formula(chain, over_length(chain.result, task.length))
+
+
+def risk_formula(task: Task, attention: Attention, scale: Expr = a) -> Formula:
+    """The formula of the risk of an attention at a scale of the key and at its best value vector."""
+    quantity = population_risk(task, attention, scale)
+    assert isinstance(quantity, PopulationRisk)
+    chain = _closed(population_chain(quantity))
+    return Formula(chain, chain.result)
+
+
+def _closed(chain: Derivation) -> Derivation:
+    """The chain to the closed form; where an expectation is left the chain as it was, which is shorter to read."""
+    further = in_closed_form(chain)
+    return chain if further.result.has(SequenceExpectation, ScalarExpectation) else further
+
+
+def least_formula(task: Task, attention: Attention) -> Formula:
+    """The formula of the least risk over the scale: by stationarity where rules find the minimum, else the minimum itself."""
+    quantity = minimal_risk(task, attention)
+    assert isinstance(quantity, MinimalRisk)
+    chain = population_chain(quantity.risk)
+    if quantity.variables == (a,):
+        try:
+            found = least_chain(quantity)
+            place, _ = Minimise().lowest(Minimum(in_closed_form(chain).result, a))
+            return Formula(found, found.result, place)
+        except RuleRefused:
+            pass
+    lowest = chain.result
+    for variable in reversed(quantity.variables):
+        lowest = Minimum(lowest, variable)
+    return Formula(chain, lowest)
+
+
+def exact_value(expr: Expr, values: Mapping[Expr, Expr]) -> Expr | None:
+    """A number made of rational numbers, roots, exp, log and erf; None where something else is left or it is long."""
+    found = expr.subs(dict(values))
+    found = found.replace(lambda node: isinstance(node, LengthExpectation), lambda node: node.doit())
+    found = found.replace(lambda node: isinstance(node, Sum), _of_equal_terms)
+    if found.free_symbols or found.has(Expectation, Integral, Minimum, Quantity, Sum) or not found.is_finite:
+        return None
+    if not all(isinstance(node, ELEMENTARY) for node in found.atoms(Function)):
+        return None
+    shortest: Expr = min((found, factor_terms(radsimp(found))), key=lambda form: form.count_ops())
+    return shortest if shortest.count_ops() <= LONGEST else None
+
+
+def _of_equal_terms(node: Sum) -> Expr:
+    """The sum where its terms do not depend on the index; the node as it was elsewhere, which may have a million terms."""
+    index, low, high = node.limits[0]
+    return node if len(node.limits) > 1 or node.function.has(index) else node.function * (high - low + 1)

@@ -1,0 +1,39 @@
+"""The catalogue is not looked at when it is loaded; here it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from symslr.model import admissible
+from symslr.model.attention import Attention
+from symslr.model.catalogue import ATTENTIONS, TASKS
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.task import Task
+
+
+@pytest.fixture
+def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admissible, "_HELD_WEIGHTS", set())
+    monkeypatch.setattr(admissible, "_HELD_KERNELS", set())
+
+
+@pytest.mark.usefixtures("nothing_held")
+@pytest.mark.parametrize("name", TASKS)
+def test_tasks_are_admissible(name: str) -> None:
+    task = TASKS[name]()
+    assert Task(task.weight, task.length, task.noise).law == task.law
+
+
+@pytest.mark.usefixtures("nothing_held")
+@pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=str)
+def test_attentions_are_admissible(attention: Attention) -> None:
+    assert Attention(attention.kernel, attention.normaliser, attention.offset).kernel == attention.kernel
+
+
+def test_what_is_held_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    weight = 2 * TASKS["spiked"]().weight
+    with pytest.raises(ValueError, match="found mean 2"):
+        Task(weight)
+    admissible.hold_admissible(weights=[weight])
+    assert isinstance(Task(weight).law, SequenceLaw)
+    admissible._HELD_WEIGHTS.discard(weight)

@@ -1,0 +1,83 @@
+"""The tool that breaks the code: every change is one change, a wrong one is caught, and one that changes nothing survives."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+from tests.mutants.operators import mutants
+from tests.mutants.selection import ROOT, Selection
+
+SOURCE = '''"""Words - 1."""
+from x import y
+EDGE = 3
+@final
+class Rule:
+    name = "1 + 2"
+    def rewrite(self, expr):
+        """1 + 2"""
+        if expr > EDGE and not self.deep:
+            return expr.subs(a, -b) + 2
+        return max(expr ** 2, 0) * Add(expr, 1)
+'''
+
+EXPECTED = [
+    *("3 -> 4", "3 -> 2", "condition -> False", "condition -> True", "And -> Or", "drop part 1 of And"),
+    *("drop part 2 of And", "Gt -> GtE", "drop Not", "Add -> Sub", "drop .subs(...)", "arguments swapped", "drop USub"),
+    *(
+        "2 -> 3",
+        "2 -> 1",
+        "Mult -> Div",
+        "arguments swapped",
+        "max -> min",
+        "Pow -> Mult",
+        "2 -> 3",
+        "2 -> 1",
+        "0 -> 1",
+    ),
+    *("arguments swapped", "Add -> Mul", "1 -> 2"),
+]
+
+TRIALS = """
+from dataclasses import replace
+from tests.mutants import trial
+from tests.mutants.operators import mutants
+from tests.mutants.selection import ROOT
+trial.load()
+file = "symslr/algebra/rules/rewriting/logarithm.py"
+test = ["tests/algebra/test_calculus_rules.py::test_the_logarithm_of_a_product"]
+wrong = next(m for m in mutants(file, (ROOT / file).read_text()) if m.function)
+same = replace(wrong, edit=lambda node: None)
+for mutant in (wrong, same):
+    for on_import in (False, True):
+        print(trial.under_tests(mutant, test, on_import=on_import).outcome)
+print(trial.under_tests(wrong, [], on_import=False).outcome)
+print(trial.passing(test) == set(test))
+"""
+
+
+def test_every_mutant_is_one_change() -> None:
+    found = mutants("rule.py", SOURCE)
+    assert [mutant.change for mutant in found] == EXPECTED
+    assert len({mutant.key for mutant in found}) == len(found)
+    whole = ast.unparse(ast.parse(SOURCE)).splitlines()
+    for mutant in found:
+        changed = mutant.source.splitlines()
+        assert sum(one != two for one, two in zip(whole, changed, strict=True)) == 1, mutant.key
+    assert {mutant.function for mutant in found} == {None, ("Rule.rewrite", 7)}
+
+
+def test_a_wrong_rule_is_caught_and_the_right_one_survives() -> None:
+    run = subprocess.run([sys.executable, "-c", TRIALS], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[:-1] == ["caught", "caught", "survived", "survived", "no test runs the line", "True"]
+
+
+def test_a_line_that_runs_on_import_is_seen_by_every_test_of_its_file() -> None:
+    selection = Selection()
+    for line, tests in {1: {""}, 2: {"one"}, 3: {"", "two"}}.items():
+        selection.lines["file.py"][line].update(tests)
+        selection.tests["file.py"].update(tests)
+    assert selection.running("file.py", 2) == {"one"}
+    assert selection.running("file.py", 1) == selection.running("file.py", 3) == {"one", "two"}
+    assert selection.running("file.py", 9) == set()

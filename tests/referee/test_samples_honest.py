@@ -1,0 +1,100 @@
+"""Sampled means of integrands with rare, sharp and far features: the claimed error covers the true one, or there is no number."""
+
+import sys
+from functools import partial
+from math import erfc, exp, sqrt
+
+import pytest
+from sympy import Expr, Heaviside, Sum
+from sympy import exp as exp_
+
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Posterior
+from symslr.model.catalogue import MaxSLR, SpikedSLR
+from symslr.model.symbols import OTHERS, L, chi, epsilon, j, k, l
+from symslr.referee.arithmetic import CannotReferee
+from symslr.referee.randomised import STUDENT, sampled_value
+
+spiked, maximum = SpikedSLR().law, MaxSLR().law
+bare = spiked.unweighted()
+key, other, third = chi[epsilon], chi[j], chi[k]
+error = SequenceExpectation(1 - Posterior(epsilon, spiked), spiked)
+of_another = (L - 1) * SequenceExpectation(Posterior(OTHERS[0], spiked), spiked)
+
+
+def mean(body: Expr) -> Expr:
+    return SequenceExpectation(body + 0 * key, bare)
+
+
+def tail(t: float) -> float:
+    return erfc(t / sqrt(2)) / 2
+
+
+def bump(place: float, width: float) -> float:
+    """E exp(-(x - place)^2/(2 width^2))."""
+    return width / sqrt(1 + width**2) * exp(-(place**2) / (2 * (1 + width**2)))
+
+
+def near(token: Expr, place: int, sharp: int) -> Expr:
+    return exp_(-sharp * (token - place) ** 2)
+
+
+ROWS = [
+    ("an error of e^-20", error, {"L": 4, "nu": 80}, None),
+    ("an error of e^-39", of_another, {"L": 3, "nu": 150}, None),
+    ("an error of e^-39, the other way", error, {"L": 3, "nu": 150}, None),
+    ("nine tokens at strong signal", error, {"L": 9, "nu": 60}, None),
+    ("a moderate signal", error, {"L": 5, "nu": 2}, None),
+    ("two near ties", SequenceExpectation(1 - Posterior(epsilon, maximum), maximum), {"L": 5, "nu": 4}, None),
+    ("a tail of 1e-9", mean(Heaviside(key - 6)), {"L": 5}, tail(6)),
+    ("two tails at once", mean(Heaviside(key - 4) * Heaviside(other - 4)), {"L": 4}, tail(4) ** 2),
+    ("three tails at once", mean(Heaviside(key - 3) * Heaviside(other - 3) * Heaviside(third - 3)), {"L": 4}, tail(3) ** 3),
+    ("a needle far out", mean(near(key, 5, 500)), {"L": 4}, bump(5, 1 / sqrt(1000))),
+    ("a needle near by", mean(near(key, 1, 50_000)), {"L": 4}, bump(1, 1 / sqrt(100_000))),
+    ("two needles", mean(near(key, 4, 200) + near(other, -4, 200)), {"L": 5}, 2 * bump(4, 1 / 20)),
+    ("needles of two sizes", mean(near(key, 4, 2) + 10**4 * near(other, -6, 200)), {"L": 4},
+     bump(4, 1 / 2) + 10**4 * bump(6, 1 / 20)),
+    ("a ridge", mean(exp_(-200 * (key - other) ** 2)), {"L": 4}, 1 / sqrt(801)),
+    ("a ridge far out", mean(exp_(-200 * (key - other) ** 2 - 50 * (key + other - 12) ** 2)), {"L": 4},
+     1 / sqrt(801) / sqrt(201) * exp(-(144) * 50 / 201)),
+    ("a cross of ridges", mean(exp_(-100 * (key - other) ** 2) + exp_(-100 * (key + other) ** 2)), {"L": 4}, 2 / sqrt(401)),
+    ("a heavy exponential", mean(exp_(6 * key)), {"L": 4}, exp(18)),
+    ("a heavy exponential of all", mean(exp_(2 * Sum(chi[l], (l, 1, L)))), {"L": 6}, exp(12)),
+    ("a spike beside a smooth body", mean(1 + 10**6 * near(key, 5, 5000)), {"L": 4}, 1 + 10**6 * bump(5, 0.01)),
+    ("a shell", mean(exp_(-20 * (Sum(chi[l] ** 2, (l, 1, L)) - 40) ** 2)), {"L": 4}, None),
+]  # fmt: skip
+
+REFUSED = {"three tails at once", "a shell"}
+"""Of which no look along one token at a time finds the mass."""
+
+
+def true_value(expr: Expr, values: dict, number: float | None) -> float:
+    """The number of a row: closed, or by the law of a sum."""
+    if number is not None:
+        return number
+    if expr.has(exp_) and not expr.has(Posterior):  # chi^2 with four degrees of freedom has density r e^(-r/2)/4
+        from scipy.integrate import quad
+
+        return float(quad(lambda r: exp(-20 * (r - 40) ** 2 - r / 2) * r / 4, 35, 45, epsabs=0, epsrel=1e-10)[0])
+    from symslr.referee import referee
+
+    found = referee(expr, values, digits=13)
+    assert found.error <= 1e-4 * found.value, found
+    return float(found.value)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
+def test_a_claimed_error_covers_the_true_one(row: tuple, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, expr, values, number = row
+    number = true_value(expr, values, number)
+    read = sys.modules["symslr.referee.referee"]._evaluate
+    definitions = sys.modules["symslr.referee.definitions"]
+    for name in ("_by_sums", "by_exponentials", "polynomial_mean", "separated"):
+        monkeypatch.setattr(definitions, name, lambda *arguments: None)
+    if row[0] in REFUSED:
+        with pytest.raises(CannotReferee, match="points carry the mean"):
+            sampled_value(partial(read, expr, values), 4.0)
+        return
+    found, _ = sampled_value(partial(read, expr, values), 4.0)
+    off = abs(float(found.value) - number)
+    assert off <= STUDENT * float(found.error), (float(found.value), number, off / float(found.error))

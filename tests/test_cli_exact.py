@@ -1,0 +1,81 @@
+"""Where a number has a closed form the command line prints it, and --symbolic prints the formula."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mpmath import mp, mpf
+
+from symslr.cli import main
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--json"])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    found: dict[str, object] = json.loads(out)
+    return found
+
+
+LINEAR = ("risk", "--attention", "linear", "--length")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exact"),
+    [
+        ((*LINEAR, "3", "--nu", "2"), "6/13"),
+        ((*LINEAR, "3", "--nu", "2", "--noise", "1/2"), "37/52"),
+        ((*LINEAR, "1:1/3,2:1/3,3:1/3", "--nu", "2"), "1/3"),
+        (("bayes", "--length", "5", "--nu", "0"), "4/5"),
+        (("risk", "--kernel", "1 + x**2", "--normalise", "none", "--length", "3", "--nu", "2"), "14/25"),
+        (("risk", "--kernel", "1 + x", "--normalise", "none", "--scale", "0", "--length", "4", "--nu", "3"), "3/4"),
+    ],
+)
+def test_an_exact_number_is_printed_with_any_digits(capsys, arguments: tuple[str, ...], exact: str) -> None:
+    found = answer(capsys, *arguments, "--digits", "60")
+    assert found["exact"] == exact
+    assert "closed form" in str(found["method"])
+    top, _, bottom = exact.partition("/")
+    with mp.workdps(70):
+        assert abs(mpf(str(found["value"])) - mpf(top) / mpf(bottom or 1)) < mpf(10) ** -59
+
+
+def test_an_exact_number_with_roots_agrees_with_the_search(capsys) -> None:
+    """E_x[e^{x/2}]^2 e^{sqrt 2} / ((L-1) E_x[e^x] + e^{sqrt 2} E_x[e^x]) at L = 3, by hand."""
+    given = ("--kernel", "exp(x)", "--normalise", "none", "--length", "3", "--nu", "2")
+    at_scale = answer(capsys, "risk", *given, "--scale", "1/2", "--digits", "30")
+    with mp.workdps(40):
+        shift = mp.exp(mp.sqrt(2))
+        expected = 1 - shift * mp.exp(mpf(1) / 4) / (mp.exp(mpf(1) / 2) * (2 + shift))
+        assert abs(mpf(str(at_scale["value"])) - expected) < mpf(10) ** -29
+    assert "exact" in at_scale
+
+
+def test_what_has_no_closed_form_is_not_called_exact(capsys) -> None:
+    assert "exact" not in answer(capsys, "bayes", "--length", "2", "--nu", "1")
+    assert "exact" not in answer(capsys, *LINEAR, "2", "--task", "max", "--nu", "inf")
+
+
+def test_symbolic_prints_the_formula_in_text_and_latex(capsys) -> None:
+    found = answer(capsys, "risk", "--attention", "linear", "--symbolic")
+    assert found["formula"] == "Delta**2 + L*(L - 1)/(L**2 + L*nu - nu)"
+    assert found["scale"] == "(L*sqrt(nu) - sqrt(nu))/L"
+    assert r"\Delta^{2}" in str(found["latex"])
+    assert "minimisation" in found["rules"]  # type: ignore[operator]
+    at_two = answer(capsys, "risk", "--attention", "linear", "--symbolic", "--length", "2", "--noise", "0")
+    assert at_two["formula"] == "2/(nu + 4)"
+    assert answer(capsys, "bayes", "--symbolic")["formula"] == "Delta**2 - E_g[p[epsilon]] + 1"
+    softmax = answer(capsys, "risk", "--symbolic", "--task", "max", "--length", "2")
+    assert str(softmax["formula"]).startswith("Minimum(")
+
+
+def test_symbolic_as_text_says_how(capsys) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["risk", "--symbolic", "--attention", "linear", "--task", "max"])
+    out = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "  LaTeX: " in out
+    assert "  at a = E_g[chi[epsilon]]" in out
+    assert "\n  by definition, linearity," in out

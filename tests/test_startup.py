@@ -1,0 +1,66 @@
+"""What a command loads: a refusal, help and the list of derivations load neither SymPy nor NumPy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+LIBRARIES = ("sympy", "numpy", "scipy", "mpmath", "flint", "matplotlib", "torch", "numba", "distributed")
+
+QUICK = [
+    ("--help",),
+    ("bayes", "--help"),
+    ("--version",),
+    ("frobnicate",),
+    ("bayes", "--length", "3", "--nu", "x"),
+    ("bayes", "--length", "3", "--nu", "-1"),
+    ("bayes", "--length", "0", "--nu", "1"),
+    ("bayes", "--task", "none.toml", "--length", "3"),
+    ("risk", "--length", "3", "--nu", "1", "--attention", "hard"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "import os"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "unknown(x)"),
+    ("landscape", "--length", "3"),
+    ("finite", "--length", "3", "--nu", "1", "--rk", "1", "--alpha", "2"),
+    ("derive",),
+    ("derive", "no-such-derivation"),
+    ("check", "no/such/folder"),
+    ("validate", "no/such/folder"),
+    ("report", "no/such/folder", "--out", "out"),
+    ("study", "--help"),
+    ("new", "."),
+]
+
+PROGRAM = """
+import contextlib, io, json, sys
+from symslr.cli import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    try:
+        main(json.loads(sys.argv[1]))
+    except SystemExit as end:
+        status = end.code
+print(json.dumps([status, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def loaded(*arguments: str) -> tuple[int, set[str]]:
+    """The exit status of a command, and the packages that a process has loaded that runs it."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(arguments)], capture_output=True, text=True, check=True, timeout=120
+    )
+    status, names = json.loads(done.stdout)
+    return status, set(names)
+
+
+@pytest.mark.parametrize("arguments", QUICK, ids=" ".join)
+def test_what_needs_no_mathematics_loads_none(arguments: tuple[str, ...]) -> None:
+    status, names = loaded(*arguments)
+    assert status == (0 if "--help" in arguments or arguments in (("derive",), ("--version",)) else 2)
+    assert names & set(LIBRARIES) == set()
+
+
+def test_a_number_loads_them() -> None:
+    _, names = loaded("bayes", "--length", "2", "--nu", "1")
+    assert {"sympy", "numpy", "flint"} <= names
