@@ -10,6 +10,7 @@ from sympy import Expr, Function, Integral, Sum, erf, exp, factor_terms, log, ra
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import Minimise
+from symslr.algebra.tokens import unfolded
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.expression.quantity import Quantity
@@ -110,6 +111,7 @@ def exact_value(expr: Expr, values: Mapping[Expr, Expr]) -> Expr | None:
     """A number made of rational numbers, roots, exp, log and erf; None where something else is left or it is long."""
     found = expr.subs(dict(values))
     found = found.replace(lambda node: isinstance(node, LengthExpectation), lambda node: node.doit())
+    found = found.replace(lambda node: isinstance(node, SequenceExpectation), _of_a_constant)
     found = found.replace(lambda node: isinstance(node, Sum), _of_equal_terms)
     if found.free_symbols or found.has(Expectation, Integral, Minimum, Quantity, Sum) or not found.is_finite:
         return None
@@ -117,6 +119,12 @@ def exact_value(expr: Expr, values: Mapping[Expr, Expr]) -> Expr | None:
         return None
     shortest: Expr = min((found, factor_terms(radsimp(found))), key=lambda form: form.count_ops())
     return shortest if shortest.count_ops() <= LONGEST else None
+
+
+def _of_a_constant(node: SequenceExpectation) -> Expr:
+    """The mean of what is the same for all tokens, as a posterior is at no signal; the node as it was elsewhere."""
+    body = unfolded(node.body, node.law.length).replace(lambda part: isinstance(part, Sum), _of_equal_terms)
+    return body if body.is_number else node
 
 
 def _of_equal_terms(node: Sum) -> Expr:
