@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
-.PHONY: report test lint docs package bench mutants clean distclean
+.PHONY: report test lint docs package bench verdicts mutants clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -47,6 +47,10 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/erm_gradient.py
 	$(BIN)/python benchmarks/landscape.py
+
+# Checks every derivation and keeps the verdicts in the list that `symslr derive` prints.
+verdicts: $(VENV)/.test
+	$(BIN)/python -m tests.derivations.index
 
 # Breaks the rules, the theory and the derivations in small ways and counts what is not caught; EVERY=1 tries all of them.
 # What is known in build/mutants is not tried again; a survivor is, where a test that runs its line has changed.
