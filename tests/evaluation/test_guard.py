@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +24,9 @@ from symslr.model.symbols import Delta, L, a, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
 from symslr.referee.referee import CannotReferee, referee
 from symslr.theory import bayes_risk, minimal_risk, population_risk
+
+REFEREE = sys.modules["symslr.referee.referee"]
+"""By its full name: in symslr.referee the function referee hides the module."""
 
 TILTED = Task(1 + tanh(chi[epsilon]))
 NEAR = Task(Sum(exp(-((chi[l] - chi[epsilon]) ** 2)), (l, 1, L)) / (1 + (L - 1) / sqrt(5)))
@@ -103,7 +107,7 @@ def test_a_minimum_is_held_at_a_point_of_its_body(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("length", [L, 3, LengthLaw({1: Rational(1, 2), 4: Rational(1, 2)})])
 def test_a_task_of_ones_own_is_held_once(length: object, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    monkeypatch.setattr(guard, "referee", lambda *args: calls.append(args) or referee(*args))
+    monkeypatch.setattr(REFEREE, "referee", lambda *args: calls.append(args) or referee(*args))
     task = TILTED.at(length)
     values = VALUES if length == L else {"Delta": 0.3}
     for _ in range(2):
@@ -116,7 +120,7 @@ def test_what_cannot_be_held_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def out_of_time(*args: object) -> None:
         raise CannotReferee("out of time")
 
-    monkeypatch.setattr(guard, "referee", out_of_time)
+    monkeypatch.setattr(REFEREE, "referee", out_of_time)
     assert guard.UNHELD in evaluate(bayes_risk(TILTED), VALUES).method
     assert guard.UNHELD not in evaluate(bayes_risk(SpikedSLR()), {**VALUES, "nu": 2}).method
 

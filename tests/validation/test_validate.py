@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -103,9 +102,7 @@ def test_report_of_everything_runs_the_validations(
         "derivations": written(tmp_path / "derivations", one=DERIVATION),
         "validation": written(tmp_path / "validation", toy=FILE.format(found=found)),
     }
-    # By its full name: in symslr.check the function collect hides the module.
-    module = sys.modules["symslr.check.collect"]
-    monkeypatch.setattr(module, "builtin_folder", lambda kind="derivations": folders[kind])
+    monkeypatch.setattr("symslr.cli.derivations.builtin_folder", lambda kind="derivations": folders[kind])
     monkeypatch.setattr("symslr.export.standard_figures", list)
     ended, out, err = run(capsys, "report", "--allow-unknown", "--out", str(tmp_path / "out"))
     assert ended == status, err
