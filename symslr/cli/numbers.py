@@ -179,8 +179,7 @@ def _within(seconds: float, digits: int | None, compute: Callable[[int | None], 
     except (OutOfTime, CannotEvaluate):
         pass
     asked = f"no answer to {digits or options.USUAL_DIGITS} digits in {seconds:g} s of processor time, {far}"
-    more = f"for one scale (--scale 1) or give more time (--seconds {10 * seconds:g})"
-    raise ValueError(f"{asked}; ask for fewer digits (--digits {FEW}), {more}")
+    raise ValueError(f"{asked}; ask for fewer digits (--digits {FEW}) or give more time (--seconds {10 * seconds:g})")
 
 
 def _exact(number: Expr | None, digits: int, formula: Formula) -> tuple[str, Value] | None:

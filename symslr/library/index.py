@@ -84,14 +84,18 @@ def content_of(file: Path) -> str:
     return hashlib.sha256(b"\n".join(file.read_bytes().splitlines())).hexdigest()
 
 
+ROOMS = ("model", "expression", "referee", "algebra", "theory", "evaluation", "check")
+"""The rooms on whose code a verdict depends besides the derivation's own."""
+
+
 @lru_cache(maxsize=1)
 def code_of_symslr() -> str:
-    """SHA-256 over symslr's own modules: what a verdict depends on besides the derivation."""
-    return _hash(file for file in PACKAGE.rglob("*.py") if "_bundled" not in file.parts)
+    """SHA-256 over the modules of these rooms."""
+    return _hash(file for room in ROOMS for file in (PACKAGE / room).rglob("*.py"))
 
 
 def _hash(files: Iterable[Path]) -> str:
     total = hashlib.sha256()
     for file in sorted(files):
-        total.update(file.name.encode() + b"\0" + content_of(file).encode() + b"\0")
+        total.update(str(file.relative_to(PACKAGE).as_posix()).encode() + b"\0" + content_of(file).encode() + b"\0")
     return total.hexdigest()
