@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 AGAIN = 0.5
 """Seconds after which the end is announced once more, should code inside have caught it."""
@@ -15,6 +16,9 @@ AGAIN = 0.5
 
 SHORTEST = 1e-3
 """Seconds that a budget outside has left at least: a timer set to nothing would be switched off."""
+
+Handler = Callable[[int, FrameType | None], Any] | int | None
+"""What ``signal.signal`` takes and gives back."""
 
 
 class OutOfTime(Exception):
@@ -42,8 +46,18 @@ def processor_time(seconds: float) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        _disarmed(before)
         if left_outside:
             left = left_outside - (time.process_time() - began)
             signal.setitimer(signal.ITIMER_PROF, max(left, SHORTEST), again_outside)
+
+
+def _disarmed(before: Handler) -> None:
+    """Stop the timer and put the handler back that stood before, also where the timer fires meanwhile."""
+    while True:
+        try:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.signal(signal.SIGPROF, before)
+            return
+        except OutOfTime:
+            continue

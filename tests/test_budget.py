@@ -54,6 +54,17 @@ def test_budgets_stand_inside_one_another() -> None:
         work(20)
 
 
+def test_nothing_is_left_however_often_the_timer_fires(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timer that fires every hundredth of a millisecond fires while the budget is taken down, too."""
+    monkeypatch.setattr("symslr.budget.AGAIN", 1e-5)
+    handler = signal.getsignal(signal.SIGPROF)
+    for _ in range(200):
+        with contextlib.suppress(OutOfTime), processor_time(1e-3):
+            work(0.002)
+        assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
+        assert signal.getsignal(signal.SIGPROF) is handler
+
+
 def test_other_threads_are_left_alone() -> None:
     ended: list[bool] = []
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step, as_text
+from symslr.budget import OutOfTime, processor_time
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
@@ -21,7 +22,7 @@ from symslr.check.points import FLOAT_DIGITS, LONG, Point, cheap_points, long_po
 from symslr.check.remainders import remainder_tested
 from symslr.check.replay import citations, own_rules, replay, unclear
 from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCheck, Verdict
-from symslr.check.routes import REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, is_closed, is_elementary, processor_time
+from symslr.check.routes import REFEREE, SECONDS_PER_VALUE, Routes, is_closed, is_elementary
 from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation

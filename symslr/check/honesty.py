@@ -13,7 +13,7 @@ from typing import Any
 from mpmath import mp, mpf, nstr
 from sympy import Expr, Rational
 
-from symslr.check.routes import OutOfTime, processor_time
+from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation import CannotEvaluate, Kind, Value, evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 
 from mpmath import isfinite, mp, mpf
 from sympy import Derivative, Expr, Integral, Limit
 
+from symslr.budget import OutOfTime, processor_time
 from symslr.check.points import Point, written_out
 from symslr.evaluation import Kind, evaluate
 from symslr.expression.expectation import Expectation
@@ -26,7 +22,6 @@ from symslr.referee.referee import measured
 EVALUATOR = "evaluate"
 REFEREE = "referee"
 
-
 SECONDS_PER_VALUE = 5.0
 
 EVALUATOR_SHARE = 0.2
@@ -35,12 +30,11 @@ EVALUATOR_SHARE = 0.2
 CLOSED_DIGITS = 50
 """Digits at which closed formulas are compared."""
 
+SLACK = 1.2
+"""The referee watches its own time; it is stopped from outside where it has this much more."""
+
 MOST_OVERRUNS = 2
 """Lines of a derivation that may run out of time at one of the points that seldom succeed."""
-
-
-class OutOfTime(Exception):
-    """A route used up its processor time."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,7 @@ class Routes:
             return Outcome(route, reason=f"{route}: out of time at other lines of this point")
         values = point.for_expression(expr)
         try:
-            with processor_time(left):
+            with processor_time(SLACK * left):
                 digits = point.digits
                 if route == REFEREE:
                     digits = CLOSED_DIGITS if is_closed(expr) else point.digits
@@ -161,22 +155,3 @@ def is_elementary(expr: Expr) -> bool:
 def is_closed(expr: Expr) -> bool:
     """Whether it is one even when names are unfolded, so that any number of digits costs nothing."""
     return is_elementary(expr) and not expr.has(Quantity, Limit, Derivative)
-
-
-@contextmanager
-def processor_time(seconds: float) -> Iterator[None]:
-    """Raises ``OutOfTime`` inside once the process has used ``seconds`` more; does nothing off the main thread."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise OutOfTime
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds * 1.2 + 0.1)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)

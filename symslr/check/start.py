@@ -13,10 +13,11 @@ from mpmath import mpf
 from sympy import Rational
 
 from symslr.algebra.derivation import Derivation
+from symslr.budget import OutOfTime, processor_time
 from symslr.check.monte_carlo import simulate_expectation
 from symslr.check.points import Point, points, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
-from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, OutOfTime, Routes, processor_time
+from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, Routes
 from symslr.check.zscore import HEAVY, POWER, REJECT, SampleMean
 from symslr.expression.at import At
 from symslr.expression.expectation import SequenceExpectation
