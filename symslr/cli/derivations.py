@@ -88,7 +88,8 @@ def _list(as_json: bool) -> None:
     counts = Counter(entry.verdict or "unchecked" for entry in entries)
     told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
     then = "by the code that runs" if index.is_of_this_code else "by an earlier version of the code"
-    typer.echo(f"{len(entries)} derivations; at the last check, {then}: {told}.")
+    last = f"at the last check, {then}: {told}" if index.code else "none checked since the list was written"
+    typer.echo(f"{len(entries)} derivations; {last}.")
     typer.echo("`symslr derive NAME` shows one, `symslr check` checks them anew.")
 
 
