@@ -37,10 +37,11 @@ length = st.one_of(
 )
 
 
+FUNCTIONS = ["exp", "log", "sqrt", "abs", "tanh", "erf", "erfc", "cosh", "sin", "sign", "atan", "max", "min", "gamma"]
+
+
 def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    function = st.sampled_from(
-        ["exp", "log", "sqrt", "abs", "tanh", "erf", "erfc", "cosh", "sin", "sign", "atan", "max", "min", "gamma"]
-    )
+    function = st.sampled_from(FUNCTIONS)
     return st.one_of(
         st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "**"]), inner).map("({0[0]}){0[1]}({0[2]})".format),
         st.tuples(function, inner).map("{0[0]}({0[1]})".format),

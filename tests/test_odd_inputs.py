@@ -24,7 +24,8 @@ FILES: dict[str, str | bytes] = {
     "code.toml": '[task]\nweight = \'__import__("os").system("true")\'\n',
     "negative.toml": "[task]\nweight = '1 - 2*chi[eps]'\n",
     "mean.toml": "[task]\nweight = 'exp(chi[eps])'\n",
-    "student.toml": "[task]\nweight = '1'\nothers = '2/(pi*sqrt(3)*(1+x**2/3)**2)'\n[attention]\nkernel = 'x**2'\nnormalise = 'none'\n",
+    "student.toml": "[task]\nweight = '1'\nothers = '2/(pi*sqrt(3)*(1+x**2/3)**2)'\n"
+    "[attention]\nkernel = 'x**2'\nnormalise = 'none'\n",
     "nosweep.toml": "[common]\nkind = 'bayes'\n",
     "nokind.toml": "[[sweep]]\nnu = 2\n",
     "badkind.toml": "[[sweep]]\nkind = 'byes'\n",
