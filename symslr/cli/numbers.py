@@ -149,13 +149,14 @@ def risk(
 
 
 def _asked(compute: Callable[[int | None, str | None], Found], digits: int | None, backend: str | None) -> Found:
-    """What is computed to the digits asked for; where none are, to the usual number if a proof reaches it, else in float64."""
+    """To the digits asked for; where none are, to the usual number if a quick proof reaches it, else in float64."""
     from symslr.evaluation import CannotEvaluate
+    from symslr.evaluation.engine import EXPONENTIAL
 
     if digits is not None or backend is not None:
         return compute(options.USUAL_DIGITS if digits is None else digits, backend)
     try:
-        found = compute(options.USUAL_DIGITS, "arb")
+        found = compute(options.USUAL_DIGITS, EXPONENTIAL)
         if found[0].digits >= options.USUAL_DIGITS:
             return found
     except CannotEvaluate:
