@@ -11,7 +11,7 @@ from flint import arb, ctx
 from sympy import Add, E, Expr, Mul, S, Symbol, exp, oo
 from sympy import log as log_
 
-from symslr.evaluation.arb_elementary import ball
+from symslr.evaluation.arb_elementary import ball, sign
 from symslr.evaluation.arb_monomial import Monomial
 from symslr.evaluation.certified.integral import Integrand, Transform
 from symslr.evaluation.certified.line import Line
@@ -118,6 +118,8 @@ class Lines:
         power = term.power + 1
         if not power.is_Rational or power <= 0:
             raise NotProved(f"certified: found u^({term.power}); expected a rational power above -1")
+        if sign(term.offset) < 0:
+            raise NotProved(f"certified: the Laplace integral is not seen to converge, found exp({-term.offset}*u)")
         nats = bits * log(2) + GUARD_NATS
         needed = nats + GUARD_NATS
         while True:

@@ -122,7 +122,7 @@ class Growth:
             return (self.inverse(expr.base) if expr.exp > 0 else self.modulus(expr.base)).times(float(abs(expr.exp)))
         bottom = self.values(expr).modulus.a
         for arg in expr.args if expr.is_Add else ():
-            if self.values(Add(*(other / arg for other in expr.args if other != arg))).modulus.b <= 0.5:
+            if self._leads(arg, [other for other in expr.args if other != arg]):
                 return self.inverse(arg) + Exponent(_up(log(2)))  # |f| >= |arg| - |rest| >= |arg|/2
         if bottom > 0:
             return Exponent(_up(float(-iv.log(bottom).a)))
@@ -131,6 +131,13 @@ class Growth:
             if self.values(near).modulus.b <= 0.5:  # |log(1 + w)| >= |w|/2 for |w| <= 1/2
                 return self.inverse(near) + Exponent(_up(log(2)))
         raise NotProved(f"certified: no bound was found for how fast {expr} falls")
+
+    def _leads(self, term: Expr, others: list[Expr]) -> bool:
+        """Whether the modulus of a term is at least twice that of the sum of the others."""
+        try:
+            return bool(self.values(Add(*(other / term for other in others))).modulus.b <= 0.5)
+        except NotProved:
+            return False
 
     def real_part(self, expr: Expr) -> Exponent:
         """A quadratic above Re f."""

@@ -91,10 +91,15 @@ class Line:
         return [(side.modulus(self.factors[j]), side.inverse(self.kernel)) for side in sides]
 
     def _factor_log(self, j: int, reach: float) -> Array:
-        """log of the largest F_j on each cell."""
-        return np.array(
-            [_above(float(value.abs_upper().log().upper())) for value in self._cells(self.factors[j], reach)]
-        )
+        """log of the largest F_j on each cell.
+
+        Raises:
+            NotProved: where there is none.
+        """
+        tops = [value.abs_upper() for value in self._cells(self.factors[j], reach)]
+        if not all(top.is_finite() for top in tops):
+            raise NotProved(f"certified: no bound was found for {self.factors[j]}")
+        return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
 
     def _kernel_log(self, reach: float) -> Array:
         """log of the smallest K on each cell.
@@ -166,7 +171,8 @@ class Rule:
         found = []
         for j, error in enumerate(self.errors):
             value = row[0, j] + arb(0, error)
-            found.append(value if value > 0 else value.intersection(arb(0).union(value.upper())))
+            known = self.line.kernel == 0 or value > 0  # without a kernel a factor may have any sign
+            found.append(value if known else value.intersection(arb(0).union(abs(value).upper())))
         return found
 
     def float_logs(self, v: Array) -> Array:
@@ -185,7 +191,7 @@ def _float_log(ball: Any) -> float:
 
 
 def _above(number: float) -> float:
-    return number + 1e-13 * (1 + abs(number)) if number > -1e300 else -1e300
+    return number + 1e-13 * (1 + abs(number))
 
 
 def _below(number: float) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sympy import Expr, Symbol
+from sympy import Expr, Symbol, exp
 
 from symslr.evaluation.certified.cells import CELLS, rectangle
 from symslr.evaluation.certified.growth import Growth
@@ -108,11 +108,17 @@ def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width
 
 
 def check_nonnegative(variable: Symbol, function: Expr, start: float) -> None:
-    """Proves that a function is >= 0 on the real line.
+    """Proves that a function is >= 0 on the real line, factor by factor: a ball around a double zero has a negative part.
 
     Raises:
         NotProved: where it is not seen.
     """
+    if isinstance(function, exp) or (function.is_Pow and function.exp.is_integer and function.exp.is_even):
+        return
+    if function.is_Mul or function.is_Pow:
+        for factor in function.args if function.is_Mul else function.args[:1]:
+            check_nonnegative(variable, factor, start)
+        return
 
     def nonnegative(region: Region) -> None:
         if not enclosed(function, variable, rectangle(*region), CELLS).real >= 0:
