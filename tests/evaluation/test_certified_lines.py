@@ -10,6 +10,7 @@ from sympy import Expr, Integer, Rational, Symbol, cosh, erf, exp, lambdify, log
 
 from symslr import evaluate
 from symslr.evaluation.certified.growth import Growth
+from symslr.evaluation.certified.integral import Integrand, Transform
 from symslr.evaluation.certified.line import Line, Rule
 from symslr.evaluation.certified.proof import NotProved, prepared
 from symslr.evaluation.certified.strip import strip_of, widest_strip
@@ -119,6 +120,36 @@ def test_a_strip_ends_before_a_singularity_and_where_the_kernel_turns_negative()
     for kernel, too_wide in ((log(1 + exp(2 * z)), 0.9), (1 + z**2, 1.01), (1 / (1 + exp(-z)), 1.7), (2 + sin(z), 1.4)):
         with pytest.raises(NotProved):
             strip_of(z, prepared(kernel), [GAUSSIAN], too_wide)
+
+
+def test_a_pole_between_the_real_line_and_a_harmless_edge_is_seen() -> None:
+    """2 + 1/(1 + 4 z^2) has its poles at i/2; on Im z = .9 its real part is positive again."""
+    kernel = 2 + 1 / (1 + 4 * z**2)
+    assert mp.re(lambdify(z, kernel, "mpmath")(mpmath.mpc(0, 0.9))) > 1
+    with pytest.raises(NotProved):
+        strip_of(z, kernel, [GAUSSIAN], 0.9)
+    assert widest_strip(z, kernel, [GAUSSIAN]).half_width < 0.5
+
+
+def test_the_tails_of_the_outer_sum_are_below_their_bounds() -> None:
+    """Beyond the window the nodes hold less than the bounds say, and not so much less that these would be vacuous."""
+    kernel = prepared(log(1 + exp(z)))
+    line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel])
+    with ctx.workprec(200):
+        transform = Transform(line, 60.0)
+        integrand = Integrand(arb(2), arb(0), (2, 1))
+
+        def node(i: int) -> arb:
+            u = (i * arb(transform.step)).exp()
+            first, second = transform.at(i)
+            return u**2 * first**2 * second
+
+        low = round(-12 / transform.step)
+        left = sum((node(i) for i in range(low - 120, low)), arb(0))
+        assert left < transform._left_tail(integrand, low) < 2 * left
+        high, frozen, powers = transform._right_end(integrand, transform._log_terms(integrand), -14.0)
+        right = sum((node(i) for i in range(high + 1, high + 120)), arb(0))
+        assert right < transform._right_tail(integrand, high, frozen, powers) < 1e4 * right
 
 
 @pytest.mark.parametrize(
