@@ -207,7 +207,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
     needs_tokens = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
     tokens = length * (needs_tokens + len(gridded))
-    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+    # inside of a minimum a grid would be laid for each of its places, and a moment stands outside of it
+    inside = scope.frame.parent is not None
+    if gridded or inside or tokens > MOST_ON_PLAIN_GRIDS:
         moments = polynomial_mean(self, node, scope, length)
         if moments is not None:
             self.quadrature.routes.add("by moments")
@@ -269,11 +271,11 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         points = 1
         for array in nodes:
             points *= len(array)
-        inside = scope.bind(bound, len(nodes), points)
+        tokens_at = scope.bind(bound, len(nodes), points)
         total: Array = self.number(0)
         for position in positions:
             rest = [other for other in range(1, length + 1) if other != position]
-            at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
+            at = tokens_at.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
             total = total + self.value(law.weight, at) * self.value(body, at)
         return total
 

@@ -13,10 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from symslr.referee.arithmetic import Array
-from symslr.referee.plans import Quadrature
-
-OF_AN_INTEGRAL = 2e-15
-"""Rounding of an integral or a sum over a grid, relative to the mean of the absolute value: 1e-15 was the worst seen."""
+from symslr.referee.plans import ROUNDED, Quadrature
 
 OF_A_FUNCTION = 4e-16
 """Rounding of one operation, relative."""
@@ -58,7 +55,7 @@ class Rounding:
         quadrature.magnitude = quadrature.noise = quadrature.shared = 0.0
         value = evaluated()
         shared = quadrature.shared
-        own = quadrature.noise + (0.0 if shared else OF_AN_INTEGRAL * max(quadrature.magnitude, _size(value)))
+        own = quadrature.noise + (0.0 if shared else ROUNDED * max(quadrature.magnitude, _size(value)))
         self.known[key] = value, own, shared
         quadrature.magnitude = max(outside[0], quadrature.magnitude)
         quadrature.noise = max(outside[1], own + shared)
