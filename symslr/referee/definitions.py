@@ -22,6 +22,7 @@ from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
+from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
@@ -201,6 +202,11 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
+    if length > 1 and node.has(IsLargest):
+        parts = by_largest(node, length)
+        if parts is not None:
+            self.quadrature.routes.add("by the largest token")
+            return self.value(parts, scope)
     scores = {symbol for sigma in body.atoms(ScoredActivation) for symbol in sigma.score.free_symbols}
     gridded = [family for family in (z, eta) if family.label in scores]
     families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
