@@ -93,7 +93,10 @@ class Interpreter:
             outside = quadrature.magnitude, quadrature.noise
             quadrature.magnitude = quadrature.noise = 0.0
             memo[key] = self._read(node, scope), quadrature.magnitude, quadrature.noise
-            quadrature.magnitude, quadrature.noise = max(outside[0], quadrature.magnitude), max(outside[1], quadrature.noise)
+            quadrature.magnitude, quadrature.noise = (
+                max(outside[0], quadrature.magnitude),
+                max(outside[1], quadrature.noise),
+            )
             return memo[key][0]
         value, magnitude, noise = memo[key]
         quadrature.magnitude, quadrature.noise = max(quadrature.magnitude, magnitude), max(quadrature.noise, noise)
