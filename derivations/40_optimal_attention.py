@@ -9,7 +9,7 @@ from symslr.algebra.rules import Conditioning, LikelihoodRatio, Unfold
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import laplace, normal, student
-from symslr.model.symbols import Delta, L, R_v, epsilon, m_v, x
+from symslr.model.symbols import Delta, R_v, epsilon, m_v, x
 from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.definitions import predictor, squared_loss

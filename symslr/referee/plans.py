@@ -249,7 +249,7 @@ class Quadrature:
         try:
             yield look
         finally:
-            look.noise = self.noise + ROUNDED * self.magnitude
+            look.noise = self.noise + ROUNDED * self.arithmetic.coarseness * self.magnitude
             self.magnitude, self.noise, self.shared = outside
 
     @contextmanager
