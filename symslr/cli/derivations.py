@@ -203,7 +203,9 @@ def report(
     with stages() as stage, kept_in(out) as kept:
         checking = stage("checking")
         result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
-        validations = validate(files_to_validate, stage("validating"), kept) if files_to_validate else []
+        validations = (
+            validate(files_to_validate, stage("validating"), kept, from_records=True) if files_to_validate else []
+        )
         files = write_report(
             found,
             out,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
+from symslr.export import kept_numbers
 from symslr.export.adaptive import adaptive
 from symslr.export.bibliography import Reference
 from symslr.export.content import Content
@@ -161,10 +162,11 @@ def _figure(number: int, shown: Drawn) -> str:
     label = escape(item.alt or text_to_plain(item.caption))
     data = b64encode(shown.csv.encode()).decode()
     link = f'<a download="{item.name}.csv" href="data:text/csv;base64,{data}">Data of Figure {number} (CSV)</a>'
+    kept = kept_numbers.to_html(shown.recorded)
     found = rows_to_html(shown.comparisons, f"What Figure {number} says of published statements")
     return (
         f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{drawing}</div></div>'
-        f"<figcaption><strong>Figure {number}.</strong> {text(item.caption)} {link}.</figcaption>{found}</figure>"
+        f"<figcaption><strong>Figure {number}.</strong> {text(item.caption)} {link}.{kept}</figcaption>{found}</figure>"
     )
 
 

@@ -16,6 +16,7 @@ from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
 from symslr.export.figure_results import results_figure
 from symslr.export.figures import Drawn, Figure, drawn
+from symslr.export.kept_numbers import stale_note
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.provenance import provenance
@@ -95,7 +96,9 @@ def write_report(
         for done, figure in enumerate(figures):
             progress(1 + done, total, figure.name)
             shown.append(drawn(figure, folder / "figures", kept, partial(_parts, progress, done + 1, total, figure)))
-        from_figures = [Validation(item.figure.name, item.comparisons) for item in shown if item.comparisons]
+        from_figures = [
+            Validation(item.figure.name, item.comparisons, recorded=item.recorded) for item in shown if item.comparisons
+        ]
         said = replace(said, published=tuple(judge(published, checks, [*validations, *from_figures])))
         made = provenance(shown, checked=checks is not None, validated=bool(validations))
         progress(1 + len(figures), total, "writing LaTeX")
@@ -127,6 +130,8 @@ def _write(path: Path, text: str) -> None:
 def _files(out: Path, said: Content, figures: Sequence[Drawn], outcome: PdfOutcome) -> ReportFiles:
     notes = [outcome.message] if outcome.message else []
     notes += [f"figure {item.figure.name}: not drawn: {item.failure}" for item in figures if item.failure]
+    notes += [line for item in figures for line in stale_note(f"figure {item.figure.name}", item.recorded)]
+    notes += [line for item in said.validations for line in stale_note(f"validation {item.name}", item.recorded)]
     notes += list(outcome.warnings)
     notes += [f"report.pdf: a line is {outcome.overfull[0]:.0f} pt too wide"] if outcome.overfull[:1] > (20.0,) else []
     made = [item.figure.name for item in figures if not item.failure]

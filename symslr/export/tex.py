@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symslr.export import kept_numbers
 from symslr.export.bibliography import Reference
 from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry, Way
 from symslr.export.definitions import Definitions
@@ -179,7 +180,7 @@ def _figure(shown: Drawn) -> str:
         return f"{plain_to_tex(item.name)} could not be drawn: {plain_to_tex(shown.failure)}\n"
     return rf"""\begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{figure}}\makeatother
 \centering\includegraphics{{figures/{item.name}}}
-\caption{{{text_to_tex(item.caption)}}}\label{{fig:{item.name}}}
+\caption{{{text_to_tex(item.caption)} {kept_numbers.to_tex(shown.recorded)}}}\label{{fig:{item.name}}}
 \end{{minipage}}\end{{center}}"""
 
 
