@@ -194,7 +194,7 @@ def report(
     from symslr.check import check as check_derivations
     from symslr.check.collect import collect
     from symslr.cli.progress import stages
-    from symslr.export import kept_in, standard_figures, write_report
+    from symslr.export import abstract_in, kept_in, standard_figures, write_report
     from symslr.validation.published import published_in
     from symslr.validation.validate import validate
 
@@ -213,6 +213,8 @@ def report(
             validations=validations,
             figures=[] if folders else standard_figures(),
             published=[item for folder in meant for item in published_in(folder)],
+            abstract=next(filter(None, map(abstract_in, meant)), None),
+            command=f"symslr check {' '.join(map(str, folders))}" if folders else "symslr derive {}",
             kept=kept,
             progress=stage("writing"),
         )

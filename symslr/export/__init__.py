@@ -1,5 +1,7 @@
 """What people see: LaTeX, PDF, one HTML page, figures and their tables, the bibliography."""
 
+from symslr.export.abstract import Abstract as Abstract
+from symslr.export.abstract import abstract_in as abstract_in
 from symslr.export.bibliography import REFERENCES as REFERENCES
 from symslr.export.bibliography import Reference as Reference
 from symslr.export.bibliography import UnknownReference as UnknownReference

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from symslr.export.curves import curves
 from symslr.extras import need
 from symslr.kept.processes import Progress, keeping, kept_key
 from symslr.kept.records import Recorded, fingerprint, record_file, recorded
@@ -124,17 +125,22 @@ class Drawn:
     csv: str = ""
     comparisons: tuple[NamedComparison, ...] = ()
     recorded: Recorded | None = None
+    curves: str = "[]"
 
 
 @dataclass(frozen=True)
 class FigureFiles:
-    """Where a figure was written, what its table says about published statements, and the record it was taken from."""
+    """Where a figure was written, what its table says about published statements, and the record it was taken from.
+
+    ``curves`` are the points of its lines, see ``symslr.export.curves``.
+    """
 
     svg: Path
     pdf: Path
     csv: Path
     comparisons: tuple[NamedComparison, ...] = ()
     recorded: Recorded | None = None
+    curves: str = "[]"
 
 
 def colour(name: str, position: int = 0) -> str:
@@ -192,9 +198,10 @@ def _written(figure: Figure, table: Table, folder: Path, found: Recorded | None)
         drawing = figure.draw(table)
         # Without dates two runs write the same bytes.
         drawing.savefig(files.svg, metadata={"Date": None, "Creator": "symslr", "Title": figure.alt or figure.name})
+        points = curves(drawing)
         drawing.savefig(files.pdf, metadata={"CreationDate": None, "Creator": "symslr"})
         plt.close(drawing)
-    return files
+    return replace(files, curves=points)
 
 
 def drawn(
@@ -206,7 +213,7 @@ def drawn(
     except ValueError as error:
         return Drawn(figure, failure=str(error).splitlines()[0] if str(error) else type(error).__name__)
     svg, data = (path.read_text(encoding="utf-8") for path in (files.svg, files.csv))
-    return Drawn(figure, svg, csv=data, comparisons=files.comparisons, recorded=files.recorded)
+    return Drawn(figure, svg, csv=data, comparisons=files.comparisons, recorded=files.recorded, curves=files.curves)
 
 
 def figures_in(file: Path, module: ModuleType) -> list[Figure]:

@@ -63,6 +63,7 @@ def _to_tex(item: Validation) -> str:
 def _to_html(item: Validation) -> str:
     summary = f'<p class="meta"><code>{escape(item.name)}</code>: {escape(item.summary)}.</p>'
     rows = rows_to_html(item.comparisons, item.heading)
+    rows = html.folded(f"{len(item.comparisons)} comparisons", rows) if rows else ""
     kept = kept_numbers.to_html(item.recorded)
     return html.part(f"validation-{item.name}", escape(item.heading), summary, kept, rows, level=3)
 
