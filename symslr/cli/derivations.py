@@ -194,7 +194,7 @@ def report(
     from symslr.check import check as check_derivations
     from symslr.check.collect import collect
     from symslr.cli.progress import stages
-    from symslr.export import kept_in, standard_figures, write_report
+    from symslr.export import abstract_in, kept_in, standard_figures, write_report
     from symslr.validation.published import published_in
     from symslr.validation.validate import validate
 
@@ -203,7 +203,9 @@ def report(
     with stages() as stage, kept_in(out) as kept:
         checking = stage("checking")
         result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
-        validations = validate(files_to_validate, stage("validating"), kept) if files_to_validate else []
+        validations = (
+            validate(files_to_validate, stage("validating"), kept, from_records=True) if files_to_validate else []
+        )
         files = write_report(
             found,
             out,
@@ -211,6 +213,8 @@ def report(
             validations=validations,
             figures=[] if folders else standard_figures(),
             published=[item for folder in meant for item in published_in(folder)],
+            abstract=next(filter(None, map(abstract_in, meant)), None),
+            command=f"symslr check {' '.join(map(str, folders))}" if folders else "symslr derive {}",
             kept=kept,
             progress=stage("writing"),
         )

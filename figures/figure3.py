@@ -28,7 +28,7 @@ PANELS = (
     (r"spiked-SLR, $\nu=4$", SpikedSLR(4, length=3, noise=0)),
     (r"max-SLR, $\nu=2$", MaxSLR(2, length=3, noise=0)),
 )
-ALPHA = tuple(float(alpha) for alpha in np.geomspace(0.5, 20, 13))
+ALPHA = tuple(float(alpha) for alpha in np.geomspace(0.5, 20, 13).round(10))
 FITTED = (1, 4, 7, 10)
 """Places in ALPHA at which training sets are sampled and fitted."""
 SEEDS = tuple(range(12))

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from symslr.evaluation.separation import neuron_law
-from symslr.export.figure_separation import (
+from figures.separation import (
     FIGURES,
     figure_separation_degrees,
     figure_separation_gap,
     figure_separation_map,
 )
+from symslr.evaluation.separation import neuron_law
 from symslr.export.figures import write_figure
 from symslr.model.separation import separation
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from figures.figure4 import figure4
+from figures.figure5 import figure5
+from figures.reach import figure_reach
+from figures.trained_kernels import figure_trained_kernels
 from symslr.evaluation import evaluate
-from symslr.export.figure4 import figure4
-from symslr.export.figure5 import figure5
-from symslr.export.figure_reach import figure_reach
-from symslr.export.figure_trained_kernels import figure_trained_kernels
 from symslr.export.figures import write_figure
 from symslr.model.catalogue import SpikedSLR, linear
 from symslr.theory import minimal_risk

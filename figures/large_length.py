@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symslr.export.figure2 import DIGITS, searched
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
@@ -26,6 +25,7 @@ SEARCHED = [3, 9, 15, 21, 27, 34, 41, 49]
 """Those of them where the attentions without a derived scale are searched for; not a number elsewhere."""
 ATTENTIONS = {"spiked": (softmax1, erf, softplus), "max": (softmax1, erf)}
 """These; the scale of softmax and of linear attention is derived. Softplus on max-SLR takes minutes a strength."""
+DIGITS = 7
 CLOSE = 10.0**-DIGITS
 """Relative error of risks that were found by search."""
 UNITS = {"spiked": r"\nu/(2\log L)", "max": r"\nu/\sqrt{2\log L}"}
@@ -52,14 +52,14 @@ def _strengths(task: str, length: int) -> Any:
 
 def _least(task: Task, attention: Attention, strengths: Any) -> list[float]:
     """Least risks; where the scale is searched, strength by strength, since far scales share nothing."""
-    from symslr.evaluation import evaluate
+    from symslr.evaluation import evaluate, least_risk
     from symslr.theory import minimal_risk
 
     if attention in (softmax, linear):
         return [float(value) for value in evaluate(minimal_risk(task, attention), {"nu": strengths}).value]
     column = np.full(len(strengths), np.nan)
     for i in SEARCHED:
-        column[i] = searched(task, attention, strengths[i : i + 1])["risk"][0]
+        column[i] = float(least_risk(task, attention, {"nu": float(strengths[i])}, DIGITS)[0])
     return column.tolist()
 
 

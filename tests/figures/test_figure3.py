@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from symslr.export.figure3 import COLUMNS, PANELS, figure3
+from figures.figure3 import COLUMNS, PANELS, figure3
 from symslr.export.figures import STYLE
 
 
