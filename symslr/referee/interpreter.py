@@ -157,10 +157,11 @@ def _indexed(self: Interpreter, node: Indexed, scope: Scope) -> Array:
     tokens = scope.lookup(node.base.label)
     if tokens is None:
         raise CannotReferee(f"{node} stands outside of an expectation over sequences")
-    (position,) = (self.integer(i, scope) for i in node.indices)
-    if position > len(tokens) or position < 1:
-        raise CannotReferee(f"{node} is token {position} of {len(tokens)}")
-    return tokens[position - 1]
+    for position in (self.integer(i, scope) for i in node.indices):
+        if position > len(tokens) or position < 1:
+            raise CannotReferee(f"{node} is token {position} of {len(tokens)}")
+        tokens = tokens[position - 1]
+    return tokens
 
 
 @definition_of(Add)
