@@ -10,6 +10,7 @@ from sympy.logic.boolalg import Boolean
 
 from symslr.algebra.readable import readable
 from symslr.expression.instance import open_functions
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
 
@@ -29,7 +30,7 @@ class Hypothesis:
 
     text: str
     condition: Boolean = S.true
-    law: SequenceLaw | None = None
+    law: SequenceLaw | ConfigurationLaw | None = None
     means: tuple[Expr, ...] = ()
 
     @classmethod
@@ -38,9 +39,11 @@ class Hypothesis:
         return cls(f"${readable(condition)}$", condition)
 
     @classmethod
-    def of_weight(cls, law: SequenceLaw) -> Hypothesis:
+    def of_weight(cls, law: SequenceLaw | ConfigurationLaw) -> Hypothesis:
         """The weight of ``law``, which is left open, makes E_g a mean over sequences."""
         g = latex(law.weight)
+        if isinstance(law, ConfigurationLaw):
+            return cls(rf"${g}\ge0$ with $\mathbb{{E}}_0[{g}]=1$", law=law)
         equal = "" if isinstance(law.weight, OpenFunction) else r"g(\epsilon,\chi) = "
         return cls(
             rf"${equal}{g}\ge0$ with $\mathbb{{E}}_0[g]=1$, so that $\sum_l g(l,\chi)>0$ almost surely under $\mathbb{{E}}_g$",
@@ -60,5 +63,5 @@ class Hypothesis:
 
 def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:
     """The hypotheses on the weights that an expression leaves open."""
-    laws = sorted((law for law in expr.atoms(SequenceLaw) if open_functions(law.weight)), key=str)
+    laws = sorted((law for law in expr.atoms(SequenceLaw, ConfigurationLaw) if open_functions(law.weight)), key=str)
     return tuple(Hypothesis.of_weight(law) for law in laws)

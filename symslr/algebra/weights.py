@@ -9,10 +9,12 @@ from sympy import Expr, S, latex
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_open
 from symslr.algebra.rule import Rule
+from symslr.expression.configuration import ConfigurationExpectation, ShiftedDensity
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.admissible import check_mean_one
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L
+from symslr.model.symbols import L, chi
 
 
 def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
@@ -31,7 +33,23 @@ def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
             found.append(Hypothesis(rf"$\mathbb{{E}}_0[{latex(law.weight)}]=1$"))
         elif reason := _no_density(law):
             raise rule.refuse(reason)
+    for law in sorted({node.law for node in expr.atoms(ConfigurationExpectation)}, key=str):
+        if law.weight == S.One or is_density(law):
+            continue
+        if not is_open(law.weight):
+            raise rule.refuse(f"the weight {law.weight} is not known to be a density of the keys given the configuration")
+        found.append(Hypothesis.of_weight(law))
     return tuple(found)
+
+
+def is_density(law: ConfigurationLaw) -> bool:
+    """Whether the weight is a ratio of densities of the keys: mean 1 under E_0 for every configuration."""
+    weight = law.weight
+    if not isinstance(weight, ShiftedDensity):
+        return False
+    return (weight.covariance, weight.length, len(weight.means)) == (law.keys, law.length, law.directions) and not any(
+        mean.has(chi) for mean in weight.means
+    )
 
 
 @cache

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
-from sympy import Basic, Expr, IndexedBase, KroneckerDelta, S, Symbol, Tuple
+from sympy import Basic, Expr, KroneckerDelta, S, Symbol, Tuple
 
 from symslr.model.exact import exact
+from symslr.model.open_function import CONFIGURATION
 from symslr.model.symbols import BOUND_IN_SEQUENCE, l, m
 
-r = IndexedBase("r", integer=True, nonnegative=True)
+r = CONFIGURATION
 """r[l] is 1 where token l is relevant, else 0."""
 
 theta = Symbol("theta", real=True)
@@ -148,6 +149,11 @@ class ConfigurationLaw(Basic):
     @property
     def length(self) -> Expr:
         return self.prior.length
+
+    @property
+    def hidden(self) -> frozenset[Basic]:
+        """What is averaged over given X, besides the noise."""
+        return self.prior.bound
 
     @property
     def bound(self) -> frozenset[Basic]:

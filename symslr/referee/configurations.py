@@ -140,9 +140,13 @@ def _prior_mean(self: Interpreter, node: ConfigurationMean, scope: Scope) -> Arr
 
 @definition_of(PosteriorMean)
 def _posterior_mean(self: Interpreter, node: PosteriorMean, scope: Scope) -> Array:
+    """The mean given the keys."""
+    return posterior_mean(self, node.body, node.law, scope)
+
+
+def posterior_mean(self: Interpreter, body: Expr, law: ConfigurationLaw, scope: Scope) -> Array:
     """sum_h P(h) w(h, chi) body / sum_h P(h) w(h, chi)."""
-    weight = node.law.weight
-    above, below = _averaged(self, [weight * node.body, weight], node.law.prior, scope)
+    above, below = _averaged(self, [law.weight * body, law.weight], law.prior, scope)
     return above / below
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from symslr.algebra.rules.calculus.differentiate import DifferentiateMean as DifferentiateMean
     from symslr.algebra.rules.calculus.odd_part import SlopeOfOddPart as SlopeOfOddPart
     from symslr.algebra.rules.calculus.solve_linear import SolveLinear as SolveLinear
+    from symslr.algebra.rules.configurations.prior_average import AverageConfiguration as AverageConfiguration
+    from symslr.algebra.rules.configurations.value_covariance import ValueCovariance as ValueCovariance
     from symslr.algebra.rules.gaussian.by_parts import GaussianByParts as GaussianByParts
     from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin as CameronMartin
     from symslr.algebra.rules.gaussian.complete_square import CompleteSquare as CompleteSquare
