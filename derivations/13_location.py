@@ -1,6 +1,6 @@
 """Where the information is: the optimal attention and the Bayes risk for any law of what is relevant."""
 
-from sympy import Function, Sum, Tuple
+from sympy import Expr, Function, Sum, Tuple
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
@@ -58,20 +58,27 @@ def derive_posterior_average() -> Derivation:
     )
 
 
-def derive_bayes() -> Derivation:
+def square_form(values: Expr, name: str, title: str) -> Derivation:
     return (
-        Derivation(LocationBayesRisk(rho, law, Delta), title="x", name="location-bayes-risk")
+        Derivation(LocationBayesRisk(rho, law_with(values), Delta), title=title, name=name)
         .apply(Unfold(LocationBayesRisk))
         .apply(Conditioning())
         .apply(ValueCovariance())
     )
 
+
+def law_with(values: Expr) -> ConfigurationLaw:
+    return ConfigurationLaw(prior, w, keys, values)
+
+
+def derive_bayes() -> Derivation:
+    return square_form(values, "location-bayes-risk", "The optimal attention")
 
 def derive_alike() -> Derivation:
-    return (
-        Derivation(LocationBayesRisk(rho, alike, Delta), title="x", name="location-bayes-risk-alike")
-        .apply(Unfold(LocationBayesRisk))
-        .apply(Conditioning())
-        .apply(ValueCovariance())
+    return square_form(ALIKE, "location-bayes-risk-alike", "alike")
+
+def derive_norms() -> Derivation:
+    return (Derivation(LocationBayesRisk(rho, alike, Delta), title="x", name="location-bayes-risk-norms")
+        .apply(Cite(derive_alike()))
         .apply(Linearity())
-    )
+        .apply(Cite(derive_posterior_average(), {A: PosteriorMean(rho, alike)})))

@@ -11,9 +11,9 @@ from sympy.core.function import AppliedUndef
 from symslr.algebra.bound import raised
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.growth import check_existence
-from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.hypothesis import Hypothesis, of_configurations
 from symslr.algebra.truncation import Truncation
-from symslr.algebra.weights import is_density
+from symslr.expression.configuration import is_density
 from symslr.expression.instance import PAIR, instance, open_functions
 from symslr.model.admissible import check_mean_one
 from symslr.model.configuration import ConfigurationLaw
@@ -81,7 +81,7 @@ class Cite(Truncation):
         found: list[Hypothesis] = []
         for hypothesis in self.theorem.hypotheses:
             if hypothesis.law is not None:
-                found += self._weight(self._here(hypothesis.law))
+                found += [item for item in self._weight(self._here(hypothesis.law)) if item not in found]
                 continue
             if hypothesis.means:
                 found += check_existence([self._here(mean) for mean in hypothesis.means], self)
@@ -95,12 +95,12 @@ class Cite(Truncation):
 
     def _weight(self, law: SequenceLaw | ConfigurationLaw) -> tuple[Hypothesis, ...]:
         """What is left to assume of a weight: nothing where it has a formula that passes the check of a task."""
+        if isinstance(law, ConfigurationLaw):
+            if not open_functions(law.weight) and not is_density(law):
+                raise self.refuse(f"its hypothesis on the weight is not known to hold of {law.weight}")
+            return of_configurations(law)
         if open_functions(law.weight):
             return (Hypothesis.of_weight(law),)
-        if isinstance(law, ConfigurationLaw):
-            if not is_density(law):
-                raise self.refuse(f"its hypothesis on the weight is not known to hold of {law.weight}")
-            return ()
         try:
             check_mean_one(law)
         except ValueError as reason:

@@ -9,6 +9,7 @@ from sympy import Basic, Expr, S, latex
 from sympy.logic.boolalg import Boolean
 
 from symslr.algebra.readable import readable
+from symslr.expression.configuration import is_density
 from symslr.expression.instance import open_functions
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.open_function import OpenFunction
@@ -63,5 +64,18 @@ class Hypothesis:
 
 def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:
     """The hypotheses on the weights that an expression leaves open."""
-    laws = sorted((law for law in expr.atoms(SequenceLaw, ConfigurationLaw) if open_functions(law.weight)), key=str)
-    return tuple(Hypothesis.of_weight(law) for law in laws)
+    laws = sorted((law for law in expr.atoms(SequenceLaw) if open_functions(law.weight)), key=str)
+    hidden = sorted(expr.atoms(ConfigurationLaw), key=str)
+    assumed = [hypothesis for law in hidden for hypothesis in of_configurations(law)]
+    return (*map(Hypothesis.of_weight, laws), *dict.fromkeys(assumed))
+
+
+def of_configurations(law: ConfigurationLaw) -> tuple[Hypothesis, ...]:
+    """The hypotheses on what a law of configurations leaves open: its weight, its prior, its covariances."""
+    found = [Hypothesis.of_weight(law)] if open_functions(law.weight) and not is_density(law) else []
+    if isinstance(law.prior.mass, OpenFunction):
+        found.append(Hypothesis(rf"${latex(law.prior.mass)}\ge0$, not $0$ for all $h$", law=law))
+    for covariance, what in ((law.covariance, "keys"), (law.values, "values")):
+        if open_functions(covariance):
+            found.append(Hypothesis(rf"the covariance ${latex(covariance)}$ of the {what} positive definite", law=law))
+    return tuple(found)

@@ -9,12 +9,11 @@ from sympy import Expr, S, latex
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_open
 from symslr.algebra.rule import Rule
-from symslr.expression.configuration import ConfigurationExpectation, ShiftedDensity
+from symslr.expression.configuration import ConfigurationExpectation, is_density
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.admissible import check_mean_one
-from symslr.model.configuration import ConfigurationLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, chi
+from symslr.model.symbols import L
 
 
 def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
@@ -40,16 +39,6 @@ def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
             raise rule.refuse(f"the weight {law.weight} is not known to be a density of the keys given the configuration")
         found.append(Hypothesis.of_weight(law))
     return tuple(found)
-
-
-def is_density(law: ConfigurationLaw) -> bool:
-    """Whether the weight is a ratio of densities of the keys: mean 1 under E_0 for every configuration."""
-    weight = law.weight
-    if not isinstance(weight, ShiftedDensity):
-        return False
-    return (weight.covariance, weight.length, len(weight.means)) == (law.keys, law.length, law.directions) and not any(
-        mean.has(chi) for mean in weight.means
-    )
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Basic, Eq, Expr, Mul, Product, S, Sum, Tuple, exp
+from sympy import Basic, Eq, Expr, Mul, Product, S, Sum, Tuple, binomial, exp
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -13,7 +13,7 @@ from symslr.expression.expectation import Expectation
 from symslr.expression.signs import Indicator
 from symslr.model.configuration import ALIKE, ConfigurationLaw, ConfigurationPrior, r
 from symslr.model.exact import exact
-from symslr.model.symbols import chi, l, m
+from symslr.model.symbols import chi, i, j, l, m
 
 
 @final
@@ -188,12 +188,13 @@ class ShiftedDensity(Expr):
         ends = (1, self.length)
         exponent = S.Zero
         for direction, mean in enumerate(self.means, 1):
+            own, other = mean.subs(l, i), mean.subs(l, j)
             if self.covariance == ALIKE:
-                exponent += Sum(mean * self.key(l, direction), (l, *ends)) - Sum(mean**2, (l, *ends)) / 2
+                exponent += Sum(own * self.key(i, direction), (i, *ends)) - Sum(own**2, (i, *ends)) / 2
                 continue
-            entry = Precision(self.covariance, l, m, self.length)
-            exponent += Sum(mean * entry * self.key(m, direction), (m, *ends), (l, *ends))
-            exponent -= Sum(mean * entry * mean.subs(l, m), (m, *ends), (l, *ends)) / 2
+            entry = Precision(self.covariance, i, j, self.length)
+            exponent += Sum(own * Sum(entry * self.key(j, direction), (j, *ends)), (i, *ends))
+            exponent -= Sum(own * Sum(entry * other, (j, *ends)), (i, *ends)) / 2
         return exp(exponent)
 
     def _sympystr(self, printer: StrPrinter) -> str:
@@ -219,7 +220,10 @@ class ElementarySymmetric(Expr):
 
     @classmethod
     def of(cls, order: Expr, term: Expr, index: Expr, length: Expr, *without: Expr) -> Expr:
-        return S.One if order == 0 else cls(exact(order), term, index, exact(length), Tuple(*without))
+        """The polynomial, or its value where all numbers are alike."""
+        if order == 0 or index not in term.free_symbols:
+            return binomial(exact(length) - len(without), exact(order)) * term**order
+        return cls(exact(order), term, index, exact(length), Tuple(*without))
 
     @property
     def order(self) -> Expr:
@@ -271,7 +275,8 @@ class ElementarySymmetric(Expr):
 
 def one_of(weight: Expr, length: Expr) -> Expr:
     """The mass of configurations with one relevant token, at position l with probability proportional to ``weight``."""
-    return exactly(1, length) * Product(weight ** r[l], (l, 1, length))
+    one = exactly(1, length)
+    return one if weight == S.One else one * Product(weight ** r[l], (l, 1, length))
 
 
 def exactly(count: Expr | int, length: Expr) -> Expr:
@@ -289,3 +294,13 @@ def count_in(mass: Expr, length: Expr) -> tuple[Expr | None, Expr]:
         if total == Sum(r[index], (index, 1, length)) and not count.has(r):
             return count, mass / factor
     return None, mass
+
+
+def is_density(law: ConfigurationLaw) -> bool:
+    """Whether the weight is a ratio of densities of the keys: mean 1 under E_0 for every configuration."""
+    weight = law.weight
+    if not isinstance(weight, ShiftedDensity):
+        return False
+    return (weight.covariance, weight.length, len(weight.means)) == (law.covariance, law.length, law.directions) and not any(
+        mean.has(chi) for mean in weight.means
+    )

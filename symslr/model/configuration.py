@@ -22,6 +22,17 @@ ALIKE = KroneckerDelta(l, m)
 
 
 @final
+class Directions(Expr):
+    """Keys with p independent components, each with the same ``covariance`` over tokens; ``args = (covariance, p)``."""
+
+    is_commutative = True
+
+    @property
+    def covariance(self) -> Expr:
+        return self.args[0]
+
+
+@final
 class Signal(Expr):
     """The law of the signal: each of finitely many values with its weight; ``args = (symbols, support)``.
 
@@ -117,14 +128,14 @@ class ConfigurationLaw(Basic):
     Args:
         prior: of the configuration h.
         weight: w(h, chi), the density of the keys given h over that without signal: mean 1.
-        keys, values: covariances, expressions in the positions ``l`` and ``m``.
-        directions: p; keys are ``chi[l]`` where p = 1 and ``chi[l, d]`` with d = 1..p beyond.
+        keys, values: covariances, expressions in the positions ``l`` and ``m``; for keys along several directions
+            ``Directions(covariance, p)``. Keys are ``chi[l]`` where p = 1 and ``chi[l, d]`` with d = 1..p beyond.
     """
 
     def __new__(
-        cls, prior: ConfigurationPrior, weight: Expr, keys: Expr = ALIKE, values: Expr = ALIKE, directions: int = 1
+        cls, prior: ConfigurationPrior, weight: Expr, keys: Expr = ALIKE, values: Expr = ALIKE
     ) -> ConfigurationLaw:
-        return super().__new__(cls, prior, exact(weight, "weight"), exact(keys), exact(values), exact(directions))
+        return super().__new__(cls, prior, exact(weight, "weight"), exact(keys), exact(values))
 
     @property
     def prior(self) -> ConfigurationPrior:
@@ -143,8 +154,13 @@ class ConfigurationLaw(Basic):
         return self.args[3]
 
     @property
+    def covariance(self) -> Expr:
+        """Of the keys along one direction."""
+        return self.keys.covariance if isinstance(self.keys, Directions) else self.keys
+
+    @property
     def directions(self) -> int:
-        return int(self.args[4])
+        return int(self.keys.args[1]) if isinstance(self.keys, Directions) else 1
 
     @property
     def length(self) -> Expr:
@@ -174,7 +190,7 @@ class ConfigurationLaw(Basic):
 
     def with_keys(self, keys: Expr) -> ConfigurationLaw:
         """The same with another covariance of the keys."""
-        return ConfigurationLaw(self.prior, self.weight, keys, *self.args[3:])
+        return ConfigurationLaw(self.prior, self.weight, keys, self.values)
 
     def _sympystr(self, printer: object) -> str:
         return f"law(w={self.weight}, {self.prior}, keys={self.keys}, values={self.values})"

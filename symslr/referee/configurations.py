@@ -322,7 +322,7 @@ class _Job:
             raise CannotReferee(f"{body} is of too high a degree in values and noise")
         colours = tuple(
             None if covariance == ALIKE or not used else cholesky(reader, covariance, length, scope)
-            for covariance, used in ((law.keys, keys), (law.values, body.has(z)))
+            for covariance, used in ((law.covariance, keys), (law.values, body.has(z)))
         )
         rule = Fixed(*few_points(reader.arithmetic, len(labels))) if labels else None
         return cls(reader, node, scope, length, configurations(reader, law.prior, scope), keys, colours, labels, rule)  # type: ignore[arg-type]

@@ -32,6 +32,7 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 
 from symslr.expression.folded import Posterior
+from symslr.expression.signs import Indicator
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
 from symslr.referee.rounding import Rounding
@@ -194,15 +195,15 @@ def _mul(self: Interpreter, node: Mul, scope: Scope) -> Array:
     product: Array = None
     for arg in sorted(node.args, key=_weight):
         value = self.value(arg, scope)
-        if np.ndim(value) == 0 and value == 0 and _weight(arg) == 0:
+        if np.ndim(value) == 0 and value == 0 and _weight(arg) <= 0:
             return value
         product = value if product is None else product * value
     return product
 
 
 def _weight(node: Basic) -> int:
-    """0 for ordinary algebra, 1 where expectations or integrals are inside."""
-    return int(node.has(*COSTLY))
+    """-1 for an indicator, beside which what does not exist is not asked for; 1 where expectations or integrals are inside."""
+    return -1 if isinstance(node, Indicator) else int(node.has(*COSTLY))
 
 
 COSTLY: list[type] = []
