@@ -17,7 +17,19 @@ from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.quantity import Quantity
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
-OPAQUE = (Sum, Integral, Expectation, ConditionalMean, Minimum, JointMinimum, AtMinimiser, Solution, Quantity, PosteriorMean, *FOLDED)
+OPAQUE = (
+    Sum,
+    Integral,
+    Expectation,
+    ConditionalMean,
+    Minimum,
+    JointMinimum,
+    AtMinimiser,
+    Solution,
+    Quantity,
+    PosteriorMean,
+    *FOLDED,
+)
 """Nodes that algebra treats as letters."""
 
 
@@ -53,7 +65,9 @@ def _outermost_sums(expr: Expr) -> set[Sum]:
     """Sums of the body itself, not those inside another sum, an activation or the weight of a law."""
     if isinstance(expr, Sum):
         return {expr}
-    if isinstance(expr, (*FOLDED, PosteriorMean, Expectation, ConditionalMean, JointMinimum, AtMinimiser, Solution, Quantity)):
+    if isinstance(
+        expr, (*FOLDED, PosteriorMean, Expectation, ConditionalMean, JointMinimum, AtMinimiser, Solution, Quantity)
+    ):
         return set()
     return {total for arg in expr.args for total in _outermost_sums(arg)}
 

@@ -36,7 +36,9 @@ def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
         if law.weight == S.One or is_density(law):
             continue
         if not is_open(law.weight):
-            raise rule.refuse(f"the weight {law.weight} is not known to be a density of the keys given the configuration")
+            raise rule.refuse(
+                f"the weight {law.weight} is not known to be a density of the keys given the configuration"
+            )
         found.append(Hypothesis.of_weight(law))
     return tuple(found)
 

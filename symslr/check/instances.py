@@ -108,7 +108,7 @@ COVARIANCES: tuple[Expr, ...] = (W * KroneckerDelta(l, m) + T, T ** Abs(l - m), 
 
 CONFIGURATION_WEIGHTS: tuple[Expr, ...] = tuple(
     ShiftedDensity.of((mean,), covariance, L)
-    for mean, covariance in zip((theta * r[l], S * theta * r[l] - T, theta * (l + T) * r[l] / 3), COVARIANCES)
+    for mean, covariance in zip((theta * r[l], S * theta * r[l] - T, theta * (1 + T / l) * r[l] / 2), COVARIANCES)
 )
 """Weights of keys with these covariances, in their order: for each a shift that depends on the configuration."""
 

@@ -301,6 +301,8 @@ def is_density(law: ConfigurationLaw) -> bool:
     weight = law.weight
     if not isinstance(weight, ShiftedDensity):
         return False
-    return (weight.covariance, weight.length, len(weight.means)) == (law.covariance, law.length, law.directions) and not any(
-        mean.has(chi) for mean in weight.means
-    )
+    return (weight.covariance, weight.length, len(weight.means)) == (
+        law.covariance,
+        law.length,
+        law.directions,
+    ) and not any(mean.has(chi) for mean in weight.means)

@@ -41,7 +41,7 @@ MOST_AXES = 3
 MOST_VALUES = 3
 """Degree in values and noise that the rule of few points integrates."""
 
-WIDER = 1.3
+WIDER = 1.15
 """Standard deviations of the law from which a sampled key is drawn: the weights move mass outwards."""
 
 CHUNK = 2_000_000
@@ -94,9 +94,7 @@ def _written_out(self: Interpreter, prior: ConfigurationPrior, scope: Scope) -> 
     number = 2**length if chosen is None else comb(length, chosen)
     if number * len(prior.signal.support) > MOST_CONFIGURATIONS:
         raise TooCostly(f"{number} configurations of {length} tokens are more than are written out")
-    subsets = (
-        itertools.product((0, 1), repeat=length) if chosen is None else _with_ones(length, chosen)
-    )
+    subsets = itertools.product((0, 1), repeat=length) if chosen is None else _with_ones(length, chosen)
     relevant = np.array([list(subset) for subset in subsets], dtype=float).reshape(number, length)
     columns = [self.arithmetic.array(list(column)) for column in relevant.T]
     weights = self.value(mass, scope.bind({r.label: columns}, 1, number)) + 0 * columns[0]
@@ -113,7 +111,9 @@ def _written_out(self: Interpreter, prior: ConfigurationPrior, scope: Scope) -> 
 
 
 def _with_ones(length: int, count: int) -> list[list[int]]:
-    return [[int(i in chosen) for i in range(length)] for chosen in map(set, itertools.combinations(range(length), count))]
+    return [
+        [int(i in chosen) for i in range(length)] for chosen in map(set, itertools.combinations(range(length), count))
+    ]
 
 
 def _averaged(self: Interpreter, bodies: list[Expr], prior: ConfigurationPrior, scope: Scope) -> list[Array]:
@@ -336,7 +336,7 @@ class _Job:
         bound = self.found.bound(self.law.prior, number, self.reader)
         if self.keys:
             p = self.law.directions
-            lines = [_coloured(normals[d :: p], self.colours[0]) for d in range(p)]
+            lines = [_coloured(normals[d::p], self.colours[0]) for d in range(p)]
             bound[chi.label] = lines[0] if p == 1 else [list(token) for token in zip(*lines)]
         if self.rule is not None:
             columns = [self.rule.nodes[point, i] for i in range(len(self.labels))]

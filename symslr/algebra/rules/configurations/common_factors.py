@@ -34,7 +34,8 @@ class FactorOutOfSums(Rule):
             outside, inside = pulled(self._walked(expr.term), expr.index)
             return outside**expr.order * expr.with_term(inside)
         if isinstance(expr, Sum) and len(expr.limits) == 1:
-            outside, inside = pulled(_shared(self._walked(expr.function)), expr.variables[0])
+            function = Mul(*map(_shared, Mul.make_args(self._walked(expr.function))))
+            outside, inside = pulled(function, expr.variables[0])
             return outside * Sum(inside, *expr.limits)
         if not expr.has(Sum, ElementarySymmetric):
             return expr

@@ -107,7 +107,11 @@ class ChainPrecision(_KnownInverse):
         rho, (first, second) = self._correlation(node), node.places
         beside = KroneckerDelta(first, second + 1) + KroneckerDelta(first + 1, second)
         own = KroneckerDelta(first, second) * self._own(rho, first, node.length)
-        return (own - rho * beside) / (1 - rho**2) if first != second else self._own(rho, first, node.length) / (1 - rho**2)
+        return (
+            (own - rho * beside) / (1 - rho**2)
+            if first != second
+            else self._own(rho, first, node.length) / (1 - rho**2)
+        )
 
     def row(self, node: Precision, place: Expr, term: Expr, index: Expr) -> Expr:
         rho = self._correlation(node)

@@ -10,7 +10,6 @@ from symslr.algebra.polynomial import separate
 from symslr.algebra.rule import Rule
 from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean
 from symslr.expression.expectation import rewrite_expectations
-from symslr.expression.folded import ConditionalMean
 
 
 @final
@@ -22,7 +21,9 @@ class AverageConfiguration(Rule):
     """
 
     name = "average over the hidden configuration"
-    statement = r"\mathbb{E}_0\left[A(\chi)\,f(h,\chi)\right] = \mathbb{E}_0\left[A(\chi)\,\mathbb{E}_h[f(h,\chi)]\right]"
+    statement = (
+        r"\mathbb{E}_0\left[A(\chi)\,f(h,\chi)\right] = \mathbb{E}_0\left[A(\chi)\,\mathbb{E}_h[f(h,\chi)]\right]"
+    )
     conditions = r"the unweighted law, under which $h$ and $\chi$ are independent"
 
     def __init__(self, *, backwards: bool = False) -> None:
@@ -34,8 +35,6 @@ class AverageConfiguration(Rule):
     def _first(self, node: ConfigurationExpectation) -> Expr:
         self._check(node)
         outside, inside = separate(node.body, node.law.prior.bound)
-        if inside.has(ConditionalMean):
-            raise self.refuse(f"{inside} holds a conditional mean; write it out first")
         return node if inside == S.One else node.with_body(outside * ConfigurationMean(inside, node.law.prior))
 
     def _last(self, node: ConfigurationExpectation) -> Expr:

@@ -64,9 +64,7 @@ class IndependentRelevance(_OverRelevantTokens):
     """Factorise over tokens, each of which is relevant by itself."""
 
     name = "independent relevance"
-    statement = (
-        r"\mathbb{E}_h\Big[\prod_l f_l(r_l)\Big] = \prod_l \frac{q_l(0) f_l(0) + q_l(1) f_l(1)}{q_l(0)+q_l(1)}"
-    )
+    statement = r"\mathbb{E}_h\Big[\prod_l f_l(r_l)\Big] = \prod_l \frac{q_l(0) f_l(0) + q_l(1) f_l(1)}{q_l(0)+q_l(1)}"
     conditions = r"$P(r)\propto\prod_l q_l(r_l)$"
 
     def carried_out(self, body: Expr, prior: ConfigurationPrior) -> Expr:

@@ -10,7 +10,13 @@ from symslr.algebra.fresh import fresh
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.configurations.common_factors import FactorOutOfSums
-from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean, PosteriorMean, ShiftedDensity, is_density
+from symslr.expression.configuration import (
+    ConfigurationExpectation,
+    ConfigurationMean,
+    PosteriorMean,
+    ShiftedDensity,
+    is_density,
+)
 from symslr.expression.expectation import rewrite_expectations
 from symslr.expression.folded import ConditionalMean
 from symslr.model.configuration import ALIKE, ConfigurationLaw, Directions
@@ -48,7 +54,9 @@ class ShiftKeys(Rule):
             return node
         return self._moved(node, self.towards, self.towards, -1)
 
-    def _moved(self, node: ConfigurationExpectation, source: ConfigurationLaw, law: ConfigurationLaw, sign: int) -> Expr:
+    def _moved(
+        self, node: ConfigurationExpectation, source: ConfigurationLaw, law: ConfigurationLaw, sign: int
+    ) -> Expr:
         means = self._means(source)
         if node.body.has(*FOLDED):
             raise self.refuse(f"{node.body} holds functions of the keys by name; write them out first")
@@ -143,5 +151,3 @@ def _parts(covariance: Expr, rule: Rule) -> tuple[Expr, Expr]:
     if a == 0 or (a.free_symbols | b.free_symbols) & {l, m}:
         raise rule.refuse(f"the covariance {covariance} is not a multiple of the identity plus a constant")
     return simplify(a), simplify(b)
-
-

@@ -18,7 +18,9 @@ class SumOverSignal(Rule):
     """Write the average over the signal out, inside of the mean over the relevant tokens."""
 
     name = "sum over the signal"
-    statement = r"\mathbb{E}_{r,\theta}[f(r,\theta)] = \mathbb{E}_r\Big[\sum_k q_k f(r,\theta_k)\Big],\qquad \sum_k q_k=1"
+    statement = (
+        r"\mathbb{E}_{r,\theta}[f(r,\theta)] = \mathbb{E}_r\Big[\sum_k q_k f(r,\theta_k)\Big],\qquad \sum_k q_k=1"
+    )
     conditions = r"$\theta$ takes finitely many values $\theta_k$ with probabilities $q_k$, independently of $r$"
 
     def rewrite(self, expr: Expr) -> Expr:

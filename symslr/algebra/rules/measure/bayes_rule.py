@@ -18,9 +18,7 @@ class BayesRule(Rule):
     """Multiply a posterior probability, or a sum over tokens with one as a factor, by the sum of all weights."""
 
     name = "Bayes' rule"
-    statement = (
-        r"p_l\,\sum_m g(m,\chi) = g(l,\chi),\qquad \langle f\rangle\,\mathbb{E}_h[w] = \mathbb{E}_h[w f]"
-    )
+    statement = r"p_l\,\sum_m g(m,\chi) = g(l,\chi),\qquad \langle f\rangle\,\mathbb{E}_h[w] = \mathbb{E}_h[w f]"
     conditions = r"where $\sum_m g(m,\chi)=0$, which has probability zero under $\mathbb{E}_g$, $p_l$ counts as zero"
 
     def rewrite(self, expr: Expr) -> Expr:
