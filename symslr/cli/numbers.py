@@ -265,7 +265,8 @@ def _show(
     as_json: bool,
     places: Mapping[str, Value] | None = None,
 ) -> None:
-    best = {name: {key: place.as_json()[key] for key in ("value", "error")} for name, place in (places or {}).items()}
+    shown = {name: place.as_json() for name, place in (places or {}).items()}
+    best = {name: {key: place[key] for key in ("value", "error")} for name, place in shown.items()}
     if as_json:
         typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))
         return
@@ -279,4 +280,7 @@ def _show(
     typer.echo(f"  {numbers['value']}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
     for name, place in best.items():
-        typer.echo(f"  at {name} = {place['value']}, error {place['error']}")
+        anywhere = place["error"] == "+inf"
+        typer.echo(
+            f"  at {shown[name]['method']}" if anywhere else f"  at {name} = {place['value']}, error {place['error']}"
+        )

@@ -19,11 +19,13 @@ class Arithmetic(ABC):
     Attributes:
         name: the backend's name.
         eps: unit roundoff.
+        tiny: the size below which numbers lose digits and vanish.
         decades: decimal digits that the arithmetic can resolve; meshes reach that far into the tails.
     """
 
     name: ClassVar[str]
     eps: Any
+    tiny: Any
     decades: float
     pi: Any
     exp: Callable[[Any], Any]
@@ -53,6 +55,7 @@ class Float64(Arithmetic):
 
     name = "numpy"
     eps = 2.0**-53
+    tiny = 2.0**-1022
     decades = 17.0
     pi = np.pi
     exp = staticmethod(np.exp)
@@ -77,6 +80,7 @@ class Multiprecision(Arithmetic):
     """mpmath numbers in object arrays, at the working precision that is set while the plan runs."""
 
     name = "mpmath"
+    tiny = 0
 
     def __init__(self, bits: int) -> None:
         self.bits = bits

@@ -11,16 +11,19 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Expr, Integral, Symbol
 
 from symslr.evaluation.admitted import check_admitted
 from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.divergent import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.guard import UNHELD, guard
 from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.node import Context, Node, Pair
 from symslr.evaluation.plan import canonical, plan
+from symslr.evaluation.strong_signal import by_expansion
+from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value
 from symslr.kept.serial import one_at_a_time
@@ -57,6 +60,8 @@ def evaluate(
             for exponential kernels under Gaussian laws only, where it takes milliseconds). By default numpy for arrays and up
             to 13 digits where it reaches them, else Arb for exponential kernels, else mpmath.
 
+    The Bayes risk at a signal too strong for any mesh comes from its expansion, as ``method`` says.
+
     Raises:
         CannotEvaluate: when the digits are out of reach, with the reason, or when the first number of a task differs from
             its definition.
@@ -69,22 +74,48 @@ def evaluate(
     expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
     inputs = checked_inputs(*symbols_of(expr), values or {})
     check_admitted(expr, inputs)
+    if not inputs.arrays:
+        check_means_exist(expr, inputs.given)
+    far = None
+    if not inputs.arrays and backend != "numpy":
+        far = by_expansion(expr, inputs.given, wanted, lambda part, n: _of_expansion(part, inputs, n, backend))
+    if far is not None and far.digits >= wanted:
+        return replace(far, seconds=time.perf_counter() - start)
+    try:
+        value = _on_meshes(expr, inputs, digits, backend)
+    except CannotEvaluate:
+        if far is None or far.digits < (1 if digits is None else digits):
+            raise
+        return replace(far, seconds=time.perf_counter() - start)
+    method = value.method if guard(expr, one_point(inputs)) else f"{value.method}; {UNHELD}"
+    return replace(value, method=method, seconds=time.perf_counter() - start)
+
+
+def _of_expansion(expr: Expr, inputs: Inputs, digits: int, backend: str | None) -> Value:
+    """A term of an expansion: elementary ones are proved, for one-dimensional integrals over Phi^L no proof is there."""
+    if backend in ("arb", EXPONENTIAL) or not expr.has(Integral, ScalarExpectation):
+        return _certified_exponential(expr, inputs, digits)
+    if digits <= FLOAT_DIGITS:
+        return _scalars(expr, inputs, digits, digits)
+    return _estimated(expr, inputs, digits)
+
+
+def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | None) -> Value:
+    """By the reduction to integrals of few variables, whatever the backend."""
+    wanted = MULTIPRECISION_DIGITS if digits is None else digits
     if inputs.arrays:
         if backend not in (None, "numpy"):
             raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")
-        value = _arrays(expr, inputs, 0 if digits is None else wanted)
-    elif backend == "arb":
-        value = _certified(expr, inputs, wanted)
-    elif backend == EXPONENTIAL:
-        value = _certified_exponential(expr, inputs, wanted)
-    elif backend == "numpy":
-        value = _scalars(expr, inputs, FLOAT_AIM if digits is None else wanted, 0 if digits is None else wanted)
-    elif backend is None and (digits is None or wanted <= FLOAT_DIGITS):
-        value = _float_first(expr, inputs, digits)
-    else:
-        value = _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
-    method = value.method if guard(expr, one_point(inputs)) else f"{value.method}; {UNHELD}"
-    return replace(value, method=method, seconds=time.perf_counter() - start)
+        return _arrays(expr, inputs, digits or 0)
+    if backend == "arb":
+        return _certified(expr, inputs, wanted)
+    if backend == EXPONENTIAL:
+        return _certified_exponential(expr, inputs, wanted)
+    if backend == "numpy":
+        return _scalars(expr, inputs, digits or FLOAT_AIM, digits or 0)
+    if backend is None and (digits is None or wanted <= FLOAT_DIGITS):
+        return _float_first(expr, inputs, digits)
+    return _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
 
 
 @lru_cache(maxsize=512)
@@ -145,8 +176,14 @@ def float_scope(given: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
             scope[symbol] = value
         else:
             number = float(value) if type(value) in PLAIN else nearest(value)
-            scope[symbol] = (number, 0.0 if number.is_integer() else abs(number) * FLOAT.eps)
+            exact_here = number.is_integer() and (number != 0 or value == 0)
+            scope[symbol] = (number, 0.0 if exact_here else abs(number) * FLOAT.eps + lost(number))
     return scope
+
+
+def lost(number: float) -> float:
+    """What a float64 number may have lost that is too small to keep its digits."""
+    return FLOAT.tiny if abs(number) < FLOAT.tiny else 0.0
 
 
 def nearest(value: Expr) -> float:

@@ -118,7 +118,8 @@ class IntegralNode(Node):
         factor = arithmetic.exp(height)
         if reversed_ends:
             full = -full
-        return full * factor, mass * factor * (error + rounding + edge + inherited)
+        lost = arithmetic.tiny if mass * factor < arithmetic.tiny else 0
+        return full * factor, mass * factor * (error + rounding + edge + inherited) + lost
 
     def _finite(self, values: Any, mesh: Any, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
         """Values that overflow in parts, from their logarithms; what is no number even so is 0 where it is negligible."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import mpmath
-from sympy import Expr, Symbol, oo
+from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
@@ -14,6 +15,7 @@ from symslr.evaluation.minima import minimise
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
+from symslr.model.homogeneous import degree, has_parity
 from symslr.model.symbols import a, epsilon
 from symslr.model.task import Task
 from symslr.theory.population import matched_scale, minimal_risk, population_risk
@@ -52,12 +54,30 @@ def least_risk(
     scale = matched_scale(Activation.of(epsilon, attention, a), task.law)
     if scale is not None:
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
+    if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
+        return _without_scale(task, attention, values, digits, backend)
     if backend is not None or least.closed() is not None:
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)
         return value, _named(places)
     value, places = minimise(risk, moving, values, digits)
     return value, _named(places)
+
+
+def _without_scale(
+    task: Task, attention: Attention, values: Mapping[Any, object], digits: int | None, backend: str | None
+) -> tuple[Value, dict[str, Value]]:
+    """The risk of a homogeneous kernel, the same at every scale of one sign: the lower of the two.
+
+    The place has an infinite error.
+    """
+    sides = [S.One] if has_parity(attention.kernel) else [S.One, S.NegativeOne]
+    found = [evaluate(population_risk(task, attention, side), values, digits, backend) for side in sides]
+    lowest = min(range(len(sides)), key=lambda i: found[i].value)
+    value = replace(found[lowest], error=max(item.error for item in found))
+    which = "every a != 0" if len(sides) == 1 else f"every a {'>' if sides[lowest] > 0 else '<'} 0"
+    place = Value(mpmath.mpf(int(sides[lowest])), mpmath.inf, value.kind, 1, f"{which}: the kernel is homogeneous")
+    return value, {"a": place}
 
 
 def _named(places: Mapping[Symbol, Value]) -> dict[str, Value]:

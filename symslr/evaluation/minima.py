@@ -11,6 +11,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from symslr.evaluation.admitted import check_admitted
+from symslr.evaluation.divergent import check_means_exist
 from symslr.evaluation.engine import (
     FLOAT,
     FLOAT_AIM,
@@ -65,6 +66,7 @@ def minimise(
     needed, known = symbols_of(expr)
     inputs = checked_inputs(needed - set(moving), known - set(moving), values or {})
     check_admitted(expr, inputs)
+    check_means_exist(expr, inputs.given, moving)
     guard(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
     node = MinimumNode(plan(expr), moving)
     limits = dict(bounds or {})

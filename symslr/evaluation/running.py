@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sympy import Add, Dummy, Expr, Mul, Pow, Symbol
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, log
 
 from symslr.evaluation.arithmetic import Arithmetic
 from symslr.evaluation.errors import CannotEvaluate
@@ -29,6 +29,11 @@ class Lazy(dict[Symbol, Pair]):
     def __missing__(self, symbol: Symbol) -> Pair:
         pair = self[symbol] = self.unfinished[symbol]()
         return pair
+
+
+def _lost(arithmetic: Arithmetic, value: Any) -> Any:
+    """What a number may have lost that is too small to keep its digits, or to be told from zero."""
+    return arithmetic.tiny if abs(value) < arithmetic.tiny else 0
 
 
 def compiled_formula(expr: Expr) -> Formula:
@@ -81,7 +86,7 @@ def _product(parts: list[Formula]) -> Formula:
                 return v, e
             error = abs(value) * e + abs(v) * error + error * e
             value = value * v
-        return value, error + len(parts) * arithmetic.eps * abs(value)
+        return value, error + len(parts) * arithmetic.eps * abs(value) + _lost(arithmetic, value)
 
     return product
 
@@ -93,7 +98,8 @@ def _integer_power(base: Formula, exponent: int) -> Formula:
             raise CannotEvaluate("a denominator cannot be told from zero")
         value = v**exponent
         nearest = abs(v) - e if exponent < 0 else abs(v) + e
-        return value, abs(exponent) * nearest ** (exponent - 1) * e + 2 * arithmetic.eps * abs(value)
+        error = abs(exponent) * nearest ** (exponent - 1) * e + 2 * arithmetic.eps * abs(value)
+        return value, error if v == 0 == e else error + _lost(arithmetic, value)
 
     return power
 
@@ -114,6 +120,8 @@ def _function(head: Any, parts: list[Formula]) -> Formula:
             function = kept[key] = arithmetic.compile(dummies, [applied, *slopes])
         value, *slopes = function(*(v for v, _ in pairs))
         error = 8 * arithmetic.eps * abs(value)
+        if head is not log and all(v != 0 for v, _ in pairs):
+            error = error + _lost(arithmetic, value)
         for slope, (_, e) in zip(slopes, pairs):
             if e != 0:
                 error = error + abs(slope) * e

@@ -266,11 +266,17 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
 
 
 def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:
-    """The scan with points added where the function ceases to be finite, as E[e^{2 a^2 x^2}] does at a = 1/2."""
+    """The scan with points added where the function ceases to be finite, as E[e^{2 a^2 x^2}] does at a = 1/2.
+
+    Not where it rises towards that place: such a value is dear, and none that is sought.
+    """
     found = list(zip(points, values))
-    for (x, own), (y, other) in itertools.pairwise(list(found)):
+    for k, ((x, own), (y, other)) in enumerate(itertools.pairwise(list(found))):
         inside, outside = (x, y) if np.isfinite(own) else (y, x)
         if np.isfinite(own) == np.isfinite(other):
+            continue
+        before = k - 1 if np.isfinite(own) else k + 2
+        if 0 <= before < len(values) and values[before] < (own if np.isfinite(own) else other):
             continue
         for _ in range(BISECTIONS):
             middle = (inside + outside) / 2

@@ -107,8 +107,8 @@ class Table:
         return [(factors[0] * row) @ factors[1].T for row in rows]
 
     def _risen(self, k: int, log: Any, sign: Any, mean: Any, top: float) -> tuple[Any, Any]:
-        """(mean, scale) of a moment; where it has sunk, from logarithms."""
-        sunk = np.abs(mean) < SUNK
+        """(mean, scale) of a moment; where it has sunk, or would in a product with others, from logarithms."""
+        sunk = np.abs(mean) < SUNK ** (1.0 / max(self.family.together, 1.0))
         if not sunk.any():
             return mean, top
         mean, scale = mean.copy(), np.full(self.shape, top)

@@ -85,7 +85,7 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         windows: list[Window | None] = []
         for i in own:
             curvature, centre, _ = (float(value) for value in family.constants.bells[i])
-            if is_gaussian(family, i) and curvature < 0 and on_line:
+            if is_gaussian(family, i) and on_line:
                 windows.append(bell_window(curvature, centre, family.depth))
 
         if len(windows) < len(own):
@@ -105,4 +105,6 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
 def is_gaussian(family: Family, moment: int) -> bool:
     """Whether a weight is a Gaussian times what grows by powers alone, so that no u is needed to cut it off."""
     own = family.form.moments[moment]
-    return own.bell is not None and not own.rest.has(exp_)
+    if own.bell is None or own.rest.has(exp_):
+        return False
+    return float(family.constants.bells[moment][0]) < 0
