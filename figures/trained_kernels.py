@@ -90,7 +90,7 @@ def _claims(table: Table) -> list[NamedComparison]:
 
 def derived(task: Task) -> Callable[[np.ndarray], np.ndarray]:
     """log kappa of the optimal attention."""
-    from symslr.evaluation.compiled import compile_float
+    from symslr.evaluation.numbers.compiled import compile_float
     from symslr.theory import optimal_attention
 
     function = compile_float((x,), [expand_log(log(optimal_attention(task).kernel), force=True)])
@@ -115,7 +115,7 @@ def _learned(steps: int, job: tuple[str, int]) -> tuple[list[float], float, floa
 
 def _centred(task: Task, function: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.ndarray:
     """The function less its mean over the tokens that carry no signal, within the grid."""
-    from symslr.evaluation.compiled import compile_float
+    from symslr.evaluation.numbers.compiled import compile_float
 
     density = np.broadcast_to(np.asarray(compile_float((x,), [task.base.density])(grid)[0], dtype=float), grid.shape)
     values = function(grid)

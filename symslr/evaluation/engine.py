@@ -14,13 +14,13 @@ import numpy as np
 from sympy import Expr, Integral, Symbol
 
 from symslr.evaluation.admitted import check_admitted
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.divergent import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.guard import UNHELD, guard
 from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
-from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.plan import canonical, plan
 from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
@@ -128,7 +128,7 @@ def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
 
 def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:
     """A proved value by the normal form of exponential kernels under Gaussian laws, which is the fastest of all ways."""
-    from symslr.evaluation.arb_backend import evaluate_arb
+    from symslr.evaluation.certified.backend import evaluate_arb
 
     return evaluate_arb(canonical(expr), inputs.scalars, digits)
 
@@ -142,8 +142,8 @@ def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
     try:
         return _certified_exponential(expr, inputs, digits)
     except CannotEvaluate:
-        from symslr.evaluation.arb_backend import evaluate_arb
-        from symslr.evaluation.certified.form import line_terms, with_open_kernel
+        from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+        from symslr.evaluation.certified.backend import evaluate_arb
 
         opened, kernel = with_open_kernel(conditioned(expr))
         closed = kernel if kernel is None else kernel.xreplace(inputs.scalars)

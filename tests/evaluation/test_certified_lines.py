@@ -9,11 +9,11 @@ from mpmath import mp
 from sympy import Expr, Integer, Rational, Symbol, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
 
 from symslr import evaluate
-from symslr.evaluation.certified.growth import Growth
-from symslr.evaluation.certified.integral import Integrand, Transform
-from symslr.evaluation.certified.line import Line, Rule
-from symslr.evaluation.certified.proof import NotProved, prepared
-from symslr.evaluation.certified.strip import strip_of, widest_strip
+from symslr.evaluation.certified.analytic.growth import Growth
+from symslr.evaluation.certified.analytic.integral import Integrand, Transform
+from symslr.evaluation.certified.analytic.line import Line, Rule
+from symslr.evaluation.certified.analytic.proof import NotProved, prepared
+from symslr.evaluation.certified.analytic.strip import strip_of, widest_strip
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention

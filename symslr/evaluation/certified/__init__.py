@@ -1,1 +1,1 @@
-"""Proved enclosures for any analytic kernel: strips and growth found from the expression, docs/proofs.md section 7."""
+"""Proved enclosures in ball arithmetic; every inequality is in docs/proofs.md."""

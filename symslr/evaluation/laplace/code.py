@@ -10,12 +10,12 @@ import numpy as np
 from sympy import Expr, S, Symbol
 from sympy import exp as exp_
 
-from symslr.evaluation.arithmetic import Arithmetic
-from symslr.evaluation.breakpoints import solved
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.exponent import Split, magnitude, split
 from symslr.evaluation.laplace.form import LaplaceForm
-from symslr.evaluation.logarithm import SignedLog, signed_log
+from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.exponent import Split, magnitude, split
+from symslr.evaluation.numbers.logarithm import SignedLog, signed_log
+from symslr.evaluation.quadrature.breakpoints import solved
 
 
 @dataclass(frozen=True)

@@ -14,13 +14,13 @@ import mpmath
 import numpy as np
 from flint import arb, arb_mat, ctx
 
-from symslr.evaluation.balls import Balls, array, centre, from_mpf, radius, size
-from symslr.evaluation.convergence import geometric_error
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.survey import Layout, layout
-from symslr.evaluation.mesh import Line, Mesh, joined
+from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
+from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
 
 LARGEST_TABLE = 100_000_000
 """Entries of the product of outer nodes and tokens."""

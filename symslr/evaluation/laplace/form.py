@@ -16,8 +16,8 @@ from functools import cached_property
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorder_traversal
 from sympy import exp as exp_
 
-from symslr.evaluation.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
-from symslr.evaluation.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
+from symslr.evaluation.numbers.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_variable
 

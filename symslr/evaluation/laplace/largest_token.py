@@ -16,15 +16,15 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from sympy import Symbol
 
-from symslr.evaluation.arithmetic import Arithmetic, Float64
-from symslr.evaluation.balls import Balls, array, centre, from_mpf, radius, size
-from symslr.evaluation.convergence import geometric_error
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.largest_form import CumulativeForm, sizes
-from symslr.evaluation.laplace.stretch import Stretch
-from symslr.evaluation.logarithm import signed_log
-from symslr.evaluation.node import Context, Node, Pair
-from symslr.evaluation.scan import scan
+from symslr.evaluation.laplace.sinh_map import Stretch
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
+from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
+from symslr.evaluation.numbers.logarithm import signed_log
+from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.scan import scan
 
 FLOAT = Float64()
 FLOAT_NODES = 16

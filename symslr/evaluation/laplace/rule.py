@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.convergence import geometric_error, outer_step
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.survey import Layout, first_level, layout
 from symslr.evaluation.laplace.table import EPS, SUNK, TINY, Table
 from symslr.evaluation.laplace.tokens import Tokens, placed
+from symslr.evaluation.quadrature.convergence import geometric_error, outer_step
 
 DETUNED = 1.3
 """Ratio of steps by which a result is confirmed."""

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.stretch import Stretch
+from symslr.evaluation.laplace.sinh_map import Stretch
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import MOST_NODES, Tokens, is_gaussian, pieces, placed
-from symslr.evaluation.mesh import Line, Piece, joined
+from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.quadrature.mesh import Line, Piece, joined
 
 FLOAT = Float64()
 NODES = {1: 48, 2: 24}

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
 from symslr.evaluation.laplace.tokens import Tokens
+from symslr.evaluation.numbers.arithmetic import Float64
 
 EPS = Float64().eps
 TINY = 1e-300

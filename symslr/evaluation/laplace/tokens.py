@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sympy import exp as exp_
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.mesh import Mesh, Piece, joined
-from symslr.evaluation.scan import Window, scan_all
-from symslr.evaluation.token_mesh import bell_window, cover, zeros
+from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
+from symslr.evaluation.quadrature.scan import Window, scan_all
+from symslr.evaluation.quadrature.token_mesh import bell_window, cover, zeros
 
 FLOAT = Float64()
 MOST_NODES = 40_000
