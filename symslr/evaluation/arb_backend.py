@@ -10,14 +10,15 @@ from typing import Any
 from flint import arb, ctx
 from mpmath import log10, mp, mpf
 from mpmath.libmp import from_man_exp
-from sympy import Add, Basic, Dummy, Expr, Integral, oo
+from sympy import Basic, Dummy, Expr, Integral, oo
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.arb_elementary import elementary_ball
 from symslr.evaluation.arb_laplace import laplace_integral
-from symslr.evaluation.arb_laplace_form import laplace_terms
+from symslr.evaluation.arb_laplace_form import TokenTerms, laplace_terms
 from symslr.evaluation.arb_monomial import Monomial, merged
 from symslr.evaluation.arb_token import token_terms
+from symslr.evaluation.certified.form import Lines, LineToken
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.expression.value import Kind, Value
@@ -25,27 +26,29 @@ from symslr.expression.value import Kind, Value
 BITS_PER_DIGIT = log2(10)
 LARGEST_GROWTH = 4
 """Cancellation is fought with up to this many times the digits asked for."""
-METHOD = "Arb: trapezoid rule in log u and Gaussian lattice sums with proved bounds"
+METHOD = "Arb: trapezoid rules in log u and on the line with proved bounds"
 
 
-def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int) -> Value:
+def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further: TokenTerms | None = None) -> Value:
     """A proved enclosure of ``expr``: |true - value| <= error.
 
-    Covers sums, products, quotients and elementary functions of parameters, Gaussian expectations of polynomial *
-    exponential, and Laplace integrals over (u, 0, oo) of products of powers of u, exp(-u o) and one-token expectations
-    of polynomial * exponential * exp(-u(o + C e^{sx})) with C > 0 under Gaussian laws, to any integer power.
+    Covers sums, products, quotients and elementary functions of parameters, one-token expectations of analytic
+    functions, and Laplace integrals over (u, 0, oo) of products of powers of u, exp(-u o) and one-token expectations of
+    f(x) exp(-u K(x)), f >= 0 and K > 0 analytic, under laws with an analytic density, to any integer power.
 
     Args:
         expr: conditioned and reduced.
         values: exact SymPy numbers (and a ``LengthLaw`` for an open law of the length), one per free symbol.
         digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach at
             four times the precision, the enclosure is still true and ``digits`` of the result is smaller.
+        further: how a one-token expectation is written that is not of an exponential kernel under a Gaussian law.
 
     Raises:
         CannotEvaluate: where no proof is available.
     """
     begin = perf_counter()
-    enclosure = _Certified(_substitute(expr, values)).enclosure(digits)
+    ways = (token_terms,) if further is None else (token_terms, further)
+    enclosure = _Certified(_substitute(expr, values), ways).enclosure(digits)
     value, error = _centre(enclosure, digits)
     correct = digits if error == 0 else _correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
@@ -67,10 +70,10 @@ def _substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
 class _Certified:
     """An expression without free symbols; normal forms of its integrals are made once and serve every precision."""
 
-    def __init__(self, expr: Expr) -> None:
+    def __init__(self, expr: Expr, ways: tuple[TokenTerms, ...]) -> None:
         self.expr = expr
-        self.forms: dict[Expr, list[Monomial]] = {}
         self.bits = 0
+        self.forms, self.lines = _normal_forms(expr, ways)
 
     def enclosure(self, digits: int) -> Any:
         """Raise the precision until the relative radius is below 10^-digits."""
@@ -92,29 +95,67 @@ class _Certified:
         if isinstance(expr, Integral):
             return self._laplace(expr)
         if isinstance(expr, ScalarExpectation):
-            return self.descend(Add(*(term.coefficient for term in self._form(expr, None))))
+            return sum((self._free(term) for term in self.forms[expr]), arb(0))
         if isinstance(expr, Expectation):
             raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
         return elementary_ball(expr, self.descend)
 
+    def _free(self, term: Monomial) -> Any:
+        """The value of a term without u."""
+        value = self.descend(term.coefficient)
+        for token, n in term.tokens.items():
+            value *= self.lines.value(token, self.bits) ** n
+        return value
+
     def _laplace(self, expr: Expr) -> Any:
         total = arb(0)
-        for term in self._form(expr, expr.limits):
+        for term in self.forms[expr]:
             coefficient = self.descend(term.coefficient)
             if not coefficient.is_zero():
-                total += coefficient * laplace_integral(term, self.bits)
+                on_lines = any(isinstance(token, LineToken) for token in term.tokens)
+                integral = self.lines.integral if on_lines else laplace_integral
+                total += coefficient * integral(term, self.bits)
         return total
 
-    def _form(self, expr: Expr, limits: Any) -> list[Monomial]:
-        if expr not in self.forms:
-            self.forms[expr] = _laplace_form(expr, limits) if limits else token_terms(expr, Dummy("u"))
-        return self.forms[expr]
+
+def _normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, list[Monomial]], Lines]:
+    """The normal form of every integral and every expectation outside of one, and the lines that they need.
+
+    An exponential kernel under a Gaussian law has a form whose sums are products of polynomials, the fastest; any other
+    analytic kernel is integrated on the line.
+    """
+    forms: dict[Expr, list[Monomial]] = {}
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        if node in forms:
+            continue
+        if isinstance(node, (Integral, ScalarExpectation)):
+            forms[node] = _normal_form(node, ways)
+            waiting += [term.coefficient for term in forms[node]]
+        else:
+            waiting += node.args
+    return forms, Lines([term for terms in forms.values() for term in terms])
 
 
-def _laplace_form(expr: Expr, limits: Any) -> list[Monomial]:
+def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
+    """By the first way of writing one-token expectations that serves; the refusal of the last where none does."""
+    for tokens in ways:
+        try:
+            if isinstance(node, ScalarExpectation):
+                return tokens(node, Dummy("u"))
+            return merged(laplace_terms(node.function, _laplace_variable(node), tokens))
+        except CannotEvaluate:
+            if tokens is ways[-1]:
+                raise
+    raise AssertionError("no way of writing one-token expectations was given")
+
+
+def _laplace_variable(expr: Expr) -> Expr:
+    limits = expr.limits
     if len(limits) != 1 or len(limits[0]) != 3 or limits[0][1:] != (0, oo):
         raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
-    return merged(laplace_terms(expr.function, limits[0][0]))
+    return limits[0][0]
 
 
 def _centre(enclosure: Any, digits: int) -> tuple[mpf, mpf]:

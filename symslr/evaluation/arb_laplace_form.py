@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 
 from sympy import E, Expr, S, exp, expand
 
 from symslr.evaluation.arb_monomial import Monomial, times
-from symslr.evaluation.arb_token import token_terms
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.expectation import ScalarExpectation
 
 LARGEST_EXPANDED_POWER = 8
 
 
-def laplace_terms(integrand: Expr, u: Expr) -> list[Monomial]:
+TokenTerms = Callable[[ScalarExpectation, Expr], list[Monomial]]
+"""A one-token expectation and u -> a sum of monomials in u."""
+
+
+def laplace_terms(integrand: Expr, u: Expr, token_terms: TokenTerms) -> list[Monomial]:
     """``integrand`` as a sum of monomials in ``u`` > 0; coefficients are free of ``u`` and may hold expectations.
+
+    Args:
+        integrand: sums and products of powers of u, exp(-u o) and one-token expectations.
+        u: the variable.
+        token_terms: how a one-token expectation is written.
 
     Raises:
         CannotEvaluate: for a factor that is not a power of u, exp(-u o), or a one-token expectation.
@@ -25,9 +34,9 @@ def laplace_terms(integrand: Expr, u: Expr) -> list[Monomial]:
     if isinstance(integrand, ScalarExpectation):
         return token_terms(integrand, u)
     if integrand.is_Add:
-        return [term for arg in integrand.args for term in laplace_terms(arg, u)]
+        return [term for arg in integrand.args for term in laplace_terms(arg, u, token_terms)]
     if integrand.is_Mul:
-        return reduce(times, (laplace_terms(arg, u) for arg in integrand.args))
+        return reduce(times, (laplace_terms(arg, u, token_terms) for arg in integrand.args))
     base, power = integrand.as_base_exp()
     if base == u and not power.has(u):
         return [Monomial(S.One, power)]
@@ -38,7 +47,7 @@ def laplace_terms(integrand: Expr, u: Expr) -> list[Monomial]:
         if not constant.has(u) and not rate.has(u):
             return [Monomial(exp(constant), S.Zero, rate)]
     if integrand.is_Pow and power.is_Integer and power >= 0:
-        return _power(laplace_terms(base, u), int(power))
+        return _power(laplace_terms(base, u, token_terms), int(power))
     raise CannotEvaluate(f"certified: no proof is available for {integrand} under a Laplace integral")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sympy import Expr, S
 
-Token = tuple[Expr, Expr]
-"""(s, c): the one-token factor phi_s(u e^c) = E exp(-u e^{c + s z}), z ~ N(0, 1), with s > 0."""
+Token = Any
+"""A one-token factor: (s, c), which is phi_s(u e^c) = E exp(-u e^{c + s z}) for z ~ N(0, 1) and s > 0; or a ``LineToken``."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from scipy.special import log_ndtr, ndtr, owens_t
+import scipy  # hands out scipy.special, which takes 0.2 s to load, when it is first asked for
 from sympy import Add, Expr, Function, Symbol, lambdify
 from sympy import exp as exp_
 from sympy import log as log_
@@ -72,8 +72,8 @@ def _float_skew_normal(h: Any, a: Any) -> Any:
     """F(h, a) for arrays: below the median by a double exponential rule on the tail, where Phi - 2 T loses its digits."""
     h, a = np.broadcast_arrays(np.asarray(h, dtype=float), np.asarray(a, dtype=float))
     at = h[..., None] - TAIL
-    below = np.exp(-at * at / 2 + log_ndtr(a[..., None] * at)) @ TAIL_WEIGHTS
-    return np.where(h < 0, below * np.sqrt(2 / np.pi), ndtr(h) - 2 * owens_t(h, a))[()]
+    below = np.exp(-at * at / 2 + scipy.special.log_ndtr(a[..., None] * at)) @ TAIL_WEIGHTS
+    return np.where(h < 0, below * np.sqrt(2 / np.pi), scipy.special.ndtr(h) - 2 * scipy.special.owens_t(h, a))[()]
 
 
 def _mp_skew_normal(h: Any, a: Any) -> Any:
@@ -88,12 +88,18 @@ def _doublings(reach: Any) -> range:
     return range(-1, int(mpmath.ceil(mpmath.log(reach, 2))))
 
 
-_FLOAT_NAMES = {"log1pexp": _float_log1pexp, "OwensT": owens_t, "NormalCdf": ndtr, "SkewNormal": _float_skew_normal}
+def _float_namespace() -> dict[str, Any]:
+    return {
+        "log1pexp": _float_log1pexp,
+        "OwensT": scipy.special.owens_t,
+        "NormalCdf": scipy.special.ndtr,
+        "SkewNormal": _float_skew_normal,
+    }
 
 
 def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
     """Float64 functions of arrays, all sharing their common subexpressions."""
-    return lambdify(list(symbols), [stable(e) for e in exprs], modules=[_FLOAT_NAMES, "scipy", "numpy"], cse=True)
+    return lambdify(list(symbols), [stable(e) for e in exprs], modules=[_float_namespace(), "scipy", "numpy"], cse=True)
 
 
 class MultiprecisionPrinter(MpmathPrinter):

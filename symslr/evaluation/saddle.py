@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr, wrightomega
+import scipy
 
 TINY = 1e-300
 
@@ -21,7 +21,7 @@ def saddle(t: Any, rate: Any, curvature: Any, centre: Any, height: Any) -> tuple
     """(log M up to a constant, x at the saddle); the arguments broadcast, ``curvature`` = -1/(2 w^2) < 0."""
     start = t + rate * centre
     variance = -0.5 / curvature
-    y = wrightomega(start + np.log(rate * rate * variance))
+    y = scipy.special.wrightomega(start + np.log(rate * rate * variance))
     load = np.exp(start - y)
     moved = rate * variance * load
     return height + curvature * moved * moved - load - 0.5 * np.log1p(y), centre - moved
@@ -32,6 +32,7 @@ def log_survival(t: Any, rate: Any, curvature: Any, centre: Any) -> Any:
     start = t + rate * centre
     spread = np.abs(rate) * np.sqrt(-0.5 / curvature) + TINY
     edge = -start / spread
-    missing = ndtr(-edge) + np.exp(start + 0.5 * spread * spread + log_ndtr(edge - spread))
+    special = scipy.special
+    missing = special.ndtr(-edge) + np.exp(start + 0.5 * spread * spread + special.log_ndtr(edge - spread))
     far, _ = saddle(t, rate, curvature, centre, 0.0)
     return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), np.minimum(far, 0.0))

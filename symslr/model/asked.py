@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from sympy import Expr, oo
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
 from symslr.model.length_law import LengthLaw
+from symslr.model.location.asked import location_problem
+from symslr.model.location.task import LocationTask
 from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, TaskRequest
 from symslr.model.symbols import Delta, L, nu
 from symslr.model.task import Task
@@ -27,14 +30,51 @@ class Problem:
 
     def as_json(self) -> dict[str, Any]:
         """The task's name, its length, and the values of its parameters as text."""
-        length = self.task.length
-        shown = ",".join(f"{n}:{p}" for n, p in length) if isinstance(length, LengthLaw) else str(length)
-        return {
-            "task": self.task.name,
-            "length": shown,
-            "noise": str(self.task.noise),
-            "values": {str(symbol): str(value) for symbol, value in self.values.items()},
-        }
+        return _described(self.task, self.values)
+
+
+@dataclass(frozen=True)
+class Located:
+    """A law of location at given values, perhaps with an attention."""
+
+    task: LocationTask
+    values: dict[Expr, Expr]
+    attention: Attention | None
+
+    def as_json(self) -> dict[str, Any]:
+        """As that of ``Problem``."""
+        return _described(self.task, self.values)
+
+
+def _described(task: Task | LocationTask, values: Mapping[Expr, Expr]) -> dict[str, Any]:
+    length = task.length
+    shown = ",".join(f"{n}:{p}" for n, p in length) if isinstance(length, LengthLaw) else str(length)
+    return {
+        "task": task.name,
+        "length": shown,
+        "noise": str(task.noise),
+        "values": {str(symbol): str(value) for symbol, value in values.items()},
+    }
+
+
+def located(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Located | None:
+    """The law of location that was asked for; None where the task is not written as one. Arguments as for ``problem``.
+
+    Raises:
+        ValueError: as ``problem``.
+    """
+    written = None if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
+    if written is None or not isinstance(written.task, LocationTask):
+        return None
+    values = dict(written.values)
+    if wanted.nu is not None:
+        if nu not in written.task.free_symbols:
+            raise ValueError(f"{dash}nu: the task {written.task.name} does not depend on nu; leave the option out")
+        values[nu] = exactly(wanted.nu)
+    length = None if wanted.length is None else length_of(wanted.length)
+    noise = None if wanted.noise is None else exactly(wanted.noise)
+    task, given = location_problem(written.task, values, length, noise, dash=dash, symbolic=symbolic)
+    return Located(task, given, written.attention)
 
 
 def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Problem:
@@ -46,13 +86,23 @@ def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> P
         symbolic: whether a formula is wanted, in which what has no value stays a symbol.
 
     Raises:
-        ValueError: in one line, for a task that is none, a value that is missing or out of range.
+        ValueError: in one line, for a task that is none, a value that is missing or out of range, and for a law of
+            location whose tokens are not exchangeable.
     """
+    law = located(wanted, dash=dash, symbolic=symbolic)
+    if law is not None:
+        reduced = law.task.reduced()
+        if reduced is None:
+            raise ValueError(
+                f"task {law.task.name}: its tokens are not exchangeable, or more than one is relevant; the commands that know "
+                "such tasks are bayes, risk and optimal"
+            )
+        return Problem(reduced, law.values, law.attention)
     written = None if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
     if written is None:
         chosen, values = TASKS[wanted.task](), {}
     else:
-        assert written.task is not None
+        assert isinstance(written.task, Task)
         chosen, values = written.task, dict(written.values)
     if wanted.nu is not None:
         values[nu] = exactly(wanted.nu)

@@ -23,8 +23,14 @@ NORMALISERS = ("sum", "none")
 
 LARGEST_FILE = 100_000
 
+LOCATION_KEYS = frozenset(("strength", "location", "prior", "signal", "key_covariance", "value_covariance"))
+"""Names in [task] that only a law of location has; see ``LocationTask``."""
+
+WEIGHT_KEYS = frozenset(("weight", "relevant", "others", "support"))
+"""Names in [task] that only a task by its weight or its token laws has."""
+
 TABLES: dict[str, frozenset[str] | None] = {
-    "task": frozenset(("name", "weight", "relevant", "others", "support", "length", "noise")),
+    "task": LOCATION_KEYS | WEIGHT_KEYS | {"name", "length", "noise"},
     "attention": frozenset(("name", "kernel", "normalise", "offset")),
     "values": None,
 }
@@ -174,6 +180,12 @@ def tables_of_text(text: str, path: str) -> Tables:
         unknown = sorted(set(table) - known) if known is not None else []
         if unknown:
             raise ValueError(f"{path}: found {unknown[0]!r} in [{name}]; expected {', '.join(sorted(known or ()))}")
+    own = set(tables.get("task", ()))
+    if own & LOCATION_KEYS and own & WEIGHT_KEYS:
+        raise ValueError(
+            f"{path}: found {min(own & LOCATION_KEYS)!r} together with {min(own & WEIGHT_KEYS)!r} in [task]; a law of location "
+            "makes its own weight, so expected one of the two"
+        )
     if not {"task", "attention"} & set(tables):
         raise ValueError(f"{path}: found neither [task] nor [attention]; expected at least one of them")
     return tables

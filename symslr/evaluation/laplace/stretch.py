@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import wrightomega
+import scipy
 
 LONG = 120.0
 """Windows longer than this are stretched."""
@@ -54,12 +54,12 @@ class Stretch:
 
     def _before(self, v: float) -> float:
         """w of v where no sinh stretches the axis."""
-        return v if np.isinf(self.tail) else v + float(wrightomega(self.tail - v))
+        return v if np.isinf(self.tail) else v + float(scipy.special.wrightomega(self.tail - v))
 
     def density(self, v: Any) -> Any:
         """dv/dw."""
         if not np.isinf(self.tail):
-            return 1.0 + wrightomega(self.tail - v)
+            return 1.0 + scipy.special.wrightomega(self.tail - v)
         return np.ones(len(v)) if np.isinf(self.scale) else np.hypot(1.0, (v - self.centre) / self.scale)
 
     def nodes(self, step: float) -> tuple[Any, Any, float]:
