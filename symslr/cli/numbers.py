@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from symslr.model.asked import Problem
     from symslr.theory.symbolic import Formula
 
-FEW = 6
-"""Digits that are tried where there is no time for those that are asked for."""
-
-FOR_A_FORMULA, FOR_THE_DIGITS, FOR_FEW = 0.2, 0.5, 0.3
-"""The shares of the budget: for a closed form, then for the digits that are asked for, then for few."""
+FOR_A_FORMULA = 0.2
+"""Of the budget so much may go to a closed form."""
 
 Found = tuple["Value", dict[str, "Value"]]
 """A number, and where it is attained."""
@@ -66,7 +63,7 @@ def bayes(
         if number is not None:
             _show_exact("Bayes risk", problem, formula, number, expr, digits, {}, as_json)
             return
-    value, _ = _within(seconds, digits, lambda d: (evaluate(expr, problem.values, digits=d, backend=backend), {}))
+    value = evaluate(expr, problem.values, digits=digits, backend=backend, seconds=seconds)
     _show("Bayes risk", problem, value, {}, as_json)
 
 
@@ -100,6 +97,7 @@ def risk(
     with processor_time(seconds):
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
+    from symslr.evaluation.in_time import in_time
     from symslr.model.text import exactly
     from symslr.theory import population_risk
     from symslr.theory.symbolic import least_formula, risk_formula
@@ -134,7 +132,7 @@ def risk(
         def one(n: int | None, by: str | None) -> Found:
             return evaluate(expr, problem.values, digits=n, backend=by), {}
 
-        value, _ = _within(seconds, digits, lambda d: _asked(one, d, backend))
+        value, _ = in_time(seconds, digits, lambda d: _asked(one, d, backend))
         _show(title, problem, value, named, as_json)
         return
     from symslr.evaluation import least_risk
@@ -144,7 +142,7 @@ def risk(
     def least(n: int | None, by: str | None) -> Found:
         return least_risk(problem.task, chosen, problem.values, n, by, limits)
 
-    value, places = _within(seconds, digits, lambda d: _asked(least, d, backend))
+    value, places = in_time(seconds, digits, lambda d: _asked(least, d, backend))
     _show(title, problem, value, named, as_json, places)
 
 
@@ -162,32 +160,6 @@ def _asked(compute: Callable[[int | None, str | None], Found], digits: int | Non
     except CannotEvaluate:
         pass
     return compute(None, None)
-
-
-def _within(seconds: float, digits: int | None, compute: Callable[[int | None], Found]) -> Found:
-    """What is computed to so many digits within a budget of processor time; with few where none were asked for.
-
-    Raises:
-        ValueError: in one line, when the budget is used up: how far fewer digits came, and what may be asked instead.
-    """
-    from symslr.evaluation import CannotEvaluate
-
-    try:
-        with processor_time(FOR_THE_DIGITS * seconds):
-            return compute(digits)
-    except OutOfTime:
-        pass
-    far = f"nor to {FEW} digits"
-    try:
-        with processor_time(FOR_FEW * seconds):
-            found = compute(FEW)
-        if digits is None:
-            return found
-        far = f"to {FEW} digits it is {found[0]}"
-    except (OutOfTime, CannotEvaluate):
-        pass
-    asked = f"no answer to {digits or options.USUAL_DIGITS} digits in {seconds:g} s of processor time, {far}"
-    raise ValueError(f"{asked}; ask for fewer digits (--digits {FEW}) or give more time (--seconds {10 * seconds:g})")
 
 
 def _show_exact(

@@ -17,6 +17,7 @@ from symslr.evaluation.admitted import check_admitted
 from symslr.evaluation.divergent import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.guard import UNHELD, guard
+from symslr.evaluation.in_time import in_time
 from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.nodes.node import Context, Node, Pair
@@ -44,9 +45,12 @@ FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
 FLOAT = Float64()
 
 
-@one_at_a_time
 def evaluate(
-    expr: Expr, values: Mapping[Any, object] | None = None, digits: int | None = None, backend: str | None = None
+    expr: Expr,
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    backend: str | None = None,
+    seconds: float | None = None,
 ) -> Value:
     """The value of an expression at given parameters, with an error that is true.
 
@@ -59,6 +63,7 @@ def evaluate(
         backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified), ``"arb-exponential"`` (certified,
             for exponential kernels under Gaussian laws only, where it takes milliseconds). By default numpy for arrays and up
             to 13 digits where it reaches them, else Arb for exponential kernels, else mpmath.
+        seconds: processor time for the answer, as ``--seconds``; without limit by default, and off the first thread.
 
     The Bayes risk at a signal too strong for any mesh comes from its expansion, as ``method`` says.
 
@@ -67,6 +72,14 @@ def evaluate(
             its definition.
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
+    if seconds is None:
+        return _evaluated(expr, values, digits, backend)
+    return in_time(seconds, digits, lambda wanted: _evaluated(expr, values, wanted, backend))
+
+
+@one_at_a_time
+def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | None, backend: str | None) -> Value:
+    """As ``evaluate``, for as long as it takes."""
     start = time.perf_counter()
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
@@ -123,7 +136,7 @@ def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
     """Symbols that need a value, and those that may have one though the reduced formula has lost them."""
     needed = frozenset(s for s in canonical(expr).free_symbols if isinstance(s, Symbol))
     known = conditioned(expr).free_symbols - BOUND_IN_SEQUENCE
-    return needed, needed | frozenset(s for s in known if isinstance(s, Symbol))
+    return needed, needed | frozenset(s for s in known | expr.free_symbols if isinstance(s, Symbol))
 
 
 def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:
