@@ -9,11 +9,7 @@ import typer
 
 from symslr import __version__
 from symslr.budget import OutOfTime
-<<<<<<< HEAD
-from symslr.cli import compute, derivations, finite, landscape, new, numbers, separation, study, validate
-=======
-from symslr.cli import derivations, finite, landscape, location, new, numbers, separation, study, validate
->>>>>>> h18a
+from symslr.cli import compute, derivations, finite, landscape, location, new, numbers, separation, study, validate
 
 ClickException: Any = typer.BadParameter.__mro__[2]
 """Typer's own base class of bad usage: some releases carry their own copy of click."""

@@ -59,7 +59,6 @@ def bayes(
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
 
-<<<<<<< HEAD
     backend = "arb" if certified else None
     expr = bayes_risk(problem.task)
     if symbolic:
@@ -73,21 +72,7 @@ def bayes(
             _show_exact("Bayes risk", problem, formula, number, expr, digits, {}, as_json)
             return
     value = evaluate(expr, problem.values, digits=digits, backend=backend, seconds=seconds)
-    _show("Bayes risk", problem, value, {}, as_json)
-=======
-    formula = bayes_formula(problem.task)
-    if symbolic:
-        _show_formula("Bayes risk", problem, formula, {}, as_json)
-        return
-    exact = _exact(formula.exact(problem.values), digits, formula)
-    if exact is not None:
-        show("Bayes risk", problem, exact[1], {"exact": exact[0]}, as_json)
-        return
-    backend = "arb" if certified else None
-    expr = bayes_risk(problem.task)
-    value, _ = _within(seconds, digits, lambda d: (evaluate(expr, problem.values, digits=d, backend=backend), {}))
     show("Bayes risk", problem, value, {}, as_json)
->>>>>>> h18a
 
 
 def risk(
@@ -155,35 +140,17 @@ def risk(
             _show_formula(title, problem, formula(), named, as_json)
         return
     # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
-<<<<<<< HEAD
     if not (chosen.is_normalised or bounds):
         with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
-            found = formula()
-            number = found.exact(problem.values)
-            place = found.exact_place(problem.values) if at is None else exactly(at)
+            made = formula()
+            number = made.exact(problem.values)
+            place = made.exact_place(problem.values) if at is None else exactly(at)
             if number is not None and place is not None:
                 n = digits or options.USUAL_DIGITS
                 best: dict[str, Value] = {"a": evaluate(place, {}, digits=n, backend="arb")} if at is None else {}
                 attained = population_risk(problem.task, chosen, place)
-                _show_exact(title, problem, found, number, attained, n, named, as_json, best)
+                _show_exact(title, problem, made, number, attained, n, named, as_json, best)
                 return
-=======
-    if symbolic or not (chosen.is_normalised or bounds):
-        formula = least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
-        if symbolic:
-            _show_formula(title, problem, formula, named, as_json)
-            return
-        exact = _exact(formula.exact(problem.values), digits or options.USUAL_DIGITS, formula)
-        place = (
-            None
-            if exact is None
-            else _exact(formula.exact_place(problem.values), digits or options.USUAL_DIGITS, formula)
-        )
-        if exact is not None and (at is not None or place is not None):
-            places = {} if place is None else {"a": place[1]}
-            show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
-            return
->>>>>>> h18a
     backend = "arb" if certified else None
     if at is not None:
         expr = population_risk(problem.task, chosen, exactly(at))
@@ -191,13 +158,8 @@ def risk(
         def one(n: int | None, by: str | None) -> Found:
             return evaluate(expr, problem.values, digits=n, backend=by), {}
 
-<<<<<<< HEAD
         value, _ = in_time(seconds, digits, lambda d: _asked(one, d, backend))
-        _show(title, problem, value, named, as_json)
-=======
-        value, _ = _within(seconds, digits, lambda d: _asked(one, d, backend))
         show(title, problem, value, named, as_json)
->>>>>>> h18a
         return
     from symslr.evaluation import least_risk
 
@@ -206,13 +168,8 @@ def risk(
     def least(n: int | None, by: str | None) -> Found:
         return least_risk(problem.task, chosen, problem.values, n, by, limits)
 
-<<<<<<< HEAD
     value, places = in_time(seconds, digits, lambda d: _asked(least, d, backend))
-    _show(title, problem, value, named, as_json, places)
-=======
-    value, places = _within(seconds, digits, lambda d: _asked(least, d, backend))
     show(title, problem, value, named, as_json, places)
->>>>>>> h18a
 
 
 def _asked(compute: Callable[[int | None, str | None], Found], digits: int | None, backend: str | None) -> Found:
@@ -265,7 +222,7 @@ def _show_exact(
         else:
             if abs(float(value) - float(numeric)) > float(value.error) + float(numeric.error):
                 raise CannotEvaluate(f"the closed form gives {value} and its evaluation {numeric}: a fault of symslr")
-    _show(title, problem, replace(value, method=method), {**extra, "exact": str(number)}, as_json, places)
+    show(title, problem, replace(value, method=method), {**extra, "exact": str(number)}, as_json, places)
 
 
 def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:
@@ -306,13 +263,9 @@ def show(
     as_json: bool,
     places: Mapping[str, Value] | None = None,
 ) -> None:
-<<<<<<< HEAD
+    """Print a number with its error, how it was made, and where it is attained."""
     shown = {name: place.as_json() for name, place in (places or {}).items()}
     best = {name: {key: place[key] for key in ("value", "error")} for name, place in shown.items()}
-=======
-    """Print a number with its error, how it was made, and where it is attained."""
-    best = {name: {key: place.as_json()[key] for key in ("value", "error")} for name, place in (places or {}).items()}
->>>>>>> h18a
     if as_json:
         typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))
         return
