@@ -11,9 +11,9 @@ from typing import Any
 
 from sympy import Expr, Integer, Rational, Symbol
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.node import Context
+from symslr.evaluation.nodes.node import Context
+from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.plan import plan
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
