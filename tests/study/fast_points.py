@@ -30,7 +30,9 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     trouble = asked["trouble"]
     if trouble == "die":
         os._exit(3)
-    if trouble != "none" and not Path(trouble).exists():
+    while trouble.startswith("work until ") and not Path(trouble.removeprefix("work until ")).exists():
+        pass
+    if trouble != "none" and not trouble.startswith("work until ") and not Path(trouble).exists():
         raise ArithmeticError(f"no\nfile {trouble}")
     square = Value(mpf(int(asked["n"]) ** 2), mpf("1e-30"), Kind.CERTIFIED, 12, "squaring")
     return {"square": square, "seed": Value(mpf(seed), mpf(0), Kind.CERTIFIED, 25, "from the content")}
