@@ -385,12 +385,12 @@ class _Table:
     def _mapped(self) -> tuple[np.ndarray, np.ndarray]:
         """Nodes and weights of a law that has heavy tails or kinks, piece by piece."""
         base, arithmetic = self.token_law.base, self.reader.arithmetic
-        ends = [None if end.is_infinite else self.reader.value(end, self.scope) for end in (base.lower, base.upper)]
+        low, high = (None if end.is_infinite else self.reader.value(end, self.scope) for end in (base.lower, base.upper))
         parts = []
-        for piece in pieces(*ends, self.token_law.breaks, heavy=True):
-            low, high, _ = SCAN[piece.map]
-            count = int((high - low) / self.step) + 1
-            places, slopes = piece.nodes(arithmetic, list(low + self.step * (np.arange(count) + self.shift)), 0)
+        for piece in pieces(low, high, self.token_law.breaks, heavy=True):
+            first, last, _ = SCAN[piece.map]
+            count = int((last - first) / self.step) + 1
+            places, slopes = piece.nodes(arithmetic, list(first + self.step * (np.arange(count) + self.shift)), 0)
             parts.append((places, slopes * self.step))
         nodes, weights = stacked(parts)
         return nodes, weights * self._on(base.density, x, nodes)
