@@ -14,6 +14,7 @@ m_kk, m_kv, m_vk, m_vv   overlaps of k (first letter k) and v (first letter v) w
 q_kk, q_vv, q_kv         squared norms and inner product of k and v;  the seven order parameters, each divided by D
 P_L     the law of a random length, left open
 epsilon the hidden position;  j, k  distinct tokens other than epsilon;  l, m  summation indices
+i, j    a pair of positions, in a covariance over positions
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ ORDER_PARAMETERS = (m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv)
 """The seven order parameters of an attention with key k and value v."""
 
 epsilon = Symbol("epsilon", integer=True, positive=True)
+i = Symbol("i", integer=True, positive=True)
 j = Symbol("j", integer=True, positive=True)
 k = Symbol("k", integer=True, positive=True)
 l = Symbol("l", integer=True, positive=True)

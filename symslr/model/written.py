@@ -11,7 +11,9 @@ from sympy import Expr, IndexedBase, Integer, Rational, Symbol, oo
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.model.length_law import LengthLaw
-from symslr.model.request import NORMALISERS, Length, Tables, read_file, tables_of_text
+from symslr.model.location.task import LocationTask
+from symslr.model.location.written import location_task
+from symslr.model.request import LOCATION_KEYS, NORMALISERS, Length, Tables, read_file, tables_of_text
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
 from symslr.model.task import Task
@@ -23,7 +25,7 @@ from symslr.model.text_numbers import read_length
 class Model:
     """A model file: a task and/or an attention, and values for their free parameters."""
 
-    task: Task | None
+    task: Task | LocationTask | None
     attention: Attention | None
     values: dict[Expr, Expr]
 
@@ -62,7 +64,8 @@ def read_model(path: Path) -> Model:
     """The model in a TOML file with the tables ``[task]``, ``[attention]`` and ``[values]``.
 
     ``[task]`` gives a ``weight`` in chi[eps], sum(..., l), L, nu and the parameters named in ``[values]``, or the token
-    laws ``relevant`` (p1) and ``others`` (p0, standard normal by default) as densities in x; ``length``, ``noise``.
+    laws ``relevant`` (p1) and ``others`` (p0, standard normal by default) as densities in x; ``length``, ``noise``. A law of
+    location gives ``strength``, ``location``, ``prior``, ``signal``, ``key_covariance``, ``value_covariance`` instead.
     ``[attention]`` gives ``kernel``, ``normalise`` (sum or none) and ``offset``, or the ``name`` of a known attention.
 
     Raises:
@@ -101,15 +104,19 @@ def model_of_tables(tables: Tables, path: str) -> Model:
 
 
 def _parameter(name: str) -> Expr:
-    if name in ("x", "chi", "eps", "l", "z", "sum", "pi", "E") or not (name.isidentifier() and name.isascii()):
+    if name in ("x", "chi", "eps", "i", "j", "l", "z", "sum", "pi", "E") or not (
+        name.isidentifier() and name.isascii()
+    ):
         raise ValueError(f"[values]: found the name {name!r}; expected a parameter such as s or nu")
     return {"nu": nu, "L": L, "Delta": Delta}.get(name, Symbol(name, real=True))
 
 
-def _task(table: Mapping[str, object], parameters: Mapping[str, Expr], stem: str) -> Task:
+def _task(table: Mapping[str, object], parameters: Mapping[str, Expr], stem: str) -> Task | LocationTask:
     length = length_from_text(str(table["length"])) if "length" in table else L
     noise = parse_number(str(table["noise"]), what="noise") if "noise" in table else Delta
     name = str(table.get("name", stem))
+    if LOCATION_KEYS & set(table):
+        return location_task(table, parameters, length=length, noise=noise, name=name)
     if "relevant" in table:
         if "weight" in table:
             raise ValueError("[task]: found both weight and relevant; expected one of them")

@@ -12,12 +12,14 @@ from symslr.expression.expectation import LengthExpectation, ScalarExpectation, 
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, Balls, CannotReferee
+from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
@@ -190,6 +192,11 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
     degree = degree_in(node.label, {xi})
     noise, weights = gauss_hermite(self.arithmetic, degree)
     total = self.number(0)
+    if isinstance(law, ConfigurationLaw):
+        return sum(
+            weight * posterior_mean(self, node.label, law, scope.bind({xi: value}))
+            for value, weight in zip(noise, weights)
+        )
     for position in range(1, self.integer(law.length, scope) + 1):
         mean = self.number(0)
         for value, weight in zip(noise, weights):

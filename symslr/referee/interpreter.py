@@ -32,6 +32,7 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 
 from symslr.expression.folded import Posterior
+from symslr.expression.signs import Indicator
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
 from symslr.referee.polynomials import Polynomial
@@ -164,10 +165,11 @@ def _indexed(self: Interpreter, node: Indexed, scope: Scope) -> Array:
     tokens = scope.lookup(node.base.label)
     if tokens is None:
         raise CannotReferee(f"{node} stands outside of an expectation over sequences")
-    (position,) = (self.integer(i, scope) for i in node.indices)
-    if position > len(tokens) or position < 1:
-        raise CannotReferee(f"{node} is token {position} of {len(tokens)}")
-    return tokens[position - 1]
+    for position in (self.integer(i, scope) for i in node.indices):
+        if position > len(tokens) or position < 1:
+            raise CannotReferee(f"{node} is token {position} of {len(tokens)}")
+        tokens = tokens[position - 1]
+    return tokens
 
 
 @definition_of(Add)
@@ -200,15 +202,15 @@ def _mul(self: Interpreter, node: Mul, scope: Scope) -> Array:
     product: Array = None
     for arg in sorted(node.args, key=_weight):
         value = self.value(arg, scope)
-        if np.ndim(value) == 0 and value == 0 and _weight(arg) == 0:
+        if np.ndim(value) == 0 and value == 0 and _weight(arg) <= 0:
             return value
         product = value if product is None else product * value
     return product
 
 
 def _weight(node: Basic) -> int:
-    """0 for ordinary algebra, 1 where expectations or integrals are inside."""
-    return int(node.has(*COSTLY))
+    """-1 for an indicator, beside which what does not exist is not asked for; 1 where expectations or integrals are inside."""
+    return -1 if isinstance(node, Indicator) else int(node.has(*COSTLY))
 
 
 COSTLY: list[type] = []

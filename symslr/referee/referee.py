@@ -18,7 +18,7 @@ from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 from symslr.expression.value import Kind, Value
 from symslr.kept.serial import one_at_a_time
 from symslr.model.length_law import LengthLaw
-from symslr.referee import definitions, extrema, joint, signs
+from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, bits_for
 from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
@@ -47,7 +47,7 @@ QUICK = 0.2
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
 
-__all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee", "signs"]
+__all__ = ["CannotReferee", "configurations", "definitions", "extrema", "joint", "referee", "signs"]
 
 
 @one_at_a_time
