@@ -9,9 +9,9 @@ from mpmath import mp
 from sympy import Expr, Integer, Rational, Symbol, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
 
 from symslr import evaluate
-from symslr.evaluation.certified.analytic.growth import Growth
+from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.integral import Integrand, Transform
-from symslr.evaluation.certified.analytic.line import Line, Rule
+from symslr.evaluation.certified.analytic.line import Line, LineRule
 from symslr.evaluation.certified.analytic.proof import NotProved, prepared
 from symslr.evaluation.certified.analytic.strip import strip_of, widest_strip
 from symslr.evaluation.errors import CannotEvaluate
@@ -49,7 +49,7 @@ def test_growth_bounds_hold_along_a_half_strip(kernel: Expr) -> None:
     value = lambdify(z, kernel, "mpmath")
     for start, half_width in ((4.0, 0.3), (8.0, 0.0)):
         for side in (-1, 1):
-            growth = Growth(z, start, side, half_width)
+            growth = GrowthBounds(z, start, side, half_width)
             above, below, far = growth.modulus(kernel), growth.inverse(kernel), growth.values(kernel)
             for away in (0.0, 0.4, 3.0, 20.0):
                 for y in (-half_width, 0.0, half_width / 2, half_width):
@@ -108,7 +108,7 @@ def test_a_bound_without_the_strip_would_be_seen_to_fail() -> None:
     kernel = prepared(log(1 + exp(z)))
     line = Line(z, kernel, [GAUSSIAN])
     with ctx.workprec(200):
-        rule: Rule = line.rule(3.0)
+        rule: LineRule = line.rule(3.0)
         rule.errors = [arb(0)]
         assert not rule.at(arb(7.0))[0].overlaps(by_integral(kernel, GAUSSIAN, 7.0))
 

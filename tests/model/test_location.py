@@ -57,7 +57,6 @@ def test_the_values_of_a_file_make_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(WRITTEN)
     found = located(read_task(str(path), "4", "1/2", "1"))
-    assert found is not None
     assert found.task.length == 4
     assert found.task.noise == 1
     assert found.values == {nu: HALF, rho: HALF}
@@ -101,7 +100,7 @@ STRUCTURES: dict[str, tuple[Expr, object]] = {
     "exponential": (2 * exp(-Abs(i - j) / 3), AutoRegressive(Integer(2), exp(-Rational(1, 3)))),
     "one correlation": (3 * rho ** Min(1, Abs(i - j)), Equicorrelated(Integer(3), rho)),
     "sign": (rho ** sign(Abs(i - j)), Equicorrelated(S.One, rho)),
-    "bell": (exp(-((i - j) ** 2)), None),
+    "gaussian": (exp(-((i - j) ** 2)), None),
     "by position": (rho ** Abs(i - j) * i * j, None),
 }
 

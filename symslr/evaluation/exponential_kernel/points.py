@@ -29,7 +29,7 @@ def suits(form: LaplaceForm) -> bool:
     (kernel,) = form.kernels
     if kernel.exponential(form.x) is None or (kernel.lower, kernel.upper) != (-oo, oo):
         return False
-    return all(m.bell is not None and not m.rest.has(exp_) for m in form.moments)
+    return all(m.gaussian is not None and not m.rest.has(exp_) for m in form.moments)
 
 
 class Points:
@@ -51,8 +51,8 @@ class Points:
         self.survivors, self.alternating = form.survivors, form.alternating
         self.coefficients = self.table[: len(form.terms), :, None]
         moments = len(form.moments)
-        bells = self.table[-4 - 3 * moments : -4].reshape(moments, 3, -1, 1)
-        self.curvature, self.centre, self.height = bells[:, 0], bells[:, 1], bells[:, 2]
+        gaussians = self.table[-4 - 3 * moments : -4].reshape(moments, 3, -1, 1)
+        self.curvature, self.centre, self.height = gaussians[:, 0], gaussians[:, 1], gaussians[:, 2]
         self.rate = self.table[-3][:, None]
         self.shift = np.log(self.table[-4])[:, None]
 

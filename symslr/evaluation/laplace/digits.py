@@ -129,8 +129,8 @@ class _Rule:
     @cached_property
     def heights(self) -> list[Any]:
         """Logarithmic scale of each moment."""
-        pairs = zip(self.form.moments, self.constants.bells)
-        return [bell[2] if m.bell is not None else arb(0) for m, bell in pairs]
+        pairs = zip(self.form.moments, self.constants.gaussians)
+        return [gaussian[2] if m.gaussian is not None else arb(0) for m, gaussian in pairs]
 
     def run(self) -> list[Any]:
         windows = [(axis.low, axis.high) for axis in self.layout.axes]

@@ -22,7 +22,7 @@ SCALE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SinhMap:
     """v from ``low`` to ``high``, with ``scale`` infinite where no sinh stretches it; ``tail`` is w_0, or -oo."""
 
     low: float
@@ -32,7 +32,7 @@ class Stretch:
     tail: float = -np.inf
 
     @classmethod
-    def over(cls, window: tuple[float, float], peak: float, tail: float = -np.inf) -> Stretch:
+    def over(cls, window: tuple[float, float], peak: float, tail: float = -np.inf) -> SinhMap:
         """The axis over a window; left of ``tail`` the integrand falls as a power of u."""
         low, high = window
         is_long = high - low > LONG

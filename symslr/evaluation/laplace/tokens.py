@@ -65,8 +65,8 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
                 row[lost] = 0.0
             log = exponent - top + np.log(np.abs(rest)) + log_weights
             logs.append(np.where(np.isnan(log) | lost, -np.inf, log))
-            bell = family.form.moments[i].bell
-            tops.append(top + (0.0 if bell is None else float(family.constants.bells[i][2])))
+            gaussian = family.form.moments[i].gaussian
+            tops.append(top + (0.0 if gaussian is None else float(family.constants.gaussians[i][2])))
         found.append(Tokens(mesh, slopes, rows, np.array(logs), tops))
     return found
 
@@ -84,7 +84,7 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         on_line = np.isinf(low) and np.isinf(high)
         windows: list[Window | None] = []
         for i in own:
-            curvature, centre, _ = (float(value) for value in family.constants.bells[i])
+            curvature, centre, _ = (float(value) for value in family.constants.gaussians[i])
             if is_gaussian(family, i) and on_line:
                 windows.append(bell_window(curvature, centre, family.depth))
 
@@ -105,6 +105,6 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
 def is_gaussian(family: Family, moment: int) -> bool:
     """Whether a weight is a Gaussian times what grows by powers alone, so that no u is needed to cut it off."""
     own = family.form.moments[moment]
-    if own.bell is None or own.rest.has(exp_):
+    if own.gaussian is None or own.rest.has(exp_):
         return False
-    return float(family.constants.bells[moment][0]) < 0
+    return float(family.constants.gaussians[moment][0]) < 0

@@ -41,7 +41,7 @@ STARTS = 3
 """Local minima of the scan that are refined."""
 
 
-class Trail:
+class Continuation:
     """Minima at neighbouring parameters, from which the next one is extrapolated."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Trail:
         return [2 * b - a if abs(b - a) < 0.3 * abs(b) else b for a, b in zip(self._places[-2], last)]
 
     def agrees(self, place: list[float]) -> bool:
-        """Whether a new place continues the trail, which it then joins."""
+        """Whether a new place continues the continuation, which it then joins."""
         smooth = all(abs(new - old) <= 0.4 * abs(old) + 0.05 for new, old in zip(place, self._places[-1]))
         if smooth:
             self._places = [*self._places[-1:], place]
@@ -93,7 +93,7 @@ def scan_points(low: float, high: float, count: int) -> Any:
     return points[(points >= low) & (points <= high)]
 
 
-def least(objective: Objective, intervals: list[tuple[float, float]], known: Trail | None = None) -> Least:
+def least(objective: Objective, intervals: list[tuple[float, float]], known: Continuation | None = None) -> Least:
     """(value, error, [(place, error)]) of the least value over a box.
 
     Args:
@@ -105,23 +105,23 @@ def least(objective: Objective, intervals: list[tuple[float, float]], known: Tra
     Raises:
         CannotEvaluate: when the function has no value on the scan, or its least value lies at infinity.
     """
-    trail = Trail() if known is None else known
+    continuation = Continuation() if known is None else known
     with np.errstate(all="ignore"):
-        start = trail.next_start()
+        start = continuation.next_start()
         if start is not None and all(low < x < high for x, (low, high) in zip(start, intervals)):
             try:
                 result = refined(objective, start)
             except CannotEvaluate:
-                trail.forget()
+                continuation.forget()
             else:
-                if trail.agrees([float(x) for x, _ in result[2]]):
-                    _mark_far(trail, intervals, result)
+                if continuation.agrees([float(x) for x, _ in result[2]]):
+                    _mark_far(continuation, intervals, result)
                     return result
-        if trail.far is not None:
-            found = _series(objective, trail.far)
+        if continuation.far is not None:
+            found = _series(objective, continuation.far)
             if found is not None and not abs(found.place) <= SCALES[1]:
                 return _approached(objective, found)
-        return _searched(objective, intervals, trail)
+        return _searched(objective, intervals, continuation)
 
 
 def _series(objective: Objective, start: float) -> Limit | None:
@@ -134,13 +134,13 @@ def _series(objective: Objective, start: float) -> Limit | None:
     return found if found.error <= ENOUGH * wanted * abs(found.value) else None
 
 
-def _searched(objective: Objective, intervals: list[tuple[float, float]], trail: Trail) -> Least:
+def _searched(objective: Objective, intervals: list[tuple[float, float]], continuation: Continuation) -> Least:
     """A whole search, from many starts."""
     line = len(intervals) == 1
     place = _refined_line(objective, intervals[0]) if line else _refined_box(objective, intervals)
     if isinstance(place, Limit):
         result = _approached(objective, place)
-        _mark_far(trail, intervals, result)
+        _mark_far(continuation, intervals, result)
         return result
     if any(x in interval for x, interval in zip(place, intervals)):
         return _on_the_boundary(objective, place)
@@ -158,16 +158,16 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], trail:
         if not line or np.isfinite(intervals[0]).any():
             raise
         return _approached(objective, limit(objective.rough(FINE), place[0], 2.0))
-    trail.begin([float(x) for x, _ in result[2]])
-    _mark_far(trail, intervals, result)
+    continuation.begin([float(x) for x, _ in result[2]])
+    _mark_far(continuation, intervals, result)
     return result
 
 
-def _mark_far(trail: Trail, intervals: list[tuple[float, float]], result: Least) -> None:
+def _mark_far(continuation: Continuation, intervals: list[tuple[float, float]], result: Least) -> None:
     """The next point begins with the series where this one lies so far out that values are dear."""
     place = float(result[2][0][0])
     if len(intervals) == 1 and np.isinf(intervals[0]).all() and abs(place) > 2 * SCALES[1]:
-        trail.left(float(np.sign(place)) * SCALES[1] / OUTSIDE)
+        continuation.left(float(np.sign(place)) * SCALES[1] / OUTSIDE)
 
 
 def _on_the_boundary(objective: Objective, place: list[float]) -> Least:

@@ -11,7 +11,7 @@ from sympy import Expr, S, Symbol
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
-from symslr.evaluation.numbers.exponent import bell, magnitude, split
+from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
 from symslr.evaluation.quadrature.convergence import beyond, geometric_error
@@ -38,7 +38,7 @@ class IntegralNode(Node):
     ) -> None:
         parts = split(integrand)
         self.variable, self.ends, self.parameters, self.children = variable, ends, parameters, dict(children)
-        square = bell(parts.exponent, variable) if not children else None
+        square = gaussian(parts.exponent, variable) if not children else None
         self.height = square.height if square is not None else integrand * 0
         polynomial = square is not None and parts.rest.is_polynomial(variable)
         self.curvature = square.curvature if square is not None and polynomial else S.NegativeOne

@@ -8,7 +8,7 @@ from typing import Any, final
 from sympy import Symbol
 
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.search import Trail, least
+from symslr.evaluation.minima.search import Continuation, least
 from symslr.evaluation.nodes.node import Context, Node, Pair
 
 
@@ -28,6 +28,6 @@ class MinimumNode(Node):
     ) -> tuple[Any, Any, dict[Symbol, Pair]]:
         """(least value, its error, {variable: (place, error)})."""
         intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
-        trail = None if context.trails is None else context.trails.setdefault(self, Trail())
-        value, error, place = least(Objective(self.body, self.variables, context, scope), intervals, trail)
+        continuation = None if context.continuations is None else context.continuations.setdefault(self, Continuation())
+        value, error, place = least(Objective(self.body, self.variables, context, scope), intervals, continuation)
         return value, error, dict(zip(self.variables, place))

@@ -22,13 +22,13 @@ class Context:
     Attributes:
         arithmetic: the numbers to calculate in.
         tolerance: relative error at which a quadrature stops refining.
-        trails: where minima keep the places that they found at neighbouring points of a grid; none by default, so that a value
-            depends on its own arguments only.
+        continuations: where minima keep the places that they found at neighbouring points of a grid; none by default, so
+            that a value depends on its own arguments only.
     """
 
     arithmetic: Arithmetic
     tolerance: float
-    trails: dict[Any, Any] | None = field(default=None, compare=False)
+    continuations: dict[Any, Any] | None = field(default=None, compare=False)
 
 
 class Node(ABC):

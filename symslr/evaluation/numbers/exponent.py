@@ -53,7 +53,7 @@ def split(expr: Expr, logarithms: dict[Expr, Expr] | None = None) -> Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Bell:
+class Gaussian:
     """A quadratic exponent: curvature (x - centre)^2 + height."""
 
     curvature: Expr
@@ -64,7 +64,7 @@ class Bell:
         return self.curvature * (x - self.centre) ** 2 + self.height
 
 
-def bell(exponent: Expr, x: Symbol) -> Bell | None:
+def gaussian(exponent: Expr, x: Symbol) -> Gaussian | None:
     """The exponent with its square completed, or None when it is not quadratic in x (Cameron-Martin by algebra)."""
     try:
         poly = Poly(expand(exponent), x)
@@ -74,7 +74,7 @@ def bell(exponent: Expr, x: Symbol) -> Bell | None:
         return None
     second, first, zeroth = (poly.coeff_monomial(x**n) for n in (2, 1, 0))
     centre = simplify(-first / (2 * second))
-    return Bell(second, centre, simplify(expand(zeroth - first**2 / (4 * second))))
+    return Gaussian(second, centre, simplify(expand(zeroth - first**2 / (4 * second))))
 
 
 def slope(exponent: Expr, u: Symbol) -> Expr | None:

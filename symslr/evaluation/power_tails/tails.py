@@ -198,8 +198,8 @@ class PowerTails:
             slopes, parts = self.code.weights(k, mesh.nodes.ravel(), self.p)
             load = np.exp(v[:, None] + np.where(np.isnan(slopes[0]), -np.inf, slopes[0]).reshape(shape))
             for i, (exponent, rest) in zip(self.moments_of[k], parts):
-                bell = self.form.moments[i].bell
-                height = float(self.constants.bells[i][2]) if bell is not None else 0.0
+                gaussian = self.form.moments[i].gaussian
+                height = float(self.constants.gaussians[i][2]) if gaussian is not None else 0.0
                 row = (exponent + height).reshape(shape)
                 rest = rest.reshape(shape)
                 size = row - load + np.log(np.abs(rest))

@@ -64,7 +64,7 @@ class Exponent:
         )
 
 
-class Growth:
+class GrowthBounds:
     """Bounds on the half strip side x >= start >= 1, |y| <= half_width."""
 
     def __init__(self, variable: Symbol, start: float, side: int, half_width: float) -> None:

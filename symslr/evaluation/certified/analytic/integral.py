@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from symslr.evaluation.certified.analytic.line import Array, Line, Rule
+from symslr.evaluation.certified.analytic.line import Array, Line, LineRule
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.exponential.inner import power
 from symslr.evaluation.certified.exponential.integral import outer_error
@@ -46,7 +46,7 @@ class Transform:
     def __init__(self, line: Line, nats: float) -> None:
         self.line, self.nats = line, nats
         self.step = outer_step(LARGEST_POWER, nats)
-        self.rule: Rule = line.rule(nats)
+        self.rule: LineRule = line.rule(nats)
         self.known: dict[int, list[Any]] = {}
         self.logs = self.rule.float_logs(PLANNED)
         self.at_zero = self.rule.at(arb(0))

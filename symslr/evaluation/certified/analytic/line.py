@@ -14,7 +14,7 @@ from flint import acb, arb, arb_mat, ctx
 from sympy import Expr, Symbol
 
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
-from symslr.evaluation.certified.analytic.growth import Exponent, Growth
+from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
 from symslr.evaluation.certified.analytic.strip import Strip, check_nonnegative, widest_strip
 
@@ -87,7 +87,7 @@ class Line:
 
     def _falls(self, j: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
-        sides = (Growth(self.variable, reach, side, 0.0) for side in (-1, 1))
+        sides = (GrowthBounds(self.variable, reach, side, 0.0) for side in (-1, 1))
         return [(side.modulus(self.factors[j]), side.inverse(self.kernel)) for side in sides]
 
     def _factor_log(self, j: int, reach: float) -> Array:
@@ -117,12 +117,12 @@ class Line:
         cells = (rectangle(i * FINE - reach, (i + 1) * FINE - reach, 0.0, 0.0) for i in range(count))
         return [enclosed(function, self.variable, cell, CELLS) for cell in cells]
 
-    def rule(self, nats: float) -> Rule:
+    def rule(self, nats: float) -> LineRule:
         """The trapezoid rule whose error is about e^-nats."""
-        return Rule(self, nats)
+        return LineRule(self, nats)
 
 
-class Rule:
+class LineRule:
     """Nodes x_i = i * step between two ends, at the precision of the current context.
 
     Attributes:
@@ -154,7 +154,7 @@ class Rule:
         """Where the rule is cut, and a bound of what lies beyond, for each factor."""
         at = self.line.strip.start
         while True:
-            growth = Growth(self.line.variable, at, side, 0.0)
+            growth = GrowthBounds(self.line.variable, at, side, 0.0)
             try:
                 tails = [growth.modulus(factor).tail(at) for factor in self.line.factors]
                 if all(float(tail.log()) < -self.nats for tail in tails) or at > FARTHEST:

@@ -58,7 +58,7 @@ def prepared(expr: Expr) -> Expr:
 
 
 @dataclass(frozen=True)
-class Step:
+class Operation:
     """One operation of a program; ``arguments`` are the places of earlier results."""
 
     kind: str
@@ -70,7 +70,7 @@ class Program:
     """The steps that evaluate an expression, each subexpression once; made once and run on thousands of regions."""
 
     def __init__(self, expr: Expr, variable: Symbol) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[Operation] = []
         self.constants: dict[Any, list[Any]] = {}
         places: dict[Expr, int] = {}
 
@@ -116,17 +116,17 @@ class Program:
         return self.constants[key]
 
 
-def _step(node: Expr, variable: Symbol, place: Callable[[Expr], int]) -> Step:
+def _step(node: Expr, variable: Symbol, place: Callable[[Expr], int]) -> Operation:
     if node == variable:
-        return Step("variable", None, ())
+        return Operation("variable", None, ())
     if not node.has(variable):
-        return Step("constant", node, ())
+        return Operation("constant", node, ())
     if node.is_Add or node.is_Mul:
-        return Step("add" if node.is_Add else "multiply", None, tuple(place(arg) for arg in node.args))
+        return Operation("add" if node.is_Add else "multiply", None, tuple(place(arg) for arg in node.args))
     if isinstance(node, FUNCTIONS):
-        return Step("function", type(node).__name__, (place(node.args[0]),))
+        return Operation("function", type(node).__name__, (place(node.args[0]),))
     if node.is_Pow and node.exp.is_Rational:
-        return Step("power", Fraction(int(node.exp.p), int(node.exp.q)), (place(node.base),))
+        return Operation("power", Fraction(int(node.exp.p), int(node.exp.q)), (place(node.base),))
     raise NotProved(f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf")
 
 

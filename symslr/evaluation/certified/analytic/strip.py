@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Expr, Symbol, exp
 
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
-from symslr.evaluation.certified.analytic.growth import Growth
+from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
 
 WIDEST, NARROWEST, NARROWER = 3.0, 0.02, 0.8
@@ -68,11 +68,11 @@ def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width
     for start in STARTS:
         try:
             tails = [
-                [Growth(variable, start, side, half_width).modulus(factor).tail(start) for side in (-1, 1)]
+                [GrowthBounds(variable, start, side, half_width).modulus(factor).tail(start) for side in (-1, 1)]
                 for factor in factors
             ]
             for side in (-1, 1):
-                far = Growth(variable, start, side, half_width).values(kernel).re
+                far = GrowthBounds(variable, start, side, half_width).values(kernel).re
                 if not far.a >= 0:
                     raise NotProved(f"certified: the kernel {kernel} is not seen to have a real part >= 0 far out")
             break
@@ -125,7 +125,7 @@ def check_nonnegative(variable: Symbol, function: Expr, start: float) -> None:
             raise NotProved(f"certified: {function} is not seen to be >= 0")
 
     for side in (-1, 1):
-        if not Growth(variable, start, side, 0.0).values(function).re.a >= 0:
+        if not GrowthBounds(variable, start, side, 0.0).values(function).re.a >= 0:
             raise NotProved(f"certified: {function} is not seen to be >= 0 far out")
     for left in _cells(start):
         _covered((left, left + CELL, 0.0, 0.0), nonnegative)
