@@ -128,6 +128,12 @@ def risk(
     from symslr.theory import population_risk
     from symslr.theory.symbolic import least_formula, risk_formula
 
+    free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
+    if at is not None and free and not symbolic:
+        raise ValueError(
+            f"--scale: found with a kernel whose {free[0]} has no value; expected one under [values] of a model file, or no "
+            f"--scale, and {free[0]} is searched with the scale"
+        )
     where = f" at scale {scale}" if at is not None else ""
     title = f"{'Least risk' if at is None else 'Risk'} of {chosen.name} attention{where}"
     named: dict[str, object] = {"attention": chosen.name}

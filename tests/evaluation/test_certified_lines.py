@@ -21,7 +21,7 @@ from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import chi, epsilon, nu, x
 from symslr.model.task import Task
-from symslr.theory import bayes_risk, population_risk
+from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 z = Symbol("z")
 GAUSSIAN = exp(-(z**2) / 2) / sqrt(2 * pi)
@@ -161,6 +161,7 @@ def test_the_tails_of_the_outer_sum_are_below_their_bounds() -> None:
         (2 + sin(x), 3, 3, 2),
         (1 / (1 + exp(-x)), -1, 3, 1),
         (exp(x) + exp(2 * x), Rational(1, 2), 3, 2),
+        (log(1 + exp(x)), Rational(1, 100), 3, 2),
     ],
     ids=str,
 )
@@ -216,3 +217,8 @@ def test_where_no_proof_is_found_the_reason_is_said(kernel: Expr, reason: str) -
     risk = population_risk(SpikedSLR(length=3, noise=0), Attention(kernel=kernel), Integer(1))
     with pytest.raises(CannotEvaluate, match=reason):
         evaluate(risk, {nu: 1}, digits=12, backend="arb")
+
+
+def test_a_least_risk_that_is_searched_is_not_certified() -> None:
+    with pytest.raises(CannotEvaluate, match="a minimum that is searched"):
+        evaluate(minimal_risk(SpikedSLR(length=2, noise=0), Attention(kernel=1 + x**4)), {nu: 1}, digits=12, backend="arb")

@@ -21,6 +21,7 @@ from symslr.evaluation.certified.monomial import Monomial, merged
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
+from symslr.expression.folded import Minimum
 from symslr.expression.value import Kind, Value
 
 BITS_PER_DIGIT = log2(10)
@@ -96,6 +97,8 @@ class _Certified:
             return self._laplace(expr)
         if isinstance(expr, ScalarExpectation):
             return sum((self._free(term) for term in self.forms[expr]), arb(0))
+        if isinstance(expr, Minimum):
+            raise CannotEvaluate("certified: no proof is available for a minimum that is searched; give the scale (--scale)")
         if isinstance(expr, Expectation):
             raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
         return elementary_ball(expr, self.descend)
