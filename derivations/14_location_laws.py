@@ -168,8 +168,8 @@ def derive_equally_correlated() -> Derivation:
             keys_at(one(), own * ALIKE + common),
             title="Equally correlated tokens are independent ones at a stronger signal",
             name="location-equicorrelated",
-            introduction=r"Keys have the covariance $aI+b\mathbf{1}\mathbf{1}^{\top}$, such as $a=1-\rho$, $b=\rho$. What they have "
-            r"in common a softmax does not see; the rest is independent keys at $\nu/a=\nu/(1-\rho)$.",
+            introduction=r"Keys have the covariance $aI+b\mathbf{1}\mathbf{1}^{\top}$, such as $a=1-\rho$, $b=\rho$. What they "
+            r"have in common a softmax does not see; the rest is independent keys at $\nu/a=\nu/(1-\rho)$.",
             ranges=FEW,
         )
         .apply(OneRelevantToken())

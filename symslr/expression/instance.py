@@ -12,7 +12,6 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.model.open_function import OpenFunction
 from symslr.model.symbols import L, epsilon, l, m, x
 
-
 PAIR = (l, m)
 """The two positions in the formula of an open covariance."""
 
