@@ -9,7 +9,7 @@ import typer
 
 from symslr import __version__
 from symslr.budget import OutOfTime
-from symslr.cli import derivations, finite, landscape, new, numbers, separation, study, validate
+from symslr.cli import derivations, finite, landscape, location, new, numbers, separation, study, validate
 
 ClickException: Any = typer.BadParameter.__mro__[2]
 """Typer's own base class of bad usage: some releases carry their own copy of click."""
@@ -37,6 +37,7 @@ def _root(
 
 
 numbers.register(app)
+location.register(app)
 finite.register(app)
 landscape.register(app)
 derivations.register(app)

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from symslr.budget import OutOfTime, processor_time
-from symslr.cli import options
+from symslr.cli import location, options
+from symslr.model.request import is_located, is_selection, read_attention, read_heads, read_task
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from sympy import Expr
 
     from symslr.expression.value import Value
-    from symslr.model.asked import Problem
+    from symslr.model.asked import Located, Problem
     from symslr.theory.symbolic import Formula
 
 FEW = 6
@@ -47,6 +48,13 @@ def bayes(
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
+    wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
+    if is_located(wanted) and not symbolic:
+        law = location.problem(wanted, seconds)
+        if law.task.reduced() is None:
+            value = location.bayes(law, digits, certified, seconds)
+            show("Bayes risk", law, value, {}, as_json)
+            return
     with processor_time(seconds):
         problem = options.problem(task, length, nu, noise, symbolic)
     from symslr.evaluation import evaluate
@@ -59,12 +67,12 @@ def bayes(
         return
     exact = _exact(formula.exact(problem.values), digits, formula)
     if exact is not None:
-        _show("Bayes risk", problem, exact[1], {"exact": exact[0]}, as_json)
+        show("Bayes risk", problem, exact[1], {"exact": exact[0]}, as_json)
         return
     backend = "arb" if certified else None
     expr = bayes_risk(problem.task)
     value, _ = _within(seconds, digits, lambda d: (evaluate(expr, problem.values, digits=d, backend=backend), {}))
-    _show("Bayes risk", problem, value, {}, as_json)
+    show("Bayes risk", problem, value, {}, as_json)
 
 
 def risk(
@@ -72,10 +80,14 @@ def risk(
     length: str = options.LengthOption,
     nu: str = options.NuOption,
     noise: str = options.NoiseOption,
-    attention: str = options.AttentionOption,
+    attention: str = options.AnyAttentionOption,
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
+    heads: int = options.HeadsOption,
+    separate: bool = options.SeparateOption,
+    bias: str = options.BiasOption,
+    filter_: str = options.FilterOption,
     scale: str = typer.Option(None, "--scale", help="Key scale a; by default the best one."),
     bounds: list[str] = typer.Option(
         [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
@@ -93,6 +105,20 @@ def risk(
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     at = None if scale is None else read_number(scale, what="--scale")
+    asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
+    asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
+    asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
+    if not asked_heads.is_plain or is_selection(attention) or is_located(asked_task):
+        refused = "--certified" if certified else "--symbolic" if symbolic else "--bounds" if bounds else None
+        law = location.problem(asked_task, seconds)
+        if law.task.reduced() is None or law.task.key_covariance is not None or not is_located(asked_task):
+            if refused is not None:
+                raise ValueError(f"{refused}: not available for this law of location and attention; leave it out")
+            found = location.attention(asked_attention, asked_heads, law)
+            value, places = location.risk(law, found, scale, digits, seconds)
+            title = f"{'Least risk' if scale is None else 'Risk'} of {found.name} attention"
+            show(title, law, value, {"attention": found.name}, as_json, places)
+            return
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
     with processor_time(seconds):
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
@@ -118,7 +144,7 @@ def risk(
         )
         if exact is not None and (at is not None or place is not None):
             places = {} if place is None else {"a": place[1]}
-            _show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
+            show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
             return
     backend = "arb" if certified else None
     if at is not None:
@@ -128,7 +154,7 @@ def risk(
             return evaluate(expr, problem.values, digits=n, backend=by), {}
 
         value, _ = _within(seconds, digits, lambda d: _asked(one, d, backend))
-        _show(title, problem, value, named, as_json)
+        show(title, problem, value, named, as_json)
         return
     from symslr.evaluation import least_risk
 
@@ -138,7 +164,7 @@ def risk(
         return least_risk(problem.task, chosen, problem.values, n, by, limits)
 
     value, places = _within(seconds, digits, lambda d: _asked(least, d, backend))
-    _show(title, problem, value, named, as_json, places)
+    show(title, problem, value, named, as_json, places)
 
 
 def _asked(compute: Callable[[int | None, str | None], Found], digits: int | None, backend: str | None) -> Found:
@@ -224,14 +250,15 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     typer.echo(f"  by {formula.rules}")
 
 
-def _show(
+def show(
     title: str,
-    problem: Problem,
+    problem: Problem | Located,
     value: Value,
     extra: dict[str, object],
     as_json: bool,
     places: Mapping[str, Value] | None = None,
 ) -> None:
+    """Print a number with its error, how it was made, and where it is attained."""
     best = {name: {key: place.as_json()[key] for key in ("value", "error")} for name, place in (places or {}).items()}
     if as_json:
         typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))

@@ -21,6 +21,19 @@ LengthOption = typer.Option(None, "--length", help='A length such as 3, or a law
 NuOption = typer.Option(None, "--nu", help="Signal strength, such as 2 or 1/2; inf for max.")
 NoiseOption = typer.Option(None, "--noise", help="Standard deviation Delta of the label noise; 0 by default.")
 AttentionOption = typer.Option(None, "--attention", help="softmax, softmax1, linear, erf, softplus or MODEL.toml.")
+AnyAttentionOption = typer.Option(
+    None, "--attention", help="softmax, softmax1, linear, erf, softplus, sparsemax, entmax, top(k) or MODEL.toml."
+)
+HeadsOption = typer.Option(1, "--heads", help="Heads, each with its own key; their weights share one normaliser.")
+SeparateOption = typer.Option(False, "--separate", help="Normalise heads one by one, each with its own value vector.")
+BiasOption = typer.Option(
+    None,
+    "--bias",
+    help='Positional bias: an expression in l, "matched" (the posterior\'s), or "free" (a best constant).',
+)
+FilterOption = typer.Option(
+    None, "--filter", help='Filter of the keys over positions: an expression in i and j, or "matched" (C^-1).'
+)
 KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".')
 NormaliseOption = typer.Option("sum", "--normalise", help="sum or none (element-wise).")
 OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser.")

@@ -12,12 +12,16 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.asked import location_problem
+from symslr.model.location.attention import LocatedAttention, Selection, heads_of, selection_from_text
 from symslr.model.location.task import LocationTask
-from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, TaskRequest
+from symslr.model.request import LENGTH_EXPECTED, AttentionRequest, HeadsRequest, TaskRequest, is_located, is_selection
 from symslr.model.symbols import Delta, L, nu
 from symslr.model.task import Task
 from symslr.model.text import exactly
 from symslr.model.written import attention_from_text, length_of, model_of_tables
+
+LOCATIONS = ("location", "prior", "signal", "key_covariance")
+"""Some of the names that make a [task] a law of location."""
 
 
 @dataclass(frozen=True)
@@ -57,24 +61,29 @@ def _described(task: Task | LocationTask, values: Mapping[Expr, Expr]) -> dict[s
     }
 
 
-def located(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Located | None:
-    """The law of location that was asked for; None where the task is not written as one. Arguments as for ``problem``.
+def located(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Located:
+    """The task that was asked for as a law of location; spiked-SLR is the law where nothing else is said.
+
+    Arguments as for ``problem``.
 
     Raises:
-        ValueError: as ``problem``.
+        ValueError: as ``problem``, and for a task that is no law of location.
     """
     written = None if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
-    if written is None or not isinstance(written.task, LocationTask):
-        return None
-    values = dict(written.values)
+    chosen = LocationTask(name="spiked") if written is None and wanted.task == "spiked" else written and written.task
+    if not isinstance(chosen, LocationTask):
+        raise ValueError(
+            f"task {wanted.task}: a law of location is needed here; expected spiked, or a [task] with {', '.join(LOCATIONS)}"
+        )
+    values = {} if written is None else dict(written.values)
     if wanted.nu is not None:
-        if nu not in written.task.free_symbols:
-            raise ValueError(f"{dash}nu: the task {written.task.name} does not depend on nu; leave the option out")
+        if nu not in chosen.free_symbols:
+            raise ValueError(f"{dash}nu: the task {chosen.name} does not depend on nu; leave the option out")
         values[nu] = exactly(wanted.nu)
     length = None if wanted.length is None else length_of(wanted.length)
     noise = None if wanted.noise is None else exactly(wanted.noise)
-    task, given = location_problem(written.task, values, length, noise, dash=dash, symbolic=symbolic)
-    return Located(task, given, written.attention)
+    task, given = location_problem(chosen, values, length, noise, dash=dash, symbolic=symbolic)
+    return Located(task, given, None if written is None else written.attention)
 
 
 def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> Problem:
@@ -89,8 +98,8 @@ def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> P
         ValueError: in one line, for a task that is none, a value that is missing or out of range, and for a law of
             location whose tokens are not exchangeable.
     """
-    law = located(wanted, dash=dash, symbolic=symbolic)
-    if law is not None:
+    if is_located(wanted):
+        law = located(wanted, dash=dash, symbolic=symbolic)
         reduced = law.task.reduced()
         if reduced is None:
             raise ValueError(
@@ -142,6 +151,8 @@ def attention(wanted: AttentionRequest, written: Attention | None) -> Attention:
     Raises:
         ValueError: in one line, for a kernel that no attention can have.
     """
+    if is_selection(wanted.name):
+        raise ValueError(f"attention {wanted.name}: has no kernel; the command that knows it is risk")
     if wanted.kernel is not None:
         return attention_from_text(wanted.kernel, wanted.normalise, str(wanted.offset))
     if wanted.name is None:
@@ -151,3 +162,22 @@ def attention(wanted: AttentionRequest, written: Attention | None) -> Attention:
     found = model_of_tables(wanted.tables, wanted.name).attention
     assert found is not None
     return found
+
+
+def located_attention(wanted: AttentionRequest, heads: HeadsRequest, found: Located) -> LocatedAttention:
+    """The attention that was asked for with its heads, bias and filter, or the one of the task's model file, or softmax.
+
+    Args:
+        wanted, heads: as ``read_attention`` and ``read_heads`` read them.
+        found: the task.
+
+    Raises:
+        ValueError: in one line, as ``attention`` and for what cannot be combined.
+    """
+    base: Attention | Selection
+    if wanted.name is not None and is_selection(wanted.name):
+        base = selection_from_text(wanted.name)
+    else:
+        base = attention(wanted, found.attention)
+    parameters = {str(symbol): symbol for symbol in found.values}
+    return heads_of(heads, base, parameters).subs(found.values)

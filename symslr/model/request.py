@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from symslr.model.text_tree import NameKind, read_tree
 
 TASK_NAMES = ("spiked", "max")
 ATTENTION_NAMES = ("softmax", "softmax1", "linear", "erf", "softplus")
+SELECTIONS = ("sparsemax", "entmax", "top(k)")
+"""Attentions that keep a few tokens; see ``Selection``."""
 
 NORMALISERS = ("sum", "none")
 
@@ -110,6 +113,41 @@ def read_task(
     return TaskRequest(task, tables, sequence, strength, spread)
 
 
+def is_located(wanted: TaskRequest) -> bool:
+    """Whether a task is written as a law of location."""
+    return wanted.tables is not None and bool(LOCATION_KEYS & set(wanted.tables["task"]))
+
+
+@dataclass(frozen=True)
+class HeadsRequest:
+    """What an attention has beside its kernel: heads, a positional bias, a filter over positions, as text."""
+
+    heads: int
+    separate: bool
+    bias: str | None
+    filter: str | None
+
+    @property
+    def is_plain(self) -> bool:
+        return self.heads == 1 and not self.separate and self.bias is None and self.filter is None
+
+
+MOST_HEADS = 8
+
+
+def read_heads(heads: int, separate: bool, bias: str | None, filter_: str | None, *, dash: str = "") -> HeadsRequest:
+    """The heads, the bias and the filter that options describe; formulas are read when the task is.
+
+    Raises:
+        ValueError: in one line, for a number of heads that is none, and separate heads of which there is one.
+    """
+    if not 1 <= heads <= MOST_HEADS:
+        raise ValueError(f"{dash}heads: found {heads}; expected 1 to {MOST_HEADS}")
+    if separate and heads == 1:
+        raise ValueError(f"{dash}separate: found one head; expected --heads 2 or more")
+    return HeadsRequest(heads, separate, bias, filter_)
+
+
 LENGTH_EXPECTED = 'expected a length such as 3 or a law such as "1:1/3,2:2/3"'
 
 
@@ -133,12 +171,16 @@ def read_attention(
         tables = _tables_of(name, files)
         if "attention" not in tables:
             raise ValueError(f"{name}: found no [attention]; expected one")
-    elif name is not None and name not in ATTENTION_NAMES:
-        raise ValueError(
-            f"{dash}attention: found {name!r}; expected {', '.join(ATTENTION_NAMES)} or the path of a .toml file"
-        )
+    elif name is not None and name not in ATTENTION_NAMES and not is_selection(name):
+        known = ", ".join((*ATTENTION_NAMES, *SELECTIONS))
+        raise ValueError(f"{dash}attention: found {name!r}; expected {known} or the path of a .toml file")
     assert isinstance(start, Fraction)
     return AttentionRequest(name, tables, kernel, normalise, start)
+
+
+def is_selection(name: str | None) -> bool:
+    """Whether a name is that of a selection."""
+    return name is not None and re.fullmatch(r"sparsemax|entmax|top\([1-9][0-9]{0,5}\)", name) is not None
 
 
 def _tables_of(path: str, files: Mapping[str, str]) -> Tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import ClassVar, final
+from typing import ClassVar, final, overload
 
 from sympy import Basic, Expr, Integer, S, Sum, Wild, erf, sqrt
 from sympy.printing.latex import LatexPrinter
@@ -21,12 +21,14 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax
 from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
+from symslr.model.location.task import LocationTask
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, L, a, epsilon, l, x
 from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.closed_form import closed_form, in_closed_form
 from symslr.theory.definitions import least_over_values, over_length, predictor, squared_loss
+from symslr.theory.location import OptimalAttention, located_attention
 
 
 @cache
@@ -217,8 +219,14 @@ def minimal_risk(task: Task, attention: Attention) -> Expr:
     return MinimalRisk(activation, task.law, task.noise, task.length, a, *free)
 
 
-def optimal_attention(task: Task) -> Attention:
-    """The attention that attains the Bayes risk: normalised, kernel kappa with p_l = kappa(chi_l)/sum_m kappa(chi_m).
+@overload
+def optimal_attention(task: Task) -> Attention: ...
+@overload
+def optimal_attention(task: LocationTask) -> OptimalAttention: ...
+def optimal_attention(task: Task | LocationTask) -> Attention | OptimalAttention:
+    """The attention that attains the Bayes risk; of a law of location a formula that prints, see ``OptimalAttention``.
+
+    Of any other task it is normalised, with the kernel kappa of p_l = kappa(chi_l)/sum_m kappa(chi_m).
 
     For token laws p1 (relevant) and p0 (others) it is the likelihood ratio kappa = p1/p0; for a Gaussian shift, exp.
 
@@ -226,6 +234,8 @@ def optimal_attention(task: Task) -> Attention:
         ValueError: when the posterior of the task is no ratio of token functions, so that no attention of the family
             attains the Bayes risk.
     """
+    if isinstance(task, LocationTask):
+        return located_attention(task)
     kernel = task.law.posterior_kernel
     if kernel is None:
         raise ValueError(f"task {task.name}: the posterior under the weight {task.weight} is no normalised kernel")

@@ -57,7 +57,6 @@ def test_the_values_of_a_file_make_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(WRITTEN)
     found = located(read_task(str(path), "4", "1/2", "1"))
-    assert found is not None
     assert found.task.length == 4
     assert found.task.noise == 1
     assert found.values == {nu: HALF, rho: HALF}

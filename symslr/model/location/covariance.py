@@ -25,6 +25,11 @@ class Equicorrelated:
     variance: Expr
     correlation: Expr
 
+    @property
+    def own_variance(self) -> Expr:
+        """v (1 - rho), the variance that positions do not share."""
+        return self.variance * (1 - self.correlation)
+
 
 @dataclass(frozen=True)
 class AutoRegressive:
@@ -142,6 +147,3 @@ class Covariance:
             raise ValueError(
                 f"{self.what} {self.entry}: not positive definite at L={length}; expected a covariance that is"
             )
-
-
-IDENTITY = Equicorrelated(S.One, S.Zero)

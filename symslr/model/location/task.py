@@ -11,7 +11,7 @@ from sympy import Expr, Integer, S, exp, sqrt
 from symslr.model.exact import NotExact, exact
 from symslr.model.form import check_parameters
 from symslr.model.length_law import LengthLaw
-from symslr.model.location.covariance import IDENTITY, Covariance, Equicorrelated
+from symslr.model.location.covariance import Covariance, Equicorrelated
 from symslr.model.location.signal import SignalLaw, signal_of
 from symslr.model.location.where import EXPECTED, Independent, OnePosition, Subset, Where, where_from_text
 from symslr.model.symbols import Delta, L, chi, epsilon, l, nu
@@ -188,26 +188,35 @@ class LocationTask:
         """The same task under another name."""
         return replace(self, name=name)
 
+    def without_common_shift(self) -> LocationTask:
+        """The same task with independent keys, where one correlation rho for all keys of variance v does no more than weaken nu.
+
+        It is a common shift, which a posterior over one position, or over subsets of one size, does not see when
+        theta = 1 always: then nu becomes nu/(v (1 - rho)), and keys are in units of sqrt(v (1 - rho)). The task has the same
+        Bayes risk and the same risk of every attention that a common shift of the keys does not change.
+        """
+        if self.key_covariance is None or isinstance(self.location, Independent) or not self.signal.is_one:
+            return self
+        found = self.key_covariance.structure
+        if not isinstance(found, Equicorrelated):
+            return self
+        return replace(self, strength=self.strength / found.own_variance, key_covariance=None)
+
     def reduced(self) -> Task | None:
         """The same task as a weight g(chi_epsilon), where tokens are exchangeable; None where there is no such weight.
 
-        The weight is E_theta exp(theta sqrt(nu) chi_epsilon - theta^2 nu/2). One correlation rho for all keys of variance v
-        is a common shift, which a posterior over one position with theta = 1 does not see: then nu becomes nu/(v (1 - rho)).
-        That task has the same Bayes risk and the same risk of every attention that a common shift does not change.
+        The weight is E_theta exp(theta sqrt(nu) chi_epsilon - theta^2 nu/2), after ``without_common_shift``.
         """
-        covariance = IDENTITY if self.key_covariance is None else self.key_covariance.structure
-        if not isinstance(self.location, OnePosition) or self.prior is not None or self.value_covariance is not None:
+        plain = self.without_common_shift()
+        by_position = (plain.prior, plain.key_covariance, plain.value_covariance)
+        if not isinstance(plain.location, OnePosition) or any(part is not None for part in by_position):
             return None
-        if self.signal.directions > 1 or not isinstance(covariance, Equicorrelated):
+        if plain.signal.directions > 1:
             return None
-        if covariance.correlation != 0 and not self.signal.is_one:
-            return None
-        strength = self.strength / (covariance.variance * (1 - covariance.correlation))
-        key = sqrt(strength) * chi[epsilon]
-        weight = sum(
-            (share * exp(value[0] * key - value[0] ** 2 * strength / 2) for value, share in self.signal), S.Zero
-        )
-        return Task(weight, self.length, self.noise, name=self.name)
+        key = sqrt(plain.strength) * chi[epsilon]
+        tilts = ((value[0], share) for value, share in plain.signal)
+        weight = sum((share * exp(theta * key - theta**2 * plain.strength / 2) for theta, share in tilts), S.Zero)
+        return Task(weight, plain.length, plain.noise, name=plain.name)
 
 
 def _length(value: object) -> Expr | LengthLaw:

@@ -12,7 +12,8 @@ from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
 from symslr.referee.referee import referee
 from symslr.simulate.location import LocationSampler, Posterior, bayes_location_monte_carlo
-from symslr.theory.location import law_of_location, location_bayes_risk, location_chain, optimal_location_attention
+from symslr.theory.configurations import law_of_location, location_bayes_risk, location_chain, optimal_location_attention
+from symslr.theory.location import PRECISION, PRIOR, located_attention
 from tests.algebra.configurations import number
 
 rho = Symbol("rho", positive=True)
@@ -37,6 +38,7 @@ TASKS = {
     "subset in a chain": LocationTask(location="subset(2)", key_covariance=CHAIN),
     "coins in a chain": LocationTask(location="independent(1/3)", key_covariance=CHAIN),
 }
+EXACT = {"L": 3, "nu": Rational(13, 10), "rho": Rational(2, 5), "Delta": Rational(3, 10)}
 VALUES: Mapping[object, object] = {"nu": 1.3, "rho": 0.4, "Delta": 0.3}
 
 
@@ -63,9 +65,7 @@ def test_the_definition_of_the_risk_against_simulation(name: str, values: object
     task = TASKS[name]
     parts = {"key_covariance": task.key_covariance, "prior": task.prior, "location": task.location}
     task = LocationTask(signal=task.signal, value_covariance=values, **parts)  # type: ignore[arg-type]
-    exact = referee(
-        location_bayes_risk(task), {"L": 3, "nu": Rational(13, 10), "rho": Rational(2, 5), "Delta": Rational(3, 10)}, 12
-    )
+    exact = referee(location_bayes_risk(task), EXACT, 12)
     found = bayes_location_monte_carlo(task, {**VALUES, "L": 3}, size=60_000, seed=11)
     assert exact.digits >= 10
     assert abs(found.z_score(float(exact.value))) < 4
@@ -74,9 +74,8 @@ def test_the_definition_of_the_risk_against_simulation(name: str, values: object
 def test_every_law_has_a_chain_to_the_risk_of_its_attention() -> None:
     for name, task in TASKS.items():
         chain = location_chain(task)
-        at = {"L": 2, "nu": Rational(13, 10), "rho": Rational(2, 5), "Delta": Rational(3, 10)}
         if name in ("plain", "sizes", "alike", "coins", "subset and prior"):
-            first, last = (referee(side, at, 10) for side in (chain.start.definition(), chain.result))  # type: ignore[attr-defined]
+            first, last = (referee(side, EXACT, 10) for side in (chain.start.definition(), chain.result))  # type: ignore[attr-defined]
             assert float(last.value) == pytest.approx(float(first.value), rel=1e-9)
         assert chain.steps
 

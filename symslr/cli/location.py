@@ -1,0 +1,139 @@
+"""Laws of location on the command line: their numbers, and ``symslr optimal``, the attention that they make optimal."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import typer
+
+from symslr.budget import OutOfTime, processor_time
+from symslr.cli import options
+from symslr.model.request import AttentionRequest, HeadsRequest, TaskRequest, read_task
+from symslr.model.text_numbers import read_number
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
+    from symslr.model.asked import Located
+    from symslr.model.location.attention import LocatedAttention
+
+FOR_SAMPLES = 0.2
+"""Of the budget so much goes to one number that is sampled; the rest is left for the search of its best place."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(optimal)
+
+
+def problem(wanted: TaskRequest, seconds: float) -> Located:
+    """The law of location that was asked for, made within a budget of processor time."""
+    with processor_time(seconds):
+        from symslr.model import asked
+
+        return asked.located(wanted, dash="--")
+
+
+def attention(wanted: AttentionRequest, heads: HeadsRequest, law: Located) -> LocatedAttention:
+    """The attention that was asked for on this law."""
+    from symslr.model import asked
+
+    return asked.located_attention(wanted, heads, law)
+
+
+def bayes(law: Located, digits: int, certified: bool, seconds: float) -> Value:
+    """The Bayes risk; digits that were not asked for are those that the route to the number gives."""
+    from symslr.evaluation import CannotEvaluate
+    from symslr.evaluation.location import bayes_value
+
+    with _Budget(seconds):
+        if certified:
+            return bayes_value(law.task, law.values, digits, "arb")
+        try:
+            return bayes_value(law.task, law.values, digits, None, FOR_SAMPLES * seconds)
+        except CannotEvaluate:
+            if digits != options.USUAL_DIGITS:
+                raise
+            return bayes_value(law.task, law.values, None, None, FOR_SAMPLES * seconds)
+
+
+def risk(
+    law: Located, chosen: LocatedAttention, scale: str | None, digits: int | None, seconds: float
+) -> tuple[Value, dict[str, Value]]:
+    """The risk at a scale, or the least over the parameters and where it is attained."""
+    from symslr.evaluation.location import least_value, risk_value
+    from symslr.model.text import exactly
+
+    with _Budget(seconds):
+        if scale is None:
+            return least_value(law.task, chosen, law.values, digits, FOR_SAMPLES * seconds)
+        at = exactly(read_number(scale, what="--scale"))
+        return risk_value(law.task, chosen, at, law.values, digits, FOR_SAMPLES * seconds), {}
+
+
+class _Budget:
+    """A budget of processor time that ends with one line."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.inner = seconds, processor_time(seconds)
+
+    def __enter__(self) -> None:
+        self.inner.__enter__()
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
+        self.inner.__exit__(kind, problem, trace)  # type: ignore[arg-type]
+        if isinstance(problem, OutOfTime):
+            raise ValueError(
+                f"no answer in {self.seconds:g} s of processor time; give more time (--seconds {10 * self.seconds:g})"
+            ) from None
+
+
+def optimal(
+    task: str = options.TaskOption,
+    length: str = options.LengthOption,
+    nu: str = options.NuOption,
+    noise: str = options.NoiseOption,
+    digits: int = options.DigitsOption,
+    seconds: float = options.SecondsOption,
+    as_json: bool = options.JsonOption,
+) -> None:
+    """The attention that a law of location makes optimal: its formula, its LaTeX, and its risk.
+
+    The risk is printed where every parameter has a value, the length among them.
+    """
+    wanted = read_task(task, length, nu, noise, dash="--", symbolic=True)
+    with processor_time(seconds):
+        from symslr.model import asked
+
+        law = asked.located(wanted, dash="--", symbolic=True)
+    from symslr.algebra.derivation import as_text
+    from symslr.model.symbols import Delta
+    from symslr.theory.location import located_attention
+
+    found = located_attention(law.task)
+    missing = sorted(str(symbol) for symbol in law.task.free_symbols - set(law.values) - {Delta})
+    value = None
+    if not missing:
+        value = bayes(problem(read_task(task, length, nu, noise, dash="--"), seconds), digits, False, seconds)
+    if as_json:
+        said = {
+            **law.as_json(),
+            "attention": found.reading,
+            "formula": as_text(found.weight),
+            "latex": found.latex,
+            "where": list(found.where),
+        }
+        typer.echo(json.dumps({**said, **({} if value is None else {"risk": value.as_json()})}))
+        return
+    typer.echo(f"Optimal attention, {law.task.name} task: {found.reading}")
+    typer.echo(f"  {found}")
+    for line in found.where:
+        typer.echo(f"  with {line}")
+    typer.echo(f"  LaTeX: {found.latex}")
+    if value is None:
+        typer.echo(f"  its risk needs a value of {', '.join(missing)}")
+        return
+    numbers = value.as_json()
+    at = ", ".join(f"{name}={text}" for name, text in {"L": str(law.task.length), **law.as_json()["values"]}.items())
+    typer.echo(f"  Bayes risk {numbers['value']} at {at}")
+    typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")

@@ -1,0 +1,178 @@
+"""Attentions as functions of many sequences of keys at once, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import Expr, exp, lambdify
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.setting import Setting, over_positions, written_out
+from symslr.model.attention import Attention
+from symslr.model.location.attention import LocatedAttention, Selection
+from symslr.model.location.covariance import Covariance
+from symslr.model.symbols import x
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in its parameters an attention stands.
+
+    Attributes:
+        scales: a_h, (H, p).
+        weights: log c_h, (H,), of heads that share a normaliser; 0 for the first.
+        bias: the free constant.
+        own: the kernel's own parameters.
+    """
+
+    scales: Any
+    weights: Any
+    bias: float
+    own: tuple[float, ...]
+
+    def named(self) -> dict[str, float]:
+        """Every parameter by its name, as it prints."""
+        heads, directions = self.scales.shape
+        found = {}
+        for h in range(heads):
+            for d in range(directions):
+                mark = [str(h + 1)] * (heads > 1) + [str(d + 1)] * (directions > 1)
+                found["_".join(["a", *mark])] = float(self.scales[h, d])
+        return found
+
+
+@dataclass(frozen=True)
+class Attend:
+    """An attention on the sequences of a setting."""
+
+    attention: LocatedAttention
+    setting: Setting
+
+    @property
+    def is_selection(self) -> bool:
+        return isinstance(self.attention.base, Selection)
+
+    @cached_property
+    def own(self) -> tuple[Expr, ...]:
+        """The kernel's own parameters."""
+        base = self.attention.base
+        return () if isinstance(base, Selection) else tuple(sorted(base.parameters, key=str))
+
+    @cached_property
+    def kernel(self) -> Callable[..., Any]:
+        """kappa(x, *own) on arrays."""
+        base = self.attention.base
+        assert isinstance(base, Attention)
+        function = lambdify((x, *self.own), base.kernel, ["numpy", "scipy"])
+
+        def of(points: Any, *own: float) -> Any:
+            with np.errstate(over="ignore", under="ignore"):
+                return np.broadcast_to(np.asarray(function(points, *own), dtype=float), points.shape)
+
+        return of
+
+    @cached_property
+    def bias(self) -> Any:
+        """b_l, (L,), or None where it is nothing or the free constant alone."""
+        bias, setting = self.attention.bias, self.setting
+        if bias is None or bias == "free":
+            return None
+        if bias == "matched":
+            lean = -setting.strength / 2 * (setting.precision_diagonal - setting.precision_diagonal.mean())
+            if setting.size == 0:
+                return lean + np.log(setting.coins) - np.log1p(-setting.coins)
+            return lean + setting.log_prior
+        return over_positions(bias, setting.length)
+
+    @cached_property
+    def filter(self) -> Any:
+        """F, (L, L), or None."""
+        chosen = self.attention.filter
+        if chosen is None:
+            return None
+        if isinstance(chosen, Covariance):
+            return written_out(chosen, self.setting.length)
+        return None if self.setting.are_keys_independent else self.setting.precision
+
+    def weights(self, keys: Any, place: Place) -> Any:
+        """sigma of every head that has a value vector of its own, (n, L, heads).
+
+        Raises:
+            CannotEvaluate: where a kernel overflows.
+        """
+        scores = keys if self.filter is None else np.einsum("lm,nmp->nlp", self.filter, keys)
+        seen = scores @ place.scales.T
+        if isinstance(self.attention.base, Selection):
+            found = np.stack([_selected(self.attention.base, self._lean(s)) for s in np.moveaxis(seen, 2, 0)], axis=-1)
+        elif not self.attention.base.is_normalised:
+            constant = place.bias if self.bias is None else place.bias + self.bias[:, None]
+            found = self.kernel(seen + constant, *place.own)
+        else:
+            found = self._normalised(seen, place)
+        if not np.all(np.isfinite(found)):
+            raise CannotEvaluate(
+                f"attention {self.attention.name}: overflows in float64 at this scale; expected a smaller one"
+            )
+        return found
+
+    def _lean(self, scores: Any) -> Any:
+        return scores if self.bias is None else scores + self.bias
+
+    def _normalised(self, seen: Any, place: Place) -> Any:
+        base = self.attention.base
+        assert isinstance(base, Attention)
+        offset = float(base.offset)
+        is_exponential = base.kernel == exp(x)
+        if is_exponential:
+            logs = seen + place.weights + place.bias
+            logs = logs if self.bias is None else logs + self.bias[:, None]
+            axes = (1, 2) if self.attention.is_joint else (1,)
+            top = logs.max(axis=axes, keepdims=True)
+            top = np.maximum(top, 0.0) if offset else top
+            parts, offset = np.exp(logs - top), offset * np.exp(-top)
+        else:
+            parts = self.kernel(seen, *place.own) * np.exp(place.weights + place.bias)
+            parts = parts if self.bias is None else parts * np.exp(self.bias)[:, None]
+        if self.attention.is_joint:
+            parts = parts.sum(axis=2, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return parts / (offset + parts.sum(axis=1, keepdims=True))
+
+
+def _selected(selection: Selection, scores: Any) -> Any:
+    """Weights of one head from its scores (n, L)."""
+    if selection.kind == "top":
+        if selection.size < scores.shape[1]:
+            least = -np.partition(-scores, selection.size - 1, axis=1)[:, selection.size - 1 : selection.size]
+            scores = np.where(scores >= least, scores, -np.inf)
+        parts = np.exp(scores - scores.max(axis=1, keepdims=True))
+        return parts / parts.sum(axis=1, keepdims=True)
+    return _sparsemax(scores) if selection.kind == "sparsemax" else _entmax(scores)
+
+
+def _sparsemax(scores: Any) -> Any:
+    """The projection on the simplex. Source: arXiv 1602.02068, algorithm 1."""
+    ordered = -np.sort(-scores, axis=1)
+    counts = np.arange(1, scores.shape[1] + 1)
+    sums = np.cumsum(ordered, axis=1) - 1
+    support = np.count_nonzero(ordered * counts > sums, axis=1)[:, None]
+    threshold = np.take_along_axis(sums, support - 1, axis=1) / support
+    return np.maximum(scores - threshold, 0.0)
+
+
+def _entmax(scores: Any) -> Any:
+    """entmax at alpha = 3/2: (s/2 - tau)_+^2 with sum 1. Source: arXiv 1905.05702, algorithm 2."""
+    half = scores / 2
+    half = half - half.max(axis=1, keepdims=True)
+    ordered = -np.sort(-half, axis=1)
+    counts = np.arange(1, scores.shape[1] + 1)
+    mean = np.cumsum(ordered, axis=1) / counts
+    spread = np.cumsum(ordered**2, axis=1) - counts * mean**2
+    threshold = mean - np.sqrt(np.maximum((1 - spread) / counts, 0.0))
+    support = np.count_nonzero(threshold <= ordered, axis=1)[:, None]
+    tau = np.take_along_axis(threshold, support - 1, axis=1)
+    return np.maximum(half - tau, 0.0) ** 2

@@ -1,0 +1,208 @@
+"""The Bayes risk of a law of location: the route is chosen by what is known of the tokens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from mpmath import mpf
+from scipy.special import expit
+from sympy import Expr, N, S
+
+from symslr.evaluation.engine import digits_of, evaluate
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.chain import chain_risk
+from symslr.evaluation.location.formulas import bayes_integral
+from symslr.evaluation.location.laplace import Positions, one_position
+from symslr.evaluation.location.points import MOST_DIMENSIONS, dimensions, quadrature, refined, strata
+from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tokens import nodes
+from symslr.expression.value import Kind, Value
+from symslr.model.length_law import LengthLaw
+from symslr.model.location.covariance import Equicorrelated
+from symslr.model.location.task import LocationTask
+from symslr.model.location.where import Independent, OnePosition
+from symslr.theory.bayes import bayes_risk
+
+PRECISE = 1e-5
+"""Relative standard error at which sampling stops."""
+SECONDS = 6.0
+STEEPEST = 0.28
+"""sqrt(nu) |theta| times the step of a token's key stays below."""
+GRIDS = ((0.1, 1 / 16), (0.085, 1 / 19))
+"""Steps of a token's key and of log u, in two rules whose difference is the error."""
+DIFFERENT = 10**6
+"""Different coins up to which every one has its own sum."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A number, its error, and how it was made."""
+
+    value: Any
+    error: Any
+    kind: Kind
+    method: str
+
+    def scaled(self, factor: Any) -> Part:
+        return replace(self, value=self.value * factor, error=self.error * factor)
+
+
+def bayes_value(
+    task: LocationTask,
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    backend: str | None = None,
+    seconds: float = SECONDS,
+) -> Value:
+    """The Bayes risk Delta^2 + E (r - a)^T C_v (r - a), a_l = E[r_l | chi].
+
+    Args:
+        task: the law of location.
+        values: a number for every free symbol, by symbol.
+        digits: significant digits wanted; by default what the route to the number gives.
+        backend: "arb" for a proof, "mpmath" for any digits, where one-token integrals are known.
+        seconds: processor time after which sampling stops, where nothing else gives the number.
+
+    Raises:
+        CannotEvaluate: when the digits are out of reach, with the reason.
+        ValueError: for missing or inadmissible values.
+    """
+    began = time.perf_counter()
+    here = task.at(dict(values or {}))
+    lengths = here.length if isinstance(here.length, LengthLaw) else ((here.length, 1),)
+    parts = []
+    for length, share in lengths:
+        part = _excess(replace(here, length=length, noise=0), digits, backend, seconds)
+        parts.append(part.scaled(mpf(share.p) / share.q if isinstance(share, Expr) else share))
+    if not parts:
+        raise ValueError("length: found no length")
+    noise = _exactly(here.noise**2)
+    value = noise + sum(part.value for part in parts)
+    error = sum(part.error for part in parts)
+    kinds = {part.kind for part in parts}
+    kind = next(k for k in (Kind.STATISTICAL, Kind.ESTIMATED, Kind.CERTIFIED) if k in kinds)
+    reached = digits_of(mpf(value), mpf(error))
+    if digits is not None and reached < digits:
+        raise CannotEvaluate(f"{parts[0].method}: reaches {reached} of {digits} digits here; ask for fewer")
+    methods = "; ".join(dict.fromkeys(part.method for part in parts))
+    return Value(mpf(value), mpf(error), kind, reached, methods, time.perf_counter() - began)
+
+
+def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
+    """E (r - a)^T C_v (r - a) at a fixed length."""
+    plain, factor = without_common_parts(task)
+    reduced = plain.reduced()
+    formula = bayes_risk(reduced) if reduced is not None else bayes_integral(plain)
+    if formula is not None:
+        if formula == 0:
+            return Part(mpf(0), mpf(0), Kind.CERTIFIED, "one position")
+        found = evaluate(formula, {}, digits, backend)
+        part = Part(found.value, found.error, found.kind, found.method)
+        return part.scaled(_exactly(factor))
+    if backend in ("arb", "mpmath"):
+        raise CannotEvaluate(
+            f"{backend}: no formula by one-token integrals for this law of location; leave the digits open"
+        )
+    return bayes_part(Setting.of(plain), seconds).scaled(float(factor))
+
+
+def _exactly(number: Expr) -> Any:
+    return mpf(str(N(number, 60)))
+
+
+def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:
+    """The task without a common shift of keys, and without the common part of values, with the factor left of the risk.
+
+    As sum_l (r_l - a_l) = 0 for one position or subsets, values of correlation rho and variance v leave the factor v (1 - rho).
+    """
+    task = task.without_common_shift()
+    covariance = task.value_covariance
+    found = None if covariance is None else covariance.structure
+    if isinstance(found, Equicorrelated) and not isinstance(task.location, Independent):
+        return replace(task, value_covariance=None), found.own_variance
+    return task, S.One
+
+
+def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
+    """E (r - a)^T C_v (r - a) in float64, by the best route that there is."""
+    one = isinstance(setting.task.location, OnePosition)
+    if setting.are_keys_independent and setting.are_values_independent and one:
+        found = by_grids(lambda step, load: _one(setting, step, load), setting)
+        return Part(*found, Kind.ESTIMATED, "Laplace transform over one-token tables in float64")
+    if setting.are_keys_independent and isinstance(setting.task.location, Independent):
+        found = by_grids(lambda step, _: _coins(setting, step), setting)
+        return Part(*found, Kind.ESTIMATED, "quadrature over one token in float64")
+    if one:
+        walked = chain_risk(setting) if setting.length > 2 else None
+        if walked is not None:
+            return Part(*walked, Kind.ESTIMATED, "transfer operator along the chain in float64")
+    left = posterior(setting)
+
+    def integrand(keys: Any) -> Any:
+        return left(keys)[1][:, None]
+
+    if dimensions(setting) <= MOST_DIMENSIONS and strata(setting, True) is not None:
+        means = quadrature(setting, integrand)
+    else:
+        means = refined(setting, integrand, lambda row: float(row[0]), PRECISE, seconds)
+    value, error = means.number(lambda row: float(row[0]))
+    return Part(value, error, means.kind, means.method)
+
+
+def by_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[Any, Any]:
+    """What is computed with (step of a token's key, step of log u), and the difference of two such rules.
+
+    Their errors fall as exp(-pi^2/(sqrt(nu) |theta| step)) and faster.
+    """
+    slope = np.sqrt(setting.strength) * float(np.max(np.linalg.norm(setting.values, axis=1)))
+    finer = max(1.0, slope * GRIDS[0][0] / STEEPEST)
+    coarse, fine = (compute(step / finer, load) for step, load in GRIDS)
+    return fine, np.abs(fine - coarse) + 2e-15 * np.maximum(1.0, np.abs(fine))
+
+
+def token_log_weight(setting: Setting, keys: Any) -> Any:
+    """log w of one token with independent keys, (n,)."""
+    logs = np.sqrt(setting.strength) * keys @ setting.values.T - setting.strength / 2 * np.sum(
+        setting.values**2, axis=1
+    )
+    top = logs.max(axis=1)
+    return top + np.log(np.exp(logs - top[:, None]) @ setting.shares)
+
+
+def positions(setting: Setting, leans: Any | None) -> Positions:
+    """The positions of a setting with weights e^{b_l} before the kernel."""
+    if leans is None and setting.is_uniform:
+        return Positions.alike(setting.length)
+    return Positions.of(np.zeros(setting.length) if leans is None else leans, setting.log_prior)
+
+
+def _one(setting: Setting, step: float, load: float) -> float:
+    found = nodes(setting, step)
+    own = positions(setting, None if setting.is_uniform else setting.log_prior)
+    return one_position(found, token_log_weight(setting, found.keys), own, 0.0, load).miss
+
+
+def _coins(setting: Setting, step: float) -> float:
+    """sum_l C_ll E_l[p (1 - p)] under the law of every token."""
+    found = nodes(setting, step)
+    logs = token_log_weight(setting, found.keys)
+    spread = np.ones(setting.length) if setting.are_values_independent else np.diag(setting.value_matrix)
+    if setting.is_uniform:
+        shares, counts = setting.coins[:1], np.array([float(np.sum(spread))])
+    else:
+        shares, inverse = np.unique(setting.coins, return_inverse=True)
+        counts = np.bincount(inverse.ravel(), spread)
+    if len(shares) > DIFFERENT:
+        raise CannotEvaluate(f"found {len(shares)} different coins; expected at most {DIFFERENT}")
+    total = 0.0
+    for start in range(0, len(shares), 4096):
+        share, count = shares[start : start + 4096], counts[start : start + 4096]
+        logits = logs[:, None] + np.log(share) - np.log1p(-share)
+        mass = share * found.relevant[:, None] + (1 - share) * found.others[:, None]
+        total += float(np.sum(count * mass * expit(logits) * expit(-logits)))
+    return total

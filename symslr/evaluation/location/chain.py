@@ -1,0 +1,201 @@
+"""Tokens along a stationary chain, C_ij = v rho^|i - j|: the Bayes risk by a transfer operator in one variable.
+
+With chi_1 = sqrt(v) g_1, chi_l = rho chi_{l-1} + s g_l, s^2 = v (1 - rho^2), and independent g_l ~ N(0, 1),
+
+    (C^-1 chi)_l = (g_l - rho g_{l+1})/s      (with sqrt(1 - rho^2) g_1 for l = 1, without g_{L+1} for l = L),
+
+so that w_l depends on two neighbours, and e^{-u sum_l pi_l w_l} is a product of matrices in g_l. The Bayes risk is
+E sum_{l<m} p_l p_m 2 v' (1 - rho'^{m-l}) for values along a chain (v', rho'); rho' = 0 for independent values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.setting import Setting, chain_of
+
+REACH = 8.8
+LONGEST_WALK = 300
+"""Positions up to which matrices act one by one; beyond, where all are alike, by doubling."""
+LONGEST = 2000
+"""Positions of different priors."""
+LOWEST = -42.0
+"""log u below which the sum of all weights, 1 on average, takes less than 1e-18."""
+CHUNK = 12_000_000
+"""Matrix entries held at once."""
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Steps of a rule, relative to those that resolve the steepest weight: of g, and of log u."""
+
+    noise: float
+    load: float
+
+
+FINE, COARSE = Steps(0.40, 0.22), Steps(0.46, 0.27)
+
+
+def chain_risk(setting: Setting) -> tuple[float, float] | None:
+    """E (r - a)^T C_v (r - a) and the difference of two rules; None where the covariances are no chains.
+
+    Raises:
+        CannotEvaluate: for sequences that are too long to walk along.
+    """
+    keys, values = chain_of(setting.task.key_covariance), chain_of(setting.task.value_covariance)
+    if keys is None or values is None or setting.directions > 1 or setting.size != 1:
+        return None
+    if setting.length > LONGEST and not setting.is_uniform:
+        raise CannotEvaluate(f"found {setting.length} correlated positions with a prior; expected at most {LONGEST}")
+    if setting.length == 1:
+        return 0.0, 0.0
+    fine, coarse = (_Chain.of(setting, keys, values, steps).risk() for steps in (FINE, COARSE))
+    return fine, abs(fine - coarse) + 1e-14
+
+
+@dataclass(frozen=True)
+class _Chain:
+    setting: Setting
+    rho: float
+    scale: float
+    value_variance: float
+    value_rho: float
+    nodes: Any
+    masses: Any
+    load: float
+
+    @classmethod
+    def of(cls, setting: Setting, keys: tuple[float, float], values: tuple[float, float], steps: Steps) -> _Chain:
+        variance, rho = keys
+        scale = np.sqrt(variance * (1 - rho**2))
+        steepness = np.sqrt(setting.strength) * np.max(np.abs(setting.values)) / scale
+        step = min(steps.noise, steps.noise / max(steepness, 1e-300))
+        half = int(np.ceil(REACH / step))
+        nodes = step * np.arange(-half, half + 1)
+        masses = np.exp(-(nodes**2) / 2)
+        return cls(setting, rho, float(scale), *values, nodes, masses / masses.sum(), steps.load)
+
+    def log_weight(self, place: int) -> Any:
+        """log(pi_l w_l) on pairs of nodes (g_l, g_{l+1})."""
+        setting, last = self.setting, self.setting.length
+        own = np.sqrt(1 - self.rho**2) if place == 1 else 1.0
+        ahead = 0.0 if place == last else self.rho
+        score = (own * self.nodes[:, None] - ahead * self.nodes[None, :]) / self.scale
+        diagonal = 1 / self.scale**2 * (1.0 if place in (1, last) else 1 + self.rho**2)
+        if last == 1:
+            diagonal = (1 - self.rho**2) / self.scale**2
+        theta = setting.values[:, 0]
+        logs = np.sqrt(setting.strength) * score[..., None] * theta - theta**2 * setting.strength * diagonal / 2
+        top = logs.max(axis=-1)
+        return setting.log_prior[place - 1] + top + np.log(np.exp(logs - top[..., None]) @ setting.shares)
+
+    def risk(self) -> float:
+        """2 v' int du E_0[sum_{l<m} omega_l omega_m (1 - rho'^{m-l}) e^{-u sum omega}] with omega = pi w."""
+        size = len(self.nodes)
+        logs = self._loads()
+        total, rows = 0.0, max(1, CHUNK // size**2 // 6)
+        for start in range(0, len(logs), rows):
+            total += float(np.sum(self._pairs(logs[start : start + rows])))
+        return 2 * self.value_variance * self.load * total
+
+    def _loads(self) -> Any:
+        """log u, from where no weight matters to where hardly any sequence is left by its most likely position alone."""
+        place, high = int(np.argmax(self.setting.log_prior)) + 1, 8.0
+        while high < 700 and float(self.masses @ self._step(place, np.array([high]))[0][0] @ self.masses) > 1e-22:
+            high += 6.0
+        return self.load * np.arange(int(np.floor(LOWEST / self.load)), int(np.ceil((high + 3) / self.load)))
+
+    def _step(self, place: int, logs: Any) -> tuple[Any, Any]:
+        """e^{-u omega} and u omega e^{-u omega} on pairs of nodes, (loads, nodes, nodes)."""
+        load = np.exp(np.minimum(logs[:, None, None] + self.log_weight(place), 700.0))
+        decay = np.exp(-load)
+        return decay, np.where(decay > 0, load, 0.0) * decay
+
+    def _pairs(self, logs: Any) -> Any:
+        """E sum_{l<m} (u omega_l)(u omega_m)(1 - rho'^{m-l}) e^{-u sum omega} over u, for every load."""
+        length, alike, rho = self.setting.length, self.setting.is_uniform, self.value_rho
+        decay, pick = self._weighted(1, logs)
+        none, one = (np.sum(part, axis=1, keepdims=True) for part in (decay, pick))
+        rows = np.concatenate([none, one, one, np.zeros_like(one)], axis=1)
+        if alike and length - 2 > LONGEST_WALK:
+            rows = _power(_Segment.of(*self._weighted(2, logs)), length - 2, rho).after(rows, rho, length - 2)
+        else:
+            shared = self._weighted(2, logs) if alike and length > 2 else None
+            for place in range(2, length):
+                rows = _stepped(rows, *(shared or self._weighted(place, logs)), rho)
+        decay, pick = self._weighted(length, logs)
+        return _stepped(rows, decay[..., :1], pick[..., :1], rho)[:, 3, 0] * np.exp(-logs)
+
+    def _weighted(self, place: int, logs: Any) -> tuple[Any, Any]:
+        decay, pick = self._step(place, logs)
+        return self.masses[:, None] * decay, self.masses[:, None] * pick
+
+
+def _stepped(rows: Any, decay: Any, pick: Any, rho: float) -> Any:
+    """Rows (none, one, late, both) of ``_Segment`` before a position, and after it."""
+    kept, picked = rows @ decay, rows[:, :3] @ pick
+    none, one, late, both = (kept[:, place] for place in range(4))
+    own = picked[:, 0]
+    return np.stack([none, one + own, rho * late + own, both + picked[:, 1] - rho * picked[:, 2]], axis=1)
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Operators of a stretch of positions between the nodes before and after it, (loads, before, after).
+
+    Attributes:
+        none: the product of e^{-u omega}.
+        one: with one omega picked; ``late`` with rho'^(distance to the last position), ``early`` to the first.
+        both: with two picked, times 1 - rho'^(their distance).
+    """
+
+    none: Any
+    one: Any
+    late: Any
+    early: Any
+    both: Any
+
+    @classmethod
+    def of(cls, decay: Any, pick: Any) -> _Segment:
+        """One position."""
+        return cls(decay, pick, pick, pick, np.zeros_like(decay))
+
+    def after(self, rows: Any, rho: float, length: int) -> Any:
+        """Rows (none, one, late, both) before this stretch of so many positions, and after it."""
+        none, one, late, both = (rows[:, place : place + 1] for place in range(4))
+        found = [
+            none @ self.none,
+            one @ self.none + none @ self.one,
+            rho**length * (late @ self.none) + none @ self.late,
+            both @ self.none + none @ self.both + one @ self.one - rho * (late @ self.early),
+        ]
+        return np.concatenate(found, axis=1)
+
+    def then(self, next_: _Segment, rho: float, own: int, length: int) -> _Segment:
+        """This stretch of ``own`` positions and the next one of ``length``."""
+        return _Segment(
+            self.none @ next_.none,
+            self.one @ next_.none + self.none @ next_.one,
+            rho**length * (self.late @ next_.none) + self.none @ next_.late,
+            self.early @ next_.none + rho**own * (self.none @ next_.early),
+            self.both @ next_.none + self.none @ next_.both + self.one @ next_.one - rho * (self.late @ next_.early),
+        )
+
+
+def _power(one: _Segment, length: int, rho: float) -> _Segment:
+    """So many equal positions, by doubling."""
+    found: _Segment | None = None
+    done, double, size = 0, one, 1
+    while length:
+        if length & 1:
+            found = double if found is None else found.then(double, rho, done, size)
+            done += size
+        length >>= 1
+        if length:
+            double, size = double.then(double, rho, size, size), 2 * size
+    assert found is not None
+    return found

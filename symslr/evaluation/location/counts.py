@@ -1,0 +1,77 @@
+"""Exactly s of L: inclusion probabilities w_l e_{s-1}(w_{-l}) / e_s(w), without overflow at any length.
+
+Odds t w_l of independent coins, given that s of them fall, have the same law for every t. With t such that s fall on
+average, the elementary symmetric polynomials become probabilities of counts, which are sums of positive terms of ordinary
+size; a tree over the positions gives all of them, and all but one position, in O(L s^2).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+STEPS = 60
+
+
+def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
+    """P(l in S | chi) and P(l not in S | chi) for P(S) proportional to prod_{l in S} w_l, |S| = size.
+
+    Args:
+        logs: log w, (n, L).
+        size: s, 1 <= s <= L.
+    """
+    length = logs.shape[1]
+    if size == length:
+        return np.ones_like(logs), np.zeros_like(logs)
+    tilted = logs + _tilt(logs, size)[:, None]
+    fall, stay = expit(tilted), expit(-tilted)
+    others = _all_but_one(fall, stay, size)
+    inside = fall * others[..., size - 1]
+    outside = stay * others[..., size]
+    total = inside + outside
+    return inside / total, outside / total
+
+
+def _tilt(logs: Any, size: int) -> Any:
+    """log t with sum_l expit(log w_l + log t) = size, (n,), by bisection: any t will do, so it need not be exact."""
+    spread = np.log(logs.shape[1]) + 2.0
+    low, high = -logs.max(axis=1) - spread, -logs.min(axis=1) + spread
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        short = expit(logs + middle[:, None]).sum(axis=1) < size
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+        if np.max(high - low) < 0.1:
+            break
+    return (low + high) / 2
+
+
+def _all_but_one(fall: Any, stay: Any, size: int) -> Any:
+    """P(r of the other coins fall) for r = 0..size, for every position left out: (n, L, size + 1)."""
+    n, length = fall.shape
+    leaves = 1 << max(0, length - 1).bit_length()
+    level = np.zeros((n, leaves, 2))
+    level[:, :length, 0], level[:, :length, 1] = stay, fall
+    level[:, length:, 0] = 1.0
+    levels = [level]
+    while levels[-1].shape[1] > 1:
+        levels.append(_product(levels[-1][:, 0::2], levels[-1][:, 1::2], size))
+    context = np.ones((n, 1, 1))
+    for level in reversed(levels[:-1]):
+        swapped = np.empty_like(level)
+        swapped[:, 0::2], swapped[:, 1::2] = level[:, 1::2], level[:, 0::2]
+        context = _product(np.repeat(context, 2, axis=1), swapped, size)
+    found = np.zeros((n, length, size + 1))
+    found[..., : context.shape[2]] = context[:, :length]
+    return found
+
+
+def _product(first: Any, second: Any, size: int) -> Any:
+    """The product of polynomials, cut off beyond degree ``size``."""
+    degree = min(first.shape[2] + second.shape[2] - 2, size)
+    found = np.zeros((*first.shape[:2], degree + 1))
+    for power in range(min(second.shape[2], degree + 1)):
+        count = min(first.shape[2], degree + 1 - power)
+        found[..., power : power + count] += second[..., power, None] * first[..., :count]
+    return found

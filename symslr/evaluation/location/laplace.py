@@ -1,0 +1,178 @@
+"""Independent tokens and a common normaliser: 1/N = int du e^{-uN} makes every mean a product over positions.
+
+With weights beta_l = e^{b_l} before the kernel and one relevant position of prior pi_l,
+
+    E sigma_eps = int du/u e^{-u o} prod_k B_0(u beta_k) sum_l pi_l R_1(u beta_l)/B_0(u beta_l),
+    E |sigma|^2 = the same with u^2 kappa^2: of the relevant token, and of the others beside it,
+
+B_j(u) = E[(u kappa)^j e^{-u kappa}] and R_j the same under the law of the relevant token. Positions enter through functions of
+log u + b_l alone. On one grid of log u, any number of positions is a convolution: each is spread over the neighbours of
+b_l by Lagrange's weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.tokens import TINY, Nodes, Table, table
+
+ORDER = 12
+"""Points of the local interpolation in log u."""
+FALLEN = 90.0
+"""Nats below the largest weight at which a position no longer counts: its load is 1e-39 of the other's."""
+LOWEST, HIGHEST = 45.0, 4.0
+"""The window of log u reaches so far beyond where the integrand begins and ends."""
+
+
+@dataclass(frozen=True)
+class Positions:
+    """Positions by their weights: b_l, pi_l, (L,), or one value with a count."""
+
+    leans: Any
+    priors: Any
+    counts: Any
+
+    @classmethod
+    def of(cls, leans: Any, log_prior: Any) -> Positions:
+        """Equal positions counted together."""
+        order = np.lexsort((log_prior, leans))
+        lean, prior = leans[order], log_prior[order]
+        starts = np.flatnonzero(np.concatenate([[True], (np.diff(lean) != 0) | (np.diff(prior) != 0)]))
+        counts = np.diff(np.append(starts, len(order))).astype(float)
+        return cls(lean[starts], np.exp(prior[starts]), counts)
+
+    @classmethod
+    def alike(cls, length: int) -> Positions:
+        """L positions without differences."""
+        return cls(np.zeros(1), np.array([1.0 / length]), np.array([float(length)]))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """E sigma_eps, E |sigma|^2, and E[1 - sigma_eps] from positive terms (for offset 0)."""
+
+    hit: float
+    norm: float
+    miss: float
+
+
+def one_position(found: Nodes, log_kernel: Any, positions: Positions, offset: float, step: float) -> Moments:
+    """The moments of a normalised attention with one relevant position.
+
+    Args:
+        found: nodes of a token.
+        log_kernel: log kappa on them.
+        positions: their weights and priors.
+        offset: o of the normaliser.
+        step: of log u.
+
+    Raises:
+        CannotEvaluate: where the window of log u does not end.
+    """
+    kept = positions.leans > positions.leans.max() - FALLEN
+    leans, priors, counts = positions.leans[kept], positions.priors[kept], positions.counts[kept]
+    top = leans.max()
+    one = _table(found, log_kernel, float(np.sum(counts * np.exp(leans - top))), offset, top, step, top - leans.min())
+    spread = _Spread.of(leans - top, one.logs, step)
+    base = np.maximum(one.others[0], TINY)
+    ratios = [part / base for part in (*one.relevant, one.others[1], one.others[2])]
+    r0, r1, r2, b1, b2 = ratios
+    weights = {"n": counts, "pi": counts * priors}
+    log_all = spread.sums(one.log_others, weights["n"])
+    outside = 0.0 if not np.any(~kept) else float(np.sum(positions.counts[~kept] * positions.priors[~kept]))
+
+    def relevant(values: Any) -> Any:
+        return spread.sums(values, weights["pi"])
+
+    v = spread.nodes(one.logs)
+    with np.errstate(over="ignore"):
+        density = np.exp(log_all - offset * np.exp(v + (-top)))
+    mean_r0 = relevant(r0) + outside
+    hit = relevant(r1)
+    beside = mean_r0 * spread.sums(b1, weights["n"]) - relevant(r0 * b1)
+    norm = relevant(r2) + mean_r0 * spread.sums(b2, weights["n"]) - relevant(r0 * b2)
+    return Moments(*(step * float(np.sum(density * part)) for part in (hit, norm, beside)))
+
+
+def exchangeable(found: Nodes, log_kernel: Any, relevant: int, length: int, offset: float, step: float) -> Moments:
+    """The moments with ``relevant`` of ``length`` tokens relevant: ``hit`` is E of one relevant token's sigma."""
+    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0)
+    base, own = np.maximum(one.others[0], TINY), np.maximum(one.relevant[0], TINY)
+    log_all = relevant * one.log_relevant + (length - relevant) * one.log_others
+    with np.errstate(over="ignore"):
+        density = np.exp(log_all - offset * np.exp(one.logs))
+    ours, theirs = relevant * one.relevant / own, (length - relevant) * one.others / base
+    hit = step * float(np.sum(density * one.relevant[1] / own))
+    return Moments(hit, step * float(np.sum(density * (ours[2] + theirs[2]))), 1 - relevant * hit)
+
+
+def coins(found: Nodes, log_kernel: Any, share: float, length: int, offset: float, step: float) -> Moments:
+    """The moments with every token relevant by its own coin: ``hit`` is E[r_l sigma_l] of one token."""
+    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0)
+    mixed = share * one.relevant + (1 - share) * one.others
+    gone = -share * np.expm1(one.log_relevant) - (1 - share) * np.expm1(one.log_others)
+    with np.errstate(over="ignore", divide="ignore"):
+        density = np.exp((length - 1) * np.log1p(-np.minimum(gone, 1.0)) - offset * np.exp(one.logs))
+    hit = step * float(np.sum(density * share * one.relevant[1]))
+    return Moments(hit, step * float(np.sum(density * length * mixed[2])), 1 - length * hit)
+
+
+def _table(found: Nodes, log_kernel: Any, load: float, offset: float, top: float, step: float, reach: float) -> Table:
+    """The moments on a window of log u outside of which nothing is left, ``reach`` longer below for weights that fall."""
+    finite = log_kernel[np.isfinite(log_kernel)]
+    mean = np.log(max(float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0)))), TINY))
+    low = -LOWEST - mean - np.log(max(load, 1.0)) - max(0.0, np.log1p(offset) - top)
+    last = 1.0
+    high = low
+    while last > 1e-25:
+        high += 4.0
+        if high > low + 4000.0 + 20 * float(np.ptp(finite)):
+            raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
+        probe = table(found, log_kernel, np.array([high]))
+        left = max(float(probe.others[0, 0]), float(probe.relevant[0, 0]))
+        last = left * np.exp(-min(offset * np.exp(min(high - top, 700.0)), 700.0)) if offset else left
+    high += HIGHEST
+    first = int(np.floor((low - reach) / step)) - ORDER
+    logs = step * np.arange(first, int(np.ceil(high / step)) + ORDER)
+    return table(found, log_kernel, logs)
+
+
+@dataclass(frozen=True)
+class _Spread:
+    """Positions on the grid of log u: sum_l c_l f(v + b_l) as a correlation with Lagrange's weights."""
+
+    places: Any
+    shares: Any
+    depth: int
+
+    @classmethod
+    def of(cls, leans: Any, logs: Any, step: float) -> _Spread:
+        """For b_l <= 0."""
+        at = leans / step
+        first = np.floor(at).astype(int) - ORDER // 2 + 1
+        fraction = at - first
+        shares = np.ones((len(leans), ORDER))
+        for own in range(ORDER):
+            for other in range(ORDER):
+                if other != own:
+                    shares[:, own] *= (fraction - other) / (own - other)
+        places = first[:, None] + np.arange(ORDER)
+        depth = int(-places.min())
+        return cls(places + depth, shares, depth)
+
+    def nodes(self, logs: Any) -> Any:
+        """The nodes v at which sums are known."""
+        return logs[self.depth : len(logs) - ORDER]
+
+    def sums(self, values: Any, weights: Any) -> Any:
+        """sum_l weights_l f(v + b_l) at ``nodes``."""
+        kernel = np.bincount(self.places.ravel(), (self.shares * weights[:, None]).ravel())
+        count = len(values) - ORDER - self.depth
+        found = np.zeros(count)
+        for place in np.flatnonzero(kernel):
+            found += kernel[place] * values[place : place + count]
+        return found

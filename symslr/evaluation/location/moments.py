@@ -1,0 +1,202 @@
+"""Second moments of an attention and of the read-out: the risk at the best value vectors is a least-squares residual.
+
+With C = C_v, risk - Delta^2 = E r^T C r - b^T G^{-1} b, b_h = E[r^T C sigma_h], G_hk = E[sigma_h^T C sigma_k].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sympy import exp
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location import laplace
+from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.bayes import Part, bayes_part, by_grids, positions
+from symslr.evaluation.location.points import (
+    MOST_DIMENSIONS,
+    STEPS,
+    Means,
+    dimensions,
+    quadrature,
+    refined,
+    sampled,
+    strata,
+)
+from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tokens import Nodes, log_of, nodes
+from symslr.expression.value import Kind
+from symslr.model.attention import Attention
+from symslr.model.location.covariance import Equicorrelated
+from symslr.model.location.where import Independent, OnePosition
+from symslr.model.symbols import x
+
+PRECISE = 1e-5
+"""Relative standard error at which sampling stops."""
+SEARCHED = 2**10
+"""Points of one replication while a minimum is searched."""
+SEARCH_STEPS = (0.16, 1 / 8)
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """The risk of an attention in a setting, above Delta^2, by the best route that there is.
+
+    Attributes:
+        attend: the attention on the sequences of the setting.
+        seconds: processor time of one value that is sampled.
+    """
+
+    attend: Attend
+    seconds: float
+
+    @property
+    def setting(self) -> Setting:
+        return self.attend.setting
+
+    @property
+    def is_tabled(self) -> bool:
+        """Whether one-token tables give the moments."""
+        attend, setting = self.attend, self.setting
+        attention = attend.attention
+        filtered = attention.filter is not None and not (attention.filter == "matched" and setting.are_keys_independent)
+        if attend.is_selection or filtered or not setting.are_keys_independent:
+            return False
+        assert isinstance(attention.base, Attention)
+        if attention.heads > 1 and not attention.is_joint:
+            return False
+        if not setting.are_values_independent and not self._has_common_values:
+            return False
+        if not attention.base.is_normalised:
+            return attend.bias is None
+        one = isinstance(setting.task.location, OnePosition)
+        return one or (setting.is_uniform and attend.bias is None)
+
+    @property
+    def place_error(self) -> float:
+        """How far, relative to 1 + its size, the place of a least risk may be off that a search found."""
+        small = dimensions(self.setting) < MOST_DIMENSIONS and not self.attend.is_selection
+        return 1e-4 if self.is_tabled or small else 0.03
+
+    @property
+    def _has_common_values(self) -> bool:
+        """Whether values have one correlation, and attentions sum to 1 as the read-out does."""
+        covariance, base = self.setting.task.value_covariance, self.attend.attention.base
+        sums = isinstance(base, Attention) and base.is_normalised and base.offset == 0
+        common = covariance is not None and isinstance(covariance.structure, Equicorrelated)
+        return common and sums and not isinstance(self.setting.task.location, Independent)
+
+    def search(self, place: Place) -> float:
+        """The risk for a search: quick, and smooth in the place."""
+        if self.is_tabled:
+            return self._tabled(place, *SEARCH_STEPS)
+        return self._residual(self._means(place, quick=True).rows.mean(axis=0))
+
+    def value(self, place: Place) -> Part:
+        """The risk with its error."""
+        if self.is_tabled:
+            found = by_grids(lambda step, load: self._tabled(place, step, load), self.setting)
+            return Part(*found, Kind.ESTIMATED, "one-token tables in float64")
+        means = self._means(place, quick=False)
+        excess, error = means.number(self._residual)
+        best = bayes_part(self.setting, self.seconds)
+        kind = Kind.STATISTICAL if Kind.STATISTICAL in (means.kind, best.kind) else Kind.ESTIMATED
+        return Part(
+            float(best.value) + excess,
+            float(best.error) + error,
+            kind,
+            f"Bayes risk by {best.method}; excess by {means.method}",
+        )
+
+    def _means(self, place: Place, quick: bool) -> Means:
+        """Means of (a^T C a, b, G) by quadrature or samples."""
+        setting = self.setting
+        left = posterior(setting)
+        matrix = None if setting.are_values_independent else setting.value_matrix
+
+        def integrand(keys: Any) -> Any:
+            mean = left(keys)[0][..., None]
+            every = np.concatenate([mean, self.attend.weights(keys, place)], axis=2)
+            other = every if matrix is None else np.einsum("lm,nmh->nlh", matrix, every)
+            products = np.einsum("nlh,nlk->nhk", every, other, optimize=True)
+            return products.reshape(len(keys), -1)
+
+        alike = self.attend.bias is None and self.attend.filter is None
+        is_gridded = dimensions(setting) <= MOST_DIMENSIONS and strata(setting, alike) is not None
+        if quick:
+            if is_gridded and dimensions(setting) < MOST_DIMENSIONS:
+                return quadrature(setting, integrand, alike, STEPS[1:])
+            return sampled(setting, integrand, SEARCHED if setting.length <= 256 else SEARCHED // 8, alike)
+        if is_gridded:
+            means = quadrature(setting, integrand, alike)
+            if means.number(self._residual)[1] < PRECISE:
+                return means
+        return refined(setting, integrand, self._residual, PRECISE, self.seconds, alike)
+
+    @staticmethod
+    def _residual(row: Any) -> float:
+        """E a^T C a - b^T G^{-1} b from the matrix of all products, the first of which are those of the posterior mean."""
+        size = round(np.sqrt(len(row)))
+        products = row.reshape(size, size)
+        products = (products + products.T) / 2
+        gram, cross = products[1:, 1:], products[0, 1:]
+        scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+        solved = np.linalg.lstsq(gram / np.outer(scale, scale), cross / scale, rcond=1e-12)[0]
+        return float(products[0, 0] - cross / scale @ solved)
+
+    def _tabled(self, place: Place, step: float, load: float) -> float:
+        setting = self.setting
+        found = nodes(setting, step / max(1.0, float(np.max(np.abs(place.scales))) * step / 0.3))
+        base = self.attend.attention.base
+        assert isinstance(base, Attention)
+        if not base.is_normalised:
+            return self._elementwise(found, place)
+        log_kernel = self._log_kernel(found.keys, place)
+        offset = float(base.offset)
+        if isinstance(setting.task.location, OnePosition):
+            leans = self.attend.bias
+            moments = laplace.one_position(found, log_kernel, positions(setting, leans), offset, load)
+            return self._common(1.0, moments.hit, moments.norm)
+        if isinstance(setting.task.location, Independent):
+            share = float(setting.coins[0])
+            moments = laplace.coins(found, log_kernel, share, setting.length, offset, load)
+            return share * setting.length - (setting.length * moments.hit) ** 2 / moments.norm
+        moments = laplace.exchangeable(found, log_kernel, setting.size, setting.length, offset, load)
+        return self._common(1 / setting.size, moments.hit, moments.norm)
+
+    def _common(self, own: float, hit: float, norm: float) -> float:
+        """own - hit^2/norm, or the same with values of one correlation, where all that is common is known."""
+        covariance = self.setting.task.value_covariance
+        if covariance is None:
+            return own - hit**2 / norm
+        found = covariance.structure
+        assert isinstance(found, Equicorrelated)
+        variance, rho = float(found.variance), float(found.correlation)
+        own, hit, norm = ((1 - rho) * part + rho for part in (own, hit, norm))
+        return variance * (own - hit**2 / norm)
+
+    def _log_kernel(self, keys: Any, place: Place) -> Any:
+        """log sum_h c_h kappa(a_h.x) on tokens."""
+        seen = keys @ place.scales.T
+        base = self.attend.attention.base
+        assert isinstance(base, Attention)
+        if base.kernel == exp(x):
+            logs = seen + place.weights + place.bias
+            return np.logaddexp.reduce(logs, axis=1)
+        return log_of(lambda s: self.attend.kernel(s, *place.own) @ np.exp(place.weights + place.bias), seen)
+
+    def _elementwise(self, found: Nodes, place: Place) -> float:
+        setting = self.setting
+        values = self.attend.kernel(found.keys @ place.scales.T + place.bias, *place.own)[:, 0]
+        if not np.all(np.isfinite(values)):
+            raise CannotEvaluate(f"attention {self.attend.attention.name}: overflows in float64 at this scale")
+        theirs, ours = (float(mass @ values**2) for mass in (found.others, found.relevant))
+        hit = float(found.relevant @ values)
+        if isinstance(setting.task.location, Independent):
+            count = float(np.sum(setting.coins))
+            return count - (count * hit) ** 2 / (count * ours + (setting.length - count) * theirs)
+        size = setting.size
+        return 1 / size - hit**2 / (size * ours + (setting.length - size) * theirs)

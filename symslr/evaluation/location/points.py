@@ -1,0 +1,260 @@
+"""Means over sequences: trapezoid rules in few dimensions, randomised quasi-Monte Carlo in many."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln, ndtri
+from scipy.stats import qmc
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.finite_sample.scatter import standard_error
+from symslr.evaluation.location.posterior import configurations, ways
+from symslr.evaluation.location.setting import Setting
+from symslr.expression.value import Kind
+from symslr.model.location.where import Independent
+
+MOST_DIMENSIONS = 4
+"""Of a trapezoid rule over all keys."""
+REACH = 8.6
+"""Standard deviations beyond which a normal density is below the rounding of its top."""
+STEPS = (0.36, 0.44)
+"""Of two trapezoid rules: their difference bounds the error of the finer one, which falls exponentially in 1/step."""
+MOST_STRATA = 40
+BLOCK = 2**21
+"""Keys laid out at once."""
+REPLICATIONS = 16
+SOBOL_DIMENSIONS = 2000
+"""Beyond, low-discrepancy points are no better than random ones."""
+
+Integrand = Callable[[Any], Any]
+"""Keys (n, L, p) to rows (n, k), whose means are wanted."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of the columns of an integrand: one row for every independent estimate, (replications, k).
+
+    Attributes:
+        rows: of a quadrature, its two steps, the finer first; of samples, the replications.
+        kind, method: as of a ``Value``.
+    """
+
+    rows: Any
+    kind: Kind
+    method: str
+
+    def number(self, read: Callable[[Any], float]) -> tuple[float, float]:
+        """A function of the means, and its error: one standard error with Student's factor, or the difference of two steps."""
+        found = [read(row) for row in self.rows]
+        if self.kind is Kind.STATISTICAL:
+            return float(np.mean(found)), standard_error(found)
+        return found[0], abs(found[0] - found[1]) + 1e-15 * max(1.0, abs(found[0]))
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Hidden configurations with their probabilities (M,) and signals (M, L, p)."""
+
+    shares: Any
+    signals: Any
+
+
+def dimensions(setting: Setting) -> int:
+    return setting.length * setting.directions
+
+
+def strata(setting: Setting, alike: bool) -> Strata | None:
+    """All hidden configurations; None where there are too many.
+
+    Args:
+        alike: whether the integrand does not tell positions apart; where the setting does not either, configurations that
+            differ by a permutation are one.
+    """
+    kinds, length = len(setting.shares), setting.length
+    if not (alike and setting.is_exchangeable):
+        if ways(setting) > MOST_STRATA:
+            return None
+        every = configurations(setting)
+        return Strata(np.exp(every.logs), every.signals)
+    if isinstance(setting.task.location, Independent):
+        share = float(setting.coins[0])
+        counts = np.arange(length + 1)
+        logs = gammaln(length + 1) - gammaln(counts + 1) - gammaln(length - counts + 1)
+        chances = np.exp(logs + counts * np.log(share) + (length - counts) * np.log1p(-share))
+    else:
+        counts, chances = np.array([setting.size]), np.array([1.0])
+    if sum(float(kinds) ** min(int(count), 60) for count in counts) > MOST_STRATA:
+        return None
+    shares, signals = [], []
+    for count, chance in zip(counts.tolist(), chances.tolist()):
+        for chosen in product(range(kinds), repeat=count):
+            signal = np.zeros((length, setting.directions))
+            signal[:count] = setting.values[list(chosen)]
+            shares.append(chance * float(np.prod(setting.shares[list(chosen)])))
+            signals.append(signal)
+    return Strata(np.array(shares), np.array(signals))
+
+
+def quadrature(setting: Setting, integrand: Integrand, alike: bool = True, steps: Sequence[float] = STEPS) -> Means:
+    """The means by trapezoid rules over all keys, of two of which the error is the difference.
+
+    Raises:
+        CannotEvaluate: in more than four dimensions.
+    """
+    found = strata(setting, alike)
+    if dimensions(setting) > MOST_DIMENSIONS or found is None:
+        raise CannotEvaluate(f"quadrature: found {dimensions(setting)} dimensions; expected at most {MOST_DIMENSIONS}")
+    root = np.linalg.cholesky(setting.key_matrix)
+    rows = []
+    for step in steps:
+        total: Any = 0.0
+        for noise, weights in _grid(setting, step):
+            for share, signal in zip(found.shares, found.signals):
+                keys = np.einsum("lm,nmp->nlp", root, noise) + np.sqrt(setting.strength) * signal
+                total = total + share * (weights @ integrand(keys))
+        rows.append(total)
+    return Means(np.array(rows), Kind.ESTIMATED, f"trapezoid rule over {dimensions(setting)} keys")
+
+
+def _grid(setting: Setting, step: float) -> Iterator[tuple[Any, Any]]:
+    half = int(np.ceil(REACH / step))
+    axis = step * np.arange(-half, half + 1)
+    density = np.exp(-(axis**2) / 2)
+    density /= density.sum()
+    rest = dimensions(setting) - 1
+    inner = (
+        np.stack([g.ravel() for g in np.meshgrid(*[axis] * rest, indexing="ij")], axis=-1) if rest else np.zeros((1, 0))
+    )
+    weights = np.prod(
+        np.stack(np.meshgrid(*[density] * rest, indexing="ij"), axis=-1).reshape(len(inner), rest), axis=1
+    )
+    kept = weights > 1e-22
+    inner, weights = inner[kept], weights[kept]
+    for start in range(0, len(axis)):
+        first = np.full((len(inner), 1), axis[start])
+        noise = np.concatenate([first, inner], axis=1).reshape(len(inner), setting.length, setting.directions)
+        yield noise, density[start] * weights
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Randomised points of a setting: keys of ``size`` sequences in each of a number of independent replications."""
+
+    setting: Setting
+    alike: bool
+
+    @property
+    def hidden(self) -> int:
+        """Coordinates that draw the hidden configuration where it is not laid out in strata."""
+        setting = self.setting
+        if strata(setting, self.alike) is not None:
+            return 0
+        choices = setting.length if setting.size != 1 else 1
+        kinds = 0 if len(setting.shares) == 1 else (setting.length if setting.size != 1 else 1)
+        return choices + kinds
+
+    def batches(self, size: int, seed: int) -> Iterator[tuple[Any, Any]]:
+        """Keys (n, L, p) with the weights of the sequences (n,), which sum to 1 over all batches."""
+        setting, found = self.setting, strata(self.setting, self.alike)
+        width = dimensions(setting) + self.hidden
+        engine = _engine(width, seed)
+        root = None if setting.are_keys_independent else np.linalg.cholesky(setting.key_matrix)
+        done = 0
+        while done < size:
+            count = 1 << max(0, min(size - done, BLOCK // width).bit_length() - 1)
+            uniform = engine(count)
+            normal = ndtri(uniform[:, : dimensions(setting)]).reshape(count, setting.length, setting.directions)
+            noise = normal if root is None else np.einsum("lm,nmp->nlp", root, normal)
+            shift = np.sqrt(setting.strength)
+            if found is None:
+                yield noise + shift * _drawn(setting, uniform[:, dimensions(setting) :]), np.full(count, 1 / size)
+            else:
+                for share, signal in zip(found.shares, found.signals):
+                    yield noise + shift * signal, np.full(count, share / size)
+            done += count
+
+
+def _engine(width: int, seed: int) -> Callable[[int], Any]:
+    if width <= SOBOL_DIMENSIONS:
+        sobol = qmc.Sobol(width, scramble=True, rng=np.random.default_rng(seed))
+        return lambda count: np.clip(sobol.random(count), 1e-16, 1 - 1e-16)
+    random = np.random.default_rng(seed)
+    return lambda count: np.clip(random.random((count, width)), 1e-16, 1 - 1e-16)
+
+
+def _drawn(setting: Setting, uniform: Any) -> Any:
+    """Signals (n, L, p) from uniform numbers."""
+    count = len(uniform)
+    signal = np.zeros((count, setting.length, setting.directions))
+    many = len(setting.shares) > 1
+    if setting.size == 1:
+        place = np.minimum(np.searchsorted(np.cumsum(np.exp(setting.log_prior)), uniform[:, 0]), setting.length - 1)
+        kind = _kind(setting, uniform[:, 1]) if many else np.zeros(count, dtype=int)
+        signal[np.arange(count), place] = setting.values[kind]
+        return signal
+    chosen = uniform[:, : setting.length]
+    relevant = chosen < setting.coins if setting.size == 0 else _drawn_subset(setting, chosen)
+    kind = _kind(setting, uniform[:, setting.length :]) if many else np.zeros((count, setting.length), dtype=int)
+    return np.where(relevant[..., None], setting.values[kind], signal)
+
+
+def _kind(setting: Setting, uniform: Any) -> Any:
+    return np.minimum(np.searchsorted(np.cumsum(setting.shares), uniform), len(setting.shares) - 1)
+
+
+def _drawn_subset(setting: Setting, uniform: Any) -> Any:
+    """Positions drawn one after another: l is in S with pi_l e_{r-1}(after l) / e_r(from l), r those that are missing."""
+    length, size = setting.length, setting.size
+    suffix = np.full((length + 1, size + 1), -np.inf)
+    suffix[length, 0] = 0.0
+    for place in range(length - 1, -1, -1):
+        suffix[place, 0] = 0.0
+        suffix[place, 1:] = np.logaddexp(suffix[place + 1, 1:], setting.log_prior[place] + suffix[place + 1, :-1])
+    missing = np.full(len(uniform), size)
+    chosen = np.zeros(uniform.shape, dtype=bool)
+    for place in range(length):
+        taken = setting.log_prior[place] + suffix[place + 1, np.maximum(missing - 1, 0)] - suffix[place, missing]
+        chosen[:, place] = (missing > 0) & (uniform[:, place] < np.exp(taken))
+        missing = missing - chosen[:, place]
+    return chosen
+
+
+def sampled(setting: Setting, integrand: Integrand, size: int, alike: bool = True) -> Means:
+    """The means by independent replications of randomised points."""
+    sampler = Sampler(setting, alike)
+    rows = []
+    for seed in range(REPLICATIONS):
+        total: Any = 0.0
+        for keys, weights in sampler.batches(size, seed):
+            total = total + weights @ integrand(keys)
+        rows.append(total)
+    width = dimensions(setting) + sampler.hidden
+    points = "Sobol" if width <= SOBOL_DIMENSIONS else "random"
+    method = f"{REPLICATIONS} replications of {size} {points} points in {width} dimensions"
+    return Means(np.array(rows), Kind.STATISTICAL, method)
+
+
+def refined(
+    setting: Setting,
+    integrand: Integrand,
+    read: Callable[[Any], float],
+    relative: float,
+    seconds: float,
+    alike: bool = True,
+) -> Means:
+    """Samples, fourfold until a number read from the means has a relative standard error, or the time is used up."""
+    began, size = time.process_time(), 2**8
+    while True:
+        started = time.process_time()
+        found = sampled(setting, integrand, size, alike)
+        value, error = found.number(read)
+        now = time.process_time()
+        if error <= relative * abs(value) or now - began + 4 * (now - started) > seconds:
+            return found
+        size *= 4

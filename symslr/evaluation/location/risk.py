@@ -1,0 +1,235 @@
+"""The risk of an attention under a law of location, at a given scale or at its best parameters."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from mpmath import inf, mpf
+from scipy.optimize import minimize, minimize_scalar
+from sympy import Expr, N, S, exp, sqrt
+
+from symslr.evaluation.engine import digits_of, evaluate
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.least_risk import least_risk
+from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.bayes import SECONDS, Part
+from symslr.evaluation.location.moments import Evaluator
+from symslr.evaluation.location.setting import Setting
+from symslr.expression.value import Kind, Value
+from symslr.model.attention import Attention
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
+from symslr.model.location.attention import LocatedAttention, Selection
+from symslr.model.location.covariance import Equicorrelated
+from symslr.model.location.task import LocationTask
+from symslr.model.symbols import x
+from symslr.theory.population import population_risk
+
+SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0, 20.0)
+"""Scales, of either sign, at which a search begins."""
+LARGEST_SCALE = 60.0
+"""A scale at which attention is taken as what it tends to, where the least risk lies there."""
+
+Found = tuple[Value, dict[str, Value]]
+
+
+def risk_value(
+    task: LocationTask,
+    attention: LocatedAttention | Attention,
+    scale: object,
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    seconds: float = SECONDS,
+) -> Value:
+    """The risk of an attention with one head along one direction at the scale a, and at its best value vector.
+
+    Args:
+        task, values, digits, seconds: as for ``bayes_value``.
+        attention: one head, without parameters of its own.
+        scale: of the key.
+
+    Raises:
+        CannotEvaluate: where more than a scale is to be known, or the digits are out of reach.
+    """
+    began = time.perf_counter()
+    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
+    here = task.at(dict(values or {}))
+    plain, unit = _without_shift(here, chosen)
+    standard = _standard(plain, chosen)
+    if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
+        expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
+        return evaluate(expr, {}, digits)
+    evaluator = Evaluator(Attend(chosen, Setting.of(replace(plain, noise=0))), seconds)
+    if chosen.heads > 1 or evaluator.setting.directions > 1 or evaluator.attend.own or chosen.bias == "free":
+        raise CannotEvaluate(
+            "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
+        )
+    place = Place(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
+    return _as_value(evaluator.value(place), here, digits, began)
+
+
+def least_value(
+    task: LocationTask,
+    attention: LocatedAttention | Attention,
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    seconds: float = SECONDS,
+) -> Found:
+    """The least risk of an attention over its scales, head weights and own parameters, and where it is attained.
+
+    Where the tokens are exchangeable and one is relevant, as ``least_risk``. Elsewhere the value is the risk at the
+    place that a search found, and its error that of the risk there.
+
+    Args:
+        task, values, digits, seconds: as for ``bayes_value``.
+        attention: with any heads, bias and filter.
+
+    Raises:
+        CannotEvaluate: where the search fails or the digits are out of reach.
+    """
+    began = time.perf_counter()
+    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
+    here = task.at(dict(values or {}))
+    plain, unit = _without_shift(here, chosen)
+    standard = _standard(plain, chosen)
+    if standard is not None:
+        assert isinstance(chosen.base, Attention)
+        value, places = least_risk(standard, chosen.base, {}, digits)
+        return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
+    if isinstance(plain.length, LengthLaw):
+        raise CannotEvaluate(
+            "length: a law of the length with this attention has no number yet; expected a fixed length"
+        )
+    evaluator = Evaluator(Attend(chosen, Setting.of(replace(plain, noise=0))), seconds)
+    place, is_far = _best(evaluator)
+    found = _as_value(evaluator.value(place), here, digits, began)
+    return found, _places(evaluator, place, float(unit), is_far)
+
+
+def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, Expr]:
+    """The task without a common shift of keys where the attention does not see one, and the unit of its keys."""
+    base = attention.base
+    blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
+    plain = task.without_common_shift()
+    if task.key_covariance is None or not blind or attention.filter is not None:
+        return task, S.One
+    found = task.key_covariance.structure
+    return plain, sqrt(found.own_variance) if plain.key_covariance is None and isinstance(
+        found, Equicorrelated
+    ) else S.One
+
+
+def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
+    """The task as one with exchangeable tokens, where the attention is a plain one."""
+    plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
+    if isinstance(attention.base, Selection) or not plain or task.key_covariance is not None:
+        return None
+    return task.reduced()
+
+
+def _as_value(part: Part, task: LocationTask, digits: int | None, began: float) -> Value:
+    noise = float(task.noise**2)
+    value, error = mpf(noise + float(part.value)), mpf(float(part.error))
+    reached = digits_of(value, error)
+    if digits is not None and reached < digits:
+        raise CannotEvaluate(f"{part.method}: reaches {reached} of {digits} digits here; ask for fewer")
+    return Value(value, error, part.kind, reached, part.method, time.perf_counter() - began)
+
+
+def _rescaled(value: Value, unit: Expr) -> Value:
+    factor = mpf(str(N(unit, 30)))
+    return replace(value, value=value.value / factor, error=value.error / factor)
+
+
+def _places(evaluator: Evaluator, place: Place, unit: float, is_far: bool) -> dict[str, Value]:
+    def of(number: float) -> Value:
+        error = evaluator.place_error * (1 + abs(number))
+        return Value(
+            mpf(number), mpf(error), Kind.ESTIMATED, max(digits_of(mpf(number), mpf(error)), 1), "search in float64"
+        )
+
+    if is_far:
+        return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
+    found = {name: of(number / unit) for name, number in place.named().items()}
+    if evaluator.attend.attention.is_joint:
+        found |= {f"c_{h + 1}": of(float(np.exp(log))) for h, log in enumerate(place.weights) if h}
+    if evaluator.attend.attention.bias == "free":
+        found["b"] = of(place.bias)
+    return found | {str(symbol): of(number) for symbol, number in zip(evaluator.attend.own, place.own)}
+
+
+def _best(evaluator: Evaluator) -> tuple[Place, bool]:
+    """The place of the least risk, and whether it is where the scale is large beyond what counts.
+
+    Raises:
+        CannotEvaluate: where no place gives a number.
+    """
+    attend, heads = evaluator.attend, evaluator.attend.attention.heads
+    directions = evaluator.setting.directions
+    free = int(attend.attention.bias == "free")
+    joint = heads - 1 if attend.attention.is_joint else 0
+
+    def placed(vector: Any) -> Place:
+        scales, rest = vector[: heads * directions].reshape(heads, directions), vector[heads * directions :]
+        weights = np.concatenate([[0.0], rest[:joint]]) if joint else np.zeros(heads)
+        bias = float(rest[joint]) if free else 0.0
+        return Place(scales, weights, bias, tuple(float(number) for number in rest[joint + free :]))
+
+    def risk(vector: Any) -> float:
+        if np.max(np.abs(vector)) > LARGEST_SCALE * 1.0001:
+            return np.inf
+        try:
+            found = evaluator.search(placed(np.asarray(vector, dtype=float)))
+        except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
+            return np.inf
+        return found if np.isfinite(found) else np.inf
+
+    if heads * directions + joint + free + len(attend.own) == 1:
+        best = _along_line(lambda a: risk(np.array([a])))
+        return placed(np.array([best])), abs(best) >= LARGEST_SCALE * 0.99
+    starts = _starts(evaluator, joint, free)
+    tried = sorted((risk(start), tuple(start)) for start in starts)[:3]
+    if not np.isfinite(tried[0][0]):
+        raise CannotEvaluate(f"attention {attend.attention.name}: no finite risk at any scale that was tried")
+    options = {"xatol": 1e-6, "fatol": 1e-13, "maxfev": 300 * len(starts[0])}
+    found = [minimize(risk, np.array(start), method="Nelder-Mead", options=options) for _, start in tried]
+    best_of = min(found, key=lambda one: float(one.fun))
+    again = minimize(risk, best_of.x, method="Nelder-Mead", options=options)
+    return placed(again.x), False
+
+
+def _along_line(risk: Callable[[float], float]) -> float:
+    """The best single scale: a grid of both signs, then Brent's search between its neighbours."""
+    grid = sorted({sign * a for a in (*SCALES, LARGEST_SCALE) for sign in (-1.0, 1.0)})
+    risks = [risk(a) for a in grid]
+    place = int(np.argmin(risks))
+    if not np.isfinite(risks[place]):
+        raise CannotEvaluate("attention: no finite risk at any scale that was tried")
+    if place in (0, len(grid) - 1):
+        return grid[place]
+    around = (grid[place - 1], grid[place + 1])
+    found = minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
+    return float(found.x) if found.fun < risks[place] else grid[place]
+
+
+def _starts(evaluator: Evaluator, joint: int, free: int) -> list[Any]:
+    """Where a search over several parameters begins: heads along the values of theta at several strengths, and at random."""
+    setting, heads = evaluator.setting, evaluator.attend.attention.heads
+    kinds, random = len(setting.shares), np.random.default_rng(0)
+    starts = []
+    for strength in (0.5, 1.0, 2.0):
+        for turn in range(kinds):
+            chosen = [(turn + h) % kinds for h in range(heads)]
+            theta = setting.values[chosen]
+            scales = strength * np.sqrt(max(setting.strength, 0.1)) * theta
+            logs = np.log(setting.shares[chosen]) - setting.strength / 2 * np.sum(theta**2, axis=1)
+            biases = (0.0, -np.log(setting.length)) if free else (None,)
+            for bias in biases:
+                rest = [*(logs - logs[0])[1 : joint + 1], *([] if bias is None else [bias])]
+                starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(evaluator.attend.own)]))
+    starts += [start + random.normal(size=len(start)) for start in starts[:4]]
+    return starts

@@ -1,0 +1,155 @@
+"""A law of location in float64: what every route to a number starts from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import logsumexp
+from sympy import Expr, Integer, expand_log, lambdify, log
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
+from symslr.model.location.task import LocationTask
+from symslr.model.location.where import Independent, OnePosition, Subset
+from symslr.model.symbols import L, l
+
+LONGEST = 10**7
+"""Positions whose prior is written out."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The numbers of a task whose every symbol has its value.
+
+    Attributes:
+        task: the task they are of.
+        length, size: L, and the number of relevant positions (0 for coins).
+        strength, noise: nu and Delta.
+        values: of theta, (support, p); ``shares`` their probabilities.
+    """
+
+    task: LocationTask
+    length: int
+    size: int
+    strength: float
+    noise: float
+    values: Any
+    shares: Any
+
+    @classmethod
+    def of(cls, task: LocationTask) -> Setting:
+        """The setting of a task at a fixed length.
+
+        Raises:
+            ValueError: where a symbol has no value.
+        """
+        if task.free_symbols or not isinstance(task.length, Integer):
+            missing = ", ".join(sorted(map(str, task.free_symbols))) or "a fixed length"
+            raise ValueError(f"task {task.name}: no value for {missing}")
+        size = {OnePosition: 1, Independent: 0}.get(type(task.location), 0)
+        if isinstance(task.location, Subset):
+            size = int(task.location.size)
+        values = np.array([[float(entry) for entry in value] for value, _ in task.signal])
+        shares = np.array([float(share) for _, share in task.signal])
+        return cls(task, int(task.length), size, float(task.strength), float(task.noise), values, shares)
+
+    @property
+    def directions(self) -> int:
+        return int(self.values.shape[1])
+
+    @cached_property
+    def log_prior(self) -> Any:
+        """log pi_l, normalised, (L,)."""
+        if self.length > LONGEST:
+            raise CannotEvaluate(f"found {self.length} positions; a prior is written out up to {LONGEST}")
+        prior = self.task.prior
+        if isinstance(prior, tuple):
+            raw = np.log(np.array([float(weight) for weight in prior]))
+        elif prior is None:
+            raw = np.zeros(self.length)
+        else:
+            raw = over_positions(expand_log(log(prior), force=True), self.length)
+        if not np.all(np.isfinite(raw)):
+            place = int(np.flatnonzero(~np.isfinite(raw))[0]) + 1
+            raise CannotEvaluate(f"prior: not a positive number at l={place}; expected one at every position")
+        return raw - logsumexp(raw)
+
+    @cached_property
+    def coins(self) -> Any:
+        """The probability of every position, (L,); for independent coins."""
+        assert isinstance(self.task.location, Independent)
+        found = over_positions(self.task.location.probability, self.length)
+        if not np.all((found > 0) & (found < 1)):
+            place = int(np.flatnonzero(~((found > 0) & (found < 1)))[0]) + 1
+            raise ValueError(
+                f"location: found the probability {found[place - 1]:g} at l={place}; expected one in (0, 1)"
+            )
+        return found
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether the law of the relevant positions treats all positions alike."""
+        return not self.task.depends_on_position
+
+    @property
+    def are_keys_independent(self) -> bool:
+        return self.task.key_covariance is None
+
+    @property
+    def are_values_independent(self) -> bool:
+        return self.task.value_covariance is None
+
+    @property
+    def is_exchangeable(self) -> bool:
+        """Whether nothing but the hidden configuration tells positions apart, up to one correlation for all pairs."""
+        covariances = (self.task.key_covariance, self.task.value_covariance)
+        alike = all(c is None or isinstance(c.structure, Equicorrelated) for c in covariances)
+        return alike and self.is_uniform
+
+    @cached_property
+    def key_matrix(self) -> Any:
+        """C, (L, L)."""
+        return written_out(self.task.key_covariance, self.length)
+
+    @cached_property
+    def value_matrix(self) -> Any:
+        """C_v, (L, L)."""
+        return written_out(self.task.value_covariance, self.length)
+
+    @cached_property
+    def precision(self) -> Any:
+        """C^-1, (L, L)."""
+        return np.linalg.inv(self.key_matrix)
+
+    @cached_property
+    def precision_diagonal(self) -> Any:
+        """(C^-1)_ll, (L,)."""
+        return np.ones(self.length) if self.are_keys_independent else np.diag(self.precision).copy()
+
+
+def over_positions(expr: Expr, length: int) -> Any:
+    """An expression in ``l`` and ``L`` at the positions 1, ..., L."""
+    function = lambdify((l,), expr.subs(L, length), "numpy")
+    with np.errstate(all="ignore"):
+        found = np.asarray(function(np.arange(1, length + 1, dtype=float)), dtype=float)
+    return np.broadcast_to(found, (length,)).copy()
+
+
+def written_out(covariance: Covariance | None, length: int) -> Any:
+    """A covariance over positions as a matrix; structures are not needed for it, so that they can be held against it."""
+    return np.eye(length) if covariance is None else covariance.numbers(length)
+
+
+def chain_of(covariance: Covariance | None) -> tuple[float, float] | None:
+    """(variance, correlation of neighbours) where a covariance is that of a stationary chain, independence among them."""
+    if covariance is None:
+        return 1.0, 0.0
+    found = covariance.structure
+    if isinstance(found, AutoRegressive):
+        return float(found.variance), float(found.correlation)
+    if isinstance(found, Equicorrelated) and found.correlation == 0:
+        return float(found.variance), 0.0
+    return None
