@@ -20,7 +20,9 @@ from symslr.simulate.location import (
     softmax,
     sparsemax,
     top,
+    train_heads,
 )
+from symslr.simulate.recipe import Recipe
 
 rho = Symbol("rho", positive=True)
 CHAIN = rho ** Abs(i - j)
@@ -125,6 +127,24 @@ def test_sparse_attentions_solve_their_equations() -> None:
         assert np.all(outside <= np.nanmax(level, axis=1) + 1e-9)
     kept = top(2)(scores)
     assert np.all((kept > 0).sum(axis=1) == 2)
+
+
+def test_a_trained_head_finds_the_direction_of_the_signal() -> None:
+    """One head on spiked keys: its key goes to sqrt(nu) k*, its value vector to v*."""
+    recipe = Recipe("adam", steps=400, batch=256, rate=0.05, dimension=6)
+    found = train_heads(LocationTask(), {"nu": 4, "L": 3, "Delta": 0}, 1, recipe, 1)
+    assert found.keys[0, 0] == pytest.approx(2, abs=0.2)
+    assert found.values[0] == pytest.approx(1, abs=0.05)
+    assert found.outside[0] < 0.3
+    again = train_heads(LocationTask(), {"nu": 4, "L": 3, "Delta": 0}, 1, recipe, 1)
+    assert np.array_equal(again.keys, found.keys)
+
+
+def test_what_cannot_be_trained_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected at least 3"):
+        train_heads(LocationTask(signal="(1,0):1"), VALUES, 1, Recipe("adam", dimension=2), 1)
+    with pytest.raises(ValueError, match="expected 'adam' for a layer"):
+        train_heads(LocationTask(), VALUES, 1, Recipe("sgd"), 1)
 
 
 def test_what_cannot_be_sampled_is_refused() -> None:

@@ -12,7 +12,12 @@ from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
 from symslr.referee.referee import referee
 from symslr.simulate.location import LocationSampler, Posterior, bayes_location_monte_carlo
-from symslr.theory.configurations import law_of_location, location_bayes_risk, location_chain, optimal_location_attention
+from symslr.theory.configurations import (
+    law_of_location,
+    location_bayes_risk,
+    location_chain,
+    optimal_location_attention,
+)
 from symslr.theory.location import PRECISION, PRIOR, located_attention
 from tests.algebra.configurations import number
 
@@ -69,6 +74,23 @@ def test_the_definition_of_the_risk_against_simulation(name: str, values: object
     found = bayes_location_monte_carlo(task, {**VALUES, "L": 3}, size=60_000, seed=11)
     assert exact.digits >= 10
     assert abs(found.z_score(float(exact.value))) < 4
+
+
+@pytest.mark.parametrize("name", [name for name in TASKS if "in a chain" not in name])
+def test_the_closed_form_is_what_rules_derive(name: str) -> None:
+    """What ``symslr optimal`` prints, at the same keys, beside the formula that rules made."""
+    length, task = 4, TASKS[name]
+    keys = LocationSampler.of(task, {**VALUES, "L": length}).draw(1, np.random.default_rng(6)).chi[0]
+    given = keys[:, 0].tolist() if keys.shape[1] == 1 else keys.tolist()
+    env: dict[object, object] = {L: length, nu: 1.3, rho: 0.4, chi.label: given}
+    if isinstance(task.prior, tuple):
+        env[PRIOR.label] = [float(weight) for weight in task.prior]
+    if name == "any covariance" and task.key_covariance is not None:
+        env[PRECISION.label] = np.linalg.inv(task.key_covariance.numbers(length)).tolist()
+    printed, derived = located_attention(task).weight, optimal_location_attention(task)
+    for place in range(1, length + 1):
+        here = {**env, l: place}
+        assert number(printed, here) == pytest.approx(number(derived, here), rel=1e-9)
 
 
 def test_every_law_has_a_chain_to_the_risk_of_its_attention() -> None:
