@@ -35,6 +35,7 @@ from symslr.expression.folded import Posterior
 from symslr.expression.signs import Indicator
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
+from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
 from symslr.referee.scope import Scope
 
@@ -57,7 +58,7 @@ def definition_of(*kinds: type) -> Callable[[Handler], Handler]:
 
 
 @lru_cache(maxsize=2**16)
-def _symbols(node: Basic) -> frozenset[Basic]:
+def symbols_of(node: Basic) -> frozenset[Basic]:
     """Kept for all readings: an expression is read some ten times at each of its points."""
     return frozenset(node.free_symbols)
 
@@ -88,10 +89,19 @@ class Interpreter:
         symbols = self.symbols(node)
         scope = scope.hoisted(symbols)
         key = (node, tuple((s, scope.integers[s]) for s in scope.integers if s in symbols))
-        memo = scope.frame.memo
+        memo, quadrature = scope.frame.memo, self.quadrature
         if key not in memo:
-            memo[key] = self._read(node, scope)
-        return memo[key]
+            outside = quadrature.magnitude, quadrature.noise
+            quadrature.magnitude = quadrature.noise = 0.0
+            memo[key] = self._read(node, scope), quadrature.magnitude, quadrature.noise
+            quadrature.magnitude, quadrature.noise = (
+                max(outside[0], quadrature.magnitude),
+                max(outside[1], quadrature.noise),
+            )
+            return memo[key][0]
+        value, magnitude, noise = memo[key]
+        quadrature.magnitude, quadrature.noise = max(quadrature.magnitude, magnitude), max(quadrature.noise, noise)
+        return value
 
     def _read(self, node: Basic, scope: Scope) -> Array:
         handler = self._handler(node)
@@ -108,7 +118,7 @@ class Interpreter:
 
     def symbols(self, node: Basic) -> frozenset[Basic]:
         """Free symbols of a node."""
-        return _symbols(node)
+        return symbols_of(node)
 
     def context(self, node: Basic, scope: Scope) -> tuple[Any, ...]:
         """A key for a node and the integers it depends on."""
@@ -117,14 +127,11 @@ class Interpreter:
 
     def integer(self, node: Expr, scope: Scope) -> int:
         """An index, a length or a bound of a sum."""
-        if isinstance(node, Integer):
-            return int(node)
-        if node in scope.integers:
-            return scope.integers[node]
-        exact = node.xreplace({s: Integer(scope.integers[s]) for s in node.free_symbols if s in scope.integers}).doit()
-        if not isinstance(exact, Integer):
-            raise CannotReferee(f"{node} = {exact} is not an integer here")
-        return int(exact)
+        return scope.integer(node)
+
+    def constant(self, node: Expr, scope: Scope) -> Polynomial:
+        """A node without random variables, in a polynomial."""
+        return {(): self.value(node, scope)}
 
     def number(self, value: object) -> Array:
         return self.arithmetic.exact(value)

@@ -77,7 +77,7 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
     until = began + seconds
     reason: CannotReferee | None = None
     balls = digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY)
-    for kind in (np.float64, np.longdouble):
+    for kind in (np.longdouble,) if expr.has(*joint.FLOATS_ONLY) else (np.float64, np.longdouble):
         left = until - time.process_time()
         if left <= 0:
             break
@@ -138,9 +138,7 @@ class _Floats:
             rounding = Rounding(again)
             result = _evaluate(expr, values, again, dict(planned.places), rounding)
             value, _ = _midpoint(result)
-            moved = rounding.error(
-                lambda moving: float(_evaluate(expr, values, again, dict(planned.places), moving)), float(result)
-            )
+            moved = rounding.error(lambda moving: _evaluate(expr, values, again, dict(planned.places), moving), result)
         error = DOUBT * abs(value - planned.value) + mpf(moved)
         if expr.has(Limit):
             error *= 10
