@@ -1,0 +1,191 @@
+"""Bayes risk where the relevant tokens are a hidden configuration, and the laws of location as laws of configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, final
+
+from sympy import Basic, Expr, Integer, KroneckerDelta, Product, S, Sum, Symbol, sqrt
+from sympy.printing.latex import LatexPrinter
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import Rule
+from symslr.algebra.rules import (
+    ChainPrecision,
+    Conditioning,
+    FactorOutOfSums,
+    GivenNumberRelevant,
+    HyperbolicCosine,
+    IndependentRelevance,
+    LogisticForm,
+    OneRelevantToken,
+    RankOnePrecision,
+    SumOverSignal,
+    Unfold,
+    ValueCovariance,
+)
+from symslr.expression.configuration import (
+    ConfigurationExpectation,
+    PosteriorMean,
+    ShiftedDensity,
+    exactly,
+    one_of,
+)
+from symslr.expression.folded import ConditionalMean
+from symslr.expression.instance import at_token
+from symslr.expression.quantity import Quantity
+from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Directions, Signal, r, theta
+from symslr.model.length_law import LengthLaw
+from symslr.model.location import Covariance, Independent, LocationTask, OnePosition, Subset
+from symslr.model.symbols import epsilon, l, m, xi, z
+
+
+def read_out(coefficient: Expr, law: ConfigurationLaw, noise: Expr) -> Expr:
+    """y = sum_l c_l z_l + Delta xi, for c_l a function of the configuration, given for the token ``epsilon``."""
+    return Sum(at_token(coefficient, l) * z[l], (l, 1, law.length)) + noise * xi
+
+
+@final
+class LocationBayesRisk(Quantity):
+    """E_w (y - E[y|X])^2 for y = sum_l c_l z_l + Delta xi; ``args = (c_epsilon, law, noise)``."""
+
+    source: ClassVar[str] = "duranthon2025, Sec. 2"
+
+    @property
+    def coefficient(self) -> Expr:
+        return self.args[0]
+
+    @property
+    def law(self) -> ConfigurationLaw:
+        return self.args[1]
+
+    @property
+    def noise(self) -> Expr:
+        return self.args[2]
+
+    @property
+    def bound(self) -> frozenset[Basic]:
+        return self.law.bound
+
+    def definition(self) -> Expr:
+        """E_w (y - E[y|X])^2."""
+        label = read_out(self.coefficient, self.law, self.noise)
+        return ConfigurationExpectation((label - ConditionalMean(label, self.law)) ** 2, self.law)
+
+    def _latex(self, printer: LatexPrinter) -> str:
+        return r"\mathcal{E}_{\mathrm{Bayes}}"
+
+    def _sympystr(self, printer: object) -> str:
+        return "LocationBayesRisk"
+
+
+def law_of_location(task: LocationTask) -> ConfigurationLaw:
+    """The law of configurations that a task describes.
+
+    Raises:
+        ValueError: for a random length, and for tokens that have signals of their own while several are relevant.
+    """
+    if isinstance(task.length, LengthLaw):
+        raise ValueError(f"length: found a law of the length in task {task.name}; expected a symbol or a number")
+    several = not isinstance(task.location, OnePosition)
+    if several and not task.signal.is_one:
+        raise ValueError(
+            f"signal: found {task.signal} where several positions are relevant, each with a signal of its own; "
+            "expected signal 1, or one relevant position"
+        )
+    length = task.length
+    signal, symbols = _signal(task)
+    covariance = _at_places(task.key_covariance)
+    directions = (S.One,) if signal == ONE else symbols
+    means = tuple(sqrt(task.strength) * direction * r[l] for direction in directions)
+    keys = covariance if len(means) == 1 else Directions(covariance, Integer(len(means)))
+    prior = ConfigurationPrior(_mass(task, length), signal, length)
+    return ConfigurationLaw(
+        prior, ShiftedDensity.of(means, covariance, length), keys, _at_places(task.value_covariance)
+    )
+
+
+def coefficient_of(task: LocationTask) -> Expr:
+    """c_epsilon of the label: r_epsilon, over s where the label is the mean of s values."""
+    return r[epsilon] / (task.location.size if isinstance(task.location, Subset) else S.One)
+
+
+def location_bayes_risk(task: LocationTask) -> Expr:
+    """The Bayes risk of a task from its definition, E (y - E[y|X])^2; a referee evaluates it.
+
+    Raises:
+        ValueError: as ``law_of_location``.
+    """
+    return LocationBayesRisk(coefficient_of(task), law_of_location(task), task.noise)
+
+
+def location_chain(task: LocationTask) -> Derivation:
+    """From the Bayes risk of a task to its optimal attention: the last line is the risk of that attention.
+
+    Raises:
+        ValueError: as ``law_of_location``.
+    """
+    chain = Derivation(location_bayes_risk(task), symbol=r"\mathcal{E}_{\mathrm{Bayes}}")
+    chain = chain.apply(Unfold(LocationBayesRisk)).apply(Conditioning()).apply(ValueCovariance())
+    for rule in posterior_rules(task):
+        if rule.match(chain.result):
+            chain = chain.apply(rule)
+    return chain
+
+
+def optimal_location_attention(task: LocationTask) -> Expr:
+    """a_l(chi) = E[r_l(h) | chi], the attention that attains the Bayes risk, as rules write it out.
+
+    Raises:
+        ValueError: as ``law_of_location``.
+    """
+    found: Expr = PosteriorMean(at_token(coefficient_of(task), l), law_of_location(task))
+    for rule in posterior_rules(task):
+        if rule.match(found):
+            found = rule.rewrite(found)
+    return found
+
+
+def posterior_rules(task: LocationTask) -> Iterator[Rule]:
+    """What writes a posterior mean out, one rule after the other; a rule that finds nothing is passed over."""
+    yield from (Unfold(PosteriorMean), Unfold(ShiftedDensity), SumOverSignal())
+    if isinstance(task.location, OnePosition):
+        yield OneRelevantToken()
+    elif isinstance(task.location, Subset):
+        yield GivenNumberRelevant()
+    else:
+        yield IndependentRelevance()
+    yield from (RankOnePrecision(), FactorOutOfSums(), ChainPrecision(), HyperbolicCosine(), LogisticForm())
+
+
+def _signal(task: LocationTask) -> tuple[Signal, tuple[Symbol, ...]]:
+    if task.signal.is_one:
+        return ONE, (theta,)
+    count = task.signal.directions
+    symbols = (theta,) if count == 1 else tuple(Symbol(f"theta_{d}", real=True) for d in range(1, count + 1))
+    return Signal(symbols, list(task.signal)), symbols
+
+
+def _mass(task: LocationTask, length: Expr) -> Expr:
+    located = task.location
+    if isinstance(located, Independent):
+        odds = located.probability / (1 - located.probability)
+        return Product(odds ** r[l], (l, 1, length))
+    weight = _weight(task)
+    if isinstance(located, OnePosition):
+        return one_of(weight, length)
+    several = exactly(located.size, length)
+    return several if weight == S.One else several * Product(weight ** r[l], (l, 1, length))
+
+
+def _weight(task: LocationTask) -> Expr:
+    """The weight of position ``l`` in the prior."""
+    if task.prior is None:
+        return S.One
+    if isinstance(task.prior, tuple):
+        return sum((weight * KroneckerDelta(l, place) for place, weight in enumerate(task.prior, 1)), S.Zero)
+    return task.prior
+
+
+def _at_places(covariance: Covariance | None) -> Expr:
+    return ALIKE if covariance is None else covariance.at(l, m)
