@@ -143,8 +143,8 @@ def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
             return Part(*walked, Kind.ESTIMATED, "transfer operator along the chain in float64")
     left = posterior(setting)
 
-    def integrand(keys: Any) -> Any:
-        return left(keys)[1][:, None]
+    def integrand(keys: Any, mass: Any) -> Any:
+        return np.array([mass @ left(keys)[1]])
 
     if dimensions(setting) <= MOST_DIMENSIONS and strata(setting, True) is not None:
         means = quadrature(setting, integrand)
