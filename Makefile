@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-INPUTS := $(shell find symslr derivations validation -name '*.py' -o -name '*.toml' -o -name '*.bib')
+INPUTS := $(shell find symslr derivations figures validation -name '*.py' -o -name '*.toml' -o -name '*.bib' -o -name '*.json' -o -name '*.css')
 
 # One thread per process: the parallelism is in the processes, and sums keep their order.
 export OMP_NUM_THREADS ?= 1
@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
-.PHONY: report test lint docs package bench verdicts mutants clean distclean
+.PHONY: report report-full test lint docs package bench verdicts mutants clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -20,6 +20,13 @@ report: build/report/.built
 build/report/.built: $(VENV)/.report $(INPUTS)
 	$(BIN)/symslr report --out build/report
 	@touch $@
+
+# Computes anew what the report takes from data/ (fits, trained networks, long studies: hours), and then the report.
+report-full: $(VENV)/.full
+	@mkdir -p build
+	$(BIN)/symslr compute --all --keep build/compute.sqlite
+	rm -f build/compute.sqlite
+	$(BIN)/symslr report --out build/report
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
@@ -75,10 +82,11 @@ $(VENV)/.created: constraints.txt
 	@touch $@
 
 $(VENV)/.report: EXTRAS := figures
+$(VENV)/.full: EXTRAS := figures,fit,train
 $(VENV)/.test: EXTRAS := figures,fit,study,train,test
 $(VENV)/.docs: EXTRAS := figures,fit,docs
 $(VENV)/.lint: EXTRAS := lint
 $(VENV)/.package: EXTRAS := package
-$(VENV)/.report $(VENV)/.test $(VENV)/.docs $(VENV)/.lint $(VENV)/.package: $(VENV)/.created pyproject.toml
+$(VENV)/.report $(VENV)/.full $(VENV)/.test $(VENV)/.docs $(VENV)/.lint $(VENV)/.package: $(VENV)/.created pyproject.toml
 	$(PIP) --no-build-isolation --editable '.[$(EXTRAS)]'
 	@touch $@

@@ -67,6 +67,8 @@ def main() -> None:
         print(
             f"{attention.name + ', 30 digits':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True
         )
+        seconds, value = timed(lambda r=risk: evaluate(r, at, digits=30, backend="arb"), 1)
+        print(f"{attention.name + ', 30 digits proved':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}")
         seconds, (value, _) = timed(lambda k=attention: least_risk(spiked, k, {"L": 3, "nu": 2}), 1)
         print(
             f"{attention.name + ', least risk':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True

@@ -151,7 +151,7 @@ def derive_max() -> Iterator[Derivation]:
             title="Linear attention fails on long sequences of max-SLR, at any signal",
             name="linear-max-long",
             symbol=r"\mathsf{E}_{\mathrm{lin}}",
-            ranges={L: [60, 2, 150, 3, 400], nu: (Rational(1, 5), Rational(4, 5))},
+            ranges={L: [6, 8, 60, 150, 400], nu: (Rational(1, 5), Rational(4, 5))},
             introduction=r"What is left out is at most $2\log(L)/L$ for every $\nu$, $\nu=\infty$ included: as $L$ grows linear "
             r"attention does no better than the constant predictor, whose risk is $\Delta^2+1$.",
         )

@@ -9,7 +9,7 @@ from symslr.algebra.rules import Conditioning, LikelihoodRatio, Unfold
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import laplace, normal, student
-from symslr.model.symbols import Delta, L, R_v, epsilon, m_v, x
+from symslr.model.symbols import Delta, R_v, epsilon, m_v, x
 from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.definitions import predictor, squared_loss
@@ -41,7 +41,7 @@ def derive_optimal_attention() -> Iterator[Derivation]:
                 introduction="The relevant token's key projection has law $p_1$, the others' $p_0$. The posterior of "
                 "the position is a normalised attention with the likelihood ratio as kernel; softmax is the case "
                 f"of a Gaussian shift. {WORDS[task.name]}",
-                ranges={s: (Rational(3, 5), Rational(13, 10))} | ({L: [2]} if task is heavy else {}),
+                ranges={s: (Rational(3, 5), Rational(13, 10))},
                 sources=("duranthon2025, Sec. 4",),
             )
             .apply(Unfold(BayesRisk))

@@ -21,8 +21,35 @@ Handler = Callable[[int, FrameType | None], Any] | int | None
 """What ``signal.signal`` takes and gives back."""
 
 
+_far: list[str] = []
+"""What ``reached`` was told last."""
+
+
 class OutOfTime(Exception):
     """The budget of processor time is used up."""
+
+
+def reached(what: str) -> None:
+    """Note how far a long computation has come, such as "the fit at alpha = 2": the line of ``answered_within`` says it."""
+    _far[:] = [what]
+
+
+@contextmanager
+def answered_within(seconds: float, instead: str) -> Iterator[None]:
+    """As ``processor_time``, where one line says that the time is used up, how far the work came, and what to ask instead.
+
+    Raises:
+        ValueError: that line.
+    """
+    _far.clear()
+    try:
+        with processor_time(seconds):
+            yield
+    except OutOfTime:
+        far = f"; it came as far as {_far[0]}" if _far else ""
+        raise ValueError(
+            f"no answer in {seconds:g} s of processor time{far}; {instead}, or give more time (--seconds {10 * seconds:g})"
+        ) from None
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from mpmath import mp, mpf
+from sympy import Integer
 
 from symslr.cli import main
 
@@ -79,3 +80,15 @@ def test_symbolic_as_text_says_how(capsys) -> None:
     assert "  LaTeX: " in out
     assert "  at a = E_g[chi[epsilon]]" in out
     assert "\n  by definition, linearity," in out
+
+
+def test_a_false_closed_form_of_an_own_attention_does_not_leave_the_house(capsys, monkeypatch) -> None:
+    """The number of the rules is held against the evaluators' where task or attention are the user's own."""
+    from symslr.theory.symbolic import Formula
+
+    right = Formula.exact
+    monkeypatch.setattr(Formula, "exact", lambda self, values: right(self, values) + Integer(10) ** -6)
+    with pytest.raises(SystemExit) as ended:
+        main(["risk", "--kernel", "1 + x**2", "--normalise", "none", "--length", "3", "--nu", "2"])
+    assert ended.value.code == 2
+    assert "a fault of symslr" in capsys.readouterr().err

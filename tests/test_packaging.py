@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_wheel_carries_derivations_validation_types_and_licence(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    for folder in ("derivations", "validation"):
-        here = {f"symslr/_bundled/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob("*.py")}
+    for folder, kind in product(("derivations", "figures", "validation"), ("py", "json")):
+        here = {f"symslr/_bundled/{path.relative_to(ROOT)}" for path in (ROOT / folder).rglob(f"*.{kind}")}
         assert here, f"{folder}/ holds no Python file"
         assert here <= names
     assert "symslr/py.typed" in names

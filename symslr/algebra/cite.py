@@ -11,10 +11,12 @@ from sympy.core.function import AppliedUndef
 from symslr.algebra.bound import raised
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.growth import check_existence
-from symslr.algebra.hypothesis import Hypothesis
+from symslr.algebra.hypothesis import Hypothesis, of_configurations
 from symslr.algebra.truncation import Truncation
-from symslr.expression.instance import instance, open_functions
+from symslr.expression.configuration import is_density
+from symslr.expression.instance import PAIR, instance, open_functions
 from symslr.model.admissible import check_mean_one
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.exact import exact
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
@@ -33,7 +35,7 @@ class Cite(Truncation):
         theorem: the derivation that is used.
         values: parameter of the theorem -> value here; every other symbol keeps its meaning. For a function that the theorem
             leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon, or ``Function("kappa")(x)`` ->
-            its formula in x.
+            its formula in x, or ``Function("C")(l, m)`` -> its formula in l and m.
     """
 
     statement = r"A = B \text{ as derived}"
@@ -79,7 +81,7 @@ class Cite(Truncation):
         found: list[Hypothesis] = []
         for hypothesis in self.theorem.hypotheses:
             if hypothesis.law is not None:
-                found += self._weight(self._here(hypothesis.law))
+                found += [item for item in self._weight(self._here(hypothesis.law)) if item not in found]
                 continue
             if hypothesis.means:
                 found += check_existence([self._here(mean) for mean in hypothesis.means], self)
@@ -91,8 +93,12 @@ class Cite(Truncation):
                 found.append(Hypothesis(hypothesis.text, condition))
         return tuple(found)
 
-    def _weight(self, law: SequenceLaw) -> tuple[Hypothesis, ...]:
+    def _weight(self, law: SequenceLaw | ConfigurationLaw) -> tuple[Hypothesis, ...]:
         """What is left to assume of a weight: nothing where it has a formula that passes the check of a task."""
+        if isinstance(law, ConfigurationLaw):
+            if not open_functions(law.weight) and not is_density(law):
+                raise self.refuse(f"its hypothesis on the weight is not known to hold of {law.weight}")
+            return of_configurations(law)
         if open_functions(law.weight):
             return (Hypothesis.of_weight(law),)
         try:
@@ -107,7 +113,7 @@ class Cite(Truncation):
         return instance(expr, self.functions)
 
     def _check_admissible(self, symbol: Expr, value: Expr) -> None:
-        if isinstance(symbol, AppliedUndef) and symbol.args == (x,):
+        if isinstance(symbol, AppliedUndef) and symbol.args in ((x,), PAIR):
             return
         if isinstance(symbol, OpenFunction):
             if symbol.index not in (None, epsilon):

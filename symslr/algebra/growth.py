@@ -65,7 +65,10 @@ class Undecided(ValueError):
 
 @dataclass(frozen=True)
 class Growth:
-    """|f| <= C exp(q t^2 + r t) (1 + t)^d as t -> oo; ``sharp`` where f does grow like that."""
+    """|f| <= C exp(q t^2 + r t) (1 + t)^d as t -> oo; ``sharp`` where f does grow like that.
+
+    q is infinite where f grows faster than every Gaussian falls.
+    """
 
     q: Expr = S.Zero
     r: Expr = S.Zero
@@ -81,9 +84,9 @@ class Growth:
     def join(self, other: Growth, *, sharp: bool) -> Growth:
         """The larger of the two, or what is larger than both where parameters decide."""
         for mine, theirs in ((self.q, other.q), (self.r, other.r), (self.d, other.d)):
-            if (mine - theirs).is_positive:
+            if (mine - theirs).is_extended_positive:
                 return self
-            if (mine - theirs).is_negative:
+            if (mine - theirs).is_extended_negative:
                 return other
             if mine != theirs:
                 pairs = ((self.q, other.q), (self.r, other.r), (self.d, other.d))
@@ -93,9 +96,11 @@ class Growth:
 
 def is_integrable(total: Growth) -> Boolean:
     """When the integral of a function of that growth converges at infinity, as a relation in its parameters."""
-    if total.q.is_negative:
+    if total.q is S.NaN:
+        raise Undecided("both factors grow or fall faster than any Gaussian")
+    if total.q.is_extended_negative:
         return S.true
-    if total.q.is_positive:
+    if total.q.is_extended_positive:
         return S.false
     if total.q != 0:
         return Lt(total.q, 0)
@@ -194,15 +199,46 @@ def _exponent(f: Expr, variable: Basic, side: int) -> Growth:
     rest = Add(*(term for term in Add.make_args(f) if not (isinstance(term, BOUNDED) or term.func in BOUNDED)))
     rest = rest.xreplace({variable: side * t})
     if not rest.is_polynomial(t):
+        rest = Add(*(term for term in Add.make_args(rest) if not _falls(term, t)))
+    if not rest.is_polynomial(t):
         if is_nonnegative(-f):
             return Growth()
+        if _outgrows_all(rest, t):
+            return FASTEST
         raise Undecided(f"how exp({f}) grows is not decided")
     poly = Poly(rest, t)
     if poly.degree() > 2:
-        if poly.degree() % 2 == 0 and poly.LC().is_negative:
+        if poly.LC().is_negative:
             return Growth(q=-S.One)  # faster than any Gaussian: a bound
+        if poly.LC().is_positive:
+            return FASTEST
         raise Undecided(f"how exp({f}) grows is not decided")
     return Growth(poly.coeff_monomial(t**2), poly.coeff_monomial(t), S.Zero, sharp=True)
+
+
+FASTEST = Growth(q=S.Infinity, sharp=True)
+"""Of exp(x^3) and exp(exp(x))."""
+
+
+def _falls(term: Expr, t: Expr) -> bool:
+    """Whether a term vanishes exponentially."""
+    if term.is_polynomial(t):
+        return False
+    part = growth(term, t, 1)
+    return bool(part.q.is_extended_negative or (part.q == 0 and part.r.is_negative))
+
+
+def _outgrows_all(f: Expr, t: Expr) -> bool:
+    """Whether a sum holds a positive term that grows exponentially, and no other that does."""
+    parts = [(term, growth(term, t, 1)) for term in Add.make_args(f)]
+    fast = [term for term, part in parts if part.q != 0 or part.r != 0]
+    return (
+        any(
+            is_positive(term) and part.sharp and (part.q.is_extended_positive or (part.q == 0 and part.r.is_positive))
+            for term, part in parts
+        )
+        and len(fast) == 1
+    )
 
 
 def _by_absolute(node: Expr, kind: int) -> Expr:
@@ -285,17 +321,26 @@ _RANDOM = BOUND_IN_SEQUENCE | {x}
 def _scalar(f: Expr, variable: Expr, law: ScalarLaw) -> Boolean:
     """The body beside the density, where the support has no end."""
     t = Dummy("t", real=True)
-    conditions = []
+    conditions: list[Boolean] = []
+    undecided: Undecided | None = None
     for side, end in ((-1, law.lower), (1, law.upper)):
-        own = growth(f.xreplace({variable: t}), t, side)
-        if not end.is_infinite:
-            continue
-        total = own + growth(law.density.xreplace({x: t}), t, side)
-        found = is_integrable(total)
-        if found == S.false and not total.sharp:
-            raise Undecided("a bound is too large")
-        conditions.append(found)
+        try:
+            own = growth(f.xreplace({variable: t}), t, side)
+            if end.is_infinite:
+                conditions.append(_decided(own + growth(law.density.xreplace({x: t}), t, side)))
+        except Undecided as reason:
+            undecided = reason
+    if undecided is not None and S.false not in conditions:
+        raise undecided
     return And(*conditions)
+
+
+def _decided(total: Growth) -> Boolean:
+    """As ``is_integrable``, where divergence of a bound alone says nothing."""
+    found = is_integrable(total)
+    if found == S.false and not total.sharp:
+        raise Undecided("a bound is too large")
+    return found
 
 
 def _sequence(node: SequenceExpectation) -> Boolean:

@@ -9,7 +9,9 @@ from sympy import Basic, Expr, S, latex
 from sympy.logic.boolalg import Boolean
 
 from symslr.algebra.readable import readable
+from symslr.expression.configuration import is_density
 from symslr.expression.instance import open_functions
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
 
@@ -29,7 +31,7 @@ class Hypothesis:
 
     text: str
     condition: Boolean = S.true
-    law: SequenceLaw | None = None
+    law: SequenceLaw | ConfigurationLaw | None = None
     means: tuple[Expr, ...] = ()
 
     @classmethod
@@ -38,9 +40,11 @@ class Hypothesis:
         return cls(f"${readable(condition)}$", condition)
 
     @classmethod
-    def of_weight(cls, law: SequenceLaw) -> Hypothesis:
+    def of_weight(cls, law: SequenceLaw | ConfigurationLaw) -> Hypothesis:
         """The weight of ``law``, which is left open, makes E_g a mean over sequences."""
         g = latex(law.weight)
+        if isinstance(law, ConfigurationLaw):
+            return cls(rf"${g}\ge0$ with $\mathbb{{E}}_0[{g}]=1$", law=law)
         equal = "" if isinstance(law.weight, OpenFunction) else r"g(\epsilon,\chi) = "
         return cls(
             rf"${equal}{g}\ge0$ with $\mathbb{{E}}_0[g]=1$, so that $\sum_l g(l,\chi)>0$ almost surely under $\mathbb{{E}}_g$",
@@ -61,4 +65,17 @@ class Hypothesis:
 def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:
     """The hypotheses on the weights that an expression leaves open."""
     laws = sorted((law for law in expr.atoms(SequenceLaw) if open_functions(law.weight)), key=str)
-    return tuple(Hypothesis.of_weight(law) for law in laws)
+    hidden = sorted(expr.atoms(ConfigurationLaw), key=str)
+    assumed = [hypothesis for law in hidden for hypothesis in of_configurations(law)]
+    return (*map(Hypothesis.of_weight, laws), *dict.fromkeys(assumed))
+
+
+def of_configurations(law: ConfigurationLaw) -> tuple[Hypothesis, ...]:
+    """The hypotheses on what a law of configurations leaves open: its weight, its prior, its covariances."""
+    found = [Hypothesis.of_weight(law)] if open_functions(law.weight) and not is_density(law) else []
+    if isinstance(law.prior.mass, OpenFunction):
+        found.append(Hypothesis(rf"${latex(law.prior.mass)}\ge0$, not $0$ for all $h$", law=law))
+    for covariance, what in ((law.covariance, "keys"), (law.values, "values")):
+        if open_functions(covariance):
+            found.append(Hypothesis(rf"the covariance ${latex(covariance)}$ of the {what} positive definite", law=law))
+    return tuple(found)

@@ -10,13 +10,26 @@ from sympy import expand as sympy_expand
 from sympy import factor as sympy_factor
 from sympy.core.function import Application
 
+from symslr.expression.configuration import PosteriorMean
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import FOLDED, ConditionalMean, Minimum
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.quantity import Quantity
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
-OPAQUE = (Sum, Integral, Expectation, ConditionalMean, Minimum, JointMinimum, AtMinimiser, Solution, Quantity, *FOLDED)
+OPAQUE = (
+    Sum,
+    Integral,
+    Expectation,
+    ConditionalMean,
+    Minimum,
+    JointMinimum,
+    AtMinimiser,
+    Solution,
+    Quantity,
+    PosteriorMean,
+    *FOLDED,
+)
 """Nodes that algebra treats as letters."""
 
 
@@ -52,7 +65,9 @@ def _outermost_sums(expr: Expr) -> set[Sum]:
     """Sums of the body itself, not those inside another sum, an activation or the weight of a law."""
     if isinstance(expr, Sum):
         return {expr}
-    if isinstance(expr, (*FOLDED, Expectation, ConditionalMean, JointMinimum, AtMinimiser, Solution, Quantity)):
+    if isinstance(
+        expr, (*FOLDED, PosteriorMean, Expectation, ConditionalMean, JointMinimum, AtMinimiser, Solution, Quantity)
+    ):
         return set()
     return {total for arg in expr.args for total in _outermost_sums(arg)}
 

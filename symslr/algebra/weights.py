@@ -9,6 +9,7 @@ from sympy import Expr, S, latex
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_open
 from symslr.algebra.rule import Rule
+from symslr.expression.configuration import ConfigurationExpectation, is_density
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.admissible import check_mean_one
 from symslr.model.sequence_law import SequenceLaw
@@ -31,6 +32,14 @@ def mean_one(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
             found.append(Hypothesis(rf"$\mathbb{{E}}_0[{latex(law.weight)}]=1$"))
         elif reason := _no_density(law):
             raise rule.refuse(reason)
+    for law in sorted({node.law for node in expr.atoms(ConfigurationExpectation)}, key=str):
+        if law.weight == S.One or is_density(law):
+            continue
+        if not is_open(law.weight):
+            raise rule.refuse(
+                f"the weight {law.weight} is not known to be a density of the keys given the configuration"
+            )
+        found.append(Hypothesis.of_weight(law))
     return tuple(found)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Expr, Rational, Sum, erf, exp
+from sympy import Abs, Expr, KroneckerDelta, Product, Rational, Sum, erf, exp
 from sympy.core.function import AppliedUndef
 
 from symslr.algebra.derivation import Derivation
+from symslr.expression.configuration import ShiftedDensity, exactly
 from symslr.expression.instance import open_functions
+from symslr.model.configuration import ONE, ConfigurationLaw, Signal, r, theta
 from symslr.model.open_function import OpenFunction
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, chi, epsilon, l, x
+from symslr.model.symbols import L, chi, epsilon, l, m, x
 
 KEY = chi[epsilon]
 S, T, W = Rational(37, 29), Rational(19, 31), Rational(43, 59)
@@ -67,10 +69,12 @@ def formulas(item: Derivation) -> dict[str, Sequence[Expr]]:
     weights = {law.weight for line in lines for law in line.atoms(SequenceLaw)}
     as_weight = set().union(*map(open_functions, weights & nodes))
     asked = {name: choices for node, choices in item.ranges.items() for name in open_functions(node)}
+    of_laws = _of_laws(lines)
     found: dict[str, Sequence[Expr]] = {}
     for node in sorted(nodes, key=str):
         (name,) = open_functions(node) if isinstance(node, OpenFunction) else (node.func.__name__,)
-        found[name] = _several(name, asked[name]) if name in asked else _usual(node, name in as_weight)
+        usual = of_laws.get(name) or _usual(node, name in as_weight)
+        found[name] = _several(name, asked[name]) if name in asked else usual
     return found
 
 
@@ -87,8 +91,47 @@ def _several(name: str, choices: object) -> Sequence[Expr]:
 
 FORMULAS_NEEDED = 3
 
+PRIORS: tuple[Expr, ...] = (
+    Product((2**-l) ** r[l], (l, 1, L)),
+    1 + r[1] + W * Sum(l * r[l], (l, 1, L)) ** 2,
+    exactly(1, L) * Product((1 + l * T) ** r[l], (l, 1, L)),
+)
+"""Of a configuration: independent tokens, dependent ones, one relevant token alone."""
+
+SIGNALS: tuple[Expr, ...] = (
+    ONE,
+    Signal((theta,), [((1,), W), ((-T,), 1 - W)]),
+    Signal((theta,), [((S,), T), ((-S / 2,), 1 - T), ((W,), W)]),
+)
+COVARIANCES: tuple[Expr, ...] = (W * KroneckerDelta(l, m) + T, T ** Abs(l - m), KroneckerDelta(l, m) * (1 + T * l))
+"""A common part, a chain, other variances; of keys and of values."""
+
+CONFIGURATION_WEIGHTS: tuple[Expr, ...] = tuple(
+    ShiftedDensity.of((mean,), covariance, L)
+    for mean, covariance in zip((theta * r[l], S * theta * r[l] - T, theta * (1 + T / l) * r[l] / 2), COVARIANCES)
+)
+"""Weights of keys with these covariances, in their order: for each a shift that depends on the configuration."""
+
+READ_OUTS: tuple[Expr, ...] = (
+    r[epsilon],
+    r[epsilon] * theta + W,
+    r[epsilon] / (1 + Sum(r[l], (l, 1, L))),
+)
+
+
+def _of_laws(lines: Sequence[Expr]) -> dict[str, Sequence[Expr]]:
+    """What the laws of configurations in some lines leave open: prior, signal, weight, covariances."""
+    found: dict[str, Sequence[Expr]] = {}
+    for law in sorted({law for line in lines for law in line.atoms(ConfigurationLaw)}, key=str):
+        parts = (law.prior.mass, law.prior.signal, law.weight, law.keys, law.values)
+        choices = (PRIORS, SIGNALS, CONFIGURATION_WEIGHTS, COVARIANCES, COVARIANCES[1:] + COVARIANCES[:1])
+        found.update({name: usual for part, usual in zip(parts, choices) for name in open_functions(part)})
+    return found
+
 
 def _usual(node: Expr, as_weight: bool) -> Sequence[Expr]:
+    if isinstance(node, OpenFunction) and node.of_configuration:
+        return READ_OUTS
     if isinstance(node, AppliedUndef):
         return TOKEN_WEIGHTS if as_weight else KERNELS
     if as_weight:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Indexed, Integer, Pow, S, Sum, Symbol, lambdify
+from sympy import Expr, Heaviside, Indexed, Integer, Mul, Pow, S, Sum, Symbol, lambdify
 
 from symslr.check.zscore import SampleMean
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import FOLDED, ConditionalMean
 from symslr.model.exact import exact
+from symslr.model.largest import IsLargest
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, xi, z, zeta
 from symslr.referee.arithmetic import CannotReferee
 from symslr.simulate.sequences import sample_sequences
@@ -75,9 +76,16 @@ def _conditional_mean(node: ConditionalMean, length: int) -> Expr:
     return total / sum(weights, S.Zero)
 
 
+def _is_largest(node: IsLargest, length: int) -> Expr:
+    """1 where a token lies above every other one."""
+    own = node.args[1]
+    return Mul(*(Heaviside(chi[own] - chi[other]) for other in range(1, length + 1) if other != own))
+
+
 def _evaluate(body: Expr, position: int, length: int, arrays: Mapping[Any, np.ndarray], noise: np.ndarray) -> Any:
     rest = [e for e in range(1, length + 1) if e != position]
     at = body.subs({epsilon: position, **dict(zip(OTHERS, rest))}, simultaneous=True)
+    at = at.replace(lambda n: isinstance(n, IsLargest), lambda n: _is_largest(n, length))
     tokens = sorted(at.atoms(Indexed), key=str)
     letters = {token: Symbol(f"t{i}") for i, token in enumerate(tokens)}
     columns = []

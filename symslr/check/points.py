@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from sympy import Basic, Expr, Integer, Integral, Rational, S, Symbol, srepr
+from sympy import Basic, Expr, Float, Integer, Integral, Rational, S, Symbol, srepr
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.instances import formulas
@@ -187,6 +187,9 @@ def _asked(derivation: Derivation, found: set[Symbol]) -> set[Symbol]:
     return {s for s in found if s in derivation.ranges}
 
 
+DIGITS_OF_RELATIONS = 60
+
+
 def points(derivation: Derivation) -> list[Point]:
     """The points of a derivation, the most telling first; drawn from the names of its symbols, so the same on every
     machine, and the same for every chain in which a symbol has the same range.
@@ -260,12 +263,18 @@ def _generator(symbol: Symbol, number: int, attempt: int) -> random.Random:
 def admits(condition: Basic, symbols: list[Symbol], point: Point) -> bool:
     """Whether a relation holds at a point, at every length where the length is random."""
     for length in point.lengths or {None}:
-        at = {s: Rational(point.values[s.name]) for s in symbols if not isinstance(point.values[s.name], LengthLaw)}
+        at = {s: _number(point.values[s.name]) for s in symbols if not isinstance(point.values[s.name], LengthLaw)}
         if length is not None:
             at[L] = Integer(length)
         if condition.subs(at) != S.true:
             return False
     return True
+
+
+def _number(value: object) -> Expr:
+    """An integer as it is, another number to so many digits that no relation turns: roots of long fractions never end."""
+    number = Rational(value)
+    return number if number.is_Integer else Float(number, DIGITS_OF_RELATIONS)
 
 
 def restrictions(derivation: Derivation) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import typer
 
 from symslr import __version__
 from symslr.budget import OutOfTime
-from symslr.cli import derivations, finite, landscape, location, new, numbers, separation, study, validate
+from symslr.cli import compute, derivations, finite, landscape, location, new, numbers, separation, study, validate
 
 ClickException: Any = typer.BadParameter.__mro__[2]
 """Typer's own base class of bad usage: some releases carry their own copy of click."""
@@ -44,6 +44,7 @@ derivations.register(app)
 separation.register(app)
 study.register(app)
 validate.register(app)
+compute.register(app)
 new.register(app)
 
 BAD_INPUT = 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,6 +21,11 @@ from symslr.library.index import Entry, read_index
 if TYPE_CHECKING:
     from symslr.algebra.derivation import Derivation
     from symslr.check.report import CheckReport
+    from symslr.cli.progress import Stage
+    from symslr.export import ReportFiles
+    from symslr.validation.validate import Validation
+
+    Stages = Callable[[str], Stage]
 
 FALSE = 1
 UNKNOWN = 3
@@ -177,6 +184,46 @@ def _exit(result: CheckReport, allow_unknown: bool, agrees: bool = True) -> None
         raise typer.Exit(UNKNOWN)
 
 
+def _written(
+    found: list[Derivation], meant: list[Path], to_validate: list[Path], out: Path, stage: Stages, *, own: bool
+) -> tuple[ReportFiles, CheckReport, list[Validation]]:
+    """Check, validate and write."""
+    from symslr.check import check as check_derivations
+    from symslr.export import abstract_in, kept_in, standard_figures, write_report
+    from symslr.validation.published import published_in
+    from symslr.validation.validate import validate
+
+    with kept_in(out) as kept:
+        checking = stage("checking")
+        checking(0, len(found), "derivations")
+        result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
+        validations = validate(to_validate, stage("validating"), kept, from_records=True) if to_validate else []
+        files = write_report(
+            found,
+            out,
+            checks=result,
+            validations=validations,
+            figures=standard_figures() if own else [],
+            published=[item for folder in meant for item in published_in(folder)],
+            abstract=next(filter(None, map(abstract_in, meant)), None),
+            command="symslr derive {}" if own else f"symslr check {' '.join(map(str, meant))}",
+            kept=kept,
+            progress=stage("writing"),
+        )
+        kept.drop_unasked()
+    return files, result, validations
+
+
+@contextmanager
+def _resumable(out: Path) -> Iterator[None]:
+    """Where a report is interrupted one line says that the next one goes on from there."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"symslr: what was computed is kept in {out}; the same command goes on from there", err=True)
+        raise
+
+
 def report(
     folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
     out: Path = typer.Option(..., "--out", help="Folder to write the report into."),
@@ -185,36 +232,23 @@ def report(
 ) -> None:
     """Write the report: LaTeX, PDF where TeX is installed, one HTML page, figures and the table of checks.
 
-    Without folders it also runs symslr's own validations. What was computed is kept in DIR/.kept.sqlite, under the code
-    that computed it, and found there by the next report; delete that file to compute everything anew. Exit status 1 on
-    a false step or a validation that differs, 3 where nothing is false and something is unknown.
+    Without folders it also shows symslr's own figures and validations; those that take long are taken from the numbers
+    that `symslr compute` keeps. What was computed is kept in DIR/.kept.sqlite, under the code that computed it, and
+    found there by the next report; delete that file to compute it anew. Exit status 1 on a false step or a validation
+    that differs, 3 where nothing is false and something is unknown.
     """
     need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
     meant = _meant(folders)
-    from symslr.check import check as check_derivations
     from symslr.check.collect import collect
     from symslr.cli.progress import stages
-    from symslr.export import kept_in, standard_figures, write_report
-    from symslr.validation.published import published_in
-    from symslr.validation.validate import validate
 
-    found = collect(meant)
     files_to_validate = [] if folders else files_of(builtin_folder("validation"), "validations")
-    with stages() as stage, kept_in(out) as kept:
-        checking = stage("checking")
-        result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
-        validations = validate(files_to_validate, stage("validating"), kept) if files_to_validate else []
-        files = write_report(
-            found,
-            out,
-            checks=result,
-            validations=validations,
-            figures=[] if folders else standard_figures(),
-            published=[item for folder in meant for item in published_in(folder)],
-            kept=kept,
-            progress=stage("writing"),
-        )
-        kept.drop_unasked()
+    with stages() as stage, _resumable(out):
+        collecting = stage("collecting")
+        collecting(0, 1, "the derivations")
+        found = collect(meant)
+        collecting(1, 1, f"{len(found)} derivations")
+        files, result, validations = _written(found, meant, files_to_validate, out, stage, own=not folders)
     if as_json:
         written = {"files": list(map(str, files.paths)), "notes": list(files.notes)}
         validated = [item.as_json() for item in validations]

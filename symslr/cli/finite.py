@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from symslr.budget import answered_within
 from symslr.cli import options
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ def finite(
     shift: float = typer.Option(0.0, "--shift", help="The shift c of the kernel of erf attention."),
     precision: float = typer.Option(0.002, "--precision", help="Relative standard error of the risk to aim at."),
     seed: int = typer.Option(0, "--seed", help="Seed of the scrambled points."),
+    seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """Test risk of an attention fitted to N = alpha D samples with ridge, as D grows: the replica-symmetric theory."""
@@ -58,26 +61,50 @@ def finite(
             raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
         if tuned or attention or kernel or rk is not None or rv is not None:
             raise ValueError("--bayes-optimal: found with options of a fit; expected it without attention and ridges")
-        _bayes_optimal(options.problem(task, length, nu, noise), alpha, seed, as_json)
+        with answered_within(seconds, "ask for a smaller alpha or a shorter length"):
+            _bayes_optimal(options.problem(task, length, nu, noise), alpha, seed, as_json)
         return
     given = _ridge(rk, rv, tuned)
     if alphas and branch != "lowest":
         raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
     path = _numbers(alphas) if alphas else []
-    problem, chosen = options.problem_and_attention(task, length, nu, noise, attention, kernel, normalise, offset)
+    wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
+    aim = Aim(given, path, precision, branch, shift, seed)
+    instead = "ask for one --alpha" if path else "give ridges (--rk, --rv)" if given is None else LESS
+    with answered_within(seconds, instead):
+        _fit(wanted, alpha, aim, as_json)
+
+
+LESS = "ask for a larger --precision"
+
+
+@dataclass(frozen=True)
+class Aim:
+    """How a fit is sought: its ridges (None: the best), the alphas of a curve, and the accuracy, branch, shift and seed."""
+
+    ridge: tuple[float, float] | None
+    path: list[float]
+    precision: float
+    branch: str
+    shift: float
+    seed: int
+
+
+def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
+    """Print the fit at one alpha, or along a curve."""
+    problem, chosen = options.problem_and_attention(*asked)
     from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
 
-    values: dict[Any, Any] = {**problem.values, "c": shift}
-    if path:
-        _curve(problem, chosen, values, path, given, precision, seed, as_json)
+    values: dict[Any, Any] = {**problem.values, "c": aim.shift}
+    if aim.path:
+        _curve(problem, chosen, values, aim, as_json)
         return
-    if given is None:
-        found, ridge = tuned_finite_sample(problem.task, chosen, values, alpha=alpha, precision=precision, seed=seed)
+    how: dict[str, Any] = {"alpha": alpha, "precision": aim.precision, "seed": aim.seed}
+    if aim.ridge is None:
+        found, ridge = tuned_finite_sample(problem.task, chosen, values, **how)
     else:
-        ridge = given
-        found = finite_sample(
-            problem.task, chosen, values, alpha=alpha, ridge=ridge, precision=precision, branch=branch, seed=seed
-        )
+        ridge = aim.ridge
+        found = finite_sample(problem.task, chosen, values, ridge=ridge, branch=aim.branch, **how)
     about = {**problem.as_json(), "attention": chosen.name, "alpha": repr(alpha)}
     about |= {"r_k": f"{ridge[0]:.6g}", "r_v": f"{ridge[1]:.6g}", "branch": found.branch}
     numbers = {"risk": found.risk, "training_loss": found.training_loss, "energy": found.energy}
@@ -126,17 +153,14 @@ def _curve(
     problem: Problem,
     chosen: Attention,
     values: dict[Any, Any],
-    alphas: list[float],
-    ridge: tuple[float, float] | None,
-    precision: float,
-    seed: int,
+    aim: Aim,
     as_json: bool,
 ) -> None:
     """One line per alpha and branch, the branch of lowest energy first."""
     from symslr.evaluation.finite_sample import finite_sample_curve
 
     points = finite_sample_curve(
-        problem.task, chosen, values, alphas=alphas, ridge=ridge, precision=precision, seed=seed
+        problem.task, chosen, values, alphas=aim.path, ridge=aim.ridge, precision=aim.precision, seed=aim.seed
     )
     if as_json:
         about = {**problem.as_json(), "attention": chosen.name}

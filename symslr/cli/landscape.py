@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from symslr.budget import answered_within
 from symslr.cli import options
 from symslr.model.text_numbers import read_number
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from symslr.evaluation.landscape import Landscape, LocalMinimum
 
 FINER = 1.5
+
+Asked = tuple[str, str | None, str | None, str | None, str | None, str | None, str, str]
+"""Task, length, nu and noise, attention, kernel, normaliser and offset, as they were written."""
 
 
 def register(app: typer.Typer) -> None:
@@ -33,10 +37,16 @@ def landscape(
     at: str = typer.Option(
         None, "--at", help='Order parameters, such as "m_kk=1,m_vv=1,q_kk=2,q_vv=2"; the others are 0. Minima without.'
     ),
+    seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """Risk and gradient at given order parameters of k and v, or the well matched and the mismatched minimum."""
-    problem, chosen = options.problem_and_attention(task, length, nu, noise, attention, kernel, normalise, offset)
+    with answered_within(seconds, "ask for one point (--at)" if at is None else "ask for a shorter length"):
+        _landscape((task, length, nu, noise, attention, kernel, normalise, offset), at, as_json)
+
+
+def _landscape(asked: Asked, at: str | None, as_json: bool) -> None:
+    problem, chosen = options.problem_and_attention(*asked)
     from symslr.evaluation.landscape import Landscape, both_minima
 
     here = Landscape.of(problem.task, chosen, problem.values)

@@ -108,7 +108,7 @@ def optimal(
         law = asked.located(wanted, dash="--", symbolic=True)
     from symslr.algebra.derivation import as_text
     from symslr.model.symbols import Delta
-    from symslr.theory.location import located_attention
+    from symslr.theory.located_attention import located_attention
 
     found = located_attention(law.task)
     missing = sorted(str(symbol) for symbol in law.task.free_symbols - set(law.values) - {Delta})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import typer
@@ -20,11 +21,8 @@ if TYPE_CHECKING:
     from symslr.model.asked import Located, Problem
     from symslr.theory.symbolic import Formula
 
-FEW = 6
-"""Digits that are tried where there is no time for those that are asked for."""
-
-FOR_THE_DIGITS = 0.7
-"""Of the budget so much goes to the digits that are asked for, the rest to few."""
+FOR_A_FORMULA = 0.2
+"""Of the budget so much may go to a closed form."""
 
 Found = tuple["Value", dict[str, "Value"]]
 """A number, and where it is attained."""
@@ -61,17 +59,19 @@ def bayes(
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
 
-    formula = bayes_formula(problem.task)
-    if symbolic:
-        _show_formula("Bayes risk", problem, formula, {}, as_json)
-        return
-    exact = _exact(formula.exact(problem.values), digits, formula)
-    if exact is not None:
-        show("Bayes risk", problem, exact[1], {"exact": exact[0]}, as_json)
-        return
     backend = "arb" if certified else None
     expr = bayes_risk(problem.task)
-    value, _ = _within(seconds, digits, lambda d: (evaluate(expr, problem.values, digits=d, backend=backend), {}))
+    if symbolic:
+        with processor_time(seconds):
+            _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
+        return
+    with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
+        formula = bayes_formula(problem.task)
+        number = formula.exact(problem.values)
+        if number is not None:
+            _show_exact("Bayes risk", problem, formula, number, expr, digits, {}, as_json)
+            return
+    value = evaluate(expr, problem.values, digits=digits, backend=backend, seconds=seconds)
     show("Bayes risk", problem, value, {}, as_json)
 
 
@@ -123,29 +123,40 @@ def risk(
     with processor_time(seconds):
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
+    from symslr.evaluation.in_time import in_time
     from symslr.model.text import exactly
     from symslr.theory import population_risk
     from symslr.theory.symbolic import least_formula, risk_formula
 
+    free = sorted(str(symbol) for symbol in chosen.parameters - set(problem.values))
+    if at is not None and free and not symbolic:
+        raise ValueError(
+            f"--scale: found with a kernel whose {free[0]} has no value; expected one under [values] of a model file, or no "
+            f"--scale, and {free[0]} is searched with the scale"
+        )
     where = f" at scale {scale}" if at is not None else ""
     title = f"{'Least risk' if at is None else 'Risk'} of {chosen.name} attention{where}"
     named: dict[str, object] = {"attention": chosen.name}
+
+    def formula() -> Formula:
+        return least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
+
+    if symbolic:
+        with processor_time(seconds):
+            _show_formula(title, problem, formula(), named, as_json)
+        return
     # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
-    if symbolic or not (chosen.is_normalised or bounds):
-        formula = least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
-        if symbolic:
-            _show_formula(title, problem, formula, named, as_json)
-            return
-        exact = _exact(formula.exact(problem.values), digits or options.USUAL_DIGITS, formula)
-        place = (
-            None
-            if exact is None
-            else _exact(formula.exact_place(problem.values), digits or options.USUAL_DIGITS, formula)
-        )
-        if exact is not None and (at is not None or place is not None):
-            places = {} if place is None else {"a": place[1]}
-            show(title, problem, exact[1], {**named, "exact": exact[0]}, as_json, places)
-            return
+    if not (chosen.is_normalised or bounds):
+        with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
+            made = formula()
+            number = made.exact(problem.values)
+            place = made.exact_place(problem.values) if at is None else exactly(at)
+            if number is not None and place is not None:
+                n = digits or options.USUAL_DIGITS
+                best: dict[str, Value] = {"a": evaluate(place, {}, digits=n, backend="arb")} if at is None else {}
+                attained = population_risk(problem.task, chosen, place)
+                _show_exact(title, problem, made, number, attained, n, named, as_json, best)
+                return
     backend = "arb" if certified else None
     if at is not None:
         expr = population_risk(problem.task, chosen, exactly(at))
@@ -153,7 +164,7 @@ def risk(
         def one(n: int | None, by: str | None) -> Found:
             return evaluate(expr, problem.values, digits=n, backend=by), {}
 
-        value, _ = _within(seconds, digits, lambda d: _asked(one, d, backend))
+        value, _ = in_time(seconds, digits, lambda d: _asked(one, d, backend))
         show(title, problem, value, named, as_json)
         return
     from symslr.evaluation import least_risk
@@ -163,18 +174,19 @@ def risk(
     def least(n: int | None, by: str | None) -> Found:
         return least_risk(problem.task, chosen, problem.values, n, by, limits)
 
-    value, places = _within(seconds, digits, lambda d: _asked(least, d, backend))
+    value, places = in_time(seconds, digits, lambda d: _asked(least, d, backend))
     show(title, problem, value, named, as_json, places)
 
 
 def _asked(compute: Callable[[int | None, str | None], Found], digits: int | None, backend: str | None) -> Found:
-    """What is computed to the digits asked for; where none are, to the usual number if a proof reaches it, else in float64."""
+    """To the digits asked for; where none are, to the usual number if a quick proof reaches it, else in float64."""
     from symslr.evaluation import CannotEvaluate
+    from symslr.evaluation.engine import EXPONENTIAL
 
     if digits is not None or backend is not None:
         return compute(options.USUAL_DIGITS if digits is None else digits, backend)
     try:
-        found = compute(options.USUAL_DIGITS, "arb")
+        found = compute(options.USUAL_DIGITS, EXPONENTIAL)
         if found[0].digits >= options.USUAL_DIGITS:
             return found
     except CannotEvaluate:
@@ -182,42 +194,41 @@ def _asked(compute: Callable[[int | None, str | None], Found], digits: int | Non
     return compute(None, None)
 
 
-def _within(seconds: float, digits: int | None, compute: Callable[[int | None], Found]) -> Found:
-    """What is computed to so many digits within a budget of processor time; with few where none were asked for.
+def _show_exact(
+    title: str,
+    problem: Problem,
+    formula: Formula,
+    number: Expr,
+    quantity: Expr,
+    digits: int,
+    extra: dict[str, object],
+    as_json: bool,
+    places: Mapping[str, Value] | None = None,
+) -> None:
+    """A number without integrals as it is and as a proved value of so many digits.
+
+    What the rules made of a user's own task or attention is held against the number that the evaluators make of the
+    quantity.
 
     Raises:
-        ValueError: in one line, when the budget is used up: how far fewer digits came, and what may be asked instead.
+        CannotEvaluate: when the two differ.
     """
-    from symslr.evaluation import CannotEvaluate
-
-    try:
-        with processor_time(FOR_THE_DIGITS * seconds):
-            return compute(digits)
-    except OutOfTime:
-        pass
-    far = f"nor to {FEW} digits"
-    try:
-        with processor_time((1 - FOR_THE_DIGITS) * seconds):
-            found = compute(FEW)
-        if digits is None:
-            return found
-        far = f"to {FEW} digits it is {found[0]}"
-    except (OutOfTime, CannotEvaluate):
-        pass
-    asked = f"no answer to {digits or options.USUAL_DIGITS} digits in {seconds:g} s of processor time, {far}"
-    raise ValueError(f"{asked}; ask for fewer digits (--digits {FEW}) or give more time (--seconds {10 * seconds:g})")
-
-
-def _exact(number: Expr | None, digits: int, formula: Formula) -> tuple[str, Value] | None:
-    """A number without integrals as text, and as a proved value of so many digits."""
-    if number is None:
-        return None
     from dataclasses import replace
 
-    from symslr.evaluation import evaluate
+    from symslr.evaluation import CannotEvaluate, evaluate
+    from symslr.evaluation.guard import UNHELD, is_new
 
     value = evaluate(number, {}, digits=digits, backend="arb")
-    return str(number), replace(value, method=f"closed form, by {formula.rules}")
+    method = f"closed form, by {formula.rules}"
+    if is_new(quantity):
+        try:
+            numeric = evaluate(quantity, problem.values)
+        except CannotEvaluate:
+            method = f"{method}; {UNHELD}"
+        else:
+            if abs(float(value) - float(numeric)) > float(value.error) + float(numeric.error):
+                raise CannotEvaluate(f"the closed form gives {value} and its evaluation {numeric}: a fault of symslr")
+    show(title, problem, replace(value, method=method), {**extra, "exact": str(number)}, as_json, places)
 
 
 def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:
@@ -226,8 +237,8 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
 
     from symslr.algebra.derivation import as_text
 
-    at = {**problem.values}
-    expr, place = formula.expr.subs(at), None if formula.place is None else formula.place.subs(at)
+    values = problem.values
+    expr, place = formula.expr.subs(values), None if formula.place is None else formula.place.subs(values)
     said: dict[str, object] = {
         "task": problem.task.name,
         **extra,
@@ -259,7 +270,8 @@ def show(
     places: Mapping[str, Value] | None = None,
 ) -> None:
     """Print a number with its error, how it was made, and where it is attained."""
-    best = {name: {key: place.as_json()[key] for key in ("value", "error")} for name, place in (places or {}).items()}
+    shown = {name: place.as_json() for name, place in (places or {}).items()}
+    best = {name: {key: place[key] for key in ("value", "error")} for name, place in shown.items()}
     if as_json:
         typer.echo(json.dumps({**problem.as_json(), **extra, **value.as_json(), **({"best": best} if best else {})}))
         return
@@ -273,4 +285,7 @@ def show(
     typer.echo(f"  {numbers['value']}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")
     for name, place in best.items():
-        typer.echo(f"  at {name} = {place['value']}, error {place['error']}")
+        anywhere = place["error"] == "+inf"
+        typer.echo(
+            f"  at {shown[name]['method']}" if anywhere else f"  at {name} = {place['value']}, error {place['error']}"
+        )

@@ -49,6 +49,9 @@ SymbolicOption = typer.Option(
 SecondsOption = typer.Option(
     30.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
 )
+LongSecondsOption = typer.Option(
+    300.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
+)
 JsonOption = typer.Option(False, "--json", help="Print JSON, numbers as decimal strings.")
 
 

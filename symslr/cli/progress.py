@@ -1,4 +1,4 @@
-"""What a long command is doing: bars on a terminal, one line for each thing done elsewhere; always on stderr."""
+"""What a long command is doing: one line that changes on a terminal, plain lines elsewhere; always on stderr."""
 
 from __future__ import annotations
 
@@ -6,28 +6,62 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn
+
+from symslr.study.remaining import Costs, in_words
 
 Stage = Callable[[int, int, str], None]
 """(done, in all, what is being done or was done last)."""
 
 
+def _now() -> float:
+    return time.monotonic()
+
+
+@dataclass
+class _Clock:
+    """The time of one stage: what is done, and how long the rest takes at the pace of what was done before."""
+
+    name: str
+    began: float = field(default_factory=_now)
+    costs: Costs = field(default_factory=Costs)
+    done: int = 0
+    last: float = field(default_factory=_now)
+
+    def said(self, done: int, total: int, what: str) -> str:
+        """Such as "checking 34/170 bayes-risk [12 s, about 3 min left]"; no guess before two things were done one by one."""
+        now = _now()
+        if done != self.done:
+            if done == self.done + 1:  # more at once were found in a store
+                self.costs.add(self.name, now - self.last)
+            self.done, self.last = done, now
+        left = self.costs.remaining({self.name: total - done}, 1)
+        guess = f", {in_words(left)} left" if left is not None and done < total else ""
+        return f"{self.name} {done}/{total} {what} [{now - self.began:.0f} s{guess}]"
+
+
 @contextmanager
 def stages() -> Iterator[Callable[[str], Stage]]:
     """A function that opens a stage by its name; stdout stays free for what is printed."""
-    if not sys.stderr.isatty():
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal or console.is_dumb_terminal:
         yield _lines
         return
-    count = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*count, TextColumn("{task.fields[what]}"), console=Console(stderr=True), transient=True) as bars:
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=console, transient=True) as bar:
+        line = bar.add_task("", total=None)
 
         def open_stage(name: str) -> Stage:
-            task = bars.add_task(name, total=None, what="")
+            clock = _Clock(name)
 
             def show(done: int, total: int, what: str) -> None:
-                bars.update(task, completed=done, total=total, what=what)
+                said = clock.said(done, total, what)
+                bar.update(line, description=said, refresh=True)
+                if done == total:
+                    console.print(said, markup=False)
 
             return show
 
@@ -35,13 +69,13 @@ def stages() -> Iterator[Callable[[str], Stage]]:
 
 
 def _lines(name: str) -> Stage:
-    began, last = time.monotonic(), ""
+    clock, before = _Clock(name), (-1, "")
 
     def show(done: int, total: int, what: str) -> None:
-        nonlocal last
-        line = f"{name} {done}/{total} {what}"
-        if line != last:
-            print(f"{line} [{time.monotonic() - began:.0f} s]", file=sys.stderr, flush=True)
-            last = line
+        nonlocal before
+        said = clock.said(done, total, what)
+        if (done, what) != before:
+            print(said, file=sys.stderr, flush=True)
+            before = done, what
 
     return show

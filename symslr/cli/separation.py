@@ -7,12 +7,17 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from symslr.budget import answered_within
 from symslr.cli import options
 from symslr.model.text_numbers import read_number
 from symslr.model.text_tree import NameKind, read_tree
 
 if TYPE_CHECKING:
     from sympy import Expr
+
+
+FEW = 6
+"""Digits that take little time."""
 
 
 def register(app: typer.Typer) -> None:
@@ -34,6 +39,7 @@ def separation(
     kernel: str = typer.Option("exp", "--kernel", help='exp, linear, or a kernel in x such as "x**5".'),
     rival: str = typer.Option("linear", "--rival", help="The kernel that should fail, written in the same way."),
     digits: int = options.DigitsOption,
+    seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
     """P(the kernel's network separates D0 from D1 and the rival's does not), exactly."""
@@ -48,7 +54,8 @@ def separation(
 
     exact = {name: exactly(number) for name, number in read.items()}
     parameters = construction(n=n, d=d, t=t, m=m, **exact)
-    found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
+    with answered_within(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)"):
+        found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
     if as_json:
         typer.echo(json.dumps(found.as_json()))
         return

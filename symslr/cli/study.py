@@ -27,6 +27,9 @@ def run(
     executor: str = typer.Option("local", "--executor", help="local, or dask://HOST:PORT."),
     workers: int = typer.Option(None, "--workers", help="Processes of this machine; one per processor by default."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed."),
+    seconds: float = typer.Option(
+        3600.0, "--seconds", min=0.01, help="Processor time for each point; one that uses it up has failed."
+    ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Compute what the store does not have yet; kill it when you like and run it again."""
@@ -53,7 +56,7 @@ def run(
             left = in_words(progress.remaining) + (f", {progress.failed} failed" if progress.failed else "")
             bar.update(line, completed=progress.done + progress.failed, left=left)
 
-        found = run_study(points, kept, place, retry_failed=retry_failed, report=report)
+        found = run_study(points, kept, place, retry_failed=retry_failed, seconds=seconds, report=report)
     if as_json:
         typer.echo(json.dumps({"points": found.total, "done": found.done, "failed": found.failed}))
     else:

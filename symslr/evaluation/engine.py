@@ -6,21 +6,25 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import mpmath
 import numpy as np
-from sympy import Expr, Symbol
+from sympy import Expr, Integral, Symbol
 
 from symslr.evaluation.admitted import check_admitted
-from symslr.evaluation.arithmetic import Float64
+from symslr.evaluation.divergent import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.guard import UNHELD, guard
+from symslr.evaluation.in_time import in_time
 from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
-from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.plan import canonical, plan
+from symslr.evaluation.strong_signal import by_expansion
+from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value
 from symslr.kept.serial import one_at_a_time
@@ -28,7 +32,8 @@ from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE
 
-BACKENDS = ("numpy", "mpmath", "arb")
+EXPONENTIAL = "arb-exponential"
+BACKENDS = ("numpy", "mpmath", "arb", EXPONENTIAL)
 FLOAT_DIGITS = 13
 """Up to so many digits the float64 plan is tried first."""
 FLOAT_AIM = 12
@@ -40,9 +45,12 @@ FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
 FLOAT = Float64()
 
 
-@one_at_a_time
 def evaluate(
-    expr: Expr, values: Mapping[Any, object] | None = None, digits: int | None = None, backend: str | None = None
+    expr: Expr,
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    backend: str | None = None,
+    seconds: float | None = None,
 ) -> Value:
     """The value of an expression at given parameters, with an error that is true.
 
@@ -52,15 +60,26 @@ def evaluate(
             lists or arrays (broadcast) in float64; ``"P_L"`` takes a ``LengthLaw``.
         digits: significant digits. By default what float64 gives where that is ten digits or more (its error and digits
             are in the result), else 15.
-        backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified); by default numpy for arrays
-            and up to 13 digits where it reaches them, else Arb where a proof is available (which is also the fastest),
-            else mpmath.
+        backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified), ``"arb-exponential"`` (certified,
+            for exponential kernels under Gaussian laws only, where it takes milliseconds). By default numpy for arrays and up
+            to 13 digits where it reaches them, else Arb for exponential kernels, else mpmath.
+        seconds: processor time for the answer, as ``--seconds``; without limit by default, and off the first thread.
+
+    The Bayes risk at a signal too strong for any mesh comes from its expansion, as ``method`` says.
 
     Raises:
         CannotEvaluate: when the digits are out of reach, with the reason, or when the first number of a task differs from
             its definition.
         ValueError: for missing, unknown or inadmissible values, digits or backends.
     """
+    if seconds is None:
+        return _evaluated(expr, values, digits, backend)
+    return in_time(seconds, digits, lambda wanted: _evaluated(expr, values, wanted, backend))
+
+
+@one_at_a_time
+def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | None, backend: str | None) -> Value:
+    """As ``evaluate``, for as long as it takes."""
     start = time.perf_counter()
     if backend is not None and backend not in BACKENDS:
         raise ValueError(f"backend: found {backend!r}; expected one of {', '.join(BACKENDS)}")
@@ -68,20 +87,48 @@ def evaluate(
     expr = expr if isinstance(expr, Expr) else exact(expr, "expression")
     inputs = checked_inputs(*symbols_of(expr), values or {})
     check_admitted(expr, inputs)
+    if not inputs.arrays:
+        check_means_exist(expr, inputs.given)
+    far = None
+    if not inputs.arrays and backend != "numpy":
+        far = by_expansion(expr, inputs.given, wanted, lambda part, n: _of_expansion(part, inputs, n, backend))
+    if far is not None and far.digits >= wanted:
+        return replace(far, seconds=time.perf_counter() - start)
+    try:
+        value = _on_meshes(expr, inputs, digits, backend)
+    except CannotEvaluate:
+        if far is None or far.digits < (1 if digits is None else digits):
+            raise
+        return replace(far, seconds=time.perf_counter() - start)
+    method = value.method if guard(expr, one_point(inputs)) else f"{value.method}; {UNHELD}"
+    return replace(value, method=method, seconds=time.perf_counter() - start)
+
+
+def _of_expansion(expr: Expr, inputs: Inputs, digits: int, backend: str | None) -> Value:
+    """A term of an expansion: elementary ones are proved, for one-dimensional integrals over Phi^L no proof is there."""
+    if backend in ("arb", EXPONENTIAL) or not expr.has(Integral, ScalarExpectation):
+        return _certified_exponential(expr, inputs, digits)
+    if digits <= FLOAT_DIGITS:
+        return _scalars(expr, inputs, digits, digits)
+    return _estimated(expr, inputs, digits)
+
+
+def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | None) -> Value:
+    """By the reduction to integrals of few variables, whatever the backend."""
+    wanted = MULTIPRECISION_DIGITS if digits is None else digits
     if inputs.arrays:
         if backend not in (None, "numpy"):
             raise ValueError(f"backend {backend!r} takes single numbers; arrays go through backend 'numpy'")
-        value = _arrays(expr, inputs, 0 if digits is None else wanted)
-    elif backend == "arb":
-        value = _certified(expr, inputs, wanted)
-    elif backend == "numpy":
-        value = _scalars(expr, inputs, FLOAT_AIM if digits is None else wanted, 0 if digits is None else wanted)
-    elif backend is None and (digits is None or wanted <= FLOAT_DIGITS):
-        value = _float_first(expr, inputs, digits)
-    else:
-        value = _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
-    method = value.method if guard(expr, one_point(inputs)) else f"{value.method}; {UNHELD}"
-    return replace(value, method=method, seconds=time.perf_counter() - start)
+        return _arrays(expr, inputs, digits or 0)
+    if backend == "arb":
+        return _certified(expr, inputs, wanted)
+    if backend == EXPONENTIAL:
+        return _certified_exponential(expr, inputs, wanted)
+    if backend == "numpy":
+        return _scalars(expr, inputs, digits or FLOAT_AIM, digits or 0)
+    if backend is None and (digits is None or wanted <= FLOAT_DIGITS):
+        return _float_first(expr, inputs, digits)
+    return _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
 
 
 @lru_cache(maxsize=512)
@@ -89,13 +136,31 @@ def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
     """Symbols that need a value, and those that may have one though the reduced formula has lost them."""
     needed = frozenset(s for s in canonical(expr).free_symbols if isinstance(s, Symbol))
     known = conditioned(expr).free_symbols - BOUND_IN_SEQUENCE
-    return needed, needed | frozenset(s for s in known if isinstance(s, Symbol))
+    return needed, needed | frozenset(s for s in known | expr.free_symbols if isinstance(s, Symbol))
+
+
+def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:
+    """A proved value by the normal form of exponential kernels under Gaussian laws, which is the fastest of all ways."""
+    from symslr.evaluation.certified.backend import evaluate_arb
+
+    return evaluate_arb(canonical(expr), inputs.scalars, digits)
 
 
 def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    from symslr.evaluation.arb_backend import evaluate_arb
+    """A proved value: by that normal form, else by integrals on the line.
 
-    return evaluate_arb(canonical(expr), inputs.scalars, digits)
+    For these the kernel is left open while the rules reduce: expanded, a positive 2 + sin(x) would become two terms, one of
+    either sign.
+    """
+    try:
+        return _certified_exponential(expr, inputs, digits)
+    except CannotEvaluate:
+        from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+        from symslr.evaluation.certified.backend import evaluate_arb
+
+        opened, kernel = with_open_kernel(conditioned(expr))
+        closed = kernel if kernel is None else kernel.xreplace(inputs.scalars)
+        return evaluate_arb(canonical(opened), inputs.scalars, digits, partial(line_terms, kernel=closed))
 
 
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
@@ -106,9 +171,9 @@ def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
 
 
 def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    """A certified value where a proof is available and reaches the digits, which is also the fastest; else an estimated one."""
+    """A certified value where it is also the fastest and reaches the digits; else an estimated one."""
     try:
-        value = _certified(expr, inputs, digits)
+        value = _certified_exponential(expr, inputs, digits)
         if value.digits >= digits:
             return value
     except CannotEvaluate:
@@ -124,8 +189,14 @@ def float_scope(given: Mapping[Symbol, Any]) -> dict[Symbol, Pair]:
             scope[symbol] = value
         else:
             number = float(value) if type(value) in PLAIN else nearest(value)
-            scope[symbol] = (number, 0.0 if number.is_integer() else abs(number) * FLOAT.eps)
+            exact_here = number.is_integer() and (number != 0 or value == 0)
+            scope[symbol] = (number, 0.0 if exact_here else abs(number) * FLOAT.eps + lost(number))
     return scope
+
+
+def lost(number: float) -> float:
+    """What a float64 number may have lost that is too small to keep its digits."""
+    return FLOAT.tiny if abs(number) < FLOAT.tiny else 0.0
 
 
 def nearest(value: Expr) -> float:

@@ -11,9 +11,9 @@ from typing import Any
 
 from sympy import Expr, Integer, Rational, Symbol
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.node import Context
+from symslr.evaluation.nodes.node import Context
+from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.plan import plan
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
@@ -61,7 +61,7 @@ def guard(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
     """
     key = expr, frozenset(s for s in values if s.is_Symbol and s.is_nonnegative is None and values[s] < 0)
     if key not in _held:
-        _held[key] = not _is_new(expr) or held(expr, values)
+        _held[key] = not is_new(expr) or held(expr, values)
     return _held[key]
 
 
@@ -79,7 +79,7 @@ def _held_one(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], lengths: 
     return any(_agrees(expr, reading, {**values, **law, **point}) for point in points)
 
 
-def _is_new(expr: Expr) -> bool:
+def is_new(expr: Expr) -> bool:
     """Whether a task or an attention inside is not of the catalogue."""
     normal = {Integer(1): True, Integer(0): False}
     attentions = {(item.kernel, item.is_normalised, item.offset) for item in ATTENTIONS.values()}

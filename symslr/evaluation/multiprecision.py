@@ -8,10 +8,10 @@ from typing import Any
 import mpmath
 from sympy import Symbol
 
-from symslr.evaluation.arithmetic import Multiprecision
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minimum_node import MinimumNode
-from symslr.evaluation.node import Context, Node, Pair
+from symslr.evaluation.nodes.minimum import MinimumNode
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Multiprecision
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 

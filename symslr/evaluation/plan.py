@@ -13,16 +13,16 @@ from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.forms_node import FormsNode
-from symslr.evaluation.integral_node import IntegralNode
 from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.largest_form import cumulative_form
 from symslr.evaluation.laplace.largest_token import LargestTokenNode
 from symslr.evaluation.laplace.node import LaplaceNode
-from symslr.evaluation.minimum_node import MinimumNode
-from symslr.evaluation.node import Context, Node, Pair
-from symslr.evaluation.product_node import ProductNode
-from symslr.evaluation.running import Lazy, compiled_formula
+from symslr.evaluation.nodes.equal_forms import FormsNode
+from symslr.evaluation.nodes.integral import IntegralNode
+from symslr.evaluation.nodes.minimum import MinimumNode
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.nodes.product import ProductNode
+from symslr.evaluation.numbers.running import Lazy, compiled_formula
 from symslr.expression.expectation import (
     Expectation,
     LengthExpectation,

@@ -1,11 +1,12 @@
 """What people see: LaTeX, PDF, one HTML page, figures and their tables, the bibliography."""
 
+from symslr.export.abstract import Abstract as Abstract
+from symslr.export.abstract import abstract_in as abstract_in
 from symslr.export.bibliography import REFERENCES as REFERENCES
 from symslr.export.bibliography import Reference as Reference
 from symslr.export.bibliography import UnknownReference as UnknownReference
 from symslr.export.bibliography import read_references as read_references
 from symslr.export.breaking import latex_lines as latex_lines
-from symslr.export.figure2 import figure2 as figure2
 from symslr.export.figures import Figure as Figure
 from symslr.export.printing import house_latex as house_latex
 from symslr.export.report import ReportFiles as ReportFiles

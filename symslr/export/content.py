@@ -14,6 +14,7 @@ from symslr.algebra.rule import Rule
 from symslr.check.graph import Graph, graph, node_name
 from symslr.check.replay import citations, own_rules
 from symslr.check.report import CheckReport
+from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line, latex_lines
 from symslr.export.printing import HousePrinter
@@ -85,7 +86,7 @@ class ClaimEntry:
 
 @dataclass(frozen=True)
 class Section:
-    """One derivation."""
+    """One derivation; ``command`` derives it anew."""
 
     name: str
     title: str
@@ -102,6 +103,7 @@ class Section:
     hypotheses: tuple[str, ...] = ()
     own_rules: tuple[str, ...] = ()
     way: Way | None = None
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,15 @@ class Way:
 
 
 @dataclass(frozen=True)
+class Postulate:
+    """What is assumed and not derived: a sentence, the formula, and the derivations that rest on it."""
+
+    says: str
+    lines: tuple[Line, ...]
+    used: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Content:
     """The whole report, without its figures."""
 
@@ -133,6 +144,23 @@ class Content:
     validations: tuple[Validation, ...]
     published: tuple[Judged, ...] = ()
     graph: Graph | None = None
+    abstract: Abstract | None = None
+
+    @property
+    def formulas(self) -> list[tuple[Section, str]]:
+        """The derivations whose results open the report, and what each result is."""
+        found = {section.name: section for section in self.sections}
+        return [(found[anchor(name)], says) for name, says in (self.abstract.formulas if self.abstract else ())]
+
+    @property
+    def postulates(self) -> list[Postulate]:
+        """Each once, with all derivations that rest on it."""
+        found: dict[str, Postulate] = {}
+        for section in self.sections:
+            for says, lines in section.way.postulates if section.way is not None else ():
+                used = found[says].used if says in found else ()
+                found[says] = Postulate(says, lines, (*used, section.name))
+        return list(found.values())
 
     @property
     def chapters(self) -> list[tuple[str, list[Section]]]:
@@ -154,6 +182,8 @@ def content(
     references: Mapping[str, Reference] = REFERENCES,
     validations: Sequence[Validation] = (),
     statements: Sequence[Statement] = (),
+    abstract: Abstract | None = None,
+    command: str = "",
 ) -> Content:
     """What the report says about these derivations.
 
@@ -163,22 +193,28 @@ def content(
         references: the records that sources are looked up in.
         validations: what ``symslr.validation.validate`` found.
         statements: published ones, each with what these checks and validations say of it.
+        abstract: what the report opens with.
+        command: derives one of them anew; ``{}`` in it stands for the name.
 
     Raises:
         UnknownReference: when a rule, a derivation or a claim names a source without record.
-        ValueError: when two derivations share a name, or a statement names a derivation that is not there.
+        ValueError: when two derivations share a name, or a statement or the abstract names a derivation that is not there.
     """
     names = [anchor(item.name or item.title) for item in derivations]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"derivations: found the name {name!r} twice; expected one name each, so rename one")
+    if abstract is not None and (missing := [name for name, _ in abstract.formulas if anchor(name) not in names]):
+        raise ValueError(f"abstract: found no derivation {missing[0]!r}; expected names of derivations")
     rules = _rules(derivations)
     found = verdicts(list(derivations), checks)
     rests = graph(derivations, checks)
-    sections = tuple(_section(*each, rules, rests) for each in zip(derivations, names, found, strict=True))
+    sections = tuple(_section(*each, rules, rests, command) for each in zip(derivations, names, found, strict=True))
     listed = tuple(cited([*_sources(derivations), *(item.source for item in statements)], references))
     judged = tuple(judge(statements, checks, validations))
-    return Content(sections, tuple(rules.values()), listed, checks is not None, tuple(validations), judged, rests)
+    return Content(
+        sections, tuple(rules.values()), listed, checks is not None, tuple(validations), judged, rests, abstract
+    )
 
 
 def _sources(derivations: Sequence[Derivation]) -> Iterator[str]:
@@ -202,7 +238,7 @@ def _rule_entry(number: int, rule: Rule) -> RuleEntry:
 
 
 def _section(
-    item: Derivation, name: str, verdict: DerivationVerdict, rules: Mapping[str, RuleEntry], rests: Graph
+    item: Derivation, name: str, verdict: DerivationVerdict, rules: Mapping[str, RuleEntry], rests: Graph, command: str
 ) -> Section:
     printer = HousePrinter()
 
@@ -237,6 +273,7 @@ def _section(
         tuple(dict.fromkeys(hypothesis.text for hypothesis in item.hypotheses)),
         own_rules(item),
         _way(item, rests, printer),
+        command.format(item.name),
     )
 
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+NAME = "graph-of-results"
+"""Of the figure."""
+
 COLUMNS = 3
 ROW = 0.108
 """Inches between two names; a page has room for some 85 of them."""
@@ -36,7 +39,7 @@ NO_DEFINITION = "means, integrals and derivatives alone"
 def results_figure(graph: Graph) -> Figure:
     """The picture of a graph; names link to the derivations, colours are the weakest verdict on the way."""
     return Figure(
-        "graph-of-results",
+        NAME,
         "Results and what they rest on. A heading names the definitions and postulates on which a group"
         " rests, each with a number; the numbers behind a result are those that it uses at once. An arc leads down from"
         " a result to one that cites it, and a result carries the weakest verdict on its way. A mean that is written"

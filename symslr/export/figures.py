@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import csv
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from symslr.export.curves import curves
 from symslr.extras import need
 from symslr.kept.processes import Progress, keeping, kept_key
+from symslr.kept.records import Recorded, fingerprint, record_file, recorded
 from symslr.kept.results import Kept
 from symslr.validation.validation import NamedComparison
 
@@ -89,6 +94,7 @@ class Figure:
         alt: what the figure shows, in words, for who cannot see it.
         claims: what the table says about published statements, as comparisons.
         seeds: where chance enters, the seeds in words.
+        file: where the figure is defined; its numbers may be kept beside it.
     """
 
     name: str
@@ -98,6 +104,15 @@ class Figure:
     alt: str = ""
     claims: Callable[[Table], Sequence[NamedComparison]] = no_claims
     seeds: str = ""
+    file: Path | None = None
+
+    @property
+    def recorded(self) -> Recorded | None:
+        """The kept numbers, if there are any, and whether the code that is there now made them."""
+        if self.file is None:
+            return None
+        path = record_file(self.file, self.name)
+        return recorded(path, fingerprint(self.data)) if path.is_file() else None
 
 
 @dataclass(frozen=True)
@@ -109,16 +124,23 @@ class Drawn:
     failure: str = ""
     csv: str = ""
     comparisons: tuple[NamedComparison, ...] = ()
+    recorded: Recorded | None = None
+    curves: str = "[]"
 
 
 @dataclass(frozen=True)
 class FigureFiles:
-    """Where a figure was written, and what its table says about published statements."""
+    """Where a figure was written, what its table says about published statements, and the record it was taken from.
+
+    ``curves`` are the points of its lines, see ``symslr.export.curves``.
+    """
 
     svg: Path
     pdf: Path
     csv: Path
     comparisons: tuple[NamedComparison, ...] = ()
+    recorded: Recorded | None = None
+    curves: str = "[]"
 
 
 def colour(name: str, position: int = 0) -> str:
@@ -127,7 +149,7 @@ def colour(name: str, position: int = 0) -> str:
 
 
 def computed(figure: Figure, kept: Kept, progress: Progress = lambda done, total: None) -> Table:
-    """The figure's table, kept or computed now; of a table made of parts those that are kept are not computed again."""
+    """The figure's table from the store or computed now; of a table made of parts those in the store are not computed again."""
     with keeping(kept, figure.name, progress):
         key = kept_key(figure.data)
         return figure.data() if key is None else kept.computed(key, figure.name, figure.data)
@@ -141,22 +163,33 @@ def write_figure(
     Args:
         figure: what to draw.
         folder: where the files go; it exists.
-        kept: where the table is found if it was computed before, and written if not.
+        kept: where the table is found if it was computed before, and written if not. A table that is kept beside
+            the figure's file is taken from there, also where the code has changed since.
         progress: called with the parts of the table that are done, and their number.
 
     Raises:
         MissingExtra: when matplotlib is not installed.
         ValueError: when the columns differ in length.
     """
-    mpl = need("matplotlib", "a figure")
-    plt = need("matplotlib.pyplot", "a figure")
+    need("matplotlib.pyplot", "a figure")
+    found = figure.recorded
+    table = found.record.table if found is not None else computed(figure, kept or Kept(), progress)
+    try:
+        return _written(figure, table, folder, found)
+    except (KeyError, IndexError) as problem:
+        if found is None or not found.stale:
+            raise
+        again = f"`{found.record.command}` computes them anew"
+        raise ValueError(f"its kept numbers are stale and lack {problem}; {again}") from None
 
-    table = computed(figure, kept or Kept(), progress)
+
+def _written(figure: Figure, table: Table, folder: Path, found: Recorded | None) -> FigureFiles:
+    mpl, plt = import_module("matplotlib"), import_module("matplotlib.pyplot")
     lengths = {name: len(column) for name, column in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"figure {figure.name}: found columns of lengths {lengths}; expected one length")
     svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
-    files = FigureFiles(svg, pdf, data, tuple(figure.claims(table)))
+    files = FigureFiles(svg, pdf, data, tuple(figure.claims(table)), found)
     with files.csv.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table)
@@ -165,9 +198,10 @@ def write_figure(
         drawing = figure.draw(table)
         # Without dates two runs write the same bytes.
         drawing.savefig(files.svg, metadata={"Date": None, "Creator": "symslr", "Title": figure.alt or figure.name})
+        points = curves(drawing)
         drawing.savefig(files.pdf, metadata={"CreationDate": None, "Creator": "symslr"})
         plt.close(drawing)
-    return files
+    return replace(files, curves=points)
 
 
 def drawn(
@@ -179,4 +213,10 @@ def drawn(
     except ValueError as error:
         return Drawn(figure, failure=str(error).splitlines()[0] if str(error) else type(error).__name__)
     svg, data = (path.read_text(encoding="utf-8") for path in (files.svg, files.csv))
-    return Drawn(figure, svg, csv=data, comparisons=files.comparisons)
+    return Drawn(figure, svg, csv=data, comparisons=files.comparisons, recorded=files.recorded, curves=files.curves)
+
+
+def figures_in(file: Path, module: ModuleType) -> list[Figure]:
+    """What the ``figure*`` functions of a file make, in order of definition; nothing is computed yet."""
+    functions = [item for name, item in vars(module).items() if name.startswith("figure") and inspect.isfunction(item)]
+    return [replace(make(), file=file) for make in functions if make.__module__ == module.__name__]

@@ -34,6 +34,17 @@ def display(lines: Sequence[Line]) -> str:
     return f'<div class="formula">{"".join(rows)}</div>'
 
 
+LONG = 8
+"""Lines of the longest formula that stands unfolded."""
+
+
+def folding(lines: Sequence[Line]) -> str:
+    """``display``, folded where the formula is long."""
+    if len(lines) <= LONG:
+        return display(lines)
+    return f'<details class="long"><summary>a formula of {len(lines)} lines</summary>{display(lines)}</details>'
+
+
 def verdict(item: Verdict, *, tally: bool = True) -> str:
     """A verdict with sign, word and colour."""
     numbers = f" · {item.tally}" if tally and item.tally else ""
@@ -77,3 +88,8 @@ def part(anchor: str, heading: str, *inside: str, level: int = 2) -> str:
     """A region of the page that is named by its heading."""
     opening = f'<section aria-labelledby="{anchor}"><h{level} id="{anchor}">{heading}</h{level}>'
     return "\n".join([opening, *inside, "</section>"])
+
+
+def folded(summary: str, *inside: str) -> str:
+    """What is opened only when it is wanted, under a line of plain text."""
+    return f'<details class="folded"><summary>{escape(summary)}</summary>{"".join(inside)}</details>'

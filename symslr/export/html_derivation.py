@@ -7,7 +7,7 @@ from html import escape
 
 from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, Way, anchor
-from symslr.export.html import detail, display, part, source, text, verdict
+from symslr.export.html import detail, display, folded, folding, part, source, text, verdict
 from symslr.export.verdicts import Word
 
 
@@ -22,28 +22,37 @@ def chapter_anchor(heading: str) -> str:
 
 
 def derivation(section: Section) -> str:
-    """From the definition to the result, with what was published beside it."""
+    """The result with its hypotheses, verdict and command; behind it, folded, the chain from the definition."""
+    own = ", ".join(section.own_rules)
+    parts = [f'<p class="status">{verdict(section.verdict)}{_command(section)}</p>']
+    parts += [folding(section.result)] if section.steps else [folding(section.start)]
+    parts += [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
+    parts += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
+    parts += [_chain(section)]
+    link = f'<a class="here" href="#{section.name}" aria-label="Link to this result">#</a>'
+    opening = f'<section class="theorem" aria-labelledby="{section.name}">'
+    return "\n".join([opening, f'<h3 id="{section.name}">{text(section.title)} {link}</h3>', *parts, "</section>"])
+
+
+def _command(section: Section) -> str:
+    return f' <code class="command">{escape(section.command)}</code>' if section.command else ""
+
+
+def _chain(section: Section) -> str:
+    """How the result comes from the definition, with what was published beside it."""
     parts = [f"<p>{text(section.introduction)}</p>"] if section.introduction else []
     parts += [f"<p>{' '.join(text(sentence) for sentence in section.here)}</p>"] if section.here else []
     named = "; ".join(source(item) for item in section.sources if item)
     parts += [f'<p class="meta">Sources of the definition: {named}.</p>'] if named else []
     known = section.start_verdict.word is not Word.UNCHECKED
-    parts += [f"<h4>Start {verdict(section.start_verdict) if known else ''}</h4>", display(section.start)]
+    parts += [f"<h4>Start {verdict(section.start_verdict) if known else ''}</h4>", folding(section.start)]
     parts += [detail(section.start_verdict), *(_step(step) for step in section.steps)]
-    if section.steps:
-        parts.append(f'<div class="result"><h4>Result {verdict(section.verdict)}</h4>{display(section.result)}</div>')
-        parts += _conditions(section)
     parts += [_claim(claim) for claim in section.claims]
     parts += [_way(section.way)] if section.way is not None else []
-    return part(section.name, text(section.title), *parts, level=3)
-
-
-def _conditions(section: Section) -> list[str]:
-    """The hypotheses, as a mathematician prints them, and the rules that are the author's own."""
-    said = [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
-    own = ", ".join(section.own_rules)
-    said += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
-    return said
+    steps = f"{len(section.steps)} step{'s' * (len(section.steps) != 1)}"
+    published = [f"{claim.verdict.word} {claim.source}" for claim in section.claims]
+    beside = f", beside what is published: {escape('; '.join(published))}" if published else ""
+    return f'<details class="chain"><summary>Proof in {steps}{beside}</summary>{"".join(parts)}</details>'
 
 
 def _way(way: Way) -> str:
@@ -65,14 +74,14 @@ def _step(step: StepEntry) -> str:
     rule += f' <a class="meta" href="#{step.cites}">the result</a>' if step.cites else ""
     note = f"{text(step.note)} " if step.note else ""
     bound = display(step.remainder) if step.remainder else ""
-    body = f"<p>{note}{rule}</p>{display(step.lines)}{bound}{detail(step.verdict)}"
-    return f'<details class="step" open><summary>{name}{verdict(step.verdict)}</summary>{body}</details>'
+    head = f'<p class="step-head">{name}{verdict(step.verdict)}</p>'
+    return f'<div class="step">{head}<p>{note}{rule}</p>{folding(step.lines)}{bound}{detail(step.verdict)}</div>'
 
 
 def _claim(claim: ClaimEntry) -> str:
     label = f'<strong title="{escape(claim.explained)}">{claim.label.capitalize()}</strong>'
     head = f"{label}: {source(claim.source)} {verdict(claim.verdict)}"
-    return f'<div class="claim">{head}{display(claim.lines)}{detail(claim.verdict)}</div>'
+    return f'<div class="claim">{head}{folding(claim.lines)}{detail(claim.verdict)}</div>'
 
 
 def rules(entries: Sequence[RuleEntry]) -> str:
@@ -83,7 +92,8 @@ def rules(entries: Sequence[RuleEntry]) -> str:
         items.append(f'<dt id="rule-{rule.anchor}">R{rule.number} {text(rule.name)}{origin}</dt>')
         items.append(f"<dd>{display((Line(0, rule.statement),))}</dd>")
         items += [f"<dd>Conditions: {text(rule.conditions)}.</dd>"] if rule.conditions else []
-    return part("rules", "Rules used", f'<dl class="rules">{"".join(items)}</dl>')
+    listed = f'<dl class="rules">{"".join(items)}</dl>'
+    return part("rules", "Rules used", folded(f"{len(entries)} rules, with their statements and conditions", listed))
 
 
 def checks(sections: Sequence[Section]) -> str:
@@ -110,4 +120,4 @@ def checks(sections: Sequence[Section]) -> str:
     )
     caption = '<caption class="spoken">Verdicts of all steps and claims</caption>'
     listed = f'<div class="scroll"><table class="checks">{caption}{head}{"".join(bodies)}</table></div>'
-    return part("checks", "Checks", f"<p>{text(CHECKED)}</p>", listed)
+    return part("checks", "Checks", f"<p>{text(CHECKED)}</p>", folded("Every step and claim with its verdict", listed))

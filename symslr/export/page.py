@@ -1,44 +1,29 @@
-"""The report as one HTML page that needs nothing else: MathML, drawings, their data and the style inside."""
+"""The report as one HTML page that needs nothing else: MathML, drawings, their data, style and script inside."""
 
 from __future__ import annotations
 
-import re
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from symslr.export.adaptive import adaptive
 from symslr.export.bibliography import Reference
-from symslr.export.content import Content
+from symslr.export.content import Content, Section
 from symslr.export.definitions import Definitions, Row
+from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
-from symslr.export.html import part, table, text, verdict
+from symslr.export.html import CLASS, display, marked, part, table, text, verdict
 from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
+from symslr.export.html_figure import figure
 from symslr.export.mathml import mathml
 from symslr.export.provenance import HEADING as MADE_WITH
 from symslr.export.provenance import Provenance, provenance_to_html
-from symslr.export.published import HEADING as PUBLISHED
-from symslr.export.published import published_to_html, tally
+from symslr.export.published import HEADING as FOUND
+from symslr.export.published import found_to_html
 from symslr.export.text import text_to_plain
-from symslr.export.validated import rows_to_html, validations_to_html
-from symslr.export.verdicts import Word
+from symslr.export.validated import validations_to_html
+from symslr.export.verdicts import SIGNS, Word
 
-SCRIPT = """
-const steps = document.querySelectorAll('details.step'), button = document.getElementById('fold');
-if (button) button.addEventListener('click', () => {
-  const fold = button.dataset.folded !== '1';
-  steps.forEach(step => { step.open = !fold; });
-  button.dataset.folded = fold ? '1' : '0';
-  button.textContent = fold ? 'Unfold all steps' : 'Fold all steps';
-});
-if (matchMedia('(max-width: 40rem)').matches) document.querySelector('nav details').open = false;
-// What scrolls sideways can be reached with the keyboard, and nothing else stops the tab key.
-const reach = () => document.querySelectorAll('.formula, .scroll, .drawing').forEach(box => {
-  if (box.scrollWidth > box.clientWidth) { box.tabIndex = 0; } else { box.removeAttribute('tabindex'); }
-});
-addEventListener('resize', reach); addEventListener('toggle', reach, true); reach();
-"""
+HANG_TOGETHER = "How the results hang together"
 
 
 def page(
@@ -56,37 +41,53 @@ def page(
     Raises:
         CannotTypeset: when a formula of a rule or a note has no MathML.
     """
-    style = files("symslr.export").joinpath("style.css").read_text(encoding="utf-8")
-    parts = dict(_parts(content, opening, figures, made))
+    style, script = (
+        files("symslr.export").joinpath(name).read_text(encoding="utf-8") for name in ("style.css", "page.js")
+    )
+    numbered = dict(enumerate(in_order(content, figures), 1))
+    parts = dict(_parts(content, opening, numbered, made))
     return "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(text_to_plain(title))}</title>\n<style>\n{style}</style>\n</head>\n<body>",
             '<a class="skip" href="#main">Skip to the content</a>',
-            f"<header><h1>{text(title)}</h1>{_summary(content)}</header>",
             _contents(content, list(parts)),
+            f'<div class="paper"><header><h1>{text(title)}</h1>{_summary(content)}</header>',
             '<main id="main">',
+            _abstract(content, numbered),
             *parts.values(),
-            f"</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+            f"</main></div>\n<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
 
 
+def in_order(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
+    """The figures as they are met: that of the abstract, the graph of results, the others."""
+    first = content.abstract.figure if content.abstract is not None else ""
+    place = {first: 0, GRAPH: 1}
+    return sorted(figures, key=lambda item: place.get(item.figure.name, 2))
+
+
 def _parts(
-    content: Content, opening: Definitions, figures: Sequence[Drawn], made: Provenance | None
+    content: Content, opening: Definitions, figures: dict[int, Drawn], made: Provenance | None
 ) -> Iterator[tuple[str, str]]:
     """(heading, markup) of what the contents list, in order."""
     targets = {section.name for section in content.sections}
-    targets |= {f"fig-{item.figure.name}" for item in figures}
+    targets |= {f"fig-{item.figure.name}" for item in figures.values()}
     targets |= {f"validation-{item.name}" for item in content.validations}
-    if content.published:
-        yield PUBLISHED, published_to_html(content.published, targets)
-    yield "Definitions", _definitions(opening)
+    if content.published or content.postulates:
+        yield FOUND, found_to_html(content, targets)
+    graph = [figure(number, item) for number, item in figures.items() if item.figure.name == GRAPH]
+    if graph:
+        yield HANG_TOGETHER, part("graph", HANG_TOGETHER, *graph)
+    yield "The model", _definitions(opening)
     for heading, sections in content.chapters:
         yield heading, chapter(heading, sections)
-    if figures:
-        yield "Figures", part("figures", "Figures", *(_figure(i, item) for i, item in enumerate(figures, 1)))
+    first = content.abstract.figure if content.abstract is not None else ""
+    others = [figure(number, item) for number, item in figures.items() if item.figure.name not in (first, GRAPH)]
+    if others:
+        yield "Figures", part("figures", "Figures", *others)
     if content.rules:
         yield "Rules used", rules(content.rules)
     if content.checked:
@@ -105,31 +106,69 @@ def _summary(content: Content) -> str:
     if not content.checked:
         return f'<p class="meta">{count}; not checked.</p>'
     good, bad = steps.count(Word.TRUE), steps.count(Word.FALSE)
-    said = [f"{count}: {good} checked, {bad} false, {len(steps) - good - bad} not decided."]
-    said += [f"Published: {tally(content.published)}"] if content.published else []
-    return f'<p class="meta">{" ".join(said)}</p>'
+    return f'<p class="meta">{count}: {good} checked, {bad} false, {len(steps) - good - bad} not decided.</p>'
 
 
-ANCHORS = {PUBLISHED: "published", MADE_WITH: "versions"}
+def _abstract(content: Content, figures: dict[int, Drawn]) -> str:
+    """The opening: sentences, the formulas that matter, one figure."""
+    if content.abstract is None:
+        return ""
+    shown = [figure(number, item) for number, item in figures.items() if item.figure.name == content.abstract.figure]
+    formulas = "".join(_formula(section, says) for section, says in content.formulas)
+    opening = f"<p>{text(content.abstract.says)}</p>"
+    return (
+        f'<section class="abstract" aria-label="Abstract">{opening}<div class="formulas">{formulas}</div>'
+        f"{''.join(shown)}</section>"
+    )
+
+
+def _formula(section: Section, says: str) -> str:
+    found = verdict(section.verdict, tally=False)
+    link = f'<a href="#{section.name}">derivation</a>'
+    return f'<div class="key">{display(section.result)}<p class="meta">{text(says)} {found} {link}</p></div>'
+
+
+ANCHORS = {FOUND: "found", MADE_WITH: "versions", HANG_TOGETHER: "graph", "The model": "model"}
 
 
 def _contents(content: Content, headings: Sequence[str]) -> str:
+    """Search, and the parts of the page; the derivations of a chapter fold."""
     chapters = dict(content.chapters)
     items = []
     for heading in headings:
         if heading not in chapters:
             items.append(f'<li><a href="#{ANCHORS.get(heading, heading.split()[0].lower())}">{heading}</a></li>')
             continue
-        inner = []
-        for section in chapters[heading]:
-            mark = f" {verdict(section.verdict, tally=False)}" if content.checked else ""
-            inner.append(f'<li><a href="#{section.name}">{text(section.title)}</a>{mark}</li>')
         link = f'<a href="#{chapter_anchor(heading)}">{escape(heading)}</a>'
-        items.append(f"<li>{link}<ul>{''.join(inner)}</ul></li>")
-    listed = f"<details open><summary>Contents</summary><ol>{''.join(items)}</ol></details>"
+        inner = "".join(_entry(section, content.checked) for section in chapters[heading])
+        label = f"Derivations: {escape(heading)}"
+        items.append(
+            f'<li>{link}<details><summary aria-label="{label}">{_count(chapters[heading], content.checked)}</summary>'
+            f"<ul>{inner}</ul></details></li>"
+        )
+    search = (
+        '<label class="spoken" for="query">Search this page</label>'
+        '<input type="search" id="query" placeholder="Search" autocomplete="off">'
+        '<p class="spoken" id="told" role="status"></p><ol id="hits"></ol>'
+    )
     steps = any(section.steps for section in content.sections)
-    button = '<button type="button" id="fold">Fold all steps</button>' if steps else ""
-    return f'<nav aria-label="Contents">{listed}{button}</nav>'
+    button = '<button type="button" id="fold">Unfold all proofs</button>' if steps else ""
+    listed = f'<ol id="contents">{"".join(items)}</ol>'
+    return (
+        f'<nav aria-label="Contents"><details open><summary>Contents</summary><div class="inside">{search}{listed}'
+        f"{button}</div></details></nav>"
+    )
+
+
+def _entry(section: Section, checked: bool) -> str:
+    word = section.verdict.word
+    mark = f" {marked(CLASS[word], SIGNS[word])}" if checked else ""
+    return f'<li><a href="#{section.name}">{text(section.title)}</a>{mark}</li>'
+
+
+def _count(sections: Sequence[Section], checked: bool) -> str:
+    good = sum(section.verdict.word is Word.TRUE for section in sections)
+    return f"{good} of {len(sections)} checked" if checked else str(len(sections))
 
 
 def _definitions(item: Definitions) -> str:
@@ -137,8 +176,8 @@ def _definitions(item: Definitions) -> str:
     tasks = ("task", r"weight $g(\epsilon,\chi)$", r"posterior $p_l \propto w(\chi_l)$ with $w(x)$")
     attentions = ("attention", r"kernel $\kappa(x)$", r"$N$ in $\sigma_l = \kappa(a\chi_l)/N$")
     return part(
-        "definitions",
-        "Definitions",
+        "model",
+        "The model",
         f"<p>{text(item.opening)}</p>",
         table(("symbol", "meaning"), symbols, "Symbols"),
         table(tasks, _rows(item.tasks), "Tasks"),
@@ -148,24 +187,6 @@ def _definitions(item: Definitions) -> str:
 
 def _rows(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     return [(escape(row.name), *(mathml(formula) for formula in row.formulas)) for row in rows]
-
-
-def _figure(number: int, shown: Drawn) -> str:
-    item = shown.figure
-    if shown.failure:
-        return f'<p class="meta">{escape(item.name)} could not be drawn: {escape(shown.failure)}</p>'
-    drawing = adaptive(re.sub(r"^.*?(?=<svg)", "", shown.svg, flags=re.DOTALL))
-    # Two drawings on one page must not share the ids of their parts.
-    own = "|".join(map(re.escape, sorted(re.findall(r'\bid="([^"]+)"', drawing), key=len, reverse=True)))
-    drawing = re.sub(rf'(\bid="|href="#|url\(#)(?=({own})["\)])', rf"\g<1>{item.name}-", drawing)
-    label = escape(item.alt or text_to_plain(item.caption))
-    data = b64encode(shown.csv.encode()).decode()
-    link = f'<a download="{item.name}.csv" href="data:text/csv;base64,{data}">Data of Figure {number} (CSV)</a>'
-    found = rows_to_html(shown.comparisons, f"What Figure {number} says of published statements")
-    return (
-        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{drawing}</div></div>'
-        f"<figcaption><strong>Figure {number}.</strong> {text(item.caption)} {link}.</figcaption>{found}</figure>"
-    )
 
 
 def _references(references: Sequence[Reference]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import signature
 
 from sympy import (
     Add,
@@ -179,6 +180,9 @@ class HousePrinter(LatexPrinter):
             index = "" if power.q == 2 else f"[{power.q}]"
             return rf"\sqrt{index}{{{self._print(base)}}}"
         if isinstance(base, Function) and not isinstance(base, exp_) and power.is_Integer:
+            own = getattr(base, "_latex", None)
+            if own is not None and "exp" in signature(own).parameters:
+                return str(own(self, exp=self._print(power)))
             return self._function(base, self._print(power))
         printed = self._print(base)
         compound = isinstance(base, (Add, Mul, Pow, Rational, Function, *arrange.RUNS_ON)) and not base.is_Integer

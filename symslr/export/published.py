@@ -1,4 +1,4 @@
-"""Published statements in TeX and HTML: what each says, what was found, and what that rests on."""
+"""What was found, in TeX and HTML: proved, estimated, postulated, different from what was published, open."""
 
 from __future__ import annotations
 
@@ -6,16 +6,31 @@ from collections.abc import Sequence
 from html import escape
 
 from symslr.export import html, latex
+from symslr.export.content import Content, Postulate
 from symslr.export.text import plain_to_tex, text_to_tex
 from symslr.validation.published import Evidence, Judged, Standing, counted
 
-HEADING = "What is published, and what was found"
+HEADING = "What was found"
 
 OPENING = (
-    "Derived: it follows by rules from the definitions, and every step was checked. Confirmed: numbers agree with it that"
-    " know nothing of it, or that stop short of a proof. Differs: what is derived or measured disagrees with it as it was"
-    " quoted to us. Open: nothing was found, or what was found decides nothing. The papers' own texts were not at hand;"
-    " the statements are those that summaries of them give."
+    "Statements of the papers, as summaries of them give them: the papers' own texts were not at hand. Each is held"
+    " against what is derived, simulated, fitted and trained here."
+)
+
+GROUPS = {
+    Standing.DERIVED: ("Proved", "It follows by rules from the definitions, and every step was checked."),
+    Standing.CONFIRMED: (
+        "Estimated",
+        "Numbers agree with it that know nothing of it, or that stop short of a proof.",
+    ),
+    Standing.DIFFERS: ("Found to differ", "What is derived or measured disagrees with it as it was quoted to us."),
+    Standing.OPEN: ("Open", "Nothing was found, or what was found decides nothing."),
+}
+"""What stands over the statements of each standing."""
+
+POSTULATED = (
+    "Postulated",
+    "Assumed and not derived; what rests on it is proved from it, and numbers are held against it.",
 )
 
 SIGNS = {
@@ -32,22 +47,46 @@ def tally(items: Sequence[Judged]) -> str:
     return f"{len(items)} statement{'s' * (len(items) != 1)}: {counts}."
 
 
-def published_to_html(items: Sequence[Judged], targets: set[str]) -> str:
-    """A section with one entry per statement; evidence links to its place where the page has one (``targets``)."""
-    opening = f"<p>{escape(OPENING)}</p>"
-    listed = "".join(_to_html(item, targets) for item in items)
-    counts = f'<p class="meta">{tally(items)}</p>'
-    return html.part("published", HEADING, opening, counts, f'<ul class="published">{listed}</ul>')
+def _groups(content: Content) -> list[tuple[str, str, list[Judged | Postulate]]]:
+    """(heading, what it means, what stands under it); headings without anything are left out."""
+    found: list[tuple[str, str, list[Judged | Postulate]]] = []
+    for standing, heading in GROUPS.items():
+        if standing is Standing.DIFFERS:
+            found.append((*POSTULATED, list(content.postulates)))
+        found.append((*heading, [item for item in content.published if item.standing is standing]))
+    return [group for group in found if group[2]]
+
+
+def found_to_html(content: Content, targets: set[str]) -> str:
+    """A section with a heading for each group; evidence links to its place where the page has one (``targets``)."""
+    parts = []
+    for heading, means, items in _groups(content):
+        listed = "".join(
+            _postulate_to_html(item) if isinstance(item, Postulate) else _to_html(item, targets) for item in items
+        )
+        inside = f'<p class="meta">{escape(means)}</p><ul class="published">{listed}</ul>'
+        parts.append(html.part(f"found-{heading.split()[-1].lower()}", heading, inside, level=3))
+    counts = f'<p class="meta">{tally(content.published)}</p>' if content.published else ""
+    opening = f"<p>{escape(OPENING)}</p>" if content.published else ""
+    return html.part("found", HEADING, opening, counts, *parts)
 
 
 def _to_html(item: Judged, targets: set[str]) -> str:
     kind, sign, _ = SIGNS[item.standing]
-    head = f"<p>{html.marked(kind, f'{sign} {item.standing}')} {html.source(item.statement.source)}</p>"
+    head = f"{html.marked(kind, f'{sign} {item.standing}')} {html.source(item.statement.source)}"
     said = f"<p>{html.text(item.statement.says)}</p>"
     remark = f'<p class="meta">{html.text(item.statement.remark)}</p>' if item.statement.remark else ""
     rows = "".join(f"<li>{_evidence_to_html(each, targets)}</li>" for each in item.evidence)
-    evidence = f'<ul class="evidence">{rows}</ul>' if rows else ""
-    return f"<li>{head}{said}{remark}{evidence}</li>"
+    counted = f"{len(item.evidence)} piece{'s' * (len(item.evidence) != 1)} of evidence"
+    listed = f'<ul class="evidence">{rows}</ul>'
+    evidence = f'<details class="evidence"><summary>{counted}</summary>{listed}</details>' if rows else ""
+    return f'<li>{said}<p class="meta">{head}</p>{remark}{evidence}</li>'
+
+
+def _postulate_to_html(item: Postulate) -> str:
+    links = ", ".join(f'<a href="#{name}"><code>{escape(name)}</code></a>' for name in item.used)
+    rests = f'<details class="evidence"><summary>{len(item.used)} results rest on it</summary><p>{links}</p></details>'
+    return f"<li><p>{html.text(item.says)}</p>{html.display(item.lines)}{rests}</li>"
 
 
 def _evidence_to_html(item: Evidence, targets: set[str]) -> str:
@@ -61,14 +100,33 @@ def _kind(item: Evidence) -> str:
     return "contradicted by" if item.kind == "against" else item.kind
 
 
-def published_to_tex(items: Sequence[Judged]) -> str:
-    """The same in LaTeX, as a list."""
-    rows = [rf"\section{{{HEADING}}}", plain_to_tex(OPENING), "", tally(items)]
+def found_to_tex(content: Content) -> str:
+    """The same in LaTeX; the evidence is counted, and listed in the supplement."""
+    rows = [rf"\section{{{HEADING}}}"]
+    rows += [plain_to_tex(OPENING), tally(content.published)] if content.published else []
+    for heading, means, items in _groups(content):
+        rows.append(rf"\paragraph{{{heading}.}} {plain_to_tex(means)}")
+        listed = [_postulate_to_tex(item) if isinstance(item, Postulate) else _to_tex(item) for item in items]
+        rows += [r"\begin{itemize}", *listed, r"\end{itemize}"]
+    return "\n".join(rows)
+
+
+def _to_tex(item: Judged) -> str:
+    remark = rf" {{\small {text_to_tex(item.statement.remark)}}}" if item.statement.remark else ""
+    return rf"\item {text_to_tex(item.statement.says)} {{\small({latex.source(item.statement.source)})}}{remark}"
+
+
+def _postulate_to_tex(item: Postulate) -> str:
+    return rf"\item {text_to_tex(item.says)}{latex.display(item.lines)}{{\small {len(item.used)} results rest on it.}}"
+
+
+def evidence_to_tex(items: Sequence[Judged]) -> str:
+    """The statements with all that speaks for and against each."""
+    rows = [r"\section{Evidence for and against published statements}"]
     for item in items:
         macro = SIGNS[item.standing][2]
         rows += [rf"\par\medskip\noindent{macro}{{{item.standing}}}\quad {latex.source(item.statement.source)}\\*"]
         rows += [text_to_tex(item.statement.says)]
-        rows += [rf"\\{{\small {text_to_tex(item.statement.remark)}}}"] if item.statement.remark else []
         rows += [
             rf"\\{{\small {_kind(each)} \texttt{{{plain_to_tex(each.name)}}}: {plain_to_tex(each.summary)}}}"
             for each in item.evidence

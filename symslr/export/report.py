@@ -11,11 +11,13 @@ from pathlib import Path
 from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport
 from symslr.export import tex
+from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference
 from symslr.export.content import Content, content
 from symslr.export.definitions import definitions
 from symslr.export.figure_results import results_figure
 from symslr.export.figures import Drawn, Figure, drawn
+from symslr.export.kept_numbers import stale_note
 from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.provenance import provenance
@@ -27,18 +29,24 @@ from symslr.validation.validate import Validation
 Progress = Callable[[int, int, str], None]
 """(parts done, parts in all, what is being done now)."""
 
+PAPERS = ("report", "supplement")
+"""Names of the LaTeX documents and of their PDFs."""
+
 TITLE = "Attention on Gaussian sequence models: derivations and checks"
 
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """What a report wrote; ``pdf`` is None where TeX is missing or failed, and ``notes`` say so, one line each."""
+    """What a report wrote: ``tex`` and ``pdf`` the paper and its supplement.
+
+    ``pdf`` is empty where TeX is missing or failed, and ``notes`` say so, one line each.
+    """
 
     folder: Path
-    tex: Path
     html: Path
     checks: Path
-    pdf: Path | None
+    tex: tuple[Path, ...]
+    pdf: tuple[Path, ...]
     fragments: tuple[Path, ...]
     figures: tuple[Path, ...]
     notes: tuple[str, ...]
@@ -46,9 +54,8 @@ class ReportFiles:
     @property
     def paths(self) -> tuple[Path, ...]:
         """Every file, the ones to open first in front."""
-        pdf = (self.pdf,) if self.pdf is not None else ()
         beside = (self.folder / "macros.tex", self.folder / "references.bib")
-        return (self.html, *pdf, self.tex, self.checks, *beside, *self.fragments, *self.figures)
+        return (self.html, *self.pdf, *self.tex, self.checks, *beside, *self.fragments, *self.figures)
 
 
 def write_report(
@@ -61,11 +68,15 @@ def write_report(
     published: Sequence[Statement] = (),
     references: Mapping[str, Reference] = REFERENCES,
     title: str = TITLE,
+    abstract: Abstract | None = None,
+    command: str = "",
     kept: Kept | None = None,
     progress: Progress = lambda done, total, what: None,
 ) -> ReportFiles:
-    """Write ``report.tex``, ``report.pdf``, ``report.html``, ``checks.json``, ``macros.tex``, ``references.bib``,
-    ``fragments/`` and ``figures/`` into ``out``; each file appears whole or not at all.
+    """Write the page, the paper and its supplement into ``out``; each file appears whole or not at all.
+
+    These are ``report.html``, ``report.tex``, ``supplement.tex``, their PDFs, ``checks.json``, ``macros.tex``,
+    ``references.bib``, ``fragments/`` and ``figures/``.
 
     Args:
         derivations: one section each, in this order.
@@ -76,13 +87,15 @@ def write_report(
         published: statements of papers, shown with what checks, validations and figures say of them.
         references: the records that sources are looked up in.
         title: of the report.
+        abstract: what the report opens with.
+        command: derives one of the derivations anew; ``{}`` in it stands for the name.
         kept: where the tables of figures are found if they were computed before, and written if not.
         progress: called before each part and once at the end.
 
     Raises:
         ValueError: for a source without record, two derivations of one name, or a formula that cannot be set.
     """
-    said = content(derivations, checks, references, validations, published)
+    said = content(derivations, checks, references, validations, published, abstract, command)
     figures = [results_figure(said.graph), *figures] if said.graph is not None and len(derivations) > 1 else figures
     total = len(figures) + 4
     progress(0, total, "printing the formulas")
@@ -95,17 +108,21 @@ def write_report(
         for done, figure in enumerate(figures):
             progress(1 + done, total, figure.name)
             shown.append(drawn(figure, folder / "figures", kept, partial(_parts, progress, done + 1, total, figure)))
-        from_figures = [Validation(item.figure.name, item.comparisons) for item in shown if item.comparisons]
+        from_figures = [
+            Validation(item.figure.name, item.comparisons, recorded=item.recorded) for item in shown if item.comparisons
+        ]
         said = replace(said, published=tuple(judge(published, checks, [*validations, *from_figures])))
         made = provenance(shown, checked=checks is not None, validated=bool(validations))
         progress(1 + len(figures), total, "writing LaTeX")
         _write(folder / "report.tex", tex.document(said, opening, shown, title, made))
+        _write(folder / "supplement.tex", tex.supplement(said, title, made))
         progress(2 + len(figures), total, "writing HTML")
         _write(folder / "report.html", page(said, opening, shown, title, made))
         progress(3 + len(figures), total, "running TeX")
         outcome = compile_pdf(folder / "report.tex")
+        behind = compile_pdf(folder / "supplement.tex") if outcome.path is not None else outcome
     progress(total, total, "done")
-    return _files(out, said, shown, outcome)
+    return _files(out, said, shown, outcome, behind)
 
 
 def _fragments(said: Content, folder: Path) -> None:
@@ -124,18 +141,22 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _files(out: Path, said: Content, figures: Sequence[Drawn], outcome: PdfOutcome) -> ReportFiles:
-    notes = [outcome.message] if outcome.message else []
+def _files(out: Path, said: Content, figures: Sequence[Drawn], *outcomes: PdfOutcome) -> ReportFiles:
+    notes = list(dict.fromkeys(outcome.message for outcome in outcomes if outcome.message))
     notes += [f"figure {item.figure.name}: not drawn: {item.failure}" for item in figures if item.failure]
-    notes += list(outcome.warnings)
-    notes += [f"report.pdf: a line is {outcome.overfull[0]:.0f} pt too wide"] if outcome.overfull[:1] > (20.0,) else []
+    notes += [line for item in figures for line in stale_note(f"figure {item.figure.name}", item.recorded)]
+    notes += [line for item in said.validations for line in stale_note(f"validation {item.name}", item.recorded)]
+    for name, outcome in zip(PAPERS, outcomes, strict=True):
+        notes += list(outcome.warnings)
+        wide = outcome.overfull[:1] > (20.0,)
+        notes += [f"{name}.pdf: a line is {outcome.overfull[0]:.0f} pt too wide"] if wide else []
     made = [item.figure.name for item in figures if not item.failure]
     return ReportFiles(
         out,
-        out / "report.tex",
         out / "report.html",
         out / "checks.json",
-        out / "report.pdf" if outcome.path else None,
+        tuple(out / f"{name}.tex" for name in PAPERS),
+        tuple(out / f"{name}.pdf" for name, outcome in zip(PAPERS, outcomes, strict=True) if outcome.path),
         tuple(out / "fragments" / f"{section.name}.tex" for section in said.sections),
         tuple(out / "figures" / f"{name}.{end}" for name in made for end in ("svg", "pdf", "csv")),
         tuple(notes),

@@ -1,18 +1,19 @@
-"""The figures of the house's own report: every ``figure_*`` function of a module ``figure*.py`` of this room."""
+"""The figures of a folder: every ``figure*`` function of its files."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
-from symslr.export.figures import Figure
+from symslr.check.collect import load_module
+from symslr.export.figures import Figure, figures_in
+from symslr.library.folders import builtin_folder, files_of
 
 
-def standard_figures() -> list[Figure]:
-    """The figures in the order of their modules' names and, within a module, of definition; nothing is computed yet."""
-    modules = sorted(path.stem for path in Path(__file__).parent.glob("figure*.py") if path.stem != "figures")
-    found = []
-    for module in (import_module(f"symslr.export.{name}") for name in modules):
-        made = [value for name, value in vars(module).items() if name.startswith("figure") and callable(value)]
-        found += [make() for make in made if make.__module__ == module.__name__]
-    return found
+def standard_figures(folder: Path | None = None) -> list[Figure]:
+    """The figures of a folder, symslr's own by default, in the order of its files and of definition; nothing is computed yet.
+
+    Raises:
+        CollectError: where there is no such folder, or a file of it fails to run.
+    """
+    files = files_of(folder or builtin_folder("figures"), "figures")
+    return [figure for file in files for figure in figures_in(file, load_module(file))]

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from symslr.export import kept_numbers
 from symslr.export.bibliography import Reference
-from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry, Way
+from symslr.export.breaking import INDENT, Line
+from symslr.export.content import CHECKED, ClaimEntry, Content, RuleEntry, Section, StepEntry, Way, anchor
 from symslr.export.definitions import Definitions
+from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
 from symslr.export.latex import detail, display, source, verdict
+from symslr.export.measure import width
+from symslr.export.page import in_order
 from symslr.export.provenance import Provenance, provenance_to_tex
-from symslr.export.published import published_to_tex
+from symslr.export.published import evidence_to_tex, found_to_tex
 from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
 from symslr.export.validated import validations_to_tex
 from symslr.export.verdicts import Word
@@ -32,12 +37,12 @@ MACROS = r"""% Macros for the fragments of symslr. In the preamble of your paper
 \definecolor{symslropen}{HTML}{8A5A00}
 """
 
-PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
+PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage[T1]{fontenc}
 \usepackage[utf8]{inputenc}
 \usepackage{lmodern}
 \usepackage{amsmath,amssymb,mathtools}
-\usepackage[margin=2.5cm]{geometry}
+\usepackage[margin=2.4cm]{geometry}
 \usepackage{booktabs,longtable,array}
 \usepackage{graphicx}
 \usepackage{xcolor}
@@ -46,8 +51,7 @@ PREAMBLE = r"""\documentclass[11pt,a4paper]{article}
 \allowdisplaybreaks
 \setlength{\parindent}{0pt}
 \setlength{\parskip}{4pt plus 1pt}
-\newcommand{\symslrsection}[3]{\subsection{\texorpdfstring{#1}{#3}}\label{symslr:#2}}
-\newcommand{\symslrrule}[2]{\hyperref[rule:#1]{#2}~{\small(R\ref*{rule:#1})}}
+\newcommand{\symslrresult}[3]{\par\medskip\noindent\textbf{#1.}\label{symslr:#2}\hfill{\small #3}\nopagebreak}
 """
 
 
@@ -98,6 +102,11 @@ def _claim(claim: ClaimEntry) -> str:
     return f"{head}\\\\*\n{source(claim.source)}:\n{display(claim.lines)}\n{detail(claim.verdict)}"
 
 
+TITLES = r"""\newcommand{\symslrsection}[3]{\subsection{\texorpdfstring{#1}{#3}}\label{symslr:#2}}
+\newcommand{\symslrrule}[2]{\hyperref[rule:#1]{#2}~{\small(R\ref*{rule:#1})}}
+"""
+
+
 def document(
     content: Content,
     opening: Definitions,
@@ -107,40 +116,184 @@ def document(
     *,
     whole: bool = False,
 ) -> str:
-    """The report; it reads ``macros.tex``, ``fragments/`` and ``figures/`` beside it, or is ``whole`` in one file."""
-    sections = []
+    """The paper: abstract, what was found, model, results, figures; the chains stand in the ``supplement``.
+
+    It reads ``macros.tex`` and ``figures/`` beside it, or is ``whole`` in one file, with its chains and without figures.
+    """
+    results = []
     for heading, items in content.chapters:
-        sections.append(rf"\section{{{plain_to_tex(heading)}}}")
-        sections += [fragment(item) if whole else rf"\input{{fragments/{item.name}}}" for item in items]
-    parts = [
-        PREAMBLE,
-        MACROS if whole else r"\input{macros}",
-        rf"\title{{{text_to_tex(title)}}}",
-        r"\author{symslr}",
-        r"\date{}",
-        r"\hypersetup{pdftitle={" + text_to_tex(text_to_plain(title, greek=False)) + "},pdfauthor={symslr}}",
-        r"\begin{document}",
-        r"\maketitle",
-        r"\tableofcontents",
-        *([published_to_tex(content.published)] if content.published else []),
-        _definitions(opening),
-        *sections,
-    ]
-    if figures:
-        parts += [r"\section{Figures}", *map(_figure, figures)]
+        results.append(rf"\section{{{plain_to_tex(heading)}}}")
+        results += [fragment(item) for item in items] if whole else _results(content, items)
+    numbered = in_order(content, figures)
+    first = [item for item in numbered if content.abstract and item.figure.name == content.abstract.figure]
+    graph = [item for item in numbered if item.figure.name == GRAPH]
+    others = [item for item in numbered if item not in (*first, *graph)]
+    parts = [*_head(title, "", TITLES if whole else "", whole=whole), r"\maketitle"]
+    parts += [_abstract(content), *map(_figure, first)]
+    parts += [r"\tableofcontents"] if whole else []
+    parts += [found_to_tex(content)] if content.published or content.postulates else []
+    parts += map(_figure, graph)
+    parts += [_definitions(opening), *results]
+    if others:
+        parts += [r"\section{Figures}", *map(_figure, others)]
+    parts += [_rules(content.rules)] if whole and content.rules else []
+    parts += [_references(content.references)] if content.references else []
+    return "\n".join([*parts, r"\end{document}", ""])
+
+
+def supplement(content: Content, title: str, made: Provenance | None = None) -> str:
+    """What stands behind the paper: chains, rules, checks, evidence, validation, versions."""
+    parts = [*_head(title, "Supplement", TITLES), r"\maketitle", plain_to_tex(BEHIND), r"\tableofcontents"]
+    for heading, items in content.chapters:
+        parts.append(rf"\section{{{plain_to_tex(heading)}}}")
+        parts += [chain(item) for item in items]
     parts += [_rules(content.rules)] if content.rules else []
     parts += [_checks(content.sections)] if content.checked else []
+    parts += [evidence_to_tex(content.published)] if content.published else []
     parts += [validations_to_tex(content.validations)] if content.validations else []
     parts += [provenance_to_tex(made)] if made is not None else []
     parts += [_references(content.references)] if content.references else []
     return "\n".join([*parts, r"\end{document}", ""])
 
 
+BEHIND = (
+    "The chains behind the results of the paper, with the rules they use, the table of checks, the evidence for and"
+    " against each published statement, and the validations. A long chain says in a line what each step does and prints"
+    " the formulas that are short; report.html and fragments/ have all of them whole."
+)
+
+
+def _head(title: str, after: str, more: str, *, whole: bool = False) -> list[str]:
+    shown = text_to_tex(title) + (rf" \\ {after}" if after else "")
+    plain = text_to_tex(text_to_plain(title, greek=False)) + (f" ({after})" if after else "")
+    return [
+        PREAMBLE + more,
+        MACROS if whole else r"\input{macros}",
+        rf"\title{{{shown}}}",
+        r"\author{symslr}",
+        r"\date{}",
+        r"\hypersetup{pdftitle={" + plain + "},pdfauthor={symslr}}",
+        r"\begin{document}",
+    ]
+
+
+def _abstract(content: Content) -> str:
+    """The opening sentences and the formulas that matter."""
+    if content.abstract is None:
+        return ""
+    formulas = [
+        rf"{display(section.result)}{{\small {text_to_tex(says)} {verdict(section.verdict, tally=False)}}}\par"
+        for section, says in content.formulas
+    ]
+    return "\n".join([r"\begin{abstract}", text_to_tex(content.abstract.says), *formulas, r"\end{abstract}"])
+
+
+def chain(section: Section) -> str:
+    """A derivation in the supplement: whole where it is short, else one line a step with the formulas that are short."""
+    if _lines(section) <= SHORT_CHAIN:
+        return fragment(section)
+    bookmark = text_to_tex(text_to_plain(section.title, greek=False))
+    parts = [rf"\symslrsection{{{text_to_tex(section.title)}}}{{{section.name}}}{{{bookmark}}}"]
+    parts += [text_to_tex(section.introduction), ""] if section.introduction else []
+    parts += [rf"\symslrhead{{Start}}{{{verdict(section.start_verdict)}}}", _beginning(section.start)]
+    for step in section.steps:
+        rule = rf"{{{step.rule.anchor}}}{{{text_to_tex(step.rule.name)}}}"
+        note = rf" {{\small {text_to_tex(step.note)}}}" if step.note else ""
+        long = len(step.lines) > PRINTED_STEP
+        made = rf" {{\small\emph{{({len(step.lines)} lines)}}}}\par" if long else display(step.lines)
+        found = verdict(step.verdict, tally=False)
+        parts.append(rf"\par\noindent {step.number}. \symslrrule{rule}.{note}\hfill{{\small {found}}}{made}")
+    parts += [rf"\symslrhead{{Result}}{{{verdict(section.verdict)}}}", _beginning(section.result)]
+    parts += [f"For {', '.join(map(text_to_tex, section.hypotheses))}.", ""] if section.hypotheses else []
+    parts += [rf"{_published(claim)} {detail(claim.verdict)}" for claim in section.claims]
+    return "\n".join(parts)
+
+
+SHORT_CHAIN = 10
+"""Lines of the longest chain whose formulas the supplement prints whole."""
+PRINTED_STEP = 1
+"""Lines of the longest formula of a step that it prints in a longer chain."""
+PRINTED = 4
+"""Lines of the longest result that is printed whole."""
+SHOWN_CHAIN = 5
+"""Lines of the longest chain that the paper itself prints."""
+
+
+def _lines(section: Section) -> int:
+    return len(section.start) + sum(len(step.lines) for step in section.steps)
+
+
+def _beginning(lines: Sequence[Line]) -> str:
+    """A formula, or the first of its lines and how many there are."""
+    if len(lines) <= PRINTED:
+        return display(lines)
+    return rf"{display(lines[:2])}{{\small\emph{{\ldots\ {len(lines)} lines, whole in report.html.}}\par}}"
+
+
+def _results(content: Content, sections: Sequence[Section]) -> list[str]:
+    """The results of a chapter that speak of published statements, and in a sentence what else is derived."""
+    named = {anchor(each.name) for item in content.published for each in item.evidence}
+    named |= {section.name for section, _ in content.formulas}
+    any_named = any(section.claims or section.name in named for section in content.sections)
+    main = [item for item in sections if item.claims or item.name in named or not any_named]
+    others = "; ".join(text_to_tex(item.title) for item in sections if item not in main)
+    said = [rf"\par\medskip{{\small\emph{{Also derived, in the supplement:}} {others}.\par}}"] if others else []
+    return [*map(statement, main), *said]
+
+
+def statement(section: Section) -> str:
+    """A result as the paper prints it: hypotheses, verdict, and the chain where it is short, else its rules in a sentence."""
+    title, found = text_to_tex(section.title), verdict(section.verdict, tally=False)
+    parts = [rf"\symslrresult{{{title}}}{{{section.name}}}{{{found}}}"]
+    said = [f"For {', '.join(map(text_to_tex, section.hypotheses))}."] if section.hypotheses else []
+    if section.steps and len(section.steps) > 1 and _lines(section) <= SHOWN_CHAIN:
+        parts.append(_short_chain(section))
+    else:
+        parts.append(_beginning(section.result if section.steps else section.start))
+        said += [_proof(section)] if section.steps else []
+    said += map(_published, section.claims)
+    return "\n".join([*parts, rf"{{\small {' '.join(said)}\par}}"])
+
+
+def _short_chain(section: Section) -> str:
+    """Start and steps under one another, the rule of each at the right."""
+    rows = [rf"\quad & {_indented(line)} &&" for line in section.start]
+    for step in section.steps:
+        *before, last = step.lines
+        rows += [rf"\quad & {_indented(line)} &&" for line in before]
+        rule = rf"\text{{\footnotesize {text_to_tex(step.rule.name)}}}"
+        narrow = width(last.tex) + INDENT * last.depth < ROOM
+        rows += (
+            [rf"\quad & {_indented(last)} && {rule}"] if narrow else [rf"\quad & {_indented(last)} &&", rf"&&& {rule}"]
+        )
+    return "\\begin{flalign*}\n" + "\\\\\n".join(rows) + "\n\\end{flalign*}"
+
+
+ROOM = 27.0
+"""Width in em of a formula beside which the name of a rule fits."""
+
+
+def _indented(line: Line) -> str:
+    return (rf"\hspace{{{INDENT * line.depth:g}em}}" if line.depth else "") + line.tex
+
+
+def _proof(section: Section) -> str:
+    """The rules of the steps in a sentence; one that is used several times in a row is named once."""
+    names = [text_to_tex(step.rule.name) for step in section.steps]
+    once = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
+    steps = f"{len(names)} step{'s' * (len(names) != 1)}"
+    return rf"\emph{{Proof in {steps}:}} {', '.join(once)}."
+
+
+def _published(claim: ClaimEntry) -> str:
+    return f"{claim.label.capitalize()}: {source(claim.source)} {verdict(claim.verdict, tally=False)}."
+
+
 def _definitions(item: Definitions) -> str:
     symbols = "\n".join(rf"${symbol}$ & {text_to_tex(meaning)} \\" for symbol, meaning in item.symbols)
     tasks = "\n".join(rf"{row.name} & ${row.formulas[0]}$ & ${row.formulas[1]}$ \\[1.2ex]" for row in item.tasks)
     attentions = "\n".join(rf"{row.name} & ${row.formulas[0]}$ & ${row.formulas[1]}$ \\" for row in item.attentions)
-    return rf"""\section{{Definitions}}
+    return rf"""\section{{The model}}
 {text_to_tex(item.opening)}
 
 \begin{{center}}\small
@@ -179,7 +332,7 @@ def _figure(shown: Drawn) -> str:
         return f"{plain_to_tex(item.name)} could not be drawn: {plain_to_tex(shown.failure)}\n"
     return rf"""\begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{figure}}\makeatother
 \centering\includegraphics{{figures/{item.name}}}
-\caption{{{text_to_tex(item.caption)}}}\label{{fig:{item.name}}}
+\caption{{{text_to_tex(item.caption)} {kept_numbers.to_tex(shown.recorded)}}}\label{{fig:{item.name}}}
 \end{{minipage}}\end{{center}}"""
 
 

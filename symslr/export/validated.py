@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from symslr.export import html
+from symslr.export import html, kept_numbers
 from symslr.export.text import plain_to_tex
 from symslr.validation.validate import Validation
 from symslr.validation.validation import NamedComparison
@@ -34,7 +34,8 @@ def validations_to_html(items: Sequence[Validation]) -> str:
 
 def _to_tex(item: Validation) -> str:
     heading = rf"\subsection*{{\raggedright {plain_to_tex(item.heading)}}}"
-    summary = rf"\texttt{{{plain_to_tex(item.name)}}}: {plain_to_tex(item.summary)}."
+    kept = kept_numbers.to_tex(item.recorded)
+    summary = rf"\texttt{{{plain_to_tex(item.name)}}}: {plain_to_tex(item.summary)}. {kept}"
     if not item.comparisons:
         return f"{heading}\n{summary}"
     # In braces, as a name may begin with [, which the \\ before it would take for a length.
@@ -62,7 +63,9 @@ def _to_tex(item: Validation) -> str:
 def _to_html(item: Validation) -> str:
     summary = f'<p class="meta"><code>{escape(item.name)}</code>: {escape(item.summary)}.</p>'
     rows = rows_to_html(item.comparisons, item.heading)
-    return html.part(f"validation-{item.name}", escape(item.heading), summary, rows, level=3)
+    rows = html.folded(f"{len(item.comparisons)} comparisons", rows) if rows else ""
+    kept = kept_numbers.to_html(item.recorded)
+    return html.part(f"validation-{item.name}", escape(item.heading), summary, kept, rows, level=3)
 
 
 def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:

@@ -11,6 +11,7 @@ from sympy.printing.str import StrPrinter
 from symslr.expression.binding import bound_subs
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.exact import exact
 from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw
@@ -122,7 +123,7 @@ def _summed_over(index: Expr, weight: Expr) -> Expr:
 
 @final
 class ConditionalMean(Expr):
-    """E[label | X] for a label in z_epsilon and xi, the Bayes predictor of squared loss; ``args = (label, law)``."""
+    """E[label | X] for a label in the values, xi and what is hidden, the Bayes predictor of squared loss; ``args = (label, law)``."""
 
     is_commutative = True
     is_real = True
@@ -132,12 +133,13 @@ class ConditionalMean(Expr):
         return self.args[0]
 
     @property
-    def law(self) -> SequenceLaw:
+    def law(self) -> SequenceLaw | ConfigurationLaw:
         return self.args[1]
 
     @property
     def free_symbols(self) -> set[Basic]:
-        return (self.law.free_symbols | self.label.free_symbols | {chi.label, z.label}) - {xi, epsilon}
+        found = (self.law.free_symbols | self.label.free_symbols | {chi.label, z.label}) - {xi} - self.law.hidden
+        return {s for s in found if s.is_Symbol}
 
     def _latex(self, printer: LatexPrinter) -> str:
         return rf"\mathbb{{E}}\left[{printer._print(self.label)} \mid X\right]"

@@ -12,6 +12,9 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.model.open_function import OpenFunction
 from symslr.model.symbols import L, epsilon, l, m, x
 
+PAIR = (l, m)
+"""The two positions in the formula of an open covariance."""
+
 
 def open_functions(expr: Basic) -> set[str]:
     """Names of the functions that an expression leaves open, in the weights of its laws too."""
@@ -24,11 +27,13 @@ def instance(expr: Any, functions: Mapping[str, Expr]) -> Any:
     """``expr`` with each open function replaced by a formula.
 
     ``functions`` gives, by name, the formula for the token ``epsilon``; for a function of one real variable, such as an open
-    kernel kappa(x), the formula in ``x``.
+    kernel kappa(x), the formula in ``x``; for one of two positions the formula in ``l`` and ``m``.
     """
     if not functions or not expr.has(OpenFunction, AppliedUndef):
         return expr
     if isinstance(expr, AppliedUndef) and expr.func.__name__ in functions:
+        if len(expr.args) == len(PAIR):
+            return functions[expr.func.__name__].subs(dict(zip(PAIR, expr.args)), simultaneous=True)
         return functions[expr.func.__name__].subs(x, instance(expr.args[0], functions))
     if isinstance(expr, OpenFunction) and expr.name in functions:
         formula = functions[expr.name].subs(L, expr.length)

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from mpmath import isfinite, mpf, nstr
 
+HUGE = 20_000
+"""Power of two beyond which a number is not written out as a fraction."""
+
 
 class Kind(StrEnum):
     """What the error of a Value means."""
@@ -81,6 +84,8 @@ class Value:
         text = self._printed()
         if not isfinite(self.value) or not isfinite(self.error):
             return nstr(mpf(self.error), digits)
+        if max(_exponent(self.value), _exponent(self.error)) > HUGE:
+            return _huge_error(self.value, self.error, text, digits)
         return _upwards(_exact(self.error) + abs(Fraction(text) - _exact(self.value)), digits)
 
 
@@ -90,6 +95,34 @@ def _exact(number: Any) -> Fraction:
         return Fraction(float(number))
     sign, mantissa, exponent, _ = number._mpf_
     size = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    return -size if sign else size
+
+
+def _exponent(number: Any) -> int:
+    """Size of the power of two in a number."""
+    return abs(int(number._mpf_[2])) if isinstance(number, mpf) else 0
+
+
+def _huge_error(value: Any, error: Any, text: str, digits: int) -> str:
+    """The error of a number as printed, no smaller, where fractions would have millions of digits.
+
+    A power of two is rounded some hundred times on its way, each time by half a unit of the ``precision`` digits.
+    """
+    precision = len(text) + digits + 20
+    with localcontext(Context(precision, ROUND_CEILING, MIN_EMIN, MAX_EMAX)):
+        own, exact = _decimal(error), _decimal(value)
+        slack = (own + abs(exact)).scaleb(3 - precision)
+        total = own + abs(Decimal(text) - exact) + slack
+    with localcontext(Context(digits, ROUND_CEILING, MIN_EMIN, MAX_EMAX)):
+        return str(+total).lower()
+
+
+def _decimal(number: Any) -> Decimal:
+    """A number in the digits of the context."""
+    if not isinstance(number, mpf):
+        return Decimal(float(number))
+    sign, mantissa, exponent, _ = number._mpf_
+    size = Decimal(int(mantissa)) * Decimal(2) ** int(exponent)
     return -size if sign else size
 
 

@@ -20,9 +20,11 @@ Import = tuple[str, str]
 def code_version(module: str, function: str = "") -> str:
     """SHA-256 over the sources of ``module`` and of all it imports, directly or not, within its own package.
 
-    Imports are read from the syntax tree, those inside functions included and those for a type checker left out. Where
+    Imports are read from the syntax tree, those inside functions included and those for a type checker left out; what
+    stores results and hands them on (this room) does not count, as it computes none. Where
     a package does nothing but hand a name on, the module counts that the name comes from. The file of the top package
-    is left out: it imports nothing but names that load when used.
+    is left out: it imports nothing but names that load when used. Of a file outside any package, such as a figure's,
+    what it imports from symslr and from files beside it counts.
 
     Args:
         module: dotted name.
@@ -32,22 +34,51 @@ def code_version(module: str, function: str = "") -> str:
     Raises:
         ValueError: when there is no such module, or no such function in it.
     """
-    path = _path(module)
-    if path is None:
-        raise ValueError(f"module {module}: found no source; expected an importable module")
-    package = module.partition(".")[0]
+    path = _source(module)
+    outside = _outside(path)
+    package = OURS if outside else module.partition(".")[0]
     if not function:
+        if outside:
+            return _version(package, {path.name: path.read_bytes()}, _imports(_tree(path).body), path.parent)
         return _version(package, {}, [(module, "")], path.parent)
     body = _reached(_tree(path), function)
     if not body:
         raise ValueError(f"module {module}: found no {function!r}; expected a name that it defines")
     text = "\n".join(ast.unparse(statement) for statement in body)
-    around = [(name, "") for name, _ in _read(module, "", package, path.parent) if name != module]
-    return _version(package, {f"{module}:{function}": text.encode()}, [*around, *_imports(body)], path.parent)
+    around = [] if outside else [(name, "") for name, _ in _read(module, "", package, path.parent) if name != module]
+    return _version(package, {f"{home(module)}:{function}": text.encode()}, [*around, *_imports(body)], path.parent)
+
+
+OURS = "symslr"
+"""The package whose code counts for files that stand in none."""
+
+STORE = f"{OURS}.kept."
+"""The room whose code changes no result."""
+
+
+def home(module: str) -> str:
+    """The name of a module; of a file outside any package that of the file, wherever it lies and however it was loaded.
+
+    Raises:
+        ValueError: when there is no such module.
+    """
+    path = _source(module)
+    return path.name if _outside(path) else module
+
+
+def _source(module: str) -> Path:
+    path = _path(module)
+    if path is None:
+        raise ValueError(f"module {module}: found no source; expected an importable module")
+    return path
+
+
+def _outside(path: Path) -> bool:
+    return not (path.parent / "__init__.py").is_file()
 
 
 @one_at_a_time
-def file_version(path: Path, package: str = "symslr") -> str:
+def file_version(path: Path, package: str = OURS) -> str:
     """``code_version`` of a file outside any package: what it imports from ``package`` and from files beside it."""
     return _version(package, {path.name: path.read_bytes()}, _imports(_tree(path).body), path.parent)
 
@@ -67,6 +98,8 @@ def _version(package: str, found: dict[str, bytes], waiting: Iterable[Import], b
 
 def _read(module: str, name: str, package: str, beside: Path) -> Iterator[tuple[str, Path]]:
     """The (name, file) pairs whose code ``from module import name`` brings in, their imports not yet followed."""
+    if f"{module}.".startswith(STORE):
+        return
     if module.partition(".")[0] != package:
         here = beside / f"{module.partition('.')[0]}.py"
         if here.is_file():

@@ -13,7 +13,7 @@ from types import FunctionType
 from sympy import Basic, srepr
 from sympy.core.function import UndefinedFunction
 
-from symslr.kept.code import code_version
+from symslr.kept.code import code_version, home
 
 
 class NoContent(TypeError):
@@ -40,16 +40,17 @@ def content(value: object) -> str:
     if isinstance(value, FunctionType):
         if "<" in value.__qualname__:
             raise NoContent(f"{value.__qualname__}: expected a function that its module defines by name")
-        return f"{value.__module__}:{value.__qualname__}@{_version(value)}"
+        return _function(value)
     if is_dataclass(value) and not isinstance(value, type):
         inside = ",".join(f"{field.name}={content(getattr(value, field.name))}" for field in fields(value))
         return f"{type(value).__qualname__}({inside})"
     raise NoContent(f"found a {type(value).__name__}; expected plain values, expressions, dataclasses, functions")
 
 
-def _version(function: FunctionType) -> str:
+def _function(function: FunctionType) -> str:
+    name = function.__qualname__
     try:
-        return code_version(function.__module__, function.__qualname__)
+        return f"{home(function.__module__)}:{name}@{code_version(function.__module__, name)}"
     except ValueError as problem:
         raise NoContent(str(problem)) from None
 

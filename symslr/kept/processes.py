@@ -56,6 +56,11 @@ def mapped(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Resul
     return [results[index] for index in range(len(jobs))]
 
 
+def processors() -> int:
+    """Those that this process may use: fewer than the machine has where it is told so, as by ``taskset``."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def kept_key(compute: Callable[[], object]) -> str | None:
     """Under which a result is kept, or None for a function that has no name to find it again by."""
     try:
@@ -66,7 +71,7 @@ def kept_key(compute: Callable[[], object]) -> str | None:
 
 def _done(function: Callable[[Job], Result], jobs: dict[int, Job]) -> Iterator[tuple[int, Result]]:
     """Each result as soon as it is there, with its job's index."""
-    processes = min(os.cpu_count() or 1, len(jobs))
+    processes = min(processors(), len(jobs))
     if processes <= 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from ((index, function(job)) for index, job in jobs.items())
         return

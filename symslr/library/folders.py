@@ -12,7 +12,7 @@ class CollectError(ValueError):
 
 
 def builtin_folder(kind: str = "derivations") -> Path:
-    """The folder that symslr carries: ``derivations`` or ``validation``.
+    """The folder that symslr carries: ``derivations``, ``figures`` or ``validation``.
 
     An installed symslr has it inside the package, a checkout beside it.
 

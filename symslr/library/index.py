@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -44,7 +44,7 @@ class Index:
     Attributes:
         entries: in the order of the files and of the derivations in them.
         files: the hash of each file's content by its name.
-        code: the hash of symslr's own code at the last check.
+        code: ``checked_code`` at the last check.
     """
 
     entries: tuple[Entry, ...]
@@ -60,7 +60,7 @@ class Index:
     @property
     def is_of_this_code(self) -> bool:
         """Whether the verdicts are those of the code that runs."""
-        return self.code == code_of_symslr()
+        return self.code == checked_code(self.files)
 
     def write(self, folder: Path) -> None:
         """Keep the list in the folder."""
@@ -88,14 +88,18 @@ ROOMS = ("model", "expression", "referee", "algebra", "theory", "evaluation", "c
 """The rooms on whose code a verdict depends besides the derivation's own."""
 
 
+def checked_code(files: Mapping[str, str]) -> str:
+    """SHA-256 over the modules of these rooms and over the derivations, which may cite one another.
+
+    Args:
+        files: the hash of each file of derivations by its name.
+    """
+    return hashlib.sha256(f"{_code_of_rooms()} {sorted(files.items())}".encode()).hexdigest()
+
+
 @lru_cache(maxsize=1)
-def code_of_symslr() -> str:
-    """SHA-256 over the modules of these rooms."""
-    return _hash(file for room in ROOMS for file in (PACKAGE / room).rglob("*.py"))
-
-
-def _hash(files: Iterable[Path]) -> str:
+def _code_of_rooms() -> str:
     total = hashlib.sha256()
-    for file in sorted(files):
-        total.update(str(file.relative_to(PACKAGE).as_posix()).encode() + b"\0" + content_of(file).encode() + b"\0")
+    for file in sorted(file for room in ROOMS for file in (PACKAGE / room).rglob("*.py")):
+        total.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + content_of(file).encode() + b"\0")
     return total.hexdigest()

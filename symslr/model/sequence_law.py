@@ -42,6 +42,11 @@ class SequenceLaw(Basic):
         return self.args[2]
 
     @property
+    def hidden(self) -> frozenset[Basic]:
+        """What is averaged over given X, besides the noise."""
+        return frozenset({epsilon})
+
+    @property
     def free_symbols(self) -> set[Basic]:
         found = {s for arg in self.args for s in arg.free_symbols}
         return {s for s in found if s.is_Symbol} - BOUND_IN_SEQUENCE

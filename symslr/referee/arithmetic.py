@@ -33,6 +33,9 @@ class Arithmetic(ABC):
     work: float
     """Largest number of grid points that one evaluation may use in all."""
 
+    coarseness: float
+    """Rounding beside that of double precision."""
+
     @abstractmethod
     def rational(self, value: Fraction) -> Array:
         """The number nearest to a fraction."""
@@ -92,6 +95,7 @@ class Floats(Arithmetic):
 
     def __init__(self, dtype: Any = np.float64) -> None:
         self.dtype = dtype
+        self.coarseness = float(np.finfo(dtype).eps / np.finfo(np.float64).eps)
 
     def array(self, values: list[Any]) -> Array:
         return np.array([float(v) for v in values], dtype=self.dtype)
@@ -114,6 +118,7 @@ class Floats(Arithmetic):
         found = _FLOAT.get(name)
         if found is None or self.dtype is np.float64 or name in _WIDE:
             return found
+        self.coarseness = 1.0
         return lambda *arguments: found(*(np.asarray(a, dtype=np.float64) for a in arguments)).astype(self.dtype)
 
 
@@ -124,6 +129,7 @@ class Balls(Arithmetic):
     dtype = object
     block = 10_000
     work = 8e5
+    coarseness = 0.0
 
     def __init__(self, bits: int) -> None:
         self.bits = bits

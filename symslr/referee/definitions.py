@@ -11,17 +11,20 @@ from sympy import Expr, Integral, S
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array, Balls, CannotReferee
+from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
 from symslr.referee.kinks import scalar_breaks, token_breaks
+from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
@@ -181,6 +184,11 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
     degree = degree_in(node.label, {xi})
     noise, weights = gauss_hermite(self.arithmetic, degree)
     total = self.number(0)
+    if isinstance(law, ConfigurationLaw):
+        return sum(
+            weight * posterior_mean(self, node.label, law, scope.bind({xi: value}))
+            for value, weight in zip(noise, weights)
+        )
     for position in range(1, self.integer(law.length, scope) + 1):
         mean = self.number(0)
         for value, weight in zip(noise, weights):
@@ -201,13 +209,20 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
+    if length > 1 and node.has(IsLargest):
+        parts = by_largest(node, length)
+        if parts is not None:
+            self.quadrature.routes.add("by the largest token")
+            return self.value(parts, scope)
     scores = {symbol for sigma in body.atoms(ScoredActivation) for symbol in sigma.score.free_symbols}
     gridded = [family for family in (z, eta) if family.label in scores]
     families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
     needs_tokens = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)
     tokens = length * (needs_tokens + len(gridded))
-    if gridded or tokens > MOST_ON_PLAIN_GRIDS:
+    # inside of a minimum a grid would be laid for each of its places, and a moment stands outside of it
+    inside = scope.frame.parent is not None
+    if gridded or inside or tokens > MOST_ON_PLAIN_GRIDS:
         moments = polynomial_mean(self, node, scope, length)
         if moments is not None:
             self.quadrature.routes.add("by moments")
@@ -269,11 +284,11 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         points = 1
         for array in nodes:
             points *= len(array)
-        inside = scope.bind(bound, len(nodes), points)
+        tokens_at = scope.bind(bound, len(nodes), points)
         total: Array = self.number(0)
         for position in positions:
             rest = [other for other in range(1, length + 1) if other != position]
-            at = inside.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
+            at = tokens_at.with_integers({epsilon: position, **dict(zip(OTHERS, rest))})
             total = total + self.value(law.weight, at) * self.value(body, at)
         return total
 

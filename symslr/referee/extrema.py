@@ -13,14 +13,16 @@ from symslr.expression.folded import Minimum
 from symslr.expression.joint import JointMinimum
 from symslr.referee.arithmetic import Array, CannotReferee
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
-from symslr.referee.plans import DRAFT
+from symslr.referee.plans import DRAFT, Look, TooCostly
 from symslr.referee.scope import Scope
 
 COSTLY.append(Minimum)
 LEAVES.extend((Minimum, Limit))
 
-SCAN_LINE = [float(v) for v in np.sinh(np.linspace(-3.6, 3.6, 25))]
-SCAN_HALF = [0.0, *(float(v) for v in np.sinh(np.linspace(0.1, 3.6, 14)))]
+SCAN_STEP = 0.3
+SCAN_REACH = (12, 24)
+"""Places of a scan on either side of 0, sinh(0.3 n): up to 18; where the lowest is the last of them, up to 670."""
+
 ZOOM = 9
 """Points by which a bracket is looked at again; it shrinks by 4 each time."""
 
@@ -28,11 +30,14 @@ SKETCH = 1e-6
 """Tolerance at which the bracket is narrowed; Newton's method goes on from there at full precision."""
 
 FLOAT_STEPS = (1e-2, 1e-3, 1e-3, 1e-3, 1e-3)
-BALL_STEPS = (1e-5, 1e-10)
+BALL_STEPS = (1e-5, 1e-10, 1e-10, 1e-10, 1e-10)
 """Lengths of the differences, round by round; the error of a round is about the square of its length."""
 
 SETTLED = 1e-6
 """A move of the place, relative to its size, after which the value no longer changes in double precision."""
+
+SPARE_DIGITS = 3
+"""In balls the place settles to half of the digits asked for and so many more: the value's error is its square."""
 
 PARABOLA = object()
 """Remembered in place of a bracket where the body is a parabola."""
@@ -63,7 +68,8 @@ def _minimum(self: Interpreter, node: Minimum, scope: Scope) -> Array:
             return vertex
     floats = self.arithmetic.dtype is not object
     if floats and (self.planning or scope.frame.parent is not None):
-        self.places[key] = _search(self, node, scope, half)
+        with self.quadrature.looking():
+            self.places[key] = _search(self, node, scope, half)
     elif key not in self.places:
         raise CannotReferee("a minimum was reached that the float pass never met")
     place, spread = self.places[key]
@@ -73,7 +79,8 @@ def _minimum(self: Interpreter, node: Minimum, scope: Scope) -> Array:
 def _vertex(self: Interpreter, at: Any, half: bool) -> Array | None:
     """The minimum of a body that takes the values of one parabola at five places; None where it does not."""
     floats = self.arithmetic.dtype is not object
-    f0, f1, f2, f3, f5 = (at(self.number(place)) for place in (0, 1, 2, 3, 5))
+    with self.quadrature.looking() as look:
+        f0, f1, f2, f3, f5 = (at(self.number(place)) for place in (0, 1, 2, 3, 5))
     quadratic = (f2 - 2 * f1 + f0) / 2
     linear = f1 - f0 - quadratic
     size = np.abs(f0) + np.abs(f1) + np.abs(f2) + np.abs(f5)
@@ -82,16 +89,24 @@ def _vertex(self: Interpreter, at: Any, half: bool) -> Array | None:
         if np.any(np.abs(f0 + linear * place + quadratic * place * place - value) > allowed):
             return None
     if half and np.all((linear >= -allowed) & (quadratic >= -allowed)):
-        return f0
+        return at(self.number(0))
     if np.any(quadratic <= allowed):
         return None
     place = -linear / (2 * quadratic)
-    return np.where(place > 0, f0 + linear * place / 2, f0) if half else f0 + linear * place / 2
+    # read at its place: far from it the parabola may be so high that nothing is left of the digits of its vertex
+    _of_place(self, look, 4 * quadratic)
+    return at(np.where(place > 0, place, self.number(0))[()] if half else place)
+
+
+def _of_place(self: Interpreter, look: Look, curvature: Array) -> None:
+    """Adds what the noise of the looks does to a minimum: it moves the place, and the value by the square of that."""
+    if self.arithmetic.dtype is not object:
+        moved = look.noise**2 / np.where(curvature > 0, curvature, np.inf)
+        self.quadrature.noise = max(self.quadrature.noise, float(np.max(moved)))
 
 
 def _search(self: Interpreter, node: Minimum, scope: Scope, half: bool) -> tuple[Array, Array]:
     """A place near the minimum, and the width of its bracket; row by row where parameters are arrays."""
-    grid = np.array(SCAN_HALF if half else SCAN_LINE, dtype=self.arithmetic.dtype)
 
     def on_axis(places: Array) -> Array:
         shape = np.shape(places)
@@ -103,9 +118,15 @@ def _search(self: Interpreter, node: Minimum, scope: Scope, half: bool) -> tuple
     quadrature.planning, quadrature.scale, quadrature.shifted = True, 1.0, False
     try:
         quadrature.tolerance, quadrature.plans = DRAFT, {}
-        best = np.argmin(_lined_up(on_axis(grid), scope.depth + 1), axis=0)
-        last = len(grid) - 1
-        if np.ndim(best) == 0 and (best == last or (not half and best == 0)):
+        for reach in SCAN_REACH:
+            steps = np.arange(0 if half else -reach, reach + 1)
+            grid = np.sinh(SCAN_STEP * steps).astype(self.arithmetic.dtype)
+            best = np.argmin(_lined_up(on_axis(grid), scope.depth + 1), axis=0)
+            last = len(grid) - 1
+            beyond = best == last if half else (best == last) | (best == 0)
+            if not np.any(beyond):
+                break
+        if np.ndim(best) == 0 and beyond:
             raise CannotReferee(f"the minimum over {node.variable} lies beyond {grid[best]:.3g} or does not exist")
         left, right = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, last)]
         left, right = _zoom(on_axis, left, right, scope.depth)
@@ -145,22 +166,34 @@ def _newton(self: Interpreter, at: Any, place: Array, spread: Array, half: bool)
     fraction = 0.75 if self.quadrature.shifted else 1.0
     for step in FLOAT_STEPS if floats else BALL_STEPS:
         h = np.maximum(np.abs(place), 0.1) * (step * fraction) if floats else self.number(step * fraction)
-        here, right = at(place), at(place + h)
-        if half and np.all((place == 0) & (right >= here)):
-            return here
-        left = at(place - h)
+        with self.quadrature.looking() as look:
+            here, right = at(place), at(place + h)
+            at_end = (place == 0) & (right >= here) if half else np.False_
+            left = here if np.all(at_end) else at(place - h)
+        if np.all(at_end):
+            return at(place)
         slope, curvature = right - left, right - 2 * here + left
         if not floats:
-            place = (place - h * slope / (2 * curvature)).mid()
+            before, place = place, (place - h * slope / (2 * curvature)).mid()
+            if step == BALL_STEPS[-1] and _settled(self, place, before):
+                return at(place)
             continue
         moved = np.clip(place - h * slope / (2 * curvature), place - 2 * spread, place + 2 * spread)
-        moved = np.where(curvature > 0, moved, place)
-        moved = np.where((place == 0) & (right >= here), 0.0, moved) if half else moved
+        moved = np.where((curvature > 0) & ~at_end, moved, place)
         settled = np.all(np.abs(moved - place) <= SETTLED * np.maximum(np.abs(place), 0.1))
         place = moved
         if settled:
             break
+    if not floats:
+        raise TooCostly("a minimum does not settle to the full precision")
+    _of_place(self, look, np.where(at_end, np.inf, 2 * curvature))
     return at(place)
+
+
+def _settled(self: Interpreter, place: Array, before: Array) -> bool:
+    """Whether a last step of Newton's method, in balls, leaves the value as it is."""
+    allowed = 10.0 ** -(self.quadrature.digits / 2 + SPARE_DIGITS)
+    return abs(self.arithmetic.midpoint(place - before)) <= allowed * max(abs(self.arithmetic.midpoint(place)), 0.1)
 
 
 @definition_of(Derivative)

@@ -32,8 +32,10 @@ from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 
 from symslr.expression.folded import Posterior
+from symslr.expression.signs import Indicator
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
+from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
 from symslr.referee.scope import Scope
 
@@ -56,7 +58,7 @@ def definition_of(*kinds: type) -> Callable[[Handler], Handler]:
 
 
 @lru_cache(maxsize=2**16)
-def _symbols(node: Basic) -> frozenset[Basic]:
+def symbols_of(node: Basic) -> frozenset[Basic]:
     """Kept for all readings: an expression is read some ten times at each of its points."""
     return frozenset(node.free_symbols)
 
@@ -87,10 +89,19 @@ class Interpreter:
         symbols = self.symbols(node)
         scope = scope.hoisted(symbols)
         key = (node, tuple((s, scope.integers[s]) for s in scope.integers if s in symbols))
-        memo = scope.frame.memo
+        memo, quadrature = scope.frame.memo, self.quadrature
         if key not in memo:
-            memo[key] = self._read(node, scope)
-        return memo[key]
+            outside = quadrature.magnitude, quadrature.noise
+            quadrature.magnitude = quadrature.noise = 0.0
+            memo[key] = self._read(node, scope), quadrature.magnitude, quadrature.noise
+            quadrature.magnitude, quadrature.noise = (
+                max(outside[0], quadrature.magnitude),
+                max(outside[1], quadrature.noise),
+            )
+            return memo[key][0]
+        value, magnitude, noise = memo[key]
+        quadrature.magnitude, quadrature.noise = max(quadrature.magnitude, magnitude), max(quadrature.noise, noise)
+        return value
 
     def _read(self, node: Basic, scope: Scope) -> Array:
         handler = self._handler(node)
@@ -107,7 +118,7 @@ class Interpreter:
 
     def symbols(self, node: Basic) -> frozenset[Basic]:
         """Free symbols of a node."""
-        return _symbols(node)
+        return symbols_of(node)
 
     def context(self, node: Basic, scope: Scope) -> tuple[Any, ...]:
         """A key for a node and the integers it depends on."""
@@ -116,14 +127,11 @@ class Interpreter:
 
     def integer(self, node: Expr, scope: Scope) -> int:
         """An index, a length or a bound of a sum."""
-        if isinstance(node, Integer):
-            return int(node)
-        if node in scope.integers:
-            return scope.integers[node]
-        exact = node.xreplace({s: Integer(scope.integers[s]) for s in node.free_symbols if s in scope.integers}).doit()
-        if not isinstance(exact, Integer):
-            raise CannotReferee(f"{node} = {exact} is not an integer here")
-        return int(exact)
+        return scope.integer(node)
+
+    def constant(self, node: Expr, scope: Scope) -> Polynomial:
+        """A node without random variables, in a polynomial."""
+        return {(): self.value(node, scope)}
 
     def number(self, value: object) -> Array:
         return self.arithmetic.exact(value)
@@ -157,10 +165,11 @@ def _indexed(self: Interpreter, node: Indexed, scope: Scope) -> Array:
     tokens = scope.lookup(node.base.label)
     if tokens is None:
         raise CannotReferee(f"{node} stands outside of an expectation over sequences")
-    (position,) = (self.integer(i, scope) for i in node.indices)
-    if position > len(tokens) or position < 1:
-        raise CannotReferee(f"{node} is token {position} of {len(tokens)}")
-    return tokens[position - 1]
+    for position in (self.integer(i, scope) for i in node.indices):
+        if position > len(tokens) or position < 1:
+            raise CannotReferee(f"{node} is token {position} of {len(tokens)}")
+        tokens = tokens[position - 1]
+    return tokens
 
 
 @definition_of(Add)
@@ -193,15 +202,15 @@ def _mul(self: Interpreter, node: Mul, scope: Scope) -> Array:
     product: Array = None
     for arg in sorted(node.args, key=_weight):
         value = self.value(arg, scope)
-        if np.ndim(value) == 0 and value == 0 and _weight(arg) == 0:
+        if np.ndim(value) == 0 and value == 0 and _weight(arg) <= 0:
             return value
         product = value if product is None else product * value
     return product
 
 
 def _weight(node: Basic) -> int:
-    """0 for ordinary algebra, 1 where expectations or integrals are inside."""
-    return int(node.has(*COSTLY))
+    """-1 for an indicator, beside which what does not exist is not asked for; 1 where expectations or integrals are inside."""
+    return -1 if isinstance(node, Indicator) else int(node.has(*COSTLY))
 
 
 COSTLY: list[type] = []

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sympy import Add, Dummy, Expr, Function, Indexed, Integer, Mul, Pow, Sum, Symbol, lambdify
+from sympy import Add, Dummy, Expr, Function, Indexed, Integer, Mul, NumberSymbol, Pow, Rational, Sum, Symbol, lambdify
 
 from symslr.expression.joint import AtMinimiser, JointMinimum, Solution
 from symslr.expression.sample import SampleExpectation
@@ -70,7 +70,7 @@ def _sample(self: Interpreter, node: SampleExpectation, scope: Scope) -> Array:
 
 @definition_of(JointMinimum)
 def _joint(self: Interpreter, node: JointMinimum, scope: Scope) -> Array:
-    return self.number(float(_lowest(self, node, scope)[1]))
+    return _lowest(self, node, scope)[1]
 
 
 @definition_of(AtMinimiser)
@@ -83,14 +83,14 @@ def _bound_at(self: Interpreter, node: JointMinimum, scope: Scope, places: np.nd
     """The scope in which the families take these places, one array axis for the places."""
     length = self.integer(node.length, scope)
     shape = (len(places),) + (1,) * scope.depth
-    columns = [self.number(float(c[0])) if axes == 0 else c.reshape(shape) for c in places.T]
+    columns = [c[0] if axes == 0 else c.reshape(shape) for c in places.T]
     bound = {
         family.label: columns[number * length : (number + 1) * length] for number, family in enumerate(node.families)
     }
     return scope.bind(bound, axes, len(places) if axes else 1)
 
 
-def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.ndarray, float]:
+def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.ndarray, Array]:
     """(minimiser, minimum): Newton's method on differences, from many starts; the lowest end counts."""
     if self.arithmetic.dtype is object:
         raise TooCostly("a minimum over all tokens is found in floats alone")
@@ -101,7 +101,7 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
     def objective(places: np.ndarray) -> np.ndarray:
         if explicit is not None:
             return explicit(places)
-        values = np.asarray(self.value(node.body, _bound_at(self, node, scope, places)), dtype=float)
+        values = np.asarray(self.value(node.body, _bound_at(self, node, scope, places)), dtype=self.arithmetic.dtype)
         if values.size not in (1, len(places)):
             raise CannotReferee("a minimum over all tokens stands inside of an integral")
         return np.where(np.isfinite(values), values, np.inf).reshape(-1) * np.ones(len(places))
@@ -111,6 +111,7 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
     known = self.places.get(key)
     rng = np.random.default_rng(7)
     starts = rng.normal(size=(STARTS, size)) * np.linspace(0.2, 2.5, STARTS)[:, None] if known is None else known
+    starts = starts.astype(self.arithmetic.dtype)
     step = STEP * (0.8 if self.quadrature.shifted else 1.0)
     ends = [_descend(objective, start, step) for start in _promising(objective, starts)]
     reached = [place for place, settled in ends if settled]
@@ -119,7 +120,7 @@ def _lowest(self: Interpreter, node: JointMinimum, scope: Scope) -> tuple[np.nda
     values = objective(np.asarray(reached))
     best = int(np.argmin(values))
     self.places[key] = reached[best][None, :]
-    return reached[best], float(values[best])
+    return reached[best], values[best]
 
 
 def _explicit(self: Interpreter, node: JointMinimum, scope: Scope) -> Objective | None:
@@ -132,12 +133,16 @@ def _explicit(self: Interpreter, node: JointMinimum, scope: Scope) -> Objective 
     function, arguments = made
     known = []
     for symbol, position in arguments:
+        if symbol.is_number:
+            known.append(self.number(symbol))
+            continue
         found = scope.lookup(symbol)
         found = found if position is None or found is None else found[position - 1]
         if found is None or np.ndim(found) > 0:
             return None
-        known.append(float(found))
-    return lambda places: np.asarray(function(*places.T, *known), dtype=float) * np.ones(len(places))
+        known.append(found if isinstance(found, np.floating) else self.number(found))
+    one = np.ones(1, dtype=self.arithmetic.dtype)
+    return lambda places: function(*places.T, *known) * one.repeat(len(places))
 
 
 @lru_cache(maxsize=256)
@@ -150,9 +155,17 @@ def _formula(node: JointMinimum, length: int, integers: tuple[tuple[Symbol, int]
     places = [family[Integer(l)] for family in node.families for l in range(1, length + 1)]
     others = sorted({s for s in body.free_symbols if s.is_Symbol} - set(_labels(body)), key=str)
     tokens = sorted(body.atoms(Indexed) - set(places), key=str)
+    # in code they would be double precision, whatever the places are
+    numbers = sorted({n for n in body.atoms(Rational, NumberSymbol) if not _is_short(n)}, key=str)
     arguments = [(symbol, None) for symbol in others] + [(t.base.label, int(t.indices[0])) for t in tokens]
-    letters = {item: Dummy() for item in (*places, *others, *tokens)}
+    arguments += [(number, None) for number in numbers]
+    letters = {item: Dummy() for item in (*places, *others, *tokens, *numbers)}
     return lambdify(list(letters.values()), body.xreplace(letters), "numpy", cse=True), arguments
+
+
+def _is_short(number: Expr) -> bool:
+    """Whether a number is exact in double precision."""
+    return isinstance(number, Rational) and number.q & (number.q - 1) == 0
 
 
 def _labels(body: Expr) -> set[Any]:
@@ -202,9 +215,10 @@ def _descend(objective: Objective, place: np.ndarray, step: float) -> tuple[np.n
         here, gradient, hessian = _expansion(objective, place, step)
         if not (np.isfinite(here) and np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
             return place, False
+        hessian = hessian.astype(np.float64)
         lowest = np.linalg.eigvalsh(hessian)[0]
         damping = max(damping, 0.1 - lowest if lowest <= FLAT else 0.0)
-        move = -np.linalg.solve(hessian + damping * np.eye(len(place)), gradient)
+        move = -np.linalg.solve(hessian + damping * np.eye(len(place)), gradient.astype(np.float64))
         size = np.max(np.abs(move))
         if size <= NEAR and damping == 0:
             place = place + move
@@ -221,7 +235,7 @@ def _descend(objective: Objective, place: np.ndarray, step: float) -> tuple[np.n
     return place, False
 
 
-def _expansion(objective: Objective, place: np.ndarray, step: float) -> tuple[float, np.ndarray, np.ndarray]:
+def _expansion(objective: Objective, place: np.ndarray, step: float) -> tuple[Array, np.ndarray, np.ndarray]:
     """Value, gradient and Hessian by central differences of orders 8 and 2.
 
     The Hessian sets the speed of Newton's method, not its end.
@@ -232,10 +246,10 @@ def _expansion(objective: Objective, place: np.ndarray, step: float) -> tuple[fl
     line = 2 * len(STENCIL) * size
     sides = values[1 : 1 + line].reshape(len(STENCIL), 2, size)
     gradient = np.asarray(sum(c * (side[0] - side[1]) for (_, c), side in zip(STENCIL, sides, strict=True)) / step)
-    hessian = np.empty((size, size))
+    hessian = np.empty((size, size), dtype=place.dtype)
     for (i, j), (pp, pm, mp, mm) in zip(pairs, values[1 + line :].reshape(-1, 4), strict=True):
         hessian[i, j] = hessian[j, i] = (pp - pm - mp + mm) / (4 * h * h)
-    return float(values[0]), gradient, hessian
+    return values[0], gradient, hessian
 
 
 @lru_cache(maxsize=64)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from sympy import Add, Expr, Indexed, Integer, Mul, Pow, Sum
+from sympy import Add, Basic, Expr, Indexed, Integer, Mul, Pow, Sum
 
 from symslr.model.symbols import chi, eta, xi, z, zeta
 from symslr.referee.arithmetic import Array
 from symslr.referee.scope import Scope
-
-if TYPE_CHECKING:
-    from symslr.referee.interpreter import Interpreter
 
 RANDOM = frozenset({chi.label, z.label, zeta.label, eta.label, xi})
 MOST_MONOMIALS = 200_000
@@ -26,11 +23,27 @@ Atom = Callable[[Expr, Scope], Polynomial | None]
 """What a node that is no sum and no product stands for; None where it is to be looked into."""
 
 
+class Reader(Protocol):
+    """What reading a polynomial takes: the interpreter, or one that keeps the numbers as formulas."""
+
+    def symbols(self, node: Basic) -> frozenset[Basic]:
+        """Free symbols of a node."""
+
+    def integer(self, node: Expr, scope: Scope) -> int:
+        """An index, or an end of a sum."""
+
+    def number(self, value: int) -> Array:
+        """An integer as a coefficient."""
+
+    def constant(self, node: Expr, scope: Scope) -> Polynomial:
+        """What a node without random variables is."""
+
+
 class NotPolynomial(Exception):
     """The body is no polynomial, or one of too many terms."""
 
 
-def read(self: Interpreter, node: Expr, scope: Scope, atom: Atom = lambda node, scope: None) -> Polynomial:
+def read(self: Reader, node: Expr, scope: Scope, atom: Atom = lambda node, scope: None) -> Polynomial:
     """A body as a polynomial in tokens, values and noise, and in what ``atom`` makes variables of.
 
     Raises:
@@ -40,7 +53,7 @@ def read(self: Interpreter, node: Expr, scope: Scope, atom: Atom = lambda node, 
     if found is not None:
         return found
     if not self.symbols(node) & RANDOM:
-        return {(): self.value(node, scope)}
+        return self.constant(node, scope)
     if node == xi:
         return {((str(xi), 0),): self.number(1)}
     if isinstance(node, Indexed):
@@ -67,7 +80,7 @@ def added(parts: list[Polynomial]) -> Polynomial:
     return total
 
 
-def multiplied(self: Interpreter, parts: list[Polynomial]) -> Polynomial:
+def multiplied(self: Reader, parts: list[Polynomial]) -> Polynomial:
     """The product of polynomials.
 
     Raises:

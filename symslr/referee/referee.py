@@ -18,7 +18,7 @@ from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 from symslr.expression.value import Kind, Value
 from symslr.kept.serial import one_at_a_time
 from symslr.model.length_law import LengthLaw
-from symslr.referee import definitions, extrema, joint, signs
+from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, bits_for
 from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
@@ -46,7 +46,7 @@ QUICK = 0.2
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
 
-__all__ = ["CannotReferee", "definitions", "extrema", "joint", "referee", "signs"]
+__all__ = ["CannotReferee", "configurations", "definitions", "extrema", "joint", "referee", "signs"]
 
 
 @one_at_a_time
@@ -77,7 +77,7 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
     until = began + seconds
     reason: CannotReferee | None = None
     balls = digits > FLOAT_DIGITS and not expr.has(*joint.FLOATS_ONLY)
-    for kind in (np.float64, np.longdouble):
+    for kind in (np.longdouble,) if expr.has(*joint.FLOATS_ONLY) else (np.float64, np.longdouble):
         left = until - time.process_time()
         if left <= 0:
             break
@@ -138,9 +138,7 @@ class _Floats:
             rounding = Rounding(again)
             result = _evaluate(expr, values, again, dict(planned.places), rounding)
             value, _ = _midpoint(result)
-            moved = rounding.error(
-                lambda moving: float(_evaluate(expr, values, again, dict(planned.places), moving)), float(result)
-            )
+            moved = rounding.error(lambda moving: _evaluate(expr, values, again, dict(planned.places), moving), result)
         error = DOUBT * abs(value - planned.value) + mpf(moved)
         if expr.has(Limit):
             error *= 10

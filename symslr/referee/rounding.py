@@ -13,13 +13,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from symslr.referee.arithmetic import Array
-from symslr.referee.plans import Quadrature
-
-OF_AN_INTEGRAL = 2e-15
-"""Rounding of an integral or a sum over a grid, relative to the mean of the absolute value: 1e-15 was the worst seen."""
+from symslr.referee.plans import ROUNDED, Quadrature
 
 OF_A_FUNCTION = 4e-16
-"""Rounding of one operation, relative."""
+"""Rounding of one operation in double precision, relative."""
 
 READINGS = 4
 """How often the formula is read again."""
@@ -58,7 +55,8 @@ class Rounding:
         quadrature.magnitude = quadrature.noise = quadrature.shared = 0.0
         value = evaluated()
         shared = quadrature.shared
-        own = quadrature.noise + (0.0 if shared else OF_AN_INTEGRAL * max(quadrature.magnitude, _size(value)))
+        rounded = ROUNDED * quadrature.arithmetic.coarseness
+        own = quadrature.noise + (0.0 if shared else rounded * max(quadrature.magnitude, _size(value)))
         self.known[key] = value, own, shared
         quadrature.magnitude = max(outside[0], quadrature.magnitude)
         quadrature.noise = max(outside[1], own + shared)
@@ -67,14 +65,17 @@ class Rounding:
 
     def shaken(self, value: Array) -> Array:
         """The result of one operation, moved by its rounding."""
-        return value if self.chance is None else value * (1 + OF_A_FUNCTION * self._sign())
+        if self.chance is None:
+            return value
+        moved = OF_A_FUNCTION * self.quadrature.arithmetic.coarseness * self._sign()
+        return value * (1 + self.quadrature.arithmetic.dtype(moved))
 
-    def error(self, read: Callable[[Rounding], float], value: float) -> float:
+    def error(self, read: Callable[[Rounding], Array], value: Array) -> float:
         """The rounding error of ``value``, which ``read`` reads again with the numbers moved."""
         moved = []
         for seed in range(READINGS):
             again = Rounding(self.quadrature, self.known, np.random.default_rng(seed))
-            moved.append(abs(float(read(again)) - value))
+            moved.append(float(abs(read(again) - value)))
         return SPARE * max(moved)
 
     def _shift(self, node: Hashable) -> float:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sympy import Basic
+from sympy import Basic, Expr, Integer
+
+from symslr.referee.arithmetic import CannotReferee
 
 
 @dataclass
@@ -18,7 +20,7 @@ class Frame:
         parent: the frame around this one.
         depth: array axes in use up to here.
         size: number of points of the grid up to here.
-        memo: values of nodes that depend on this frame.
+        memo: nodes that depend on this frame -> value, largest absolute integral and noise on the way to it.
     """
 
     bound: Mapping[Basic, Any]
@@ -57,6 +59,21 @@ class Scope:
         while frame.parent is not None and not symbols & frame.bound.keys():
             frame = frame.parent
         return self if frame is self.frame else Scope(frame, self.integers)
+
+    def integer(self, node: Expr) -> int:
+        """The integer that a node is here.
+
+        Raises:
+            CannotReferee: where it is none.
+        """
+        if isinstance(node, Integer):
+            return int(node)
+        if node in self.integers:
+            return self.integers[node]
+        exact = node.xreplace({s: Integer(self.integers[s]) for s in node.free_symbols if s in self.integers}).doit()
+        if not isinstance(exact, Integer):
+            raise CannotReferee(f"{node} = {exact} is not an integer here")
+        return int(exact)
 
     def scalars(self) -> tuple[tuple[str, float], ...]:
         """What is bound to single numbers, the outermost last: two scopes that differ in it may give an integral two values."""

@@ -8,6 +8,7 @@ matrix. It is the definition summed in another order: nothing is transformed, on
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from math import factorial
 from typing import TYPE_CHECKING, Any
@@ -19,10 +20,12 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.model.largest import IsLargest
-from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
+from symslr.referee.axes import SCAN, pieces, stacked
+from symslr.referee.kinks import token_breaks
 from symslr.referee.scope import Frame, Scope
 from symslr.referee.symmetry import symmetric
 
@@ -42,6 +45,9 @@ STEEP = 0.6
 """Step in the token times the slope of log h at which sums over steps have thirteen digits, as exp(-2 pi^2/0.6) says."""
 
 STEEP_WITHIN, MOST_SHARPER = 8.0, 12.0
+
+MAPPED = 2.5
+"""How much shorter steps are along a map onto a token with heavy tails or kinks."""
 
 SEARCHED, COARSER = 1e-7, 2.5
 """A tolerance from which on, in the search for a minimum, steps may be this much longer."""
@@ -87,12 +93,12 @@ def summed(self: Interpreter, node: SequenceExpectation, scope: Scope, length: i
     if read is None:
         return None
     if scope.depth == 0:
-        return read.mean(self, scope)
+        return read.mean(self, scope, token_breaks(self, node, scope))
     rows = _rows(scope)
     if rows is None:
         return None
     shape, scopes = rows
-    values = [read.mean(self, inner) for inner in scopes]
+    values = [read.mean(self, inner, token_breaks(self, node, inner)) for inner in scopes]
     return None if any(value is None for value in values) else np.array(values, dtype=float).reshape(shape)
 
 
@@ -104,7 +110,7 @@ def _read(node: SequenceExpectation, length: int) -> _Reading | None:
 def _readable(node: SequenceExpectation) -> bool:
     law, body = node.law, node.body
     odd = (z, zeta, eta, xi, ScoredActivation, ConditionalMean, IsLargest, KroneckerDelta, Product)
-    return law.base == STANDARD_NORMAL and not (body.has(*odd) or law.weight.has(*odd)) and symmetric(node)
+    return not (body.has(*odd) or law.weight.has(*odd)) and symmetric(node)
 
 
 def _rows(scope: Scope) -> tuple[tuple[int, ...], list[Scope]] | None:
@@ -135,8 +141,9 @@ TOTAL = Dummy("s", positive=True)
 
 @dataclass(frozen=True)
 class _Reading:
-    """A body taken apart: the summand of the one sum, and the terms."""
+    """A body taken apart: the law of a token, the summand of the one sum, and the terms."""
 
+    base: ScalarLaw
     summand: Expr | None
     terms: tuple[_Term, ...]
 
@@ -153,43 +160,45 @@ class _Reading:
         if taken is None:
             return None
         body, summands = taken
-        return cls._split(body, summands, count, length)
+        parts = _split(body, summands, count, length)
+        return None if parts is None else cls(law.base, *parts)
 
-    @classmethod
-    def _split(cls, body: Expr, summands: dict[Expr, Expr], count: int, length: int) -> _Reading | None:
-        """Affine sums written out by symmetry; at most one other sum may be left."""
-        affine = [s for s in summands if s not in body.diff(s).free_symbols]
-        affine = [s for s in affine if not any(s in summands[other].free_symbols for other in summands)]
-        left = [s for s in summands if s not in affine]
-        if len(left) > 1 or any(set(affine) & body.diff(s).free_symbols for s in affine):
-            return None
-        name = left[0] if left else None
-        new = TOKENS[count]
-        pieces: list[tuple[Expr, int]] = [(body.xreplace(dict.fromkeys(affine, S.Zero)), count)]
-        for s in affine:
-            slope, h = body.diff(s), summands[s]
-            pieces += [(slope * h.subs(x, TOKENS[i]), count) for i in range(count)]
-            if length > count:
-                pieces.append(((length - count) * slope * h.subs(x, new), count + 1))
-        terms = [
-            _term(piece.xreplace({name: TOTAL}) if name else piece, used, length)
-            for piece, used in pieces
-            if piece != 0
-        ]
-        if any(term is None for term in terms):
-            return None
-        return cls(summands[name] if name else None, tuple(term for term in terms if term is not None))
-
-    def mean(self, reader: Interpreter, scope: Scope) -> float | None:
+    def mean(self, reader: Interpreter, scope: Scope, breaks: tuple[Fraction, ...]) -> float | None:
+        """The mean; the functions of a token have kinks at ``breaks``."""
         total = 0.0
         for term in self.terms:
-            value = _Table(reader, scope, self.summand, term).mean()
+            value = _Table(reader, scope, self.summand, term, _TokenLaw(self.base, breaks)).mean()
             if value is None or not np.isfinite(value):
                 return None
             reader.quadrature.magnitude = max(reader.quadrature.magnitude, abs(value))
             reader.quadrature.noise = max(reader.quadrature.noise, NOISE * (term.rest + len(term.factors)) * abs(value))
             total += value
         return total
+
+
+def _split(
+    body: Expr, summands: dict[Expr, Expr], count: int, length: int
+) -> tuple[Expr | None, tuple[_Term, ...]] | None:
+    """Affine sums written out by symmetry; at most one other sum may be left."""
+    affine = [s for s in summands if s not in body.diff(s).free_symbols]
+    affine = [s for s in affine if not any(s in summands[other].free_symbols for other in summands)]
+    left = [s for s in summands if s not in affine]
+    if len(left) > 1 or any(set(affine) & body.diff(s).free_symbols for s in affine):
+        return None
+    name = left[0] if left else None
+    new = TOKENS[count]
+    pieces: list[tuple[Expr, int]] = [(body.xreplace(dict.fromkeys(affine, S.Zero)), count)]
+    for s in affine:
+        slope, h = body.diff(s), summands[s]
+        pieces += [(slope * h.subs(x, TOKENS[i]), count) for i in range(count)]
+        if length > count:
+            pieces.append(((length - count) * slope * h.subs(x, new), count + 1))
+    terms = [
+        _term(piece.xreplace({name: TOTAL}) if name else piece, used, length) for piece, used in pieces if piece != 0
+    ]
+    if any(term is None for term in terms):
+        return None
+    return summands[name] if name else None, tuple(term for term in terms if term is not None)
 
 
 def _unfolded(expr: Expr, law: SequenceLaw) -> Expr:
@@ -264,15 +273,30 @@ def _term(piece: Expr, used: int, length: int) -> _Term | None:
     )
 
 
+@dataclass(frozen=True)
+class _TokenLaw:
+    """The law of one token, and where the functions of it have kinks."""
+
+    base: ScalarLaw
+    breaks: tuple[Fraction, ...]
+
+    @property
+    def is_smooth_normal(self) -> bool:
+        """Whether equal steps do best."""
+        return self.base == STANDARD_NORMAL and not self.breaks
+
+
 class _Table:
     """One term on its grids."""
 
-    def __init__(self, reader: Interpreter, scope: Scope, summand: Expr | None, term: _Term) -> None:
-        self.reader, self.scope, self.summand, self.term = reader, scope, summand, term
+    def __init__(
+        self, reader: Interpreter, scope: Scope, summand: Expr | None, term: _Term, token_law: _TokenLaw
+    ) -> None:
+        self.reader, self.scope, self.summand, self.term, self.token_law = reader, scope, summand, term, token_law
         quadrature = reader.quadrature
         coarse = COARSER if quadrature.tolerance >= SEARCHED else 1.0
         self.step, self.log_step = (s * coarse / quadrature.scale for s in STEPS[quadrature.shifted])
-        self.step /= self._sharper()
+        self.step /= self._sharper() if token_law.is_smooth_normal else MAPPED
         self.shift = 0.37 if quadrature.shifted else 0.0
 
     def _sharper(self) -> float:
@@ -286,18 +310,15 @@ class _Table:
         return min(max(1.0, steepest * STEPS[False][0] / STEEP), MOST_SHARPER)
 
     def mean(self) -> float | None:
+        """The mean; None where a summand is not positive, or spreads over too many orders of magnitude."""
         if self.summand is None:
-            product = float(
-                np.sum(self._weights(*self._range(self.term.general, TOKENS[0]), self.term.general, TOKENS[0]))
-            )
+            product = float(np.sum(self._weighted(self.term.general, TOKENS[0])[1]))
             for factor in self.term.factors:
-                product *= float(np.sum(self._weights(*self._range(factor, x), factor, x)))
+                product *= float(np.sum(self._weighted(factor, x)[1]))
             return product
-        plain = self._nodes(-REACH, REACH)
-        steps = [(plain, self._density(plain))] * self.term.rest
+        steps = [self._weighted(S.One, x)] * self.term.rest
         for factor in self.term.factors:
-            nodes = self._nodes(*self._range(factor, x))
-            steps.insert(0, (nodes, self._weights(nodes[0], nodes[-1], factor, x, nodes)))
+            steps.insert(0, self._weighted(factor, x))
         heights = [self._h(nodes) for nodes, _ in steps]
         if any(not np.all(np.isfinite(h)) or np.any(h <= 0) for h in heights):
             return None
@@ -324,12 +345,12 @@ class _Table:
     def _first(self, sums: np.ndarray) -> np.ndarray:
         """H_0(s) = E F(x, s + h(x))."""
         expr = self.term.general
-        nodes = self._nodes(*self._range(expr, TOKENS[0], sums[[0, len(sums) // 2, -1]]))
+        nodes, weights = self._grid(expr, TOKENS[0], sums[[0, len(sums) // 2, -1]])
         h = self._h(nodes)
         total = h[:, None] + sums[None, :]
         inside = self.scope.bind({TOKENS[0]: nodes[:, None], TOTAL: total}, 2, total.size)
         values = np.broadcast_to(self.reader.value(expr, inside), total.shape)
-        return self._density(nodes) @ values
+        return weights @ values
 
     def _h(self, nodes: np.ndarray) -> np.ndarray:
         assert self.summand is not None
@@ -338,23 +359,46 @@ class _Table:
     def _on(self, expr: Expr, token: Expr, nodes: np.ndarray) -> np.ndarray:
         return np.broadcast_to(self.reader.value(expr, self.scope.bind({token: nodes}, 1, len(nodes))), nodes.shape)
 
-    def _nodes(self, low: float, high: float) -> np.ndarray:
-        count = int((high - low) / self.step) + 2
-        return low + self.step * (np.arange(count) + self.shift)
+    def _weighted(self, factor: Expr, token: Expr) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes, and weights times the density and a function of the token."""
+        nodes, weights = self._grid(factor, token)
+        return nodes, self._on(factor, token, nodes) * weights
 
-    def _density(self, nodes: np.ndarray) -> np.ndarray:
-        return np.exp(-(nodes**2) / 2) * (self.step / np.sqrt(2 * np.pi))
+    def _grid(self, expr: Expr, token: Expr, sums: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes, and weights times the density, where the expression times the density is not negligible."""
+        if not self.token_law.is_smooth_normal:
+            nodes, weights = self._mapped()
+            with np.errstate(all="ignore"):
+                kept = np.flatnonzero(self._matters(expr, token, nodes, np.log(np.abs(weights)), sums))
+            part = slice(kept[0], kept[-1] + 1) if len(kept) else slice(None)
+            return nodes[part], weights[part]
+        if not expr.free_symbols & {token, TOTAL}:
+            low, high = -REACH, REACH
+        else:
+            look = np.linspace(-FAR, FAR, 961)
+            kept = look[self._matters(expr, token, look, -(look**2) / 2, sums)]
+            ends = (kept[0], kept[-1]) if len(kept) else (-REACH, REACH)
+            low, high = min(ends[0] - 0.5, -9.5), max(ends[1] + 0.5, 9.5)
+        nodes = low + self.step * (np.arange(int((high - low) / self.step) + 2) + self.shift)
+        return nodes, np.exp(-(nodes**2) / 2) * (self.step / np.sqrt(2 * np.pi))
 
-    def _weights(
-        self, low: float, high: float, factor: Expr, token: Expr, nodes: np.ndarray | None = None
+    def _mapped(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes and weights of a law that has heavy tails or kinks, piece by piece."""
+        base, arithmetic = self.token_law.base, self.reader.arithmetic
+        ends = [None if end.is_infinite else self.reader.value(end, self.scope) for end in (base.lower, base.upper)]
+        parts = []
+        for piece in pieces(*ends, self.token_law.breaks, heavy=True):
+            low, high, _ = SCAN[piece.map]
+            count = int((high - low) / self.step) + 1
+            places, slopes = piece.nodes(arithmetic, list(low + self.step * (np.arange(count) + self.shift)), 0)
+            parts.append((places, slopes * self.step))
+        nodes, weights = stacked(parts)
+        return nodes, weights * self._on(base.density, x, nodes)
+
+    def _matters(
+        self, expr: Expr, token: Expr, look: np.ndarray, density: np.ndarray, sums: np.ndarray | None
     ) -> np.ndarray:
-        nodes = self._nodes(low, high) if nodes is None else nodes
-        return self._on(factor, token, nodes) * self._density(nodes)
-
-    def _range(self, expr: Expr, token: Expr, sums: np.ndarray | None = None) -> tuple[float, float]:
-        """Where the expression times the density of a token is not negligible."""
-        look = np.linspace(-FAR, FAR, 961)
-        logs = np.zeros(len(look))
+        """Where the expression times the density, given by its logarithm, is not negligible at any of the sums."""
         with np.errstate(all="ignore"):
             if sums is None or TOTAL not in expr.free_symbols:
                 profiles = [np.log(np.abs(self._on(expr, token, look)))]
@@ -366,11 +410,10 @@ class _Table:
                     profiles.append(np.log(np.abs(np.broadcast_to(self.reader.value(expr, inside), look.shape))))
             kept = np.zeros(len(look), dtype=bool)
             for profile in profiles:
-                logs = np.where(np.isfinite(profile), profile, -np.inf) - look**2 / 2
+                logs = np.where(np.isfinite(profile), profile, -np.inf) + density
                 if np.max(logs) > -np.inf:
                     kept |= logs > np.max(logs) + np.log(NEGLIGIBLE)
-        where = look[kept] if kept.any() else np.array([-REACH, REACH])
-        return float(min(where[0] - 0.5, -9.5)), float(max(where[-1] + 0.5, 9.5))
+        return kept
 
 
 def _operator(logs: np.ndarray, sums: np.ndarray, h: np.ndarray, weights: np.ndarray) -> np.ndarray:

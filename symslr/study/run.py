@@ -14,7 +14,7 @@ from symslr.study.point import Point
 from symslr.study.registry import PointKind, kind_named
 from symslr.study.remaining import Costs
 from symslr.study.store import LEASE, Finished, Store
-from symslr.study.work import Outcome, compute_point
+from symslr.study.work import SECONDS, Outcome, compute_point
 
 TICK = 0.5
 """Seconds between looks at the store while other processes hold what is left."""
@@ -36,6 +36,7 @@ class _Run:
     place: Place
     points: dict[str, tuple[Point, PointKind, str]]
     report: Callable[[Progress], None]
+    seconds: float = SECONDS
     costs: Costs = field(default_factory=Costs)
     flying: dict[Future[Outcome], str] = field(default_factory=dict)
     queue: deque[str] = field(default_factory=deque)
@@ -62,7 +63,7 @@ class _Run:
         for i, key in enumerate(taken):
             point, kind, _ = self.points[key]
             try:
-                self.flying[executor.submit(compute_point, kind, point)] = key
+                self.flying[executor.submit(compute_point, kind, point, self.seconds)] = key
             except BrokenExecutor:
                 waiting.extendleft(reversed(taken[i:]))
                 return False
@@ -121,6 +122,7 @@ def run_study(
     place: Place,
     *,
     retry_failed: bool = False,
+    seconds: float = SECONDS,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> Progress:
     """Compute what the store does not have yet; return when every point is done or failed.
@@ -131,6 +133,7 @@ def run_study(
         place: the executor; one that breaks under a point is opened again, and the point that breaks it when it runs
             alone is recorded as failed.
         retry_failed: compute points again that failed.
+        seconds: processor time for each point; one that uses it up has failed.
         report: called after every change.
 
     Raises:
@@ -142,7 +145,7 @@ def run_study(
     keys = store.add(asked)
     if retry_failed:
         store.retry(keys)
-    run = _Run(store, place, {key: (p, kinds[p.kind], v) for key, (p, v) in zip(keys, asked)}, report)
+    run = _Run(store, place, {key: (p, kinds[p.kind], v) for key, (p, v) in zip(keys, asked)}, report, seconds)
     run.refresh()
     while run.queue or run.suspects:
         _until_broken_or_done(run)

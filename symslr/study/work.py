@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from multiprocessing import parent_process
 from typing import TYPE_CHECKING
 
+from symslr.budget import OutOfTime, processor_time
 from symslr.kept.code import code_version
 from symslr.study.point import Point
 from symslr.study.registry import PointKind
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
+
+
+SECONDS = 3600.0
+"""Processor time of one point."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +34,21 @@ class Outcome:
     version: str
 
 
-def compute_point(kind: PointKind, point: Point) -> Outcome:
-    """Compute one point; an exception becomes a one-line reason."""
+def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Outcome:
+    """Compute one point within so much processor time; an exception becomes a one-line reason.
+
+    A thread other than the first of its process, as in a worker of Dask with several, knows no such limit.
+    """
     version = code_version(kind.module)
     clock = time.perf_counter()
     answers, reason = None, None
     try:
-        answers = answers_as_json(kind.compute(dict(point.parameters), dict(point.files), point.seed))
+        with processor_time(seconds):
+            answers = answers_as_json(kind.compute(dict(point.parameters), dict(point.files), point.seed))
+    except OutOfTime:
+        reason = (
+            f"no answer in {seconds:g} s of processor time; run again with --retry-failed --seconds {10 * seconds:g}"
+        )
     except Exception as problem:  # whatever a point's computation raises is that point's failure, not the study's
         reason = f"{type(problem).__name__}: {' '.join(str(problem).split())}"[:1000]
     return Outcome(answers, reason, time.perf_counter() - clock, version)

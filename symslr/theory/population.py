@@ -28,7 +28,7 @@ from symslr.model.task import Task
 from symslr.theory.bayes import BayesRisk
 from symslr.theory.closed_form import closed_form, in_closed_form
 from symslr.theory.definitions import least_over_values, over_length, predictor, squared_loss
-from symslr.theory.location import OptimalAttention, located_attention
+from symslr.theory.located_attention import OptimalAttention, located_attention
 
 
 @cache

@@ -51,11 +51,6 @@ class Formula:
     place: Expr | None = None
 
     @property
-    def is_closed(self) -> bool:
-        """Whether the formula holds no expectation, integral or minimum."""
-        return not self.expr.has(Expectation, Integral, Minimum, Quantity)
-
-    @property
     def rules(self) -> str:
         """The names of the rules that made it, in order, each once."""
         return ", ".join(dict.fromkeys(step.rule.name for step in self.chain.steps))

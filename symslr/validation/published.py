@@ -191,7 +191,8 @@ def _measured(item: Statement, kind: str, name: str, beginning: str, ran: Mappin
     if not rows:
         raise ValueError(f"{item.source}: validation {name} compares nothing that begins with {beginning!r}")
     agree = sum(row.agrees for row in rows)
-    return Evidence(kind, name, agree == len(rows), f"{agree} of {len(rows)} comparisons agree{which}")
+    kept = ", kept numbers of an earlier version of the code" if found.stale else ""
+    return Evidence(kind, name, agree == len(rows), f"{agree} of {len(rows)} comparisons agree{which}{kept}")
 
 
 def counted(items: Sequence[Judged]) -> Iterator[tuple[Standing, int]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from types import ModuleType
 
 from symslr.check.collect import CollectError, load_module
 from symslr.extras import MissingExtra, remedy
 from symslr.kept.code import file_version
 from symslr.kept.processes import keeping
+from symslr.kept.records import Columns, Recorded, record_file, recorded
 from symslr.kept.results import Kept, key_of
 from symslr.validation.validation import NamedComparison
 
@@ -25,12 +27,14 @@ class Validation:
         comparisons: at least one unless it was skipped.
         skipped: why no comparison was made; empty where some were.
         title: the first line of the file's docstring; empty where it has none.
+        recorded: where the comparisons were kept beside the file and not made now, what made them.
     """
 
     name: str
     comparisons: tuple[NamedComparison, ...]
     skipped: str = ""
     title: str = ""
+    recorded: Recorded | None = None
 
     @property
     def heading(self) -> str:
@@ -46,16 +50,32 @@ class Validation:
         """One line, such as "12 of 12 agree" or "skipped, needs torch: ..."."""
         if self.skipped:
             return f"skipped, {self.skipped}"
-        return f"{sum(item.agrees for item in self.comparisons)} of {len(self.comparisons)} agree"
+        said = f"{sum(item.agrees for item in self.comparisons)} of {len(self.comparisons)} agree"
+        return f"{said} (kept, by an earlier version of the code)" if self.stale else said
+
+    @property
+    def stale(self) -> bool:
+        """Whether the comparisons are kept ones and the code that made them has changed since."""
+        return self.recorded is not None and self.recorded.stale
 
     def as_json(self) -> dict[str, object]:
         """The comparisons with their verdicts."""
         rows = [{**asdict(item), "agrees": item.agrees} for item in self.comparisons]
-        return {"name": self.name, "title": self.title, "skipped": self.skipped, "comparisons": rows}
+        kept = None if self.recorded is None else {"seconds": self.recorded.record.seconds, "stale": self.stale}
+        return {"name": self.name, "title": self.title, "skipped": self.skipped, "comparisons": rows, "kept": kept}
+
+    @property
+    def table(self) -> Columns:
+        """The comparisons as columns, as a record has them."""
+        return {field.name: [getattr(row, field.name) for row in self.comparisons] for field in fields(NamedComparison)}
 
 
 def validate(
-    files: Sequence[Path], progress: Progress = lambda done, total, name: None, kept: Kept | None = None
+    files: Sequence[Path],
+    progress: Progress = lambda done, total, name: None,
+    kept: Kept | None = None,
+    *,
+    from_records: bool = False,
 ) -> list[Validation]:
     """Run ``validate()`` of every file, in order; a file whose optional package is missing is skipped with the reason.
 
@@ -64,6 +84,8 @@ def validate(
         progress: called before each file, for the parts of a file that works in parts, and once at the end.
         kept: where comparisons are found that the same file made before by the same code, and where new ones are
             written as soon as a file is done, parts as soon as they are. A skipped file is tried again.
+        from_records: whether comparisons that are kept beside a file are taken from there, also where its code has
+            changed since.
 
     Raises:
         CollectError: when a file fails to load, has no ``validate`` or compares nothing.
@@ -76,10 +98,30 @@ def validate(
         def part(ready: int, parts: int, done: int = done, stem: str = file.stem) -> None:
             progress(done, len(files), f"{stem} {ready}/{parts}")
 
+        known = read_validation(file) if from_records else None
         with keeping(store, file.stem, part):
-            results.append(_kept(file, store))
+            results.append(known or _kept(file, store))
     progress(len(files), len(files), "done")
     return results
+
+
+def read_validation(file: Path) -> Validation | None:
+    """The comparisons that are kept beside a validation file; None where there are none.
+
+    Raises:
+        ValueError: in one line, for a record that cannot be read.
+    """
+    path = record_file(file, file.stem)
+    found = recorded(path, file_version(file)) if path.is_file() else None
+    if found is None:
+        return None
+    rows = zip(*found.record.table.values(), strict=True)
+    made = tuple(NamedComparison(**dict(zip(found.record.table, row, strict=True))) for row in rows)
+    return Validation(file.stem, made, title=_title(load_module(file)), recorded=found)
+
+
+def _title(module: ModuleType) -> str:
+    return (module.__doc__ or "").strip().partition("\n")[0]
 
 
 def _kept(file: Path, kept: Kept) -> Validation:
@@ -98,7 +140,7 @@ def _run(file: Path) -> Validation:
     function = getattr(module, "validate", None)
     if not callable(function):
         raise CollectError(f"{file}: found no function validate(); expected one that returns named comparisons")
-    title = (module.__doc__ or "").strip().partition("\n")[0]
+    title = _title(module)
     try:
         made = tuple(function() or ())
     except ModuleNotFoundError as missing:

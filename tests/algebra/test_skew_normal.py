@@ -9,8 +9,8 @@ from flint import arb, ctx
 from scipy.special import owens_t
 from sympy import Symbol
 
-from symslr.evaluation.arb_special import skew_normal
-from symslr.evaluation.compiled import compile_float, compile_multiprecision
+from symslr.evaluation.numbers.compiled import compile_float, compile_multiprecision
+from symslr.evaluation.numbers.special import skew_normal
 from symslr.expression.special import NormalCdf, SkewNormal
 
 H, A = Symbol("h", real=True), Symbol("a", real=True)

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from symslr.check import builtin_folder, check
 from symslr.check.collect import collect, entries_of
+from symslr.check.report import DerivationCheck
 from symslr.library.folders import files_of
-from symslr.library.index import Entry, Index, code_of_symslr, content_of, read_index
+from symslr.library.index import Entry, Index, checked_code, content_of, read_index
 
 
 def made_now(known: Index) -> Index:
@@ -27,18 +28,25 @@ def made_now(known: Index) -> Index:
     return Index(tuple(entries), {file.name: content_of(file) for file in files}, known.code)
 
 
-def checked(index: Index) -> Index:
-    """The list with the verdicts of a check of every derivation."""
-    report = check(collect(builtin_folder()), progress=lambda done, name: print(done, name, file=sys.stderr))
-    found = {item.name: item for item in report.derivations}
+def check_on(index: Index) -> None:
+    """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
+    code = checked_code(index.files)
+    entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
+    for file in files_of(builtin_folder()):
+        if all(entry.verdict for entry in entries if entry.file == file.name):
+            continue
+        report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr))
+        found = {item.name: item for item in report.derivations}
+        entries = tuple(_told(e, found[e.name]) if e.file == file.name else e for e in entries)
+        Index(entries, index.files, code).write(builtin_folder())
 
-    def told(entry: Entry) -> Entry:
-        item = found[entry.name]
-        return replace(entry, verdict=item.verdict.value, seconds=round(item.seconds, 2))
 
-    return replace(index, entries=tuple(map(told, index.entries)), code=code_of_symslr())
+def _told(entry: Entry, item: DerivationCheck) -> Entry:
+    return replace(entry, verdict=item.verdict.value, seconds=round(item.seconds, 2))
 
 
 if __name__ == "__main__":
     names = made_now(read_index(builtin_folder()))
-    (names if "--names" in sys.argv[1:] else checked(names)).write(builtin_folder())
+    names.write(builtin_folder())
+    if "--names" not in sys.argv[1:]:
+        check_on(names)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mpmath import mpf
 from sympy import Expr, Integer, Integral, Rational, Symbol, erf, exp, gamma, log, oo, pi, sqrt
 
-from symslr.evaluation.arb_backend import evaluate_arb
+from symslr.evaluation.certified.backend import evaluate_arb
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.value import Kind, Value

@@ -8,13 +8,13 @@ import sympy
 from flint import acb, arb, ctx
 from sympy import Integer, Rational, S
 
-from symslr.evaluation.arb_fixed_point import fixed_point_product
-from symslr.evaluation.arb_inner import InnerRule
-from symslr.evaluation.arb_laplace import Mesh, _Integral, laplace_integral, outer_error
-from symslr.evaluation.arb_monomial import Monomial
-from symslr.evaluation.arb_plan import Shape, make_plan
-from symslr.evaluation.arb_steps import inner_step, outer_strip
-from symslr.evaluation.scan import scan
+from symslr.evaluation.certified.exponential.fixed_point import fixed_point_product
+from symslr.evaluation.certified.exponential.inner import InnerRule
+from symslr.evaluation.certified.exponential.integral import Mesh, _Integral, laplace_integral, outer_error
+from symslr.evaluation.certified.exponential.plan import Shape, make_plan
+from symslr.evaluation.certified.exponential.steps import inner_step, outer_strip
+from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.quadrature.scan import scan
 
 BITS = 200
 

@@ -137,6 +137,6 @@ def test_the_catalogue_agrees_with_its_definitions(task: Task, name: str) -> Non
 
 def test_the_catalogue_is_not_held_again() -> None:
     assert guard.guard(population_risk(SpikedSLR(), softmax), {})
-    assert not guard._is_new(population_risk(MaxSLR(length=5), softmax))
-    assert guard._is_new(population_risk(SpikedSLR(), OWN))
-    assert guard._is_new(bayes_risk(TILTED))
+    assert not guard.is_new(population_risk(MaxSLR(length=5), softmax))
+    assert guard.is_new(population_risk(SpikedSLR(), OWN))
+    assert guard.is_new(bayes_risk(TILTED))

@@ -37,17 +37,17 @@ def risk_of_the_largest(kernel: str, length: int, scale: float) -> float:
     top, weights = panels(-9, 9, 10 * finer, 16)
     gap, masses = panels(0, 17, 16 * finer, 16)
     first, second = top[:, None], top[:, None] - gap[None, :]
-    bell = np.exp(-(second**2) / 2) / np.sqrt(2 * np.pi) * masses
+    gaussian = np.exp(-(second**2) / 2) / np.sqrt(2 * np.pi) * masses
     outer = weights * np.exp(-(top**2) / 2) / np.sqrt(2 * np.pi) * length
     one, other = BY_HAND[kernel](scale * first), BY_HAND[kernel](scale * second)
     if length == 2:
         share = one / (one + other)
-        mean, norm = (outer @ (f * bell).sum(1) for f in (share, share**2 + (1 - share) ** 2))
+        mean, norm = (outer @ (f * gaussian).sum(1) for f in (share, share**2 + (1 - share) ** 2))
     else:
         mean = norm = 0.0
         for i in range(len(top)):
             total = one[i] + other[i][:, None] + other[i][None, :]
-            pair = bell[i][:, None] * bell[i][None, :] * outer[i]
+            pair = gaussian[i][:, None] * gaussian[i][None, :] * outer[i]
             mean += np.sum(pair * one[i] / total)
             norm += np.sum(pair * (one[i] ** 2 + other[i][:, None] ** 2 + other[i][None, :] ** 2) / total**2)
     return float(1 - mean**2 / norm)
@@ -78,13 +78,13 @@ def moments_of_the_largest(length: int) -> tuple[float, float]:
     mean = norm = 0.0
     for t, w in zip(top, weights):
         others = np.logaddexp(0, 2 * (t - gap))
-        bell = np.exp(-((t - gap) ** 2) / 2) / np.sqrt(2 * np.pi) * masses
+        gaussian = np.exp(-((t - gap) ** 2) / 2) / np.sqrt(2 * np.pi) * masses
         own, mass = np.logaddexp(0, 2 * t), length * w * np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
         if length == 2:
-            rest, squares, pair = others, others**2, bell
+            rest, squares, pair = others, others**2, gaussian
         else:
             rest, squares = others[:, None] + others[None, :], others[:, None] ** 2 + others[None, :] ** 2
-            pair = bell[:, None] * bell[None, :]
+            pair = gaussian[:, None] * gaussian[None, :]
         mean += mass * np.sum(pair * own / (own + rest))
         norm += mass * np.sum(pair * (own**2 + squares) / (own + rest) ** 2)
     return float(mean), float(norm)

@@ -9,8 +9,8 @@ import pytest
 from mpmath import mpf
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax, softmax1
-from symslr.evaluation.convergence import alternating_error, geometric_error
-from symslr.evaluation.saddle import log_survival, saddle
+from symslr.evaluation.exponential_kernel.saddle import log_survival, saddle
+from symslr.evaluation.quadrature.convergence import alternating_error, geometric_error
 
 SPIKED, MAX = SpikedSLR(noise=0), MaxSLR(noise=0)
 NU = np.array([0.0, 0.01, 0.3, 2.0, 2.1, 7.0, 20.0, 60.5, 150.0, 399.0])

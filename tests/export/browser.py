@@ -68,9 +68,9 @@ class Browser:
                 raise TimeoutError(f"{page} did not load in {PATIENCE:g} s")
             time.sleep(0.05)
 
-    def value(self, script: str) -> Any:
-        """What a JavaScript expression is, as JSON."""
-        found = self.ask("Runtime.evaluate", expression=script, returnByValue=True)
+    def value(self, script: str, *, wait: bool = False) -> Any:
+        """What a JavaScript expression is, as JSON; with ``wait`` what it promises."""
+        found = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=wait)
         if "exceptionDetails" in found:
             raise RuntimeError(found["exceptionDetails"]["exception"]["description"])
         return found["result"].get("value")

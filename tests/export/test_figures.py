@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from symslr.export.figure2 import Minima, figure2
+from figures.figure2 import Minima, figure2
 from symslr.export.figures import COLOURS, STYLES, Figure, colour, write_figure
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softplus

@@ -110,6 +110,7 @@ def test_a_wide_formula_scrolls_in_its_box(browser: Browser, toy: Derivation, tm
 def test_what_a_screen_reader_meets(browser: Browser, report: ReportFiles) -> None:
     browser.open(report.html, WIDTHS["desktop"])
     assert browser.value("document.documentElement.lang") == "en"
+    browser.value("document.querySelectorAll('details').forEach(folded => { folded.open = true; })")
     met = browser.accessible()
     roles = {role for role, _ in met}
     assert {"banner", "main", "navigation", "region", "figure", "table", "columnheader", "rowheader"} <= roles
@@ -120,7 +121,7 @@ def test_what_a_screen_reader_meets(browser: Browser, report: ReportFiles) -> No
     assert all(names)
     regions = [name for role, name in met if role == "region"]
     assert any(name.startswith("A toy with") for name in regions)
-    assert "What is published, and what was found" in regions
+    assert "What was found" in regions
     levels = browser.value("[...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -128,16 +129,74 @@ def test_what_a_screen_reader_meets(browser: Browser, report: ReportFiles) -> No
 
 
 @pytest.mark.needs("chromium")
-def test_steps_fold_and_contents_close_on_a_phone(browser: Browser, report: ReportFiles) -> None:
-    opened = "document.querySelectorAll('details.step[open]').length"
+def test_proofs_fold_and_contents_are_a_drawer_on_a_phone(browser: Browser, report: ReportFiles) -> None:
+    opened = "document.querySelectorAll('details.chain[open]').length"
     browser.open(report.html, WIDTHS["phone"])
     assert not browser.value("document.querySelector('nav details').open")
-    assert browser.value(opened) == 2
-    for expected in (0, 2):
+    assert browser.value(opened) == 0
+    for expected in (1, 0):
         browser.value("document.getElementById('fold').click()")
         assert browser.value(opened) == expected
+    browser.value("document.querySelector('nav details').open = true")
+    browser.value("document.querySelector('#contents a').click()")
+    assert not browser.value("document.querySelector('nav details').open")
     browser.open(report.html, WIDTHS["desktop"])
     assert browser.value("document.querySelector('nav details').open")
+    # beside the text, not over it
+    assert browser.value("document.querySelector('nav').getBoundingClientRect().right") <= browser.value(
+        "document.querySelector('main').getBoundingClientRect().left"
+    )
+
+
+@pytest.mark.needs("chromium")
+def test_a_link_into_what_is_folded_unfolds_it(browser: Browser, report: ReportFiles) -> None:
+    browser.open(report.html, WIDTHS["desktop"])
+    for target in ("toy", "rule-expand"):
+        browser.value(f"location.hash = '{target}'")
+        assert browser.value(f"new Promise(done => setTimeout(() => done({SEEN}('{target}')), 50))", wait=True)
+    assert browser.value("document.querySelector('details.chain').open")
+
+
+SEEN = "(id => document.getElementById(id).checkVisibility({contentVisibilityAuto: true}))"
+
+
+@pytest.mark.needs("chromium")
+def test_search_finds_a_result_by_its_words(browser: Browser, report: ReportFiles) -> None:
+    browser.open(report.html, WIDTHS["desktop"])
+
+    def search(words: str) -> list[str]:
+        browser.value(f"query.value = '{words}'; query.dispatchEvent(new Event('input'))")
+        return browser.value("[...hits.querySelectorAll('a')].map(link => link.getAttribute('href'))")
+
+    assert search("signs TOY") == ["#toy"]
+    assert "#rule-gaussian-integral" in search("gaussian integral")
+    assert browser.value("told.textContent").endswith("found")
+    assert browser.value("document.getElementById('contents').hidden")
+    assert search("nowhere to be found") == []
+    assert search("") == []
+    assert not browser.value("document.getElementById('contents').hidden")
+
+
+@pytest.mark.needs("chromium")
+def test_pointing_at_a_curve_says_its_value(browser: Browser, report: ReportFiles) -> None:
+    browser.open(report.html, WIDTHS["desktop"])
+    browser.value("document.querySelector('figure').scrollIntoView({behavior: 'instant'})")
+    place = "(([line]) => new DOMPoint(line.at[2], line.at[3] + {far}).matrixTransform(svg.getScreenCTM()))"
+    curves = "JSON.parse(document.querySelector('figure script').textContent)"
+    for far, said in (("0", "4 at 2"), ("5", "4 at 2"), ("60", None)):
+        script = (
+            f"(svg => {{ const p = {place.format(far=far)}({curves});"
+            " svg.dispatchEvent(new PointerEvent('pointermove', {clientX: p.x, clientY: p.y})); })"
+            "(document.querySelector('figure svg'))"
+        )
+        browser.value(f"void {script}")
+        tip = "(tip => tip.hidden ? null : tip.textContent)(document.querySelector('.tip'))"
+        assert browser.value(tip) == said
+    # the mark sits on the drawn line, which Matplotlib drew without knowing of it
+    line = "[...document.querySelectorAll('figure svg path')].find(p => p.style.strokeWidth === '1.5')"
+    drawn = browser.value(f"({line}).getAttribute('d')").split()[4:6]
+    at = browser.value(f"{curves}[0].at.slice(2, 4)")
+    assert [float(number) for number in drawn] == pytest.approx(at, abs=0.06)
 
 
 def test_data_behind_a_figure_come_with_the_page(report: ReportFiles) -> None:
@@ -149,8 +208,12 @@ def test_data_behind_a_figure_come_with_the_page(report: ReportFiles) -> None:
 
 
 def test_published_statements_versions_and_seeds_are_said(report: ReportFiles) -> None:
-    for markup in (report.html.read_text(encoding="utf-8"), report.tex.read_text(encoding="utf-8")):
+    page = report.html.read_text(encoding="utf-8")
+    paper, behind = (path.read_text(encoding="utf-8") for path in report.tex)
+    for markup in (page, paper):
         assert "1 statement: 1 confirmed." in markup
+        assert "Estimated" in markup
+    for markup in (page, behind):
         assert "1 of 1 comparisons agree" in markup
         for word in ("python-flint", "mpmath", "seed 7"):
             assert word in markup

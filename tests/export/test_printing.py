@@ -9,8 +9,9 @@ from symslr.export.printing import HousePrinter, house_latex
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.model.catalogue import SpikedSLR, softmax
+from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, laplace, normal, student
-from symslr.model.symbols import Delta, L, a, c, chi, epsilon, k, m, nu, x, xi, z
+from symslr.model.symbols import Delta, L, a, c, chi, epsilon, k, l, m, nu, x, xi, z
 
 LAW = SpikedSLR().law
 u = Symbol("u", positive=True)
@@ -95,3 +96,9 @@ def test_braces_and_growing_brackets_pair_up(expr: Expr) -> None:
     tex = house_latex(expr)
     assert tex.replace(r"\{", "").count("{") == tex.replace(r"\}", "").count("}")
     assert tex.count(r"\left") == tex.count(r"\right")
+
+
+def test_a_power_of_a_function_with_a_print_of_its_own_keeps_that_print() -> None:
+    opened = OpenFunction.of("sigma", l)
+    assert house_latex(opened**2) == r"\sigma^{2}(l,\chi)"
+    assert house_latex(OpenFunction.of("h") ** 2) == r"h^{2}(\chi)"

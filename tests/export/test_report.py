@@ -9,15 +9,19 @@ from pathlib import Path
 
 import pytest
 from matplotlib import pyplot as plt
+from sympy import Add, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport
 from symslr.export import pdf
+from symslr.export.abstract import Abstract, abstract_in
 from symslr.export.bibliography import UnknownReference
 from symslr.export.content import content
 from symslr.export.figures import Figure, Table
 from symslr.export.pdf import compile_pdf
+from symslr.export.printing import house_latex
 from symslr.export.report import write_latex, write_report
+from symslr.export.tex import chain, fragment
 
 
 def _draw(table: Table) -> object:
@@ -45,7 +49,7 @@ def test_files_and_progress(toy: Derivation, toy_checks: CheckReport, tmp_path: 
         progress=lambda done, total, what: seen.append((done, total)),
     )
     assert all(path.is_file() for path in files.paths)
-    assert files.pdf is None
+    assert files.pdf == ()
     assert "no pdflatex" in files.notes[0]
     assert seen == [(i, 5) for i in range(6)]
     assert json.loads(files.checks.read_text())["derivations"][0]["claims"][1]["verdict"] == "differs"
@@ -117,11 +121,57 @@ def test_figure_without_numbers_is_said_in_its_place(toy: Derivation, tmp_path: 
 def test_tex_takes_the_report(toy: Derivation, toy_checks: CheckReport, tmp_path: Path) -> None:
     files = write_report([toy], tmp_path, checks=toy_checks, figures=[FIGURE])
     assert files.notes == ()
-    assert files.pdf is not None
-    assert files.pdf.read_bytes().startswith(b"%PDF")
-    again = compile_pdf(files.tex)
-    assert again.warnings == ()
-    assert max(again.overfull, default=0.0) < 5.0
+    assert [path.name for path in files.pdf] == ["report.pdf", "supplement.pdf"]
+    for source, made in zip(files.tex, files.pdf, strict=True):
+        assert made.read_bytes().startswith(b"%PDF")
+        again = compile_pdf(source)
+        assert again.warnings == ()
+        assert max(again.overfull, default=0.0) < 5.0
+
+
+@pytest.mark.usefixtures("without_tex")
+def test_the_abstract_takes_its_formulas_from_the_derivations(toy: Derivation, tmp_path: Path) -> None:
+    abstract = Abstract(r"It is about $\nu$.", (("toy", r"The sum, for all $\nu$."),), "parabola")
+    files = write_report(
+        [toy], tmp_path, figures=[replace(FIGURE, name="first"), FIGURE], abstract=abstract, command="do {}"
+    )
+    markup, source = files.html.read_text(), files.tex[0].read_text()
+    opening = markup[markup.index('<section class="abstract"') : markup.index('id="model"')]
+    assert "<strong>Figure 1.</strong>" in opening
+    assert opening.count("<figure") == 1
+    assert 'id="fig-parabola"' in opening
+    assert '<a href="#toy">derivation</a>' in opening
+    result = house_latex(toy.result)
+    assert result in source[source.index(r"\begin{abstract}") : source.index(r"\end{abstract}")]
+    assert '<code class="command">do toy</code>' in markup
+    with pytest.raises(ValueError, match="abstract: found no derivation 'nothing'"):
+        content([toy], abstract=replace(abstract, formulas=(("nothing", ""),)))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("says = 3", "expected the text says"),
+        ("says = 'a'\nmore = 1", "found more"),
+        ("says = 'a'\n[[formula]]\nresult = 'toy'", "result, a derivation's name, and says"),
+        ("says = ", "expected TOML"),
+    ],
+)
+def test_a_bad_abstract_is_refused_in_one_line(tmp_path: Path, text: str, found: str) -> None:
+    assert abstract_in(tmp_path) is None
+    (tmp_path / "abstract.toml").write_text(text)
+    with pytest.raises(ValueError, match=rf"abstract\.toml: .*{found}"):
+        abstract_in(tmp_path)
+
+
+def test_a_long_chain_folds_in_the_supplement_and_is_whole_in_a_fragment(toy: Derivation) -> None:
+    terms = Add(*(Symbol("x" * 9 + f"_{i}", positive=True) for i in range(60)))
+    (short,) = content([toy]).sections
+    (long,) = content([Derivation(toy.start + terms, name="long")]).sections
+    assert chain(short) == fragment(short)
+    assert "_{59}" in fragment(long)
+    assert "_{59}" not in chain(long)
+    assert f"{len(long.start)} lines" in chain(long)
 
 
 @pytest.mark.needs("pdflatex")

@@ -46,7 +46,7 @@ def test_page_and_table_of_checks_say_the_verdicts(
     assert "toy_training</code>: skipped, needs torch" in markup
     assert "4.92×10<sup>−206</sup>" in markup
     assert 'href="#validation"' in markup
-    assert files.tex.read_text().count(r"\symslrtrue{agrees}") == 2
+    assert files.tex[1].read_text().count(r"\symslrtrue{agrees}") == 2
     risk, training = json.loads(files.checks.read_text())["validations"]
     assert [row["agrees"] for row in risk["comparisons"]] == [True, True, False]
     assert risk["comparisons"][0]["tolerance"] == 1e-2
@@ -59,14 +59,14 @@ def test_without_validations_there_is_no_section(
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     files = write_report([toy], tmp_path)
     assert 'id="validation"' not in files.html.read_text()
-    assert r"\section{Validation}" not in files.tex.read_text()
+    assert r"\section{Validation}" not in files.tex[1].read_text()
 
 
 @pytest.mark.needs("pdflatex")
 def test_tables_fit_the_text_width(toy: Derivation, tmp_path: Path) -> None:
     files = write_report([toy], tmp_path, validations=VALIDATIONS)
     assert files.notes == ()
-    assert max(compile_pdf(files.tex).overfull, default=0.0) < 1.0
+    assert max(compile_pdf(files.tex[1]).overfull, default=0.0) < 1.0
 
 
 @pytest.mark.needs("chromium")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from symslr.kept.code import code_version, file_version
+from symslr.library.folders import builtin_folder
 
 FILES = {
     "__init__": "from {p}.inner import deep as deep\nfrom {p}.other import wide as wide\n",
@@ -125,10 +126,9 @@ def test_the_houses_own_chapters_depend_on_few_files() -> None:
     from symslr.kept import code
 
     reached = {}
-    for module, function in (("figure3", "_table"), ("figure_separation", "_success")):
+    for module, function in (("figure3", "_table"), ("separation", "_success")):
         found: dict[str, bytes] = {}
-        path = code._path(f"symslr.export.{module}")
-        assert path is not None
+        path = builtin_folder("figures") / f"{module}.py"
         waiting = code._imports(code._reached(code._tree(path), function))
         while waiting:
             for name, here in code._read(*waiting.pop(), "symslr", path.parent):
@@ -137,7 +137,7 @@ def test_the_houses_own_chapters_depend_on_few_files() -> None:
                     waiting += code._imports(code._tree(here).body)
         reached[module] = set(found)
     assert any("finite_sample" in name for name in reached["figure3"])
-    assert not any("finite_sample" in name for name in reached["figure_separation"])
+    assert not any("finite_sample" in name for name in reached["separation"])
     assert not any(name in ("symslr.export.page", "symslr.export.figures") for name in set().union(*reached.values()))
 
 

@@ -100,7 +100,7 @@ STRUCTURES: dict[str, tuple[Expr, object]] = {
     "exponential": (2 * exp(-Abs(i - j) / 3), AutoRegressive(Integer(2), exp(-Rational(1, 3)))),
     "one correlation": (3 * rho ** Min(1, Abs(i - j)), Equicorrelated(Integer(3), rho)),
     "sign": (rho ** sign(Abs(i - j)), Equicorrelated(S.One, rho)),
-    "bell": (exp(-((i - j) ** 2)), None),
+    "gaussian": (exp(-((i - j) ** 2)), None),
     "by position": (rho ** Abs(i - j) * i * j, None),
 }
 

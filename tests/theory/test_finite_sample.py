@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from sympy import Derivative, Integer, Symbol, exp, log, sqrt
 
-from symslr.evaluation.compiled import compile_float
+from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
 from symslr.model.symbols import l, nu, x

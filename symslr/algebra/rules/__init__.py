@@ -34,6 +34,20 @@ if TYPE_CHECKING:
     from symslr.algebra.rules.calculus.differentiate import DifferentiateMean as DifferentiateMean
     from symslr.algebra.rules.calculus.odd_part import SlopeOfOddPart as SlopeOfOddPart
     from symslr.algebra.rules.calculus.solve_linear import SolveLinear as SolveLinear
+    from symslr.algebra.rules.configurations.common_factors import FactorOutOfSums as FactorOutOfSums
+    from symslr.algebra.rules.configurations.common_factors import LogisticForm as LogisticForm
+    from symslr.algebra.rules.configurations.one_token import IndependentTokens as IndependentTokens
+    from symslr.algebra.rules.configurations.precision import ChainPrecision as ChainPrecision
+    from symslr.algebra.rules.configurations.precision import RankOnePrecision as RankOnePrecision
+    from symslr.algebra.rules.configurations.prior_average import AverageConfiguration as AverageConfiguration
+    from symslr.algebra.rules.configurations.relevant_tokens import GivenNumberRelevant as GivenNumberRelevant
+    from symslr.algebra.rules.configurations.relevant_tokens import IndependentRelevance as IndependentRelevance
+    from symslr.algebra.rules.configurations.relevant_tokens import OneRelevantToken as OneRelevantToken
+    from symslr.algebra.rules.configurations.shift_keys import CommonPart as CommonPart
+    from symslr.algebra.rules.configurations.shift_keys import ScaleKeys as ScaleKeys
+    from symslr.algebra.rules.configurations.shift_keys import ShiftKeys as ShiftKeys
+    from symslr.algebra.rules.configurations.signal import SumOverSignal as SumOverSignal
+    from symslr.algebra.rules.configurations.value_covariance import ValueCovariance as ValueCovariance
     from symslr.algebra.rules.gaussian.by_parts import GaussianByParts as GaussianByParts
     from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin as CameronMartin
     from symslr.algebra.rules.gaussian.complete_square import CompleteSquare as CompleteSquare

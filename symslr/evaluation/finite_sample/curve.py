@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from symslr.budget import reached
 from symslr.evaluation.finite_sample.fit import PRECISION, check_precision
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
@@ -80,6 +81,7 @@ def finite_sample_curve(
     for fit, found in zip(fits, track(problem, fits, seed), strict=True):
         if not found:
             raise not_found(fit)
+        reached(f"the final accuracy at alpha = {fit.alpha:g}")
         numbers = [
             randomised(problem, fit, point.state, precision=precision, seed=seed, branch=name)
             for name, point in found.items()
@@ -95,6 +97,7 @@ def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> list[Trainin
     states: list[OrderParameters] = []
     found: list[Training] = []
     for alpha in reversed(alphas):
+        reached(f"the best ridges at alpha = {alpha:g}")
         ridge, state = tune(problem, alpha, seed=seed, start=ridge, states=states)
         states = [state]
         found.append(training(alpha, ridge))
@@ -107,7 +110,10 @@ def track(problem: Problem, fits: Sequence[Training], seed: int) -> list[dict[st
     A branch reached only by continuation keeps its start's name with a number.
     """
     saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
-    found = [branches(problem, fit, seed) for fit in fits]
+    found = []
+    for fit in fits:
+        reached(f"the branches at alpha = {fit.alpha:g}")
+        found.append(branches(problem, fit, seed))
     for places in (range(len(fits))[::-1], range(len(fits))):
         for before, place in pairwise(places):
             here = found[place]

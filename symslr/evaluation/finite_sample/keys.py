@@ -18,8 +18,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from sympy import Dummy, Expr, Sum, expand_log, lambdify, log, simplify
 
-from symslr.evaluation.compiled import compile_float
 from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sympy import Symbol, simplify
 
-from symslr.evaluation.compiled import compile_float
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
 from symslr.evaluation.finite_sample.points import Array
 from symslr.evaluation.finite_sample.sample_set import SampleSet
+from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample_energy import ALPHA, KEY, force_means

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sympy import Add, Expr, Symbol, simplify
 
-from symslr.evaluation.compiled import compile_float
 from symslr.evaluation.finite_sample.points import Array
 from symslr.evaluation.finite_sample.quadratic_model import Matrix
+from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.symbols import x
 from symslr.theory.finite_sample import S_0, SUMS, ProximalProblem, V_v, offset, w, y
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Abs, Dummy, Expr, Heaviside, Max, Min, Piecewise, Symbol, exp, sign, together
 
-from symslr.evaluation.compiled import compile_float
+from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.symbols import x

@@ -173,7 +173,7 @@ def _lengths(task: Task, by_name: Mapping[str, object]) -> tuple[tuple[int, floa
 
 
 def _log_weight(weight: Expr) -> tuple[LogWeight, float]:
-    from symslr.evaluation.logarithm import signed_log
+    from symslr.evaluation.numbers.logarithm import signed_log
 
     function = signed_log(weight, (x,))
     grid = np.linspace(-8.0, 8.0, 1601)

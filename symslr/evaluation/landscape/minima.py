@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from symslr.budget import reached
 from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.order import OrderParameters
@@ -150,6 +151,7 @@ def both_minima(landscape: Landscape, near: tuple[Array, Array] | None = None) -
     kinds = []
     for name, start in (("matched", matched_start), ("mismatched", mismatched_start)):
         starts = sorted((start(landscape, scale) for scale in SCALES), key=lambda p: in_vectors(landscape, p)[0])
+        reached(f"the search for the {name} minimum")
         found = [descend(landscape, starts[0])]
         if found[0].kind != name:
             found += [descend(landscape, other) for other in starts[1:]]

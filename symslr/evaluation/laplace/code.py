@@ -10,12 +10,12 @@ import numpy as np
 from sympy import Expr, S, Symbol
 from sympy import exp as exp_
 
-from symslr.evaluation.arithmetic import Arithmetic
-from symslr.evaluation.breakpoints import solved
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.exponent import Split, magnitude, split
 from symslr.evaluation.laplace.form import LaplaceForm
-from symslr.evaluation.logarithm import SignedLog, signed_log
+from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.exponent import Split, magnitude, split
+from symslr.evaluation.numbers.logarithm import SignedLog, signed_log
+from symslr.evaluation.quadrature.breakpoints import solved
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class LaplaceCode:
             for moment in self.form.moments:
                 if moment.kernel == kernel:
                     centred = moment.exponent
-                    if moment.bell is not None:
-                        centred = moment.bell.curvature * (self.form.x - moment.bell.centre) ** 2
+                    if moment.gaussian is not None:
+                        centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
                     parts.append(Split(centred, moment.rest))
             logs = [self._logarithm(part.rest) for part in parts]
             plain = [e for p, g in zip(parts, logs) for e in (p.exponent, p.rest if g is None else S.One)]
@@ -50,7 +50,7 @@ class LaplaceCode:
         return signed_log(rest, (self.form.x, *self.parameters))
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
-        """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; bells without their height.
+        """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; gaussians without their height.
 
         Raises:
             CannotEvaluate: where a kernel is negative.
@@ -132,7 +132,9 @@ class LaplaceCode:
         exprs: list[Expr] = [t.coefficient for t in form.terms]
         exprs += [power for row in self._powers for power in row]
         for m in form.moments:
-            exprs += [S.Zero] * 3 if m.bell is None else [m.bell.curvature, m.bell.centre, m.bell.height]
+            exprs += (
+                [S.Zero] * 3 if m.gaussian is None else [m.gaussian.curvature, m.gaussian.centre, m.gaussian.height]
+            )
         for kernel in form.kernels:
             one = kernel.exponential(form.x)
             exprs += [S.Zero, S.Zero] if one is None else [one.constant, one.rate]
@@ -146,11 +148,11 @@ class LaplaceCode:
         terms, moments, kernels = len(form.terms), len(form.moments), len(form.kernels)
         head, values = values[:terms], values[terms:]
         powers, values = values[: terms * moments], values[terms * moments :]
-        bells, values = values[: 3 * moments], values[3 * moments :]
+        gaussians, values = values[: 3 * moments], values[3 * moments :]
         return Constants(
             head,
             [powers[i * moments : (i + 1) * moments] for i in range(terms)],
-            [tuple(bells[3 * i : 3 * i + 3]) for i in range(moments)],
+            [tuple(gaussians[3 * i : 3 * i + 3]) for i in range(moments)],
             [tuple(values[4 * i : 4 * i + 2]) for i in range(kernels)],
             [tuple(values[4 * i + 2 : 4 * i + 4]) for i in range(kernels)],
         )
@@ -194,7 +196,7 @@ class Constants:
 
     coefficients: list[Any]
     powers: list[list[Any]]
-    bells: list[tuple[Any, ...]]
+    gaussians: list[tuple[Any, ...]]
     exponentials: list[tuple[Any, ...]]
     ends: list[tuple[Any, ...]]
 

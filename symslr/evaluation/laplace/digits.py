@@ -14,13 +14,13 @@ import mpmath
 import numpy as np
 from flint import arb, arb_mat, ctx
 
-from symslr.evaluation.balls import Balls, array, centre, from_mpf, radius, size
-from symslr.evaluation.convergence import geometric_error
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.survey import Layout, layout
-from symslr.evaluation.mesh import Line, Mesh, joined
+from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
+from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
 
 LARGEST_TABLE = 100_000_000
 """Entries of the product of outer nodes and tokens."""
@@ -129,8 +129,8 @@ class _Rule:
     @cached_property
     def heights(self) -> list[Any]:
         """Logarithmic scale of each moment."""
-        pairs = zip(self.form.moments, self.constants.bells)
-        return [bell[2] if m.bell is not None else arb(0) for m, bell in pairs]
+        pairs = zip(self.form.moments, self.constants.gaussians)
+        return [gaussian[2] if m.gaussian is not None else arb(0) for m, gaussian in pairs]
 
     def run(self) -> list[Any]:
         windows = [(axis.low, axis.high) for axis in self.layout.axes]

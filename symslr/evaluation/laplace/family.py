@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,12 @@ class Family:
     def powers(self, term: int) -> list[float]:
         """Size of the power of every moment in a term."""
         return [abs(float(n)) for n in self.constants.powers[term]]
+
+    @cached_property
+    def together(self) -> float:
+        """The most means that are multiplied in one term, each as often as its power; survival functions stand in logarithms."""
+        own = [i for i, m in enumerate(self.form.moments) if not m.is_survival]
+        return max((sum(self.powers(t)[i] for i in own) for t in self.active), default=0.0)
 
     def largest_power(self, moment: int) -> float:
         return max((self.powers(t)[moment] for t in self.active), default=0.0)

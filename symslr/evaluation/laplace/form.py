@@ -16,8 +16,8 @@ from functools import cached_property
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorder_traversal
 from sympy import exp as exp_
 
-from symslr.evaluation.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
-from symslr.evaluation.exponent import Bell, Exponential, bell, exponential, magnitude, slope, split
+from symslr.evaluation.numbers.exponent import Exponential, Gaussian, exponential, gaussian, magnitude, slope, split
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_variable
 
@@ -52,7 +52,7 @@ class Moment:
     kernel: Kernel
     exponent: Expr
     rest: Expr
-    bell: Bell | None
+    gaussian: Gaussian | None
     is_survival: bool
 
 
@@ -167,9 +167,11 @@ def _renamed(form: LaplaceForm, like: LaplaceForm) -> LaplaceForm:
     kernels = {k: Kernel(tuple(slope.xreplace(names) for slope in k.slopes), k.lower, k.upper) for k in form.kernels}
     moments = []
     for m in form.moments:
-        square = m.bell and Bell(*(part.xreplace(names) for part in (m.bell.curvature, m.bell.centre, m.bell.height)))
+        square = m.gaussian and Gaussian(
+            *(part.xreplace(names) for part in (m.gaussian.curvature, m.gaussian.centre, m.gaussian.height))
+        )
         parts = m.exponent.xreplace(names), m.rest.xreplace(names)
-        moments.append(replace(m, kernel=kernels[m.kernel], exponent=parts[0], rest=parts[1], bell=square))
+        moments.append(replace(m, kernel=kernels[m.kernel], exponent=parts[0], rest=parts[1], gaussian=square))
     terms = tuple(Term(*(p.xreplace(names) for p in (t.coefficient, t.exponent, t.rest))) for t in form.terms)
     return LaplaceForm(like.logs, like.x, tuple(kernels.values()), tuple(moments), terms, form.integrals)
 
@@ -227,7 +229,7 @@ def _moment(node: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Moment | No
         Kernel(tuple(in_powers(kappa, x) for kappa in slopes if kappa is not None), *ends),
         exponent,
         parts.rest,
-        bell(exponent, x),
+        gaussian(exponent, x),
         is_survival,
     )
 

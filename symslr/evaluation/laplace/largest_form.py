@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, oo
 from sympy import exp as exp_
 
-from symslr.evaluation.breakpoints import breakpoint_equations
-from symslr.evaluation.exponent import magnitude, slope, split
 from symslr.evaluation.laplace.form import Term, outermost
+from symslr.evaluation.numbers.exponent import magnitude, slope, split
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import x as law_variable

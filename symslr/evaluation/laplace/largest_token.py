@@ -16,15 +16,15 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from sympy import Symbol
 
-from symslr.evaluation.arithmetic import Arithmetic, Float64
-from symslr.evaluation.balls import Balls, array, centre, from_mpf, radius, size
-from symslr.evaluation.convergence import geometric_error
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.largest_form import CumulativeForm, sizes
-from symslr.evaluation.laplace.stretch import Stretch
-from symslr.evaluation.logarithm import signed_log
-from symslr.evaluation.node import Context, Node, Pair
-from symslr.evaluation.scan import scan
+from symslr.evaluation.laplace.sinh_map import SinhMap
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
+from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
+from symslr.evaluation.numbers.logarithm import signed_log
+from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.scan import scan
 
 FLOAT = Float64()
 FLOAT_NODES = 16
@@ -152,7 +152,7 @@ class _Run:
     def _mass(self, values: Any) -> Any:
         return np.sum(np.abs(values)) if self.is_float else size(np.sum(abs(values)))
 
-    def _outer(self, axis: Stretch, step: float) -> tuple[Any, Any, Any]:
+    def _outer(self, axis: SinhMap, step: float) -> tuple[Any, Any, Any]:
         """(v, what the nodes stand for, step)."""
         v, density, exact = axis.nodes(step)
         if self.is_float:
@@ -224,7 +224,7 @@ class _Run:
 
     @staticmethod
     def _log(arithmetic: Arithmetic, below: Any) -> Any:
-        """log C; where C has sunk into the rounding, that of the rounding."""
+        """log C; where C is below the rounding, that of the rounding."""
         if arithmetic.name == "numpy":
             return np.log(np.maximum(below, FLOAT.eps * 1e-3 * np.max(below, axis=1, keepdims=True)))
         floor = arb((1, -ctx.prec))
@@ -255,7 +255,7 @@ class _Run:
             windows.append(window)
         return min(w.low for w in windows), max(w.high for w in windows)
 
-    def _window(self, low: float, high: float) -> Stretch:
+    def _window(self, low: float, high: float) -> SinhMap:
         """The part of v that matters."""
         steps = int(np.clip((high - low) * self._steepness(low, high) / 8.0, 12, 200))
         t, weights = np.polynomial.legendre.leggauss(FLOAT_NODES)
@@ -275,7 +275,7 @@ class _Run:
             first = start - (stop - start) / 2 if inside[0] == 0 else v[inside[0]] - step
             last = stop + (stop - start) / 2 if inside[-1] == COARSE - 1 else v[inside[-1]] + step
             if first >= start and last <= stop and last - first > 0.6 * (stop - start):
-                return Stretch.over((float(first), float(last)), float(v[np.argmax(values)]))
+                return SinhMap.over((float(first), float(last)), float(v[np.argmax(values)]))
             start, stop = float(first), float(last)
         raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
 

@@ -12,18 +12,18 @@ import numpy as np
 from flint import ctx
 from sympy import Symbol
 
-from symslr.evaluation.arithmetic import Arithmetic, Float64, Multiprecision
-from symslr.evaluation.balls import Balls, from_mpf
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.exponential_kernel.mesh import SharedMesh
+from symslr.evaluation.exponential_kernel.points import suits
 from symslr.evaluation.laplace import digits
 from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.rule import integrate
-from symslr.evaluation.node import Context, Node, Pair
-from symslr.evaluation.power_tails import PowerTails, has_power_tail
-from symslr.evaluation.shared_mesh import SharedMesh
-from symslr.evaluation.shared_points import suits
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64, Multiprecision
+from symslr.evaluation.numbers.balls import Balls, from_mpf
+from symslr.evaluation.power_tails.tails import PowerTails, has_power_tail
 
 FLOAT = Float64()
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.convergence import geometric_error, outer_step
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.survey import Layout, first_level, layout
-from symslr.evaluation.laplace.table import EPS, SUNK, TINY, Table
+from symslr.evaluation.laplace.table import EPS, TINY, UNDERFLOW, Table
 from symslr.evaluation.laplace.tokens import Tokens, placed
+from symslr.evaluation.quadrature.convergence import geometric_error, outer_step
 
 DETUNED = 1.3
 """Ratio of steps by which a result is confirmed."""
@@ -196,7 +196,7 @@ class _Rule:
             for row, i in zip(np.abs(few.tokens[k].rows), own):
                 ends = sum(row[e] * self._at(few.factors[k], e) for e in (0, -1))
                 size = few.absolute(k, row)
-                share = np.where(size > SUNK, ends / np.maximum(size, TINY), np.exp(-self.family.depth))
+                share = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), np.exp(-self.family.depth))
                 lost[i] = 8.0 * share
         return self._weighted(now, lost, 1.0)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.stretch import Stretch
+from symslr.evaluation.laplace.sinh_map import SinhMap
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import MOST_NODES, Tokens, is_gaussian, pieces, placed
-from symslr.evaluation.mesh import Line, Piece, joined
+from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.quadrature.mesh import Line, Piece, joined
 
 FLOAT = Float64()
 NODES = {1: 48, 2: 24}
@@ -35,7 +35,7 @@ class Layout:
     """Pieces of every kernel, and the outer axes."""
 
     pieces: list[tuple[Piece, ...]]
-    axes: list[Stretch]
+    axes: list[SinhMap]
 
 
 def layout(family: Family) -> Layout:
@@ -58,7 +58,7 @@ def layout(family: Family) -> Layout:
             at = [float(w[i]) for w, i in zip(table.v, peak)]
             smooth = family.form.are_exponential
             tails = [-np.inf if smooth[n] else _tail(logs, w, n) for n, w in enumerate(table.v)]
-            return Layout(own, [Stretch.over(*axis) for axis in zip(windows, at, tails)])
+            return Layout(own, [SinhMap.over(*axis) for axis in zip(windows, at, tails)])
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
         own = pieces(family, lowest)
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")

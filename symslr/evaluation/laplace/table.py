@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
 from symslr.evaluation.laplace.tokens import Tokens
+from symslr.evaluation.numbers.arithmetic import Float64
 
 EPS = Float64().eps
 TINY = 1e-300
-SUNK = 1e-200
+UNDERFLOW = 1e-200
 """A sum of weights this far below the largest one may have lost terms to underflow."""
 SUNK_ROUNDING = 1000.0
 """Roundings of a moment taken from logarithms, which are of the size of some hundreds there."""
@@ -107,16 +107,16 @@ class Table:
         return [(factors[0] * row) @ factors[1].T for row in rows]
 
     def _risen(self, k: int, log: Any, sign: Any, mean: Any, top: float) -> tuple[Any, Any]:
-        """(mean, scale) of a moment; where it has sunk, from logarithms."""
-        sunk = np.abs(mean) < SUNK
-        if not sunk.any():
+        """(mean, scale) of a moment; where it underflows, or would in a product with others, from logarithms."""
+        underflows = np.abs(mean) < UNDERFLOW ** (1.0 / max(self.family.together, 1.0))
+        if not underflows.any():
             return mean, top
         mean, scale = mean.copy(), np.full(self.shape, top)
         keep = np.flatnonzero(log > -np.inf)
         if not len(keep):
             return mean, top
         log, sign = log[keep], sign[keep] if np.ndim(sign) else sign
-        for place, load in self._loads_at(k, sunk, keep):
+        for place, load in self._loads_at(k, underflows, keep):
             size = log - load
             highest = np.max(size, axis=1)
             highest = np.where(np.isfinite(highest), highest, 0.0)
@@ -201,7 +201,7 @@ class Table:
         cancelled = whole
         if np.min(tokens.rows[n]) < 0.0:
             cancelled = np.minimum(np.abs(self._pairs(factors, tokens.rows[n])), whole)
-        return np.where(whole > SUNK, error / np.maximum(cancelled, TINY), SUNK_ROUNDING)
+        return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), SUNK_ROUNDING)
 
     def absolute(self, k: int, row: Any) -> Any:
         """The moment of a positive row."""

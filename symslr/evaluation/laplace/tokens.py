@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sympy import exp as exp_
 
-from symslr.evaluation.arithmetic import Float64
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.mesh import Mesh, Piece, joined
-from symslr.evaluation.scan import Window, scan_all
-from symslr.evaluation.token_mesh import bell_window, cover, zeros
+from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
+from symslr.evaluation.quadrature.scan import Window, scan_all
+from symslr.evaluation.quadrature.token_mesh import bell_window, cover, zeros
 
 FLOAT = Float64()
 MOST_NODES = 40_000
@@ -65,8 +65,8 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
                 row[lost] = 0.0
             log = exponent - top + np.log(np.abs(rest)) + log_weights
             logs.append(np.where(np.isnan(log) | lost, -np.inf, log))
-            bell = family.form.moments[i].bell
-            tops.append(top + (0.0 if bell is None else float(family.constants.bells[i][2])))
+            gaussian = family.form.moments[i].gaussian
+            tops.append(top + (0.0 if gaussian is None else float(family.constants.gaussians[i][2])))
         found.append(Tokens(mesh, slopes, rows, np.array(logs), tops))
     return found
 
@@ -84,8 +84,8 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         on_line = np.isinf(low) and np.isinf(high)
         windows: list[Window | None] = []
         for i in own:
-            curvature, centre, _ = (float(value) for value in family.constants.bells[i])
-            if is_gaussian(family, i) and curvature < 0 and on_line:
+            curvature, centre, _ = (float(value) for value in family.constants.gaussians[i])
+            if is_gaussian(family, i) and on_line:
                 windows.append(bell_window(curvature, centre, family.depth))
 
         if len(windows) < len(own):
@@ -105,4 +105,6 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
 def is_gaussian(family: Family, moment: int) -> bool:
     """Whether a weight is a Gaussian times what grows by powers alone, so that no u is needed to cut it off."""
     own = family.form.moments[moment]
-    return own.bell is not None and not own.rest.has(exp_)
+    if own.gaussian is None or own.rest.has(exp_):
+        return False
+    return float(family.constants.gaussians[moment][0]) < 0

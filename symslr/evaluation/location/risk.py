@@ -14,11 +14,11 @@ from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.least_risk import least_risk
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import SECONDS, Part
 from symslr.evaluation.location.moments import Evaluator
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact

@@ -10,7 +10,7 @@ from typing import Any
 from flint import arb, ctx
 from sympy import Expr, Integer, expand, log, numer, together
 
-from symslr.evaluation.arb_elementary import elementary_ball
+from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.model import separation as symbols
 from symslr.model.separation import Marks, Separation
 from symslr.model.symbols import x

@@ -7,7 +7,9 @@ from typing import final
 from sympy import Expr, Mul
 
 from symslr.algebra.rule import Rule
+from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.sequence_law import SequenceLaw
 
 
@@ -23,18 +25,24 @@ class AbsorbWeight(Rule):
     statement = r"\mathbb{E}_0\left[g(\epsilon,\chi)\,h\right] = \mathbb{E}_g[h]"
     conditions = r"$g$ is a factor of the body"
 
-    def __init__(self, law: SequenceLaw) -> None:
+    def __init__(self, law: SequenceLaw | ConfigurationLaw) -> None:
         self.law = law
 
     def rewrite(self, expr: Expr) -> Expr:
-        return rewrite_expectations(expr, self._absorb, SequenceExpectation)
+        kind = SequenceExpectation if isinstance(self.law, SequenceLaw) else ConfigurationExpectation
+        return rewrite_expectations(expr, self._absorb, kind)
 
-    def _absorb(self, node: SequenceExpectation) -> Expr:
+    def _absorb(self, node: SequenceExpectation | ConfigurationExpectation) -> Expr:
         if node.law != self.law.unweighted():
             return node
-        left = list(Mul.make_args(self.law.renamed(node.body)))
-        for factor in Mul.make_args(self.law.renamed(self.law.weight)):
+        renamed = SequenceLaw.renamed if isinstance(self.law, SequenceLaw) else _as_it_is
+        left = list(Mul.make_args(renamed(node.body)))
+        for factor in Mul.make_args(renamed(self.law.weight)):
             if factor not in left:
                 raise self.refuse(f"{node.body} does not hold the weight {self.law.weight} as a factor")
             left.remove(factor)
-        return SequenceExpectation(Mul(*left), self.law)
+        return type(node)(Mul(*left), self.law)
+
+
+def _as_it_is(expr: Expr) -> Expr:
+    return expr

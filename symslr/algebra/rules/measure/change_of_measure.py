@@ -10,7 +10,8 @@ from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.weights import mean_one
-from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.configuration import ConfigurationExpectation
+from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
 
 
 @final
@@ -18,7 +19,10 @@ class ChangeOfMeasure(Rule):
     """Write the reweighting out: the weight g becomes a factor under the unweighted law."""
 
     name = "change of measure"
-    statement = r"\mathbb{E}_g[h] = \mathbb{E}_0\left[g(\epsilon,\chi)\, h\right]"
+    statement = (
+        r"\mathbb{E}_g[h] = \mathbb{E}_0\left[g(\epsilon,\chi)\, h\right],\qquad"
+        r" \mathbb{E}_w[f] = \mathbb{E}_0\left[w(h,\chi)\, f\right]"
+    )
     conditions = r"$g$ is the weight of the law, $\mathbb{E}_0[g]=1$"
 
     def rewrite(self, expr: Expr) -> Expr:
@@ -26,7 +30,11 @@ class ChangeOfMeasure(Rule):
             law = node.law
             return SequenceExpectation(law.renamed(law.weight) * node.body, law.unweighted())
 
-        return rewrite_sequences(expr, change, self)
+        def change_configurations(node: ConfigurationExpectation) -> Expr:
+            return ConfigurationExpectation(node.law.weight * node.body, node.law.unweighted())
+
+        made = rewrite_sequences(expr, change, self)
+        return rewrite_expectations(made, change_configurations, ConfigurationExpectation)
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """The weight has mean one: without that E_g of a constant is not the constant."""

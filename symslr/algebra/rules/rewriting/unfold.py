@@ -10,11 +10,15 @@ from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.expression.folded import FOLDED
 from symslr.expression.quantity import Quantity
+from symslr.model.configuration import ConfigurationLaw
 
 
 @final
 class Unfold(Rule):
-    """Write out activations, posteriors and quantities; ``Unfold(Posterior)`` writes out that kind alone."""
+    """Write out activations, posteriors and quantities; ``Unfold(Posterior)`` writes out that kind alone.
+
+    The weight of a law of configurations stays as it is: it says which law that is.
+    """
 
     name = "definition"
     statement = r"\sigma_l = \frac{\kappa(a\chi_l)}{N},\qquad p_l = \frac{g(l,\chi)}{\sum_m g(m,\chi)}"
@@ -29,6 +33,6 @@ class Unfold(Rule):
         """From the outside in: a quantity gives its definition, whose names a second application writes out."""
         if isinstance(expr, self.kinds):
             return expr.definition() if isinstance(expr, Quantity) else expr.doit()
-        if not expr.args or not expr.has(*self.kinds):
+        if not expr.args or not expr.has(*self.kinds) or isinstance(expr, ConfigurationLaw):
             return expr
         return expr.func(*(self._unfolded(arg) for arg in expr.args))

@@ -1,0 +1,56 @@
+"""Tokens that are relevant by themselves are independent, keys included: a mean of a sum over them is one of one token."""
+
+from __future__ import annotations
+
+from typing import final
+
+from sympy import Expr, Indexed, S, Sum
+
+from symslr.algebra.bodies import is_whole
+from symslr.algebra.configurations import over_tokens
+from symslr.algebra.rule import Rule
+from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean, PosteriorMean, ShiftedDensity
+from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
+from symslr.expression.folded import ConditionalMean
+from symslr.model.configuration import ALIKE, ONE, r
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import chi, l, x
+
+
+@final
+class IndependentTokens(Rule):
+    """Take the mean of a sum over tokens token by token, where prior, keys and weight are products over tokens."""
+
+    name = "independent tokens"
+    statement = (
+        r"\mathbb{E}_w\Big[\sum_l f(r_l,\chi_l)\Big] = \sum_l\sum_{b\in\{0,1\}} q_l(b)\,\mathbb{E}_x[w_b(x) f(b,x)],"
+        r"\qquad q_l(0)+q_l(1)=1"
+    )
+    conditions = r"$P(r)\propto\prod_l q_l(r_l)$; keys independent $\mathcal{N}(0,1)$; $w=\prod_l w_{r_l}(\chi_l)$ with $\mathbb{E}_x[w_b]=1$"
+
+    def rewrite(self, expr: Expr) -> Expr:
+        return rewrite_expectations(expr, self._one_by_one, ConfigurationExpectation)
+
+    def _one_by_one(self, node: ConfigurationExpectation) -> Expr:
+        law, body = node.law, node.body
+        if not isinstance(body, Sum) or not is_whole(body, law.length):
+            return node
+        if body.function.has(Sum, ConditionalMean, PosteriorMean, ConfigurationMean):
+            raise self.refuse(f"the summand of {body} is no function of one token")
+        if law.keys != ALIKE or law.prior.signal != ONE:
+            raise self.refuse("the tokens share a signal, or their keys are correlated or have several directions")
+        weight = law.weight.subs(ONE.symbols[0], 1)
+        weight = weight.doit() if isinstance(weight, ShiftedDensity) else weight
+        prior, keys = over_tokens(law.prior.mass, law.length, self), over_tokens(weight, law.length, self)
+        if prior.chosen or keys.chosen:
+            raise self.refuse("a token is chosen in the prior or in the weight")
+        index = body.variables[0]
+        if {item.indices[0] for item in body.function.atoms(Indexed)} - {index}:
+            raise self.refuse(f"the summand of {body} is no function of one token")
+        total = prior.resting + prior.relevant
+        sides = ((0, prior.resting, keys.resting), (1, prior.relevant, keys.relevant))
+        mean = S.Zero
+        for value, share, density in sides:
+            given = body.function.subs(r[index], value).subs(index, l) * density * keys.fixed
+            mean += share / total * ScalarExpectation(given.subs(chi[l], x), x, STANDARD_NORMAL)
+        return law.length * mean if l not in mean.free_symbols else Sum(mean, (l, 1, law.length))

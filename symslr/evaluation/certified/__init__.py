@@ -1,0 +1,1 @@
+"""Proved enclosures in ball arithmetic; every inequality is in docs/proofs.md."""

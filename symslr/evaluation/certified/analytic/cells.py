@@ -1,0 +1,72 @@
+"""Enclosures on rectangles of the complex plane, by Arb's complex balls."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from flint import acb, arb, fmpq
+from sympy import Expr
+
+from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.numbers.elementary import ball
+
+
+def rectangle(left: float, right: float, low: float, high: float) -> Any:
+    """The rectangle [left, right] + i [low, high]."""
+    return acb(interval(left, right), interval(low, high))
+
+
+def interval(left: Any, right: Any) -> Any:
+    """The ball that holds [left, right]."""
+    return arb(left).union(arb(right))
+
+
+class Cells:
+    """The arithmetic of rectangles."""
+
+    def constant(self, expr: Expr) -> Any:
+        return acb(ball(expr))
+
+    def add(self, left: Any, right: Any) -> Any:
+        return left + right
+
+    def multiply(self, left: Any, right: Any) -> Any:
+        return left * right
+
+    def power(self, base: Any, exponent: Fraction) -> Any:
+        if exponent.denominator == 1:
+            if exponent < 0 and not base.abs_lower() > 0:
+                raise NotProved("certified: a pole cannot be excluded")
+            return integer_power(base, int(exponent))
+        _off_the_cut(base)
+        return (base.log() * fmpq(exponent.numerator, exponent.denominator)).exp()
+
+    def function(self, name: str, at: Any) -> Any:
+        if name == "log":
+            _off_the_cut(at)
+        return getattr(at, name)()
+
+
+def integer_power(base: Any, n: int) -> Any:
+    """By squaring: Arb's own power is undefined on some balls that hold 0."""
+    if n < 0:
+        return 1 / integer_power(base, -n)
+    if n % 2 == 0 and base.imag.is_zero():
+        size = interval(base.abs_lower(), base.abs_upper())
+        return acb(size**n) if size > 0 else acb(arb(0).union(base.abs_upper() ** n))
+    result, square = acb(1), base
+    while n:
+        if n % 2:
+            result *= square
+        square, n = square * square, n // 2
+    return result
+
+
+def _off_the_cut(at: Any) -> None:
+    """The principal logarithm is analytic off (-oo, 0]."""
+    if not (at.real > 0 or at.imag > 0 or at.imag < 0):
+        raise NotProved("certified: a branch point of a logarithm or a root cannot be excluded")
+
+
+CELLS = Cells()

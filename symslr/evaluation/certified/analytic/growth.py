@@ -1,0 +1,194 @@
+"""How fast a function may grow along a half strip: |f(z)| <= exp(constant + linear |x| + square x^2), z = x + iy.
+
+The bounds come from the expression: of a sum, a product, a power, an exponential, a logarithm. They are as good as a tail of
+an integral against a Gaussian needs, not sharp.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, log, pi
+from typing import Any
+
+from flint import arb
+from mpmath import iv
+from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
+from sympy import log as log_
+
+from symslr.evaluation.certified.analytic.half_strip import HALF_STRIP, Values, half_strip
+from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
+from symslr.evaluation.numbers.elementary import ball
+
+ETA = 0.25
+"""|x| <= e^{ETA |x| - 1 - log ETA}: a power of x is bounded by an exponential of so small a rate."""
+
+ROUNDING = 1e-12
+"""Relative; more than the rounding of the few hundred float operations that a bound is made of."""
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The quadratic constant + linear |x| + square x^2 in floats, every coefficient rounded up by ``ROUNDING``."""
+
+    constant: float
+    linear: float = 0.0
+    square: float = 0.0
+
+    def __add__(self, other: Exponent) -> Exponent:
+        sums = zip(self._parts(), other._parts())
+        return Exponent(*(a + b + ROUNDING * (abs(a) + abs(b)) for a, b in sums))
+
+    def times(self, factor: float) -> Exponent:
+        """For a factor >= 0."""
+        return Exponent(*(a * factor + ROUNDING * abs(a * factor) for a in self._parts()))
+
+    def _parts(self) -> tuple[float, float, float]:
+        return self.constant, self.linear, self.square
+
+    def or_more(self, other: Exponent) -> Exponent:
+        """An upper bound of both."""
+        return Exponent(*(max(a, b) for a, b in zip(self._parts(), other._parts())))
+
+    def tail(self, start: float) -> Any:
+        """A ball above the integral of e^{...} over |x| >= start on one side; also above any Riemann sum beyond, times its step.
+
+        Raises:
+            NotProved: where the exponential does not fall from there on.
+        """
+        slope = -(self.linear + 2 * self.square * start)
+        if self.square > 0 or not slope > 0:
+            raise NotProved(f"certified: the integrand is not seen to fall beyond |x| = {start:g}")
+        top = arb(self.constant) + arb(self.linear) * start + arb(self.square) * start**2
+        return (
+            (top + ROUNDING * (abs(self.constant) + abs(self.linear) * start + start**2)).exp() / slope * (1 + ROUNDING)
+        )
+
+
+class GrowthBounds:
+    """Bounds on the half strip side x >= start >= 1, |y| <= half_width."""
+
+    def __init__(self, variable: Symbol, start: float, side: int, half_width: float) -> None:
+        self.variable, self.start, self.side, self.half_width = variable, start, side, half_width
+        self.region = half_strip(start, side, half_width)
+
+    def values(self, expr: Expr) -> Values:
+        """Enclosures of real part, imaginary part, modulus and argument on the half strip."""
+        far = expr.replace(self._is_polynomial, self._led_by_the_highest_power)
+        found: Values = enclosed(far, self.variable, self.region, HALF_STRIP)
+        return found
+
+    def _is_polynomial(self, expr: Expr) -> bool:
+        return bool(expr.is_Add and expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() > 1)
+
+    def _led_by_the_highest_power(self, expr: Expr) -> Expr:
+        """z^n (c_n + c_{n-1}/z + ...), where what stands beside c_n is small far out."""
+        terms = Poly(expr, self.variable).terms()
+        degree = terms[0][0][0]
+        return Mul(
+            self.variable**degree, Add(*(c * self.variable ** (k - degree) for (k,), c in terms)), evaluate=False
+        )
+
+    def modulus(self, expr: Expr) -> Exponent:
+        """Of |f|."""
+        if isinstance(expr, exp):
+            return self.real_part(expr.exp)
+        if expr == self.variable:
+            return Exponent(_up(ETA * self.half_width - 1 - log(ETA)), ETA)
+        if expr.is_Mul:
+            return self._summed(self.modulus(arg) for arg in expr.args)
+        if expr.is_Pow and expr.exp.is_Rational:
+            root = float(abs(expr.exp))
+            return (self.modulus(expr.base) if expr.exp > 0 else self.inverse(expr.base)).times(root)
+        top = self.values(expr).modulus.b
+        if top < iv.inf:
+            return Exponent(_up(float(iv.log(top).b))) if top > 0 else Exponent(-1e6)
+        if expr.is_Add:
+            bounds = [self.modulus(arg) for arg in expr.args]
+            largest = bounds[0]
+            for bound in bounds[1:]:
+                largest = largest.or_more(bound)
+            return largest + Exponent(_up(log(len(bounds))))
+        if isinstance(expr, log_):
+            return self._of_logarithm(expr.args[0])
+        raise NotProved(f"certified: no bound was found for the growth of {expr}")
+
+    def inverse(self, expr: Expr) -> Exponent:
+        """Of |1/f|."""
+        if isinstance(expr, exp):
+            return self.real_part(-expr.exp)
+        if expr.is_Mul:
+            return self._summed(self.inverse(arg) for arg in expr.args)
+        if expr.is_Pow and expr.exp.is_Rational:
+            return (self.inverse(expr.base) if expr.exp > 0 else self.modulus(expr.base)).times(float(abs(expr.exp)))
+        bottom = self.values(expr).modulus.a
+        for arg in expr.args if expr.is_Add else ():
+            if self._leads(arg, [other for other in expr.args if other != arg]):
+                return self.inverse(arg) + Exponent(_up(log(2)))  # |f| >= |arg| - |rest| >= |arg|/2
+        if bottom > 0:
+            return Exponent(_up(float(-iv.log(bottom).a)))
+        if isinstance(expr, log_) and expr.args[0].is_Add:
+            near = expr.args[0] - 1
+            w = self.values(near)
+            if w.modulus.b <= 0.5:  # |log(1 + w)| >= |w|/2 for |w| <= 1/2
+                return self.inverse(near) + Exponent(_up(log(2)))
+            if self.half_width == 0 and w.re.a >= 0:  # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
+                return self.inverse(near).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
+        raise NotProved(f"certified: no bound was found for how fast {expr} falls")
+
+    def _leads(self, term: Expr, others: list[Expr]) -> bool:
+        """Whether the modulus of a term is at least twice that of the sum of the others."""
+        try:
+            return bool(self.values(Add(*(other / term for other in others))).modulus.b <= 0.5)
+        except NotProved:
+            return False
+
+    def real_part(self, expr: Expr) -> Exponent:
+        """A quadratic above Re f."""
+        if not expr.has(self.variable):
+            return Exponent(_up(float(ball(expr).upper())))
+        if expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() <= 2:
+            return self._of_quadratic(Poly(expr, self.variable))
+        if expr.is_Add:
+            return self._summed(self.real_part(arg) for arg in expr.args)
+        if isinstance(expr, log_):
+            return self.modulus(expr.args[0])
+        factor, rest = expr.as_independent(self.variable, as_Add=False)
+        if factor != 1 and ball(factor) > 0:
+            return self._scaled(self.real_part(rest), factor)
+        top = self.values(expr).re.b
+        if top < iv.inf:
+            return Exponent(_up(float(top)))
+        raise NotProved(f"certified: no bound was found for the growth of exp({expr})")
+
+    @staticmethod
+    def _scaled(bound: Exponent, factor: Expr) -> Exponent:
+        sizes = ball(factor)
+        high, low = float(sizes.upper()), float(sizes.lower())
+        parts = (bound.constant, bound.linear, bound.square)
+        return Exponent(*(_up(part * (high if part > 0 else low)) for part in parts))
+
+    def _of_quadratic(self, polynomial: Poly) -> Exponent:
+        """Re(c2 z^2 + c1 z + c0) = c2 (x^2 - y^2) + c1 x + c0 for real coefficients."""
+        parts = polynomial.all_coeffs()
+        c2, c1, c0 = [S.Zero] * (3 - len(parts)) + parts
+        high = [_up(float(ball(c).upper())) for c in (c2, self.side * c1, c0)]
+        spare = max(0.0, -float(ball(c2).lower())) * self.half_width**2
+        return Exponent(_up(high[2] + spare), high[1], high[0])
+
+    def _of_logarithm(self, inside: Expr) -> Exponent:
+        """|log w| <= |log|w|| + pi, and the logarithm of a quadratic in |x| >= 1 grows like log x."""
+        both = self.modulus(inside).or_more(self.inverse(inside))
+        total = max(both.constant, 0.0) + max(both.linear, 0.0) + max(both.square, 0.0) + pi
+        return Exponent(_up(log(total) + 2 * (-1 - log(ETA))), 2 * ETA)
+
+    @staticmethod
+    def _summed(bounds: Any) -> Exponent:
+        total = Exponent(0.0)
+        for bound in bounds:
+            total = total + bound
+        return total
+
+
+def _up(number: float) -> float:
+    """Rounded up by more than the rounding of a few float operations."""
+    return number + ROUNDING * abs(number) if number < inf else inf

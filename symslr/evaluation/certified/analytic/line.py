@@ -1,0 +1,198 @@
+"""M(u) = int F(x) e^{-u K(x)} dx for several factors F >= 0 beside one kernel K >= 0: values, moments, bounds.
+
+The trapezoid rule on the line, whose error the strip proves: docs/proofs.md, section 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, inf, log
+from typing import Any
+
+import numpy as np
+from flint import acb, arb, arb_mat, ctx
+from sympy import Expr, Symbol
+
+from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
+from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
+from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
+from symslr.evaluation.certified.analytic.strip import Strip, check_nonnegative, widest_strip
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+PROOF_BITS = 64
+"""Precision at which strips and masses are proved; none of them is sharp."""
+
+MOMENT_BITS = 256
+"""Precision at which moments are bounded: log(1 + e^x) keeps its sign there down to x = -170."""
+
+FINE = 1 / 32
+"""Width of the cells on which a moment is bounded."""
+
+REACHES = (8.0, 16.0, 32.0, 64.0)
+"""Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
+
+FARTHEST = 400.0
+"""No integral is followed beyond |x| = FARTHEST."""
+
+ROUNDING = 1e-12
+"""Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
+
+
+class Line:
+    """One kernel and the factors beside it.
+
+    Args:
+        variable: x.
+        kernel: K as ``prepared``; 0 where there is none.
+        factors: F as ``prepared``, density included.
+
+    Raises:
+        NotProved: where no strip is found, or K or a factor is not seen to be >= 0.
+    """
+
+    def __init__(self, variable: Symbol, kernel: Expr, factors: Sequence[Expr]) -> None:
+        self.variable, self.kernel, self.factors = variable, kernel, tuple(factors)
+        with ctx.workprec(PROOF_BITS):
+            self.strip: Strip = widest_strip(variable, kernel, self.factors)
+            for function in (kernel, *self.factors) if kernel != 0 else ():
+                check_nonnegative(variable, function, self.strip.start)
+        self._known: dict[tuple[Any, ...], Any] = {}
+
+    def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
+        """What a method returns, kept: a line is asked for the moments of its factors at many powers."""
+        key = (compute.__name__, *arguments)
+        if key not in self._known:
+            self._known[key] = compute(*arguments)
+        return self._known[key]
+
+    def log_moment(self, j: int, p: float) -> float:
+        """log of a bound of int F_j K^-p dx; oo where none is found within the last of ``REACHES``."""
+        return float(self._once(self._log_moment, j, p))
+
+    def _log_moment(self, j: int, p: float) -> float:
+        for reach in REACHES:
+            try:
+                with ctx.workprec(MOMENT_BITS):
+                    tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, reach)]
+                    terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, reach)
+            except NotProved:
+                continue
+            top = float(terms.max())
+            total = top + log(float(np.exp(terms - top).sum()) * FINE)
+            for tail in tails:
+                total = float(np.logaddexp(total, float(tail.log().upper())))
+            return total + ROUNDING * (abs(total) + abs(top) + len(terms))
+        return inf
+
+    def _falls(self, j: int, reach: float) -> list[tuple[Exponent, Exponent]]:
+        """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
+        sides = (GrowthBounds(self.variable, reach, side, 0.0) for side in (-1, 1))
+        return [(side.modulus(self.factors[j]), side.inverse(self.kernel)) for side in sides]
+
+    def _factor_log(self, j: int, reach: float) -> Array:
+        """log of the largest F_j on each cell.
+
+        Raises:
+            NotProved: where there is none.
+        """
+        tops = [value.abs_upper() for value in self._cells(self.factors[j], reach)]
+        if not all(top.is_finite() for top in tops):
+            raise NotProved(f"certified: no bound was found for {self.factors[j]}")
+        return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
+
+    def _kernel_log(self, reach: float) -> Array:
+        """log of the smallest K on each cell.
+
+        Raises:
+            NotProved: where the kernel is not seen to be positive.
+        """
+        lowest = [value.real.lower() for value in self._cells(self.kernel, reach)]
+        if not all(low > 0 for low in lowest):
+            raise NotProved(f"certified: the kernel {self.kernel} is not seen to be positive")
+        return np.array([_below(float(low.log().lower())) for low in lowest])
+
+    def _cells(self, function: Expr, reach: float) -> list[Any]:
+        count = round(2 * reach / FINE)
+        cells = (rectangle(i * FINE - reach, (i + 1) * FINE - reach, 0.0, 0.0) for i in range(count))
+        return [enclosed(function, self.variable, cell, CELLS) for cell in cells]
+
+    def rule(self, nats: float) -> LineRule:
+        """The trapezoid rule whose error is about e^-nats."""
+        return LineRule(self, nats)
+
+
+class LineRule:
+    """Nodes x_i = i * step between two ends, at the precision of the current context.
+
+    Attributes:
+        errors: for each factor a ball above the distance of the rule to M(u), for every u >= 0.
+    """
+
+    def __init__(self, line: Line, nats: float) -> None:
+        self.line, self.nats = line, nats
+        strip = line.strip
+        mass = max(float(mass.log()) for mass in strip.masses)
+        step = 2 * np.pi * strip.half_width / (nats + max(mass, 0.0) + log(2) + 1)
+        self.step = arb(float(step))
+        ends = [self._end(side) for side in (-1, 1)]
+        low, high = -ceil(ends[0][0] / float(step)), ceil(ends[1][0] / float(step))
+        nodes = [i * self.step for i in range(low, high + 1)]
+        points = [acb(x) for x in nodes]
+        self.kernel = [enclosed(line.kernel, line.variable, x, CELLS).real for x in points]
+        columns = [[enclosed(f, line.variable, x, CELLS).real * self.step for x in points] for f in line.factors]
+        self.weights = arb_mat(list(map(list, zip(*columns))))
+        decay = (2 * arb.pi() * arb(strip.half_width) / self.step).expm1()
+        self.errors = [
+            (2 * mass / decay + ends[0][1][j] + ends[1][1][j]).upper() for j, mass in enumerate(strip.masses)
+        ]
+        self.float_kernel = np.array([float(k) for k in self.kernel])
+        with np.errstate(divide="ignore"):
+            self.float_log_weights = np.array([[_float_log(w) for w in column] for column in columns])
+
+    def _end(self, side: int) -> tuple[float, list[Any]]:
+        """Where the rule is cut, and a bound of what lies beyond, for each factor."""
+        at = self.line.strip.start
+        while True:
+            growth = GrowthBounds(self.line.variable, at, side, 0.0)
+            try:
+                tails = [growth.modulus(factor).tail(at) for factor in self.line.factors]
+                if all(float(tail.log()) < -self.nats for tail in tails) or at > FARTHEST:
+                    return at, tails
+            except NotProved:
+                if at > FARTHEST:
+                    raise
+            at += 0.5
+
+    def at(self, u: Any) -> list[Any]:
+        """Enclosures of M(u) for every factor; u >= 0 a ball."""
+        minus = -u
+        row = arb_mat([[(minus * k).exp() for k in self.kernel]]) * self.weights
+        found = []
+        for j, error in enumerate(self.errors):
+            value = row[0, j] + arb(0, error)
+            known = self.line.kernel == 0 or value > 0  # without a kernel a factor may have any sign
+            found.append(value if known else value.intersection(arb(0).union(abs(value).upper())))
+        return found
+
+    def float_logs(self, v: Array) -> Array:
+        """log M(e^v) in floats, an estimate: one row per factor, one column per v."""
+        loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernel)
+        found = []
+        for logs in self.float_log_weights:
+            terms = logs - loads
+            top = terms.max(axis=1)
+            found.append(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+        return np.array(found)
+
+
+def _float_log(ball: Any) -> float:
+    return float(ball.mid().log()) if ball.mid() > 0 else -np.inf
+
+
+def _above(number: float) -> float:
+    return number + 1e-13 * (1 + abs(number))
+
+
+def _below(number: float) -> float:
+    return number - 1e-13 * (1 + abs(number))

@@ -1,0 +1,144 @@
+"""What an arithmetic needs to enclose an analytic function, and the walk through its expression that all arithmetics share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol
+
+import sympy
+from flint import ctx
+from sympy import Expr, Symbol, erf, exp, log
+
+from symslr.evaluation.errors import CannotEvaluate
+
+
+class NotProved(CannotEvaluate):
+    """No proof was found that a function is analytic or bounded on a region; another region may do."""
+
+
+class Arithmetic(Protocol):
+    """Enclosures of the values of analytic functions on one region.
+
+    Every operation raises ``NotProved`` where it cannot tell that the function is analytic on the region.
+    """
+
+    def constant(self, expr: Expr) -> Any:
+        """Of an exact number."""
+
+    def add(self, left: Any, right: Any) -> Any:
+        """Of a sum."""
+
+    def multiply(self, left: Any, right: Any) -> Any:
+        """Of a product."""
+
+    def power(self, base: Any, exponent: Fraction) -> Any:
+        """Of the principal power."""
+
+    def function(self, name: str, at: Any) -> Any:
+        """Of exp, log, erf, sin or cos."""
+
+
+FUNCTIONS = (exp, log, erf, sympy.sin, sympy.cos)
+"""What a kernel may be made of, besides sums, products and rational powers."""
+
+REWRITTEN = (sympy.sinh, sympy.cosh, sympy.sech)
+
+
+def prepared(expr: Expr) -> Expr:
+    """The same function by ``FUNCTIONS`` alone: hyperbolic functions by exponentials, distribution functions by erf."""
+    expr = expr.replace(lambda node: isinstance(node, REWRITTEN), lambda node: node.rewrite(exp))
+    expr = expr.replace(lambda node: isinstance(node, sympy.tanh), lambda node: 1 - 2 / (1 + exp(2 * node.args[0])))
+    expr = expr.replace(lambda node: isinstance(node, sympy.erfc), lambda node: 1 - erf(node.args[0]))
+    return expr.replace(
+        lambda node: type(node).__name__ == "NormalCdf", lambda node: (1 + erf(node.args[0] / sympy.sqrt(2))) / 2
+    )
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a program; ``arguments`` are the places of earlier results."""
+
+    kind: str
+    payload: Any
+    arguments: tuple[int, ...]
+
+
+class Program:
+    """The steps that evaluate an expression, each subexpression once; made once and run on thousands of regions."""
+
+    def __init__(self, expr: Expr, variable: Symbol) -> None:
+        self.steps: list[Operation] = []
+        self.constants: dict[Any, list[Any]] = {}
+        places: dict[Expr, int] = {}
+
+        def place(node: Expr) -> int:
+            if node not in places:
+                step = _step(node, variable, place)
+                places[node] = len(self.steps)
+                self.steps.append(step)
+            return places[node]
+
+        place(expr)
+
+    def run(self, region: Any, arithmetic: Arithmetic) -> Any:
+        """An enclosure of the values on a region.
+
+        Raises:
+            NotProved: where a singularity cannot be excluded.
+        """
+        found: list[Any] = []
+        constants = iter(self._constants(arithmetic))
+        for step in self.steps:
+            if step.kind == "variable":
+                found.append(region)
+            elif step.kind == "constant":
+                found.append(next(constants))
+            elif step.kind == "power":
+                found.append(arithmetic.power(found[step.arguments[0]], step.payload))
+            elif step.kind == "function":
+                found.append(arithmetic.function(step.payload, found[step.arguments[0]]))
+            else:
+                join = arithmetic.add if step.kind == "add" else arithmetic.multiply
+                value = found[step.arguments[0]]
+                for argument in step.arguments[1:]:
+                    value = join(value, found[argument])
+                found.append(value)
+        return found[-1]
+
+    def _constants(self, arithmetic: Arithmetic) -> list[Any]:
+        """At the precision of the current context."""
+        key = arithmetic, ctx.prec
+        if key not in self.constants:
+            self.constants[key] = [arithmetic.constant(s.payload) for s in self.steps if s.kind == "constant"]
+        return self.constants[key]
+
+
+def _step(node: Expr, variable: Symbol, place: Callable[[Expr], int]) -> Operation:
+    if node == variable:
+        return Operation("variable", None, ())
+    if not node.has(variable):
+        return Operation("constant", node, ())
+    if node.is_Add or node.is_Mul:
+        return Operation("add" if node.is_Add else "multiply", None, tuple(place(arg) for arg in node.args))
+    if isinstance(node, FUNCTIONS):
+        return Operation("function", type(node).__name__, (place(node.args[0]),))
+    if node.is_Pow and node.exp.is_Rational:
+        return Operation("power", Fraction(int(node.exp.p), int(node.exp.q)), (place(node.base),))
+    raise NotProved(f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf")
+
+
+@lru_cache(maxsize=1024)
+def _program(expr: Expr, variable: Symbol) -> Program:
+    return Program(expr, variable)
+
+
+def enclosed(expr: Expr, variable: Symbol, region: Any, arithmetic: Arithmetic) -> Any:
+    """An enclosure of the values of ``expr`` on a region of its variable.
+
+    Raises:
+        NotProved: for a function that is not of ``FUNCTIONS``, or where a singularity cannot be excluded.
+    """
+    return _program(expr, variable).run(region, arithmetic)

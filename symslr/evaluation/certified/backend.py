@@ -1,0 +1,180 @@
+"""The certified backend: proved enclosures in ball arithmetic. Every inequality is in docs/proofs.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil, floor, log2
+from time import perf_counter
+from typing import Any
+
+from flint import arb, ctx
+from mpmath import log10, mp, mpf
+from mpmath.libmp import from_man_exp
+from sympy import Basic, Dummy, Expr, Integral, oo
+
+from symslr.algebra.equal_forms import EqualForms
+from symslr.evaluation.certified.analytic.form import Lines, LineToken
+from symslr.evaluation.certified.exponential.integral import laplace_integral
+from symslr.evaluation.certified.exponential.token import token_terms
+from symslr.evaluation.certified.laplace_form import TokenTerms, laplace_terms
+from symslr.evaluation.certified.monomial import Monomial, merged
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.elementary import elementary_ball
+from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
+from symslr.expression.folded import Minimum
+from symslr.expression.value import Kind, Value
+
+BITS_PER_DIGIT = log2(10)
+LARGEST_GROWTH = 4
+"""Cancellation is fought with up to this many times the digits asked for."""
+METHOD = "Arb: trapezoid rules in log u and on the line with proved bounds"
+
+
+def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further: TokenTerms | None = None) -> Value:
+    """A proved enclosure of ``expr``: |true - value| <= error.
+
+    Covers sums, products, quotients and elementary functions of parameters, one-token expectations of analytic
+    functions, and Laplace integrals over (u, 0, oo) of products of powers of u, exp(-u o) and one-token expectations of
+    f(x) exp(-u K(x)), f >= 0 and K > 0 analytic, under laws with an analytic density, to any integer power.
+
+    Args:
+        expr: conditioned and reduced.
+        values: exact SymPy numbers (and a ``LengthLaw`` for an open law of the length), one per free symbol.
+        digits: significant digits asked for. Where cancellation or an exact zero keeps them out of reach at
+            four times the precision, the enclosure is still true and ``digits`` of the result is smaller.
+        further: how a one-token expectation is written that is not of an exponential kernel under a Gaussian law.
+
+    Raises:
+        CannotEvaluate: where no proof is available.
+    """
+    begin = perf_counter()
+    ways = (token_terms,) if further is None else (token_terms, further)
+    enclosure = _Certified(_substitute(expr, values), ways).enclosure(digits)
+    value, error = _centre(enclosure, digits)
+    correct = digits if error == 0 else _correct_digits(value, error)
+    return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
+
+
+def _substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
+    laws = {symbol: value for symbol, value in values.items() if not isinstance(value, Expr)}
+    numbers = {symbol: value for symbol, value in values.items() if isinstance(value, Expr)}
+    open_sums = expr.xreplace(laws).replace(LengthExpectation, lambda body, law: LengthExpectation(body, law).doit())
+    if open_sums.has(LengthExpectation):
+        raise CannotEvaluate("certified: the law of the length is open; give P_L in values")
+    result = open_sums.xreplace(numbers)
+    infinite = [value for value in numbers.values() if not value.is_finite]
+    if infinite:
+        raise CannotEvaluate(f"certified: found the value {infinite[0]}; expected finite numbers")
+    return result
+
+
+class _Certified:
+    """An expression without free symbols; normal forms of its integrals are made once and serve every precision."""
+
+    def __init__(self, expr: Expr, ways: tuple[TokenTerms, ...]) -> None:
+        self.expr = expr
+        self.bits = 0
+        self.forms, self.lines = _normal_forms(expr, ways)
+
+    def enclosure(self, digits: int) -> Any:
+        """Raise the precision until the relative radius is below 10^-digits."""
+        wanted = ceil(digits * BITS_PER_DIGIT) + 2
+        self.bits = wanted + 4
+        while True:
+            with ctx.workprec(self.bits + 30):
+                enclosure = self.descend(self.expr)
+            if not enclosure.is_finite():
+                raise CannotEvaluate("certified: found a division by an enclosure of zero or a value outside a domain")
+            missing = 0 if enclosure.is_zero() else wanted - enclosure.rel_accuracy_bits()
+            if missing <= 0 or self.bits >= LARGEST_GROWTH * wanted:
+                return enclosure
+            self.bits = min(self.bits + missing + 10, 2 * self.bits)
+
+    def descend(self, expr: Expr) -> Any:
+        if isinstance(expr, EqualForms):
+            return self.descend(expr.args[0])
+        if isinstance(expr, Integral):
+            return self._laplace(expr)
+        if isinstance(expr, ScalarExpectation):
+            return sum((self._free(term) for term in self.forms[expr]), arb(0))
+        if isinstance(expr, Minimum):
+            raise CannotEvaluate("certified: no proof is available for a minimum that is searched; give the scale (--scale)")
+        if isinstance(expr, Expectation):
+            raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
+        return elementary_ball(expr, self.descend)
+
+    def _free(self, term: Monomial) -> Any:
+        """The value of a term without u."""
+        value = self.descend(term.coefficient)
+        for token, n in term.tokens.items():
+            value *= self.lines.value(token, self.bits) ** n
+        return value
+
+    def _laplace(self, expr: Expr) -> Any:
+        total = arb(0)
+        for term in self.forms[expr]:
+            coefficient = self.descend(term.coefficient)
+            if not coefficient.is_zero():
+                on_lines = any(isinstance(token, LineToken) for token in term.tokens)
+                integral = self.lines.integral if on_lines else laplace_integral
+                total += coefficient * integral(term, self.bits)
+        return total
+
+
+def _normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, list[Monomial]], Lines]:
+    """The normal form of every integral and every expectation outside of one, and the lines that they need.
+
+    An exponential kernel under a Gaussian law has a form whose sums are products of polynomials, the fastest; any other
+    analytic kernel is integrated on the line.
+    """
+    forms: dict[Expr, list[Monomial]] = {}
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        if node in forms:
+            continue
+        if isinstance(node, (Integral, ScalarExpectation)):
+            forms[node] = _normal_form(node, ways)
+            waiting += [term.coefficient for term in forms[node]]
+        else:
+            waiting += node.args
+    return forms, Lines([term for terms in forms.values() for term in terms])
+
+
+def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
+    """By the first way of writing one-token expectations that serves; the refusal of the last where none does."""
+    for tokens in ways:
+        try:
+            if isinstance(node, ScalarExpectation):
+                return tokens(node, Dummy("u"))
+            return merged(laplace_terms(node.function, _laplace_variable(node), tokens))
+        except CannotEvaluate:
+            if tokens is ways[-1]:
+                raise
+    raise AssertionError("no way of writing one-token expectations was given")
+
+
+def _laplace_variable(expr: Expr) -> Expr:
+    limits = expr.limits
+    if len(limits) != 1 or len(limits[0]) != 3 or limits[0][1:] != (0, oo):
+        raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
+    return limits[0][0]
+
+
+def _centre(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
+    """A number of about ``digits`` + 5 digits and an upper bound of its distance to every point of the enclosure."""
+    with ctx.workprec(ceil((digits + 5) * BITS_PER_DIGIT)):
+        centre = (+enclosure).mid()
+    with ctx.workprec(64):
+        error = (arb(enclosure) - centre).abs_upper()
+    return _exact_mpf(centre), _exact_mpf(error)
+
+
+def _exact_mpf(point: Any) -> mpf:
+    mantissa, exponent = point.man_exp()
+    return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
+
+
+def _correct_digits(value: mpf, error: mpf) -> int:
+    """The largest n with error <= 10^-n |value| / 2."""
+    return max(0, floor(log10(abs(value) / (2 * error)))) if value else 0

@@ -1,0 +1,164 @@
+"""psi_p(t) = E f_p(t + s z), z ~ N(0, 1), with f_p(t) = exp(p (t - log p) + p - e^t) <= 1, enclosed at equidistant t.
+
+The inner trapezoid rule: with z-step eta/s and t-step r*eta every sample of f_p serves many t, and the rule is one
+polynomial product. p = 0 gives phi_s(e^t) itself; the tilt p > 0 keeps relative accuracy where phi_s is tiny, through
+phi_s(e^{t + p s^2}) = (p/e)^p e^{-p t - p^2 s^2/2} psi_p(t). The errors are the lemmas of docs/proofs.md, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from math import ceil, floor, log, sqrt
+from typing import Any
+
+from flint import arb
+
+from symslr.evaluation.certified.exponential.fixed_point import fixed_point_product
+from symslr.evaluation.certified.exponential.steps import inner_strip
+
+DIRECT_COST = 0.5
+"""Cost of one exponential of the direct rule over one sample of the shared mesh (measured, roughly)."""
+
+
+@dataclass(frozen=True)
+class InnerRule:
+    """Trapezoid rule in z with step eta/s and 2*reach + 1 nodes.
+
+    Attributes:
+        s: slope of the kernel, a positive ball.
+        eta: step in t = s z, a positive ball.
+        tilt: p >= 0, a binary fraction.
+        nats: f_p is taken for its limit, 0 or 1, where the two differ by less than about e^-nats.
+        reach: the largest node is reach * eta / s.
+    """
+
+    s: Any
+    eta: Any
+    tilt: float
+    nats: float
+    reach: int
+
+    @classmethod
+    def for_nats(cls, s: Any, eta: Any, tilt: float, nats: float) -> InnerRule:
+        """The rule whose Gaussian truncation is below e^-nats."""
+        return cls(s, eta, tilt, nats, ceil(sqrt(2 * nats) * float(s.mid()) / float(eta.mid())) + 1)
+
+    def at(self, start: Any, stride: int, count: int) -> list[Any]:
+        """Enclosures in [0, 1] of psi_p(t) at t = start + i * stride * eta, i = 0..count-1."""
+        first, last = -self.reach, (count - 1) * stride + self.reach
+        left, right = self._window(float(start.mid()))
+        if count * (2 * self.reach + 1) * DIRECT_COST < min(last, right) - max(first, left):
+            sums, saturation = self._direct(start, stride, count), arb(0)
+        else:
+            saturation = self._saturation(start, max(first, left), min(last, right), (first, last))
+            sums = self._convolution(start, stride, count, max(first, left), min(last, right))
+        error = arb(0, (self.strip_error() + self._gaussian_tail() + saturation).upper())
+        return [clip(total + error) for total in sums]
+
+    def strip_error(self) -> Any:
+        """Lemma (inner strip): 2 e^{d^2/2} cos(s d)^-p / (e^{2 pi d/delta} - 1) for a half-width d < pi/(2s)."""
+        delta = self.eta / self.s
+        d = arb(inner_strip(float(self.s.mid()), float(delta.mid()), self.tilt))
+        angle = d * self.s
+        if not 2 * angle < arb.pi():
+            raise ArithmeticError("inner strip: half-width beyond pi/(2s)")
+        return 2 * (d**2 / 2).exp() * angle.cos() ** (-arb(self.tilt)) / (2 * arb.pi() * d / delta).expm1()
+
+    def _gaussian_tail(self) -> Any:
+        """Lemma (Gaussian tail): the nodes beyond +-Z hold at most e^{-Z^2/2}."""
+        return (-((self.reach * self.eta / self.s) ** 2) / 2).exp()
+
+    def _window(self, start: float) -> tuple[int, int]:
+        """Indices of samples between which f_p differs from its limits; estimates, which ``_saturation`` judges."""
+        p, eta = self.tilt, float(self.eta.mid())
+        left, right = -self.nats, log(self.nats + 1)
+        if p:
+            left = log(p) - 1 - self.nats / p
+            right = log(self.nats + p)
+            for _ in range(60):
+                right = log(self.nats + p * (1 + right - log(p)))
+        return floor((left - start) / eta), ceil((right - start) / eta)
+
+    def _saturation(self, start: Any, first: int, last: int, needed: tuple[int, int]) -> Any:
+        """Lemma (saturation): beyond the samples f_p, whose one maximum is at log p, is this close to its limits."""
+        left, right = start + (first - 1) * self.eta, start + (last + 1) * self.eta
+        error = arb(0)
+        if first > needed[0]:
+            self._require(left < self._log_tilt() if self.tilt else True)
+            error += self._sample(left) if self.tilt else left.exp()
+        if last < needed[1]:
+            self._require(right > self._log_tilt() if self.tilt else True)
+            error += self._sample(right)
+        return (1 + self.eta / self.s) * error
+
+    @staticmethod
+    def _require(holds: bool) -> None:
+        if not holds:
+            raise ArithmeticError("saturation: the samples do not cover the maximum of f_p")
+
+    def _log_tilt(self) -> Any:
+        return arb(self.tilt).log()
+
+    def _sample(self, t: Any) -> Any:
+        p = self.tilt
+        return (p * (t - self._log_tilt()) + p - t.exp()).exp() if p else (-t.exp()).exp()
+
+    def _weights(self) -> list[Any]:
+        """w_j = delta rho(j delta), j = 0..reach, by the recurrence of a Gaussian on a lattice."""
+        delta = self.eta / self.s
+        ratio, square = (-(delta**2) / 2).exp(), (-(delta**2)).exp()
+        weight = delta / (2 * arb.pi()).sqrt()
+        weights = [weight]
+        for _ in range(self.reach):
+            weight *= ratio
+            ratio *= square
+            weights.append(weight)
+        return weights
+
+    def _direct(self, start: Any, stride: int, count: int) -> list[Any]:
+        half, p = self._weights(), self.tilt
+        lattice = [(half[abs(j)], j * self.eta) for j in range(-self.reach, self.reach + 1)]
+        pairs = [(weight * (p * t).exp(), t.exp()) for weight, t in lattice]
+        sums = []
+        for i in range(count):
+            t = start + i * stride * self.eta
+            u = t.exp()
+            height = (p * (t - self._log_tilt()) + p).exp() if p else arb(1)
+            sums.append(height * sum((weight * (-(u * token)).exp() for weight, token in pairs), arb(0)))
+        return sums
+
+    def _convolution(self, start: Any, stride: int, count: int, first: int, last: int) -> list[Any]:
+        """sum_j w_j f(start + (i stride + j) eta); f is sampled at first..last, its limits stand in elsewhere."""
+        half = self._weights()
+        weights = half[:0:-1] + half
+        # On the left f_0 is 1: the weights there add up. f_p with p > 0 is 0 there.
+        below = [arb(0)] * (len(weights) + 1) if self.tilt else [arb(0), *accumulate(weights)]
+        samples, power, growth = [], (start + first * self.eta).exp(), self.eta.exp()
+        tilted, rise = arb(0), self.tilt * self.eta
+        if self.tilt:
+            tilted = self.tilt * (start + first * self.eta - self._log_tilt()) + self.tilt
+        for _ in range(first, last + 1):
+            samples.append((tilted - power).exp())
+            power *= growth
+            tilted += rise
+        product, unit, error = fixed_point_product(weights, samples, ceil(self.nats / log(2)))
+        sums = []
+        for i in range(count):
+            saturated = min(max(first + self.reach - i * stride, 0), len(below) - 1)
+            place = i * stride + self.reach - first
+            sums.append(below[saturated] + (arb((product[place], unit)) if 0 <= place < len(product) else 0) + error)
+        return sums
+
+
+def clip(enclosure: Any) -> Any:
+    """The part of a ball in [0, 1]; the caller knows that the number lies there."""
+    return enclosure if 0 < enclosure < 1 else enclosure.intersection(arb(0.5, 0.5))
+
+
+def power(number: Any, n: int) -> Any:
+    """number^n for a number in [0, 1]; Arb's own power is undefined on balls around 0."""
+    if number > 0 or n == 0:
+        return number**n
+    top = number.abs_upper()
+    return arb(0.5, 0.5) * top**n if top > 0 else arb(0)

@@ -1,0 +1,206 @@
+"""The shared mesh, for one exponential kernel kappa = C e^{s x}: the table depends on t = log(u C) + s x alone.
+
+With one step h for log u and h/s for x, a moment is the correlation of one vector exp(-e^t) with weights on x: O(n)
+exponentials for the whole table. Points with like s (values of nu, lengths, scales) share the table too, so that a grid of
+them costs little more than a few. Source: symslr's own; see docs/proofs.md for its certified sister.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+from math import copysign, floor, log2
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.exponential_kernel.points import Places, Points, places
+from symslr.evaluation.exponential_kernel.sum import Kept, SharedSum
+from symslr.evaluation.exponential_kernel.table import Grid, SharedTable
+from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.quadrature.convergence import outer_step
+
+TOGETHER = 64
+"""Points that share a table at most."""
+ALIKE = 1.2
+"""Largest ratio of their rates."""
+MOST_PAIRS = 20_000_000
+"""In the table of one evaluation."""
+ATTEMPTS = 14
+REMEMBERED = 1024
+"""Neighbourhoods of single points."""
+UNLIKE = 200.0
+"""Difference of the logarithms of two integrands from which on they are no neighbours."""
+FEW = 10
+"""Up to so many tokens every number of them is a neighbourhood of its own."""
+MANY = 30.0
+"""Survival functions with a larger power are near 1 wherever it does not vanish."""
+COARSEST = ((0.7, 0.95), (0.92, 0.72))
+"""Fineness of the first mesh of a neighbourhood, of u and of tokens, beside that of a mesh that is not tried out: for few
+and for many tokens."""
+PER_OCTAVE = 3
+"""Neighbourhoods of a parameter between its value and twice that."""
+POOR = 40.0
+"""A remembered mesh whose error is so many tolerances is not used."""
+ENOUGH = 4.0
+"""So many tolerances are not worth a finer mesh."""
+
+
+class SharedMesh:
+    """The rule of one form: built once, carried out at many points."""
+
+    def __init__(self, code: LaplaceCode) -> None:
+        self.code, self.form = code, code.form
+        self.whole = [bool(s.is_integer) for s in code.parameters]
+        self._near = lru_cache(maxsize=REMEMBERED)(self._near_by)
+        self.rests = code.arithmetic.compile((self.form.x, *code.parameters), [m.rest for m in self.form.moments])
+
+    def run(self, p: Any, tolerance: float) -> Any:
+        """Values and errors (2, points) at parameters ``p`` (parameters, points); nan where the plain table has to take over."""
+        points = Points(self.code, p)
+        if not points.coefficients.any():
+            return np.zeros((2, p.shape[1]))
+        both = np.full((2, p.shape[1]), np.nan)
+        found = places(points, 4.0 - float(np.log(tolerance)))
+        for index in _groups(points, found, np.flatnonzero(points.fit & found.found)):
+            everything = len(index) == p.shape[1]
+            own = (points, found) if everything else (points.take(index), found.take(index))
+            both[:, index] = self._settled(*own, tolerance)
+        return both
+
+    def one(self, p: tuple[float, ...], tolerance: float) -> tuple[float, float]:
+        """As ``run`` at one point, on the table of its neighbourhood, which is remembered."""
+        near = self._near(tuple(map(neighbourhood, p, self.whole)), tolerance)
+        if near is not None:
+            table, kept = near
+            seen = SharedSum(Points(self.code, np.array(p)[:, None]), table, self.rests, kept)
+            if seen.outer[0] < ENOUGH * tolerance:
+                (value,), (error,) = seen.result()
+                if error < POOR * tolerance * abs(value):
+                    return value, error
+        (value,), (error,) = self.run(np.array(p)[:, None], tolerance)
+        return float(value), float(error)
+
+    def _near_by(self, corners: tuple[tuple[float, ...], ...], tolerance: float) -> tuple[SharedTable, Kept] | None:
+        """What all points between these share; None where no table serves them."""
+        points = Points(self.code, np.array(list(product(*corners))).T)
+        found = places(points, 4.0 - float(np.log(tolerance)))
+        if not (points.fit.all() and found.found.all()):
+            return None
+        finer_outer, finer_inner = COARSEST[points.power > MANY]
+        rare = points.survivors if points.power > MANY else []
+        for _ in range(ATTEMPTS):
+            grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
+            if grid.rows * grid.count > MOST_PAIRS:
+                break
+            table = SharedTable(grid, points, rare)
+            seen = SharedSum(points, table, self.rests)
+            if not set(rare) <= set(seen.rare):
+                rare = [i for i in rare if i in seen.rare]
+                continue
+            if np.ptp(seen.top) > UNLIKE:
+                break
+            outer, inner = max(seen.outer) >= tolerance, max(seen.inner) >= tolerance
+            if not (outer or inner):
+                kept = Kept(seen.top.max(keepdims=True), 2.0 * max(seen.inner), float(seen.roundings().max()))
+                return table, kept
+            finer_outer *= 1.15 if outer else 1.0
+            finer_inner *= 1.15 if inner else 1.0
+        return None
+
+    def _settled(self, points: Points, found: Places, tolerance: float) -> Any:
+        """Values and errors (2, points) of points that share a table; it is refined for those where it is too coarse."""
+        both = np.full((2, points.p.shape[1]), np.nan)
+        todo = np.arange(both.shape[1])
+        finer_outer = finer_inner = 1.0
+        for _ in range(ATTEMPTS):
+            grid = self._grid(points, found, tolerance, finer_outer, finer_inner)
+            if grid.rows * grid.count > MOST_PAIRS:
+                break
+            seen = SharedSum(points, SharedTable(grid, points), self.rests)
+            both[:, todo] = seen.result()
+            outer, inner = (np.array(error) >= ENOUGH * tolerance for error in (seen.outer, seen.inner))
+            coarse = np.flatnonzero(outer | inner)
+            if not len(coarse):
+                break
+            finer_outer *= 2.0 if outer.any() else 1.0
+            finer_inner *= 1.5 if inner.any() else 1.0
+            if len(coarse) < len(todo):
+                todo, points, found = todo[coarse], points.take(coarse), found.take(coarse)
+        return both
+
+    def _grid(self, points: Points, found: Places, tolerance: float, finer_outer: float, finer_inner: float) -> Grid:
+        """Steps that the tolerance asks for.
+
+        A Gaussian of width w has the error exp(-pi^2 w^2/h^2), seen at twice the step.
+        """
+        seen = float(np.sqrt(2.0 - np.log(tolerance)))
+        rates = np.abs(points.rate)
+        rate = float(rates.min())
+        widest = 2.2 / seen * float(-points.curvature.min()) ** -0.5
+        usual = outer_step(tolerance)
+        outer = 0.85 * usual
+        if self.form.is_smoothed:
+            crowd = float(np.log1p(points.power))
+            sharp = min(1.8, (1.0 + 1.0 / (1.0 + crowd)) / np.sqrt(2.0 * crowd)) if crowd else 1.8
+            outer = max(outer, min(2.37 / seen * float(found.width.min()), sharp * usual * rate))
+        outer /= finer_outer
+        step = min(widest * rate, usual) / finer_inner
+        depth = np.full((len(points.curvature), 1, 1), 8.0 - float(np.log(tolerance)))
+        depth[points.survivors] += float(np.log1p(points.power))
+        tilts = found.tilts.mean(axis=1)[:, None, None]
+        centres = points.centre + 0.5 * tilts * points.rate / points.curvature
+        reach = np.sqrt(-depth / points.curvature)
+        x_step = step / points.rate if rate else np.full_like(points.rate, widest / finer_inner)
+        first, count, parts = _nodes(centres, reach, x_step)
+        stride = int(np.ceil(outer / step)) if step else count
+        if stride < count:
+            step = outer / stride
+            x_step = step / points.rate
+            first, count, parts = _nodes(centres, reach, x_step)
+        else:
+            stride = 0
+        low, high = float(found.low.min()), float(found.high.max())
+        unit = step if stride else outer
+        start = int(np.floor(low / unit))
+        rows = 4 * int(np.ceil((high - start * unit) / (4.0 * outer))) + 1
+        return Grid(outer, rows, step, first, count, parts, widest / finer_inner, start, stride, tilts)
+
+
+def _nodes(centres: Any, reach: Any, step: Any) -> tuple[int, int, Any]:
+    """First and number of the nodes k step that hold every window centre +- reach, and those of every moment among them.
+
+    The number is a multiple of four and one; the moments' first and last nodes are counted from the first, (moments, 2).
+    """
+    ends = np.array([(centres - reach) / step, (centres + reach) / step])
+    lowest, highest = np.floor(ends.min(axis=(0, 2, 3))), np.ceil(ends.max(axis=(0, 2, 3)))
+    first = int(lowest.min())
+    count = 4 * int(np.ceil((highest.max() - first) / 4.0)) + 1
+    return first, count, np.stack([lowest, highest], axis=1).astype(int) - first
+
+
+def neighbourhood(value: float, is_whole: bool) -> tuple[float, ...]:
+    """The ends of the interval of its kind that holds a parameter: within 26 %, whatever came before."""
+    if value == 0.0 or (is_whole and abs(value) <= FEW):
+        return (value,)
+    place = floor(PER_OCTAVE * log2(abs(value)))
+    return tuple(copysign(2.0 ** (n / PER_OCTAVE), value) for n in (place, place + 1))
+
+
+def _groups(points: Points, found: Places, todo: Any) -> Iterator[Any]:
+    """Ascending indices of points with like rates and windows, few enough that their numbers stay near the processor."""
+    if len(todo) == 1:
+        yield todo
+        return
+    rates = points.rate[todo, 0]
+    order = np.lexsort((found.low[todo], rates))
+    start = 0
+    for stop in range(1, len(order) + 1):
+        if stop == len(order) or stop - start == TOGETHER or not _alike(rates[order[start]], rates[order[stop]]):
+            yield np.sort(todo[order[start:stop]])
+            start = stop
+
+
+def _alike(one: float, other: float) -> bool:
+    return bool(one == other or (one * other > 0.0 and max(one / other, other / one) < ALIKE))

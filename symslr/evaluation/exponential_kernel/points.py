@@ -1,0 +1,168 @@
+"""Many points of one shared mesh: their parameters, and where the integrand of each lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sympy import exp as exp_
+from sympy import oo
+
+from symslr.evaluation.exponential_kernel.saddle import log_survival, saddle
+from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.laplace.family import LARGE_POWER
+from symslr.evaluation.laplace.form import LaplaceForm
+
+NODES = 96
+"""Values of t at which the saddle points are looked at."""
+MOST_LOOKS = 16
+TILTED = 4.0
+"""-log of a weight at the tokens that matter, below its own peak, from which on it is tilted towards them."""
+
+
+def suits(form: LaplaceForm) -> bool:
+    """Whether a form has one exponential kernel on the line, Gaussian weights and no kinks."""
+    if len(form.logs) > 1 or len(form.kernels) > 1 or form.kinks[0]:
+        return False
+    (kernel,) = form.kernels
+    if kernel.exponential(form.x) is None or (kernel.lower, kernel.upper) != (-oo, oo):
+        return False
+    return all(m.gaussian is not None and not m.rest.has(exp_) for m in form.moments)
+
+
+class Points:
+    """Parameters ``p`` (parameters, points) and all that depends on them alone.
+
+    Attributes:
+        columns: the parameters as columns (points, 1), or as numbers where there is one point.
+        coefficients: (terms, points, 1).
+        curvature, centre, height: weight i is exp(curvature (x - centre)^2 + height), (moments, points, 1).
+        rate, shift: s and log C, with t = v + log C + s x, (points, 1).
+        survivors, alternating: the moments that are survival functions, and those whose weights may change sign.
+    """
+
+    def __init__(self, code: LaplaceCode, p: Any, table: Any = None) -> None:
+        form = code.form
+        self.code, self.p = code, p
+        self.table = code.constant_table(p) if table is None else table
+        self.columns = tuple(p[:, :, None]) if p.shape[1] > 1 else tuple(p[:, 0].tolist())
+        self.survivors, self.alternating = form.survivors, form.alternating
+        self.coefficients = self.table[: len(form.terms), :, None]
+        moments = len(form.moments)
+        gaussians = self.table[-4 - 3 * moments : -4].reshape(moments, 3, -1, 1)
+        self.curvature, self.centre, self.height = gaussians[:, 0], gaussians[:, 1], gaussians[:, 2]
+        self.rate = self.table[-3][:, None]
+        self.shift = np.log(self.table[-4])[:, None]
+
+    @cached_property
+    def powers(self) -> Any:
+        """Size of the power of every moment in every term that counts, (terms, moments, points)."""
+        terms, moments = len(self.code.form.terms), len(self.code.form.moments)
+        powers = np.abs(self.table[terms : terms * (1 + moments)].reshape(terms, moments, -1))
+        return powers * (self.table[:terms, None] != 0.0)
+
+    @cached_property
+    def largest(self) -> Any:
+        """These over all terms and points, (moments,)."""
+        return self.powers.max(axis=(0, 2))
+
+    @cached_property
+    def power(self) -> float:
+        """That of survival functions."""
+        return float(self.largest[self.survivors].max()) if self.survivors else 0.0
+
+    def take(self, index: Any) -> Points:
+        return Points(self.code, self.p[:, index], self.table[:, index])
+
+    @property
+    def fit(self) -> Any:
+        """Whether the structure holds with these numbers: (points,)."""
+        numbers = np.isfinite(self.table[:-2]).all(axis=0)
+        return numbers & (self.table[-4] > 0) & (self.curvature < 0).all(axis=0)[:, 0]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Per point: the window of t = log(u C), the width of the outer peak, and the tilts that suit the weights.
+
+    A moment is exp(height - q t) times the correlation of exp(q t - e^t) with its weight: a tilt q moves the Gaussian to
+    the tokens that matter, so that neither factor underflows.
+
+    Attributes:
+        low, high, width: (points,).
+        tilts: (moments, points).
+        found: whether the window ended, (points,).
+    """
+
+    low: Any
+    high: Any
+    width: Any
+    tilts: Any
+    found: Any
+
+    def take(self, index: Any) -> Places:
+        return Places(self.low[index], self.high[index], self.width[index], self.tilts[:, index], self.found[index])
+
+
+def places(points: Points, depth: float) -> Places:
+    """Everything above exp(-depth) of the largest contribution, told from the saddle points of the moments.
+
+    They are looked at over all tokens that any weight reaches; then further out where the integrand goes on, and closer
+    where it lives on a small part of that.
+    """
+    crowd = np.log1p(points.power)
+    reach = np.abs(points.rate) * np.sqrt(-(depth + crowd) / points.curvature)
+    tops = points.rate * points.centre
+    low = -(tops + reach).max(axis=0)[:, 0] - depth - crowd - 8.0
+    high = -(tops - reach).min(axis=0)[:, 0] + 8.0
+    for _ in range(MOST_LOOKS):
+        found = _seen(points, depth, low, high)
+        span = high - low
+        starts, stops = found.low > low, found.high < high
+        inside = starts & stops
+        closer = inside & (found.high - found.low < 0.2 * span)
+        if (inside & ~closer).all():
+            break
+        low = np.where(closer, found.low, np.where(starts, low, low - span))
+        high = np.where(closer, found.high, np.where(stops, high, high + span))
+    return found
+
+
+def _seen(points: Points, depth: float, low: Any, high: Any) -> Places:
+    """What equal steps from low to high show; a window that does not end within them is longer than they are."""
+    rate, curvature, centre = points.rate, points.curvature, points.centre
+    step = (high - low) / (NODES - 1)
+    t = low[:, None] + step[:, None] * np.arange(NODES)
+    logs, tokens = saddle(t, rate, curvature, centre, points.height)
+    if points.power > LARGE_POWER:
+        for i in points.survivors:
+            logs[i] = log_survival(t, rate, curvature[i], centre[i])
+    size = _logarithm(points, t - points.shift, list(logs))
+    every = np.arange(len(size))
+    peak = size.argmax(axis=1)
+    largest = size[every, peak]
+    inside = size > largest[:, None] - depth
+    first, last = inside.argmax(axis=1), NODES - 1 - inside[:, ::-1].argmax(axis=1)
+    bend = size[every, peak - 1] + size[every, (peak + 1) % NODES] - 2.0 * largest
+    moved = tokens[:, every, peak] - centre[:, :, 0]
+    turned = 2.0 * curvature[:, :, 0] * moved
+    tilted = -turned * moved > 2.0 * TILTED
+    tilted[points.survivors] = False
+    ended = (first > 0) & (last < NODES - 1)
+    return Places(
+        low + step * (first - 1.0),
+        high - step * (NODES - 2.0 - last),
+        step / np.sqrt(-bend),
+        np.where(tilted, turned / rate[:, 0], 0.0),
+        ended,
+    )
+
+
+def _logarithm(points: Points, v: Any, logs: list[Any]) -> Any:
+    """log |outer integrand|, its largest term: (points, nodes)."""
+    ones = [1.0] * len(logs)
+    terms = points.code.terms([v], ones, logs, logs, points.columns)
+    sizes = [e + np.log(np.abs(rest * c)) for (e, rest), c in zip(terms, points.coefficients)]
+    return sizes[0] if len(sizes) == 1 else np.fmax.reduce(np.broadcast_arrays(*sizes))

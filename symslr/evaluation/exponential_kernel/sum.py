@@ -1,0 +1,185 @@
+"""One sum on the shared mesh, for points that share the table exp(-e^t).
+
+Moments are (levels, points, nodes of u): level 0 is the token mesh, levels 1 and 2 those with twice and four times its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, nan
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.exponential_kernel.points import Points
+from symslr.evaluation.exponential_kernel.table import SharedTable
+from symslr.evaluation.laplace.table import TINY
+from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.quadrature.convergence import alternating_error, geometric_error
+
+FLOAT = Float64()
+LARGEST = 709.0
+"""Logarithms below this have an exponential in float64."""
+RARE = -1.5
+"""A survival function whose logarithm is above this everywhere can be told from 1 - M alone."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What neighbouring points have in common: it is found at some of them, and the largest is kept.
+
+    Attributes:
+        top: logarithm of the outer integrand, (1,).
+        inner: relative error of the mesh of tokens.
+        roundings: in units of the roundoff.
+    """
+
+    top: Any
+    inner: float
+    roundings: float
+
+
+class SharedSum:
+    """The sum, carried out when it is made, and what it tells about its errors.
+
+    Args:
+        points: on the table's grid.
+        table: the grid and its exponentials.
+        rests: what multiplies the exponential of every weight, as a function of x and of the parameters.
+        kept: where one point is a neighbour of others; then the coarser meshes of tokens are left out.
+
+    Attributes:
+        outer, inner: relative errors of the meshes of u and of tokens, lists over the points.
+    """
+
+    def __init__(
+        self, points: Points, table: SharedTable, rests: Callable[..., list[Any]], kept: Kept | None = None
+    ) -> None:
+        self.points, self.table = points, table
+        grid = table.grid
+        x_step = grid.step / points.rate if grid.step else np.full_like(points.rate, grid.widest)
+        x = x_step * table.tokens
+        self.moved = 0.5 * grid.tilts * points.rate / points.curvature if table.is_tilted else 0.0
+        self.centres = points.centre + self.moved
+        self.weights = np.exp(points.curvature * (x - self.centres) ** 2)
+        size = np.abs(x_step)
+        for weight, rest in zip(self.weights, rests(x, *points.columns)):
+            weight *= rest * size
+        levels = self.weights[:, None] if kept else self.weights[:, None] * table.levels[:, None]
+        self.means = np.empty((*levels.shape[:-1], grid.rows))
+        for pairs, members in table.parts:
+            self.means[members] = pairs.sums(levels[members])
+        self.logs = self._logs(levels)
+        self.scales = self._scales()
+        self.shares, self.top = self._outer(kept.top if kept else None)
+        values = self.shares[0] if len(self.shares) == 1 else np.sum(self.shares, axis=0)
+        self.fine = values[0]
+        self.heights = np.abs(self.fine)
+        self.size = self.heights.sum(axis=1).tolist()
+        self.sums = (self.fine @ table.offsets.T).tolist()
+        self.outer = [alternating_error(four, size) for four, size in zip(self.sums, self.size)]
+        self.inner = [kept.inner] if kept else self._inner(values)
+        self.kept = kept
+
+    def _inner(self, values: Any) -> list[float]:
+        near, far = np.abs(values[1:] - values[:2]).sum(axis=2).tolist()
+        return [geometric_error(two + one, one, 0.0, size) for one, two, size in zip(near, far, self.size)]
+
+    def result(self) -> tuple[list[float], list[float]]:
+        """Values and errors, over the points; nan where float64 cannot hold them."""
+        roundings = [self.kept.roundings] if self.kept else self.roundings().tolist()
+        step, edges = self.table.grid.outer, (self.heights[:, 0] + self.heights[:, -1]).tolist()
+        values, errors = [], []
+        columns = (self.sums, self.size, self.outer, self.inner, edges, self._cut(), roundings, self.top.tolist())
+        for sums, size, outer, inner, edge, cut, rounding, top in zip(*columns):
+            factor = step * exp(top) if size > 0.0 and top < LARGEST else nan
+            values.append(0.25 * sum(sums) * factor)
+            errors.append(((outer + inner + FLOAT.eps * rounding) * size + 8.0 * edge + cut) * factor)
+        return values, errors
+
+    def _logs(self, levels: Any) -> list[Any]:
+        """log M of the survival functions; from 1 - M where M is near 1 and its power large."""
+        logs: list[Any] = [0.0] * len(self.means)
+        for i in self.points.survivors:
+            factor = np.exp(self.points.height[i])
+            if i in self.table.rare:
+                missing = self.means[i] * factor
+                logs[i] = np.log1p(-missing)
+                self.means[i] = 1.0 - missing
+                continue
+            logs[i] = np.log(np.maximum(self.means[i] * factor, TINY))
+            if self.table.shows_missing:
+                missing = self.table.missing.sums(levels[i]) * factor
+                logs[i] = np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), logs[i])
+        return logs
+
+    @property
+    def rare(self) -> list[int]:
+        """The survival functions that are near 1 on the whole mesh, at all the points."""
+        return [i for i in self.points.survivors if self.logs[i].min() > RARE]
+
+    def _scales(self) -> Any:
+        """log of what multiplies each mean: (moments, points, nodes of u), or 1 for nodes where it is the same at all."""
+        points, tilts = self.points, self.table.grid.tilts
+        if not self.table.is_tilted:
+            return points.height
+        heights = points.height + points.curvature * self.moved**2 - tilts * points.rate * self.centres
+        return heights - tilts * self.table.tau
+
+    def _outer(self, top: Any) -> tuple[list[Any], Any]:
+        """Every term of the outer integrand over exp(top), (levels, points, nodes of u), and top, (points,)."""
+        points = self.points
+        v = [self.table.tau - points.shift]
+        terms = points.code.terms(v, self.means, self.logs, self.scales, points.columns)
+        parts = [(exponent, rest * c) for (exponent, rest), c in zip(terms, points.coefficients)]
+        if top is None:
+            tops = [np.fmax.reduce(exponent + np.log(np.abs(rest)), axis=(0, 2)) for exponent, rest in parts]
+            top = tops[0] if len(tops) == 1 else np.fmax.reduce(tops)
+        shares = [np.exp(exponent - top[:, None]) * rest for exponent, rest in parts]
+        return [np.where(np.isnan(share), 0.0, share) for share in shares], top
+
+    def roundings(self) -> Any:
+        """Roundings of the result in units of the roundoff: exponents at the peak, amplified by the powers; (points,)."""
+        points, grid = self.points, self.table.grid
+        peak = self.heights.argmax(axis=1)
+        every = np.arange(len(peak))
+
+        def at(values: Any) -> Any:
+            return values[0, every, peak] if np.ndim(values) else values
+
+        tau = self.table.tau[peak]
+        scales = np.broadcast_to(self.scales, (*self.scales.shape[:2], grid.rows))
+        sizes = points.code.sizes(
+            [tau - points.shift[:, 0]],
+            [at(m) for m in self.means],
+            [at(g) for g in self.logs],
+            list(scales[:, every, peak]),
+            tuple(points.p),
+        )
+        # tokens lie within 3 widths of the centres that the tilts chose
+        away = 3.0 * (-2.0 * points.curvature) ** -0.5
+        tokens = np.abs(self.centres) + away
+        # in curvature (x - centre)^2 a token is rounded twice, its centre once, the square three times
+        each = -points.curvature * away * (4.0 * tokens + 2.0 * np.abs(self.centres) + 3.0 * away)
+        each = each + np.abs(points.height) + np.abs(points.curvature) * np.square(self.moved)
+        each = each + np.abs(grid.tilts) * (np.abs(tau)[:, None] + np.abs(points.rate) * tokens)
+        each = 4.0 + each[:, :, 0]
+        for i in points.alternating:
+            terms = np.abs(self.weights[i] * self.table.of[i].values[peak]).sum(axis=1)
+            each[i] *= terms / np.maximum(np.abs(at(self.means[i])), TINY)
+        for i in points.survivors:
+            each[i] *= np.abs(at(self.logs[i]))
+        whole = np.maximum(np.abs(self.fine[every, peak]), TINY)
+        roundings = 16.0
+        for size, powers, share in zip(sizes, points.powers, self.shares):
+            roundings = roundings + (size + (powers * each).sum(axis=0)) * np.abs(at(share)) / whole
+        return roundings
+
+    def _cut(self) -> list[float]:
+        """What the ends of the token mesh leave out, over the points, seen at every outer node through the moments."""
+        weights = self.weights[np.arange(len(self.weights))[:, None], :, self.table.edges]
+        ends = np.abs(weights).swapaxes(1, 2) @ self.table.ends
+        means = np.maximum(np.abs(self.means[:, 0]), TINY)
+        cut: list[float] = (ends * self.heights / means).sum(axis=(0, 2)).tolist()
+        return cut

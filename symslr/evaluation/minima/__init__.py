@@ -1,0 +1,1 @@
+"""Least values: search, refinement, behaviour at infinity."""

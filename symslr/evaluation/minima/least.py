@@ -1,0 +1,94 @@
+"""The least risk of an attention and where it is attained: the best scale of the key, and the kernel's own parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+from sympy import Expr, S, Symbol, oo
+
+from symslr.evaluation.engine import evaluate
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.minimise import minimise
+from symslr.expression.folded import Activation
+from symslr.expression.value import Kind, Value
+from symslr.model.attention import Attention
+from symslr.model.homogeneous import degree, has_parity
+from symslr.model.symbols import a, epsilon
+from symslr.model.task import Task
+from symslr.theory.population import matched_scale, minimal_risk, population_risk
+
+PLACE_DIGITS = 10
+"""Digits of a search that is made for the place alone, the least value being known in another way."""
+
+
+def least_risk(
+    task: Task,
+    attention: Attention,
+    values: Mapping[Any, object],
+    digits: int | None = None,
+    backend: str | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[str, Value]]:
+    """(least risk, {"a": best scale, "c": ...}); a place may be infinite where the risk is only approached.
+
+    The value is that of ``minimal_risk``: exact where the attention is Bayes-optimal or a closed form is derived, else by search.
+
+    Args:
+        task, attention: as for ``minimal_risk``.
+        values, digits, backend: as for ``evaluate``.
+        bounds: for a variable by symbol, the interval in which it is searched; the whole line otherwise.
+
+    Raises:
+        CannotEvaluate: where the minimum is not found, or the digits are out of reach.
+    """
+    risk, least = population_risk(task, attention), minimal_risk(task, attention)
+    moving = list(least.variables)
+    if bounds:
+        if backend == "arb":
+            raise CannotEvaluate("certified: no proof is available for a minimum that is searched within bounds")
+        value, places = minimise(risk, moving, values, digits, bounds)
+        return value, _named(places)
+    scale = matched_scale(Activation.of(epsilon, attention, a), task.law)
+    if scale is not None:
+        return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
+    if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
+        return _without_scale(task, attention, values, digits, backend)
+    if backend is not None or least.closed() is not None:
+        value = evaluate(least, values, digits, backend)
+        _, places = minimise(risk, moving, values, PLACE_DIGITS)
+        return value, _named(places)
+    value, places = minimise(risk, moving, values, digits)
+    return value, _named(places)
+
+
+def _without_scale(
+    task: Task, attention: Attention, values: Mapping[Any, object], digits: int | None, backend: str | None
+) -> tuple[Value, dict[str, Value]]:
+    """The risk of a homogeneous kernel, the same at every scale of one sign: the lower of the two.
+
+    The place has an infinite error.
+    """
+    sides = [S.One] if has_parity(attention.kernel) else [S.One, S.NegativeOne]
+    found = [evaluate(population_risk(task, attention, side), values, digits, backend) for side in sides]
+    lowest = min(range(len(sides)), key=lambda i: found[i].value)
+    value = replace(found[lowest], error=max(item.error for item in found))
+    which = "every a != 0" if len(sides) == 1 else f"every a {'>' if sides[lowest] > 0 else '<'} 0"
+    place = Value(mpmath.mpf(int(sides[lowest])), mpmath.inf, value.kind, 1, f"{which}: the kernel is homogeneous")
+    return value, {"a": place}
+
+
+def _named(places: Mapping[Symbol, Value]) -> dict[str, Value]:
+    return {str(symbol): place for symbol, place in places.items()}
+
+
+def _scale(scale: Expr, values: Mapping[Any, object]) -> Value:
+    """The scale at which the attention is the posterior."""
+    if scale == oo:
+        return Value(
+            mpmath.inf, mpmath.mpf(0), Kind.ESTIMATED, 15, "matched scale: the posterior is the limit of the attention"
+        )
+    names = {str(symbol) for symbol in scale.free_symbols}
+    return evaluate(scale, {name: value for name, value in values.items() if str(name) in names})

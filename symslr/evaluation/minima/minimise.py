@@ -1,0 +1,115 @@
+"""``minimise``: the least value of an expression over some of its symbols, and where it lies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+from sympy import Expr, Symbol
+
+from symslr.evaluation.admitted import check_admitted
+from symslr.evaluation.divergent import check_means_exist
+from symslr.evaluation.engine import (
+    FLOAT,
+    FLOAT_AIM,
+    FLOAT_DIGITS,
+    digits_of,
+    digits_of_arrays,
+    float_scope,
+    grid_scopes,
+    symbols_of,
+    tolerance_of,
+)
+from symslr.evaluation.guard import PLACE, guard
+from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs, one_point
+from symslr.evaluation.multiprecision import minimum_multiprecision
+from symslr.evaluation.nodes.minimum import MinimumNode
+from symslr.evaluation.nodes.node import Context, Pair
+from symslr.evaluation.plan import plan
+from symslr.expression.value import Kind, Value
+from symslr.kept.serial import one_at_a_time
+
+FLOAT_SEARCH = "numpy: scan and refinement in float64"
+
+
+@one_at_a_time
+def minimise(
+    expr: Expr,
+    variables: Sequence[Symbol],
+    values: Mapping[Any, object] | None = None,
+    digits: int | None = None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[Symbol, Value]]:
+    """The least value of ``expr`` over real ``variables`` and where it lies; several local minima are compared.
+
+    Args:
+        expr: as for ``evaluate``.
+        variables: the symbols that are free to move.
+        values: as for ``evaluate``: numbers for all the other symbols, or arrays of them (in float64). Along an array each point
+            starts from its neighbours, and the whole range is searched again every few points: order it.
+        digits: significant digits of the least value; the place has about half as many.
+        bounds: for a variable, the interval in which it is searched; both signs up to 50 otherwise.
+
+    Raises:
+        CannotEvaluate: when there is no interior minimum, the digits are out of reach, or the expression's first number differs
+            from its definition.
+        ValueError: as ``evaluate``.
+    """
+    start = time.perf_counter()
+    wanted = FLOAT_AIM if digits is None else checked_digits(digits)
+    moving = tuple(variables)
+    if not moving or any(not isinstance(s, Symbol) for s in moving):
+        raise ValueError(f"variables: found {variables!r}; expected symbols such as [a, c]")
+    needed, known = symbols_of(expr)
+    inputs = checked_inputs(needed - set(moving), known - set(moving), values or {})
+    check_admitted(expr, inputs)
+    check_means_exist(expr, inputs.given, moving)
+    guard(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
+    node = MinimumNode(plan(expr), moving)
+    limits = dict(bounds or {})
+    if inputs.arrays:
+        return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, start)
+    places: dict[Symbol, Pair]
+    if wanted <= FLOAT_DIGITS:
+        value, error, places = node.minimum(Context(FLOAT, tolerance_of(wanted)), float_scope(inputs.given), limits)
+        method = FLOAT_SEARCH
+    else:
+        value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)
+        method = "mpmath: scan in float64, Newton steps at full precision"
+    seconds = time.perf_counter() - start
+
+    def packed(v: Any, e: Any) -> Value:
+        return Value(
+            mpmath.mp.make_mpf(mpmath.mpmathify(v)._mpf_),
+            mpmath.mpmathify(e),
+            Kind.ESTIMATED,
+            digits_of(v, e),
+            method,
+            seconds,
+        )
+
+    return packed(value, error), {symbol: packed(*pair) for symbol, pair in places.items()}
+
+
+def _along(
+    node: MinimumNode, inputs: Inputs, tolerance: float, limits: Mapping[Symbol, tuple[float, float]], start: float
+) -> tuple[Value, dict[Symbol, Value]]:
+    """The minima at every point of a grid, as arrays."""
+    shape, points = grid_scopes(inputs)
+    tables = {symbol: (np.empty(shape), np.empty(shape)) for symbol in (None, *node.variables)}
+    context = Context(FLOAT, tolerance, {})
+    for index, scope in zip(np.ndindex(shape), points):
+        value, error, places = node.minimum(context, scope, limits)
+        for symbol, pair in ((None, (value, error)), *places.items()):
+            for table, number in zip(tables[symbol], pair):
+                table[index] = float(number)
+    seconds = time.perf_counter() - start
+    packed = {
+        symbol: Value(values, errors, Kind.ESTIMATED, digits_of_arrays(values, errors), FLOAT_SEARCH, seconds)
+        for symbol, (values, errors) in tables.items()
+    }
+    least = packed.pop(None)
+    return least, {symbol: value for symbol, value in packed.items() if symbol is not None}

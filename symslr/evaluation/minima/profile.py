@@ -1,0 +1,183 @@
+"""A minimum over several variables whose basin is a valley: a search along its floor, where all but one are minimised away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+from sympy import Symbol
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.at_infinity import Limit, limit
+from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.refine import Least, nearby, polished
+from symslr.evaluation.nodes.node import Context, Node, Pair
+
+ALONG = 0.05
+"""First step along a valley whose sides are minimised away."""
+LEVEL = (-0.3, 0.3)
+"""Places along a valley, beside its middle, between which it is level or not."""
+LONG = 16.0
+"""How far the lowest point of a level valley may lie."""
+ALMOST = 1e-6
+"""Relative rise within which the floor of a valley is level; it is claimed as an error of the value."""
+SHARP = 1e-13
+"""Tolerance of the values along a valley."""
+STRIDE = (0.25, 1.6)
+"""First step of the walk along the floor, relative, and its growth."""
+FAR = 10.0
+"""Where a floor that still falls is taken for one that falls for ever."""
+SEEN = 1e-10
+"""Tolerance of values at which a floor is found again."""
+OUTWARDS = (3.0, 1.33)
+"""First place and factor of the series in the inverse by which that is decided: erf's tail has no digits beyond 13."""
+STAYING = 0.3
+"""A variable that changes by a lower power of the last one than this goes neither to zero nor to infinity."""
+
+
+def refined(objective: Objective, start: list[float]) -> Least:
+    """The minimum near a place: directly, or along its valley.
+
+    Raises:
+        CannotEvaluate: where the function is flat, not smooth or has no minimum there.
+    """
+    try:
+        return nearby(objective, start)
+    except CannotEvaluate:
+        if len(start) == 1:
+            raise
+    return along_the_valley(objective, start)
+
+
+def along_the_valley(objective: Objective, start: list[float]) -> Least:
+    """The minimum over the last variable of the minimum over the others, which bends with it.
+
+    Raises:
+        CannotEvaluate: as ``refined``.
+    """
+    floor = _Floor(objective.node, objective.variables[:-1], objective.variables[-1], start)
+    context = replace(objective.searching.context, tolerance=min(objective.context.tolerance, SHARP))
+    line = Objective(floor, objective.variables[-1:], context, objective.scope)
+    lowest = start[-1]
+    if context.arithmetic.name == "numpy":
+        found = _lowest(line, lowest)
+        if isinstance(found, Limit):
+            return _approached(floor, line, found)
+        lowest = found
+    try:
+        _, _, [(last, doubt)] = polished(line, [lowest], ALONG)
+    except CannotEvaluate:
+        here, there = line.pair([start[-1]]), line.pair([lowest])
+        # Where errors alone shape the floor, its lowest place may lie anywhere.
+        return _level(floor, line, lowest if there[0] + there[1] < here[0] - here[1] else start[-1])
+    if doubt > LEVEL[1]:
+        return _level(floor, line, float(last))
+    value, error, across = floor.least(context, line.scope_at([last]))
+    sides = [floor.least(context, line.scope_at([last + side * doubt])) for side in (-1, 1)]
+    climb = max(0.0, *(side[0] - value for side in sides))
+    others = [
+        (place, own + abs(left[0] - right[0]) / 2)
+        for (place, own), left, right in zip(across, sides[0][2], sides[1][2], strict=True)
+    ]
+    return value, error + climb, [*others, (last, doubt)]
+
+
+def _lowest(line: Objective, start: float) -> float | Limit:
+    """A place near the lowest one on the floor, or what the floor falls to on its way to infinity."""
+    from scipy.optimize import minimize_scalar  # loaded for a search only
+
+    step = STRIDE[0] * max(abs(start), 1.0)
+    middle, here = start, line.number([start])
+    sides = {side: line.number([start + side * step]) for side in (-1.0, 1.0)}
+    side = min(sides, key=lambda s: sides[s])
+    behind, ahead = start - side * step, start + side * step
+    while sides[side] < here:
+        if side * ahead >= FAR:
+            try:
+                found = limit(line, side * OUTWARDS[0], OUTWARDS[1])
+            except CannotEvaluate:
+                break
+            return float(found.place) if found.is_attained and abs(found.place) < FAR else found
+        step *= STRIDE[1]
+        behind, middle, here, ahead = middle, ahead, sides[side], side * min(side * ahead + step, FAR)
+        sides[side] = line.number([ahead])
+    low, high = sorted((behind, ahead))
+    return float(
+        minimize_scalar(
+            lambda x: line.number([x]), bounds=(low, high), method="bounded", options={"xatol": ALONG / 5}
+        ).x
+    )
+
+
+def _approached(floor: _Floor, line: Objective, found: Limit) -> Least:
+    """A least value far out in the valley: the other variables follow powers of the last one."""
+    number = line.context.arithmetic.number
+    start, factor = OUTWARDS
+    ends = [float(np.sign(found.place)) * start * factor**k for k in (2, 3)]
+    before, after = (floor.least(line.context, line.scope_at([number(x)]))[2] for x in ends)
+    others: list[Pair] = []
+    for (one, _), (other, own) in zip(before, after, strict=True):
+        power = float(np.log(abs(other / one)) / np.log(factor)) if other != 0 != one else 0.0
+        if abs(power) < STAYING:
+            others.append((other, own + abs(other - one)))
+            continue
+        moved = abs(found.place / ends[1]) ** power
+        others.append((other * number(moved), abs(other - one) * number(moved) if 0 < moved < np.inf else number(0)))
+    return number(found.value), number(found.error), [*others, (number(found.place), number(found.doubt))]
+
+
+def _level(floor: _Floor, line: Objective, middle: float) -> Least:
+    """A value that is the same along a whole valley: where the minimum lies there is not known.
+
+    Raises:
+        CannotEvaluate: where the floor of the valley is not level.
+    """
+    value, error, across = floor.least(line.context, line.scope_at([middle]))
+    ends = [floor.least(line.context, line.scope_at([middle + side])) for side in LEVEL]
+    change = max(abs(end[0] - value) + end[1] for end in ends)
+    if not change <= ALMOST * abs(value):
+        raise CannotEvaluate("the minimum could not be refined: its valley has no lowest point")
+    reach = [max(abs(end[2][i][0] - place) for end in ends) for i, (place, _) in enumerate(across)]
+    others = [(place, own + LONG * moved) for (place, own), moved in zip(across, reach, strict=True)]
+    return value, error + change, [*others, (middle, LONG)]
+
+
+def _on_the_ray(objective: Objective, start: list[float]) -> list[float]:
+    """The lowest place on the ray through the start, between a sixteenth and sixteen times as far."""
+
+    from scipy.optimize import minimize_scalar  # loaded for a search only
+
+    def height(power: float) -> float:
+        return objective.number([2.0**power * x for x in start])
+
+    powers = np.arange(-4.0, 4.5, 0.5)
+    lowest = float(powers[int(np.argmin([height(power) for power in powers]))])
+    found = minimize_scalar(height, bounds=(lowest - 0.5, lowest + 0.5), method="bounded", options={"xatol": 1e-3})
+    return [2.0 ** float(found.x) * x for x in start]
+
+
+@final
+class _Floor(Node):
+    """The least value over some variables, sought from where it was at the nearest place along the valley."""
+
+    def __init__(self, body: Node, variables: tuple[Symbol, ...], along: Symbol, start: list[float]) -> None:
+        self.body, self.variables, self.along, self.starts = body, variables, along, {start[-1]: start[:-1]}
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        value, error, _ = self.least(context, scope)
+        return value, error
+
+    def least(self, context: Context, scope: Mapping[Symbol, Pair]) -> Least:
+        """(least value, error, places)."""
+        objective = Objective(self.body, self.variables, context, scope)
+        here = float(scope[self.along][0])
+        start = self.starts[min(self.starts, key=lambda place: abs(place - here))]
+        try:
+            result = refined(objective, start)
+        except CannotEvaluate:
+            # The floor has bent away since: it is found again on the same ray.
+            result = refined(objective, _on_the_ray(objective.rough(SEEN), start))
+        self.starts[here] = [float(x) for x, _ in result[2]]
+        return result

@@ -1,0 +1,180 @@
+"""One-dimensional integrals of any integrand: the pieces are placed by a scan of its logarithm, then refined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, final
+
+import numpy as np
+from sympy import Expr, S, Symbol
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
+from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
+from symslr.evaluation.numbers.logarithm import signed_log
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
+from symslr.evaluation.quadrature.convergence import beyond, geometric_error
+from symslr.evaluation.quadrature.mesh import joined
+from symslr.evaluation.quadrature.scan import Window, scan
+from symslr.evaluation.quadrature.token_mesh import cover
+
+FLOAT = Float64()
+DEPTH = 46.0
+MOST_LEVELS = 9
+
+
+@final
+class IntegralNode(Node):
+    """Integral of exp(E) R over (lower, upper); ``children`` are integrals inside it that depend on the variable."""
+
+    def __init__(
+        self,
+        integrand: Expr,
+        variable: Symbol,
+        ends: tuple[Expr, Expr],
+        parameters: tuple[Symbol, ...],
+        children: Mapping[Symbol, Node],
+    ) -> None:
+        parts = split(integrand)
+        self.variable, self.ends, self.parameters, self.children = variable, ends, parameters, dict(children)
+        square = gaussian(parts.exponent, variable) if not children else None
+        self.height = square.height if square is not None else integrand * 0
+        polynomial = square is not None and parts.rest.is_polynomial(variable)
+        self.curvature = square.curvature if square is not None and polynomial else S.NegativeOne
+        exponent = parts.exponent
+        if square is not None:
+            exponent = square.curvature * (variable - square.centre) ** 2
+        self.exprs = [exponent, parts.rest, magnitude(parts.exponent)]
+        self._log_rest = signed_log(parts.rest, (variable, *children, *parameters))
+        self.kinks = [(eq, solved(eq, variable)) for eq in breakpoint_equations(integrand, variable)]
+        self._codes: dict[str, Any] = {}
+
+    def _code(self, arithmetic: Arithmetic) -> Any:
+        if arithmetic.name not in self._codes:
+            inner = (self.variable, *self.children, *self.parameters)
+            table = arithmetic.compile(inner, self.exprs)
+            outer = arithmetic.compile(self.parameters, [*self.ends, self.height, self.curvature])
+            zeros = [
+                (
+                    arithmetic.compile(self.parameters, [zero]) if zero is not None else None,
+                    arithmetic.compile((self.variable, *self.parameters), [equation]),
+                )
+                for equation, zero in self.kinks
+            ]
+            self._codes[arithmetic.name] = (table, outer, zeros)
+        return self._codes[arithmetic.name]
+
+    def _children_at(self, context: Context, x: Any, scope: Mapping[Symbol, Pair]) -> tuple[list[Any], Any]:
+        """Values of the children at the nodes and the largest relative error among those that matter."""
+        columns, errors = [], np.zeros(len(x))
+        for child in self.children.values():
+            pairs = [child.evaluate(context, {**scope, self.variable: (point, 0)}) for point in x]
+            values = np.array([v for v, _ in pairs], dtype=type(x[0]) if x.dtype != object else object)
+            relative = [abs(float(e / v)) if v != 0 else 0.0 for v, e in pairs]
+            errors = np.maximum(errors, relative)
+            columns.append(values)
+        return columns, errors
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        with np.errstate(all="ignore"):
+            return self._evaluate(context, scope)
+
+    def _evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        arithmetic = context.arithmetic
+        p = tuple(scope[s][0] for s in self.parameters)
+        table, outer, _ = self._code(arithmetic)
+        low, high, height, curvature = outer(*p)
+        reversed_ends = low > high
+        if reversed_ends:
+            low, high = high, low
+        if low == high:
+            return 0 * arithmetic.number(1), 0 * arithmetic.number(1)
+        if curvature > 0 and np.isinf(float(high - low)):
+            raise CannotEvaluate(f"an expectation diverges: its integrand grows as exp({float(curvature):.3g} x^2)")
+        pieces = self._pieces(context, scope, float(low), float(high))
+        if pieces is None:
+            return 0 * arithmetic.number(1), 0 * arithmetic.number(1)
+        for level in range(MOST_LEVELS):
+            mesh = joined(pieces, arithmetic, level)
+            columns, errors = self._children_at(context, mesh.nodes, scope)
+            exponent, rest, size = table(mesh.nodes, *columns, *p)
+            values = arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes
+            if arithmetic.name == "numpy" and not np.isfinite(values).all():
+                values = self._finite(values, mesh, exponent, columns, p)
+            mass = np.sum(abs(values))
+            if not mass > 0:
+                return 0 * mass, 0 * mass
+            full = np.sum(values)
+            half, quarter = (np.sum(values[mesh.nested[n]]) * 2 ** (n + 1) for n in (0, 1))
+            error = geometric_error(quarter, half, full, mass)
+            if error < context.tolerance:
+                break
+        # mpmath adds in order, one rounding a term; NumPy adds floats in pairs
+        additions = len(values) if values.dtype == object else np.log2(len(values))
+        rounding = arithmetic.eps * (8 + additions + np.sum(abs(values) * (abs(size) + 0 * mesh.nodes)) / mass)
+        edge = 2 * (beyond(values[0], values[1]) + beyond(values[-1], values[-2])) / mass
+        inherited = np.sum(abs(values) * errors) / mass
+        factor = arithmetic.exp(height)
+        if reversed_ends:
+            full = -full
+        lost = arithmetic.tiny if mass * factor < arithmetic.tiny else 0
+        return full * factor, mass * factor * (error + rounding + edge + inherited) + lost
+
+    def _finite(self, values: Any, mesh: Any, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
+        """Values that overflow in parts, from their logarithms; what is no number even so is 0 where it is negligible."""
+        sign, log = self._log_rest(mesh.nodes, *columns, *p)
+        better = sign * np.exp(exponent + log) * mesh.weights + 0 * mesh.nodes
+        values = np.where(np.isfinite(values), values, better)
+        if np.isinf(values).any():
+            raise CannotEvaluate("an integrand overflows in float64")
+        return np.where(np.isnan(values), 0.0, values)
+
+    def _pieces(self, context: Context, scope: Mapping[Symbol, Pair], low: float, high: float) -> Any:
+        """The pieces, placed in float64; None where the integrand vanishes."""
+        rough = Context(FLOAT, 1e-4)
+        scope = {s: (float(v), float(e)) for s, (v, e) in scope.items()}
+        p = tuple(scope[s][0] for s in self.parameters)
+        table, _, zeros = self._code(FLOAT)
+
+        def log_weight(x: Any) -> Any:
+            columns, _ = self._children_at(rough, np.atleast_1d(x), scope) if self.children else ([], None)
+            exponent = table(x, *columns, *p)[0]
+            return exponent + self._log_rest(x, *columns, *p)[1] + 0 * x
+
+        depth = DEPTH if context.arithmetic.name == "numpy" else context.arithmetic.decades * 2.303 + 20
+        window = scan(log_weight, low, high, depth)
+        if window is None:
+            return None
+        if window.is_heavy:
+            _check_tails(log_weight, low, high)
+        return cover([window], low, high, self._cuts(zeros, p, window))
+
+    def _cuts(self, zeros: list[Any], p: tuple[float, ...], window: Window) -> list[float]:
+        found = []
+        for exact, equation in zeros:
+            if exact is not None:
+                found.append(float(exact(*p)[0]))
+                continue
+            grid = np.linspace(window.low, window.high, 1025)
+            values = np.broadcast_to(equation(grid, *p)[0], grid.shape)
+            if np.any(values[:-1] * values[1:] < 0):
+                raise CannotEvaluate("a kink whose place is not linear in the variable inside a nested integral")
+        return sorted({x for x in found if np.isfinite(x)})
+
+
+FAR = 1e30, 1e40
+"""Where tails are told apart: a power of x is all that is left of an algebraic integrand there."""
+
+
+def _check_tails(log_weight: Any, low: float, high: float) -> None:
+    """Raises CannotEvaluate where |integrand| falls no faster than 1/|x| on a side without end."""
+    for side, end in ((-1.0, low), (1.0, high)):
+        if not np.isinf(end):
+            continue
+        near, far = (float(value) for value in log_weight(side * np.array(FAR)))
+        power = (far - near) / np.log(FAR[1] / FAR[0])
+        if power > -1.0 - 1e-9:
+            raise CannotEvaluate(
+                f"an expectation diverges: its integrand falls as |x|^({power:.3g}), no faster than 1/|x|"
+            )

@@ -1,0 +1,46 @@
+"""A plan is a small tree of numeric nodes, built once per formula and carried out in any arithmetic."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from sympy import Symbol
+
+from symslr.evaluation.numbers.arithmetic import Arithmetic
+
+Pair = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a node needs besides its parameters.
+
+    Attributes:
+        arithmetic: the numbers to calculate in.
+        tolerance: relative error at which a quadrature stops refining.
+        continuations: where minima keep the places that they found at neighbouring points of a grid; none by default, so
+            that a value depends on its own arguments only.
+    """
+
+    arithmetic: Arithmetic
+    tolerance: float
+    continuations: dict[Any, Any] | None = field(default=None, compare=False)
+
+
+class Node(ABC):
+    """Abstract: a number that depends on parameters."""
+
+    @abstractmethod
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        """(value, error) at parameters given as (value, error)."""
+
+    def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
+        """``evaluate`` at many points, as functions: a value that a formula does not ask for is not missed.
+
+        Nodes that gain from seeing all the points together do their work here.
+        """
+        return [partial(self.evaluate, context, scope) for scope in scopes]

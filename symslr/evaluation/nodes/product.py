@@ -1,0 +1,175 @@
+"""Sequences of at most three tokens by direct product quadrature: for weights and activations that nothing reduces.
+
+Source: the definition of the expectation itself; only a Gaussian average over the value projections is taken by algebra.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce as fold
+from typing import Any, final
+
+import numpy as np
+from sympy import Dummy, Expr, Integer, Poly, S, Sum, Symbol, factorial2, preorder_traversal
+
+from symslr.evaluation.errors import CannotEvaluate, FloatOnly
+from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.logarithm import signed_log
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
+from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.mesh import joined
+from symslr.evaluation.quadrature.scan import Window, scan
+from symslr.evaluation.quadrature.token_mesh import cover
+from symslr.expression.expectation import SequenceExpectation
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import OTHERS, L, chi, epsilon, xi, z, zeta
+from symslr.model.symbols import x as law_variable
+
+FLOAT = Float64()
+LONGEST = 3
+DEPTH = 42.0
+MOST_POINTS = 30_000_000
+COARSE = 41
+SETTLED = 1e-6
+"""A relative error below which a value is given though finer meshes are out of reach: the rule converges."""
+
+
+@final
+class ProductNode(Node):
+    """E_g[body] at L = 1, 2, 3 in float64; ``reason`` is why nothing faster applies."""
+
+    def __init__(self, expectation: SequenceExpectation, reason: str) -> None:
+        self.expectation, self.reason = expectation, reason
+        self._built: dict[int, _Product] = {}
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        length = self.expectation.law.length
+        tokens = int(scope[length][0]) if length.is_Symbol else int(length)
+        if tokens > LONGEST:
+            raise CannotEvaluate(f"L = {tokens}: {self.reason}; by direct quadrature only L <= {LONGEST} is in reach")
+        if not isinstance(context.arithmetic, Float64):
+            raise FloatOnly(f"{self.reason}; direct quadrature is in float64 only: ask for 12 digits or fewer")
+        if tokens not in self._built:
+            self._built[tokens] = _Product(self.expectation, tokens)
+        with np.errstate(all="ignore"):
+            return self._built[tokens].value(scope, context.tolerance)
+
+
+class _Product:
+    """The integrand at one length, as a function of the tokens."""
+
+    def __init__(self, expectation: SequenceExpectation, tokens: int) -> None:
+        law = expectation.law
+        self.tokens = [Dummy(f"t{i}", real=True) for i in range(tokens)]
+        body = (expectation.body * law.weight).xreplace({law.length: Integer(tokens), L: Integer(tokens)})
+        body = _gaussian_average(_opened(body, self.tokens), tokens)
+        density = fold(lambda a, b: a * b, (law.base.density.xreplace({law_variable: t}) for t in self.tokens), S.One)
+        self.parameters = tuple(sorted((body * density).free_symbols - set(self.tokens), key=str))
+        self.logarithm = signed_log(density * body, (*self.tokens, *self.parameters))
+        self.base = signed_log(law.base.density, (law_variable, *self.parameters))
+        self.ends = FLOAT.compile(self.parameters, [law.base.lower, law.base.upper])
+        self.kinks = self._kinks(body * density, law)
+
+    def _kinks(self, integrand: Expr, law: SequenceLaw) -> list[Any]:
+        """Kinks that lie at a fixed value of a single token, the same for all."""
+        places: set[Expr] = set()
+        for token in self.tokens:
+            for equation in breakpoint_equations(integrand, token):
+                place = solved(equation, token)
+                if place is not None and not place.has(*self.tokens):
+                    places.add(place)
+        return [FLOAT.compile(self.parameters, [place]) for place in places]
+
+    def value(self, scope: Mapping[Symbol, Pair], tolerance: float) -> Pair:
+        p = tuple(float(scope[s][0]) for s in self.parameters)
+        low, high = (float(end) for end in self.ends(*p))
+        kinks = sorted(float(place(*p)[0]) for place in self.kinks)
+        window = self._window(p, low, high)
+        if window is None:
+            return 0.0, 0.0
+        pieces = cover([window], low, high, [k for k in kinks if window.low < k < window.high])
+        sums: list[float] = []
+        mass, error = 0.0, np.inf
+        for level in range(1, 7):
+            mesh = joined(pieces, FLOAT, level)
+            count = len(mesh.nodes)
+            if count ** len(self.tokens) > MOST_POINTS:
+                if level > 1 and error < SETTLED:
+                    break
+                raise CannotEvaluate(
+                    f"direct quadrature needs more than {MOST_POINTS:.0e} points: the weight or the activation is not smooth "
+                    "where two tokens meet or where all vanish"
+                )
+            table = self._table(mesh.nodes, p)
+            sums, mass = [], 0.0
+            for times in (2, 1, 0):
+                index, weights = (np.arange(count), mesh.weights) if times == 0 else mesh.coarser(times)
+                own = table[np.ix_(*[index] * len(self.tokens))]
+                for _ in self.tokens:
+                    own = own @ weights
+                sums.append(float(own))
+            mass = np.abs(table)
+            for _ in self.tokens:
+                mass = mass @ mesh.weights
+            error = float(geometric_error(sums[0], sums[1], sums[2], float(mass)))
+            if error < tolerance:
+                break
+        return sums[2], float(mass) * (error + 200.0 * FLOAT.eps)
+
+    def _table(self, nodes: Any, p: tuple[float, ...]) -> Any:
+        grids = np.meshgrid(*[nodes] * len(self.tokens), indexing="ij", sparse=True)
+        sign, log = self.logarithm(*grids, *p)
+        table = sign * np.exp(log) + 0.0 * sum(grids)
+        return np.where(np.isnan(table), 0.0, table)
+
+    def _window(self, p: tuple[float, ...], low: float, high: float) -> Window | None:
+        """Where the integrand lives in any of its tokens, seen on a wide coarse product mesh; None where it vanishes."""
+        own = scan(lambda x: self.base(x, *p)[1] + 0.0 * x, low, high, DEPTH)
+        if own is None or own.is_heavy:
+            raise CannotEvaluate("direct quadrature is for token laws with light tails")
+        span = own.high - own.low
+        nodes = np.linspace(max(low, own.low - span), min(high, own.high + span), COARSE * 3)
+        grids = np.meshgrid(*[nodes] * len(self.tokens), indexing="ij", sparse=True)
+        log = self.logarithm(*grids, *p)[1] + 0.0 * sum(grids)
+        above = np.where(np.isnan(log), -np.inf, log)
+        if np.max(above) == -np.inf:
+            return None
+        if np.max(above) == np.inf:
+            raise CannotEvaluate("the integrand overflows in float64")
+        above = above > np.max(above) - DEPTH
+        index = np.flatnonzero(np.any(above, axis=tuple(range(1, above.ndim))))
+        for axis in range(1, above.ndim):
+            others = tuple(n for n in range(above.ndim) if n != axis)
+            index = np.union1d(index, np.flatnonzero(np.any(above, axis=others)))
+        if (index[0] == 0 and np.isinf(low)) or (index[-1] == len(nodes) - 1 and np.isinf(high)):
+            raise CannotEvaluate("the weight moves the tokens too far for direct quadrature")
+        first, last = nodes[max(index[0] - 1, 0)], nodes[min(index[-1] + 1, len(nodes) - 1)]
+        return Window(float(first), float(last), own.peak, own.width, own.depth)
+
+
+def _opened(body: Expr, tokens: list[Expr]) -> Expr:
+    """The body in the tokens: epsilon is the first, sums are written out."""
+    labels = [epsilon, *OTHERS][: len(tokens)]
+    numbered = {index: Integer(n) for n, index in enumerate(labels, start=1)}
+    while sums := {s: s.doit() for s in body.atoms(Sum) if not s.function.has(Sum)}:
+        body = body.xreplace(sums)
+    body = body.xreplace(numbered)
+    return body.xreplace({chi[n]: t for n, t in enumerate(tokens, start=1)})
+
+
+def _gaussian_average(body: Expr, tokens: int) -> Expr:
+    """The average over the values z, zeta and the noise xi, in which bodies are polynomial."""
+    variables = [v for v in (xi, *(b[n] for b in (z, zeta) for n in range(1, tokens + 1))) if body.has(v)]
+    if not variables:
+        return body
+    hidden = {v: Dummy() for v in variables}
+    body = body.xreplace(hidden)
+    if any(node.func.is_Function and node.has(*hidden.values()) for node in preorder_traversal(body)):
+        raise CannotEvaluate("the body is not polynomial in the values z; take their average first")
+    poly = Poly(body, *hidden.values())
+    return sum((c * _moment(powers) for powers, c in poly.terms()), S.Zero)
+
+
+def _moment(powers: tuple[int, ...]) -> Expr:
+    return S.Zero if any(n % 2 for n in powers) else fold(lambda a, n: a * factorial2(n - 1), powers, S.One)

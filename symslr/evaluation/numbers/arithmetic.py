@@ -1,0 +1,132 @@
+"""The numbers that a plan is carried out in: float64 arrays, or object arrays of mpmath numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import mpmath
+import numpy as np
+from sympy import Expr, Symbol
+
+from symslr.evaluation.numbers.compiled import compile_float, compile_multiprecision
+
+
+class Arithmetic(ABC):
+    """Abstract: array functions in one kind of number.
+
+    Attributes:
+        name: the backend's name.
+        eps: unit roundoff.
+        tiny: the size below which numbers lose digits and vanish.
+        decades: decimal digits that the arithmetic can resolve; meshes reach that far into the tails.
+    """
+
+    name: ClassVar[str]
+    eps: Any
+    tiny: Any
+    decades: float
+    pi: Any
+    exp: Callable[[Any], Any]
+    log: Callable[[Any], Any]
+    expm1: Callable[[Any], Any]
+    log1p: Callable[[Any], Any]
+
+    @abstractmethod
+    def number(self, value: Any) -> Any:
+        """A scalar: from a float, an integer or a SymPy number."""
+
+    @abstractmethod
+    def integers(self, start: int, stop: int) -> Any:
+        """start, ..., stop - 1 as an array."""
+
+    @abstractmethod
+    def full(self, count: int, value: Any) -> Any:
+        """An array of one number."""
+
+    @abstractmethod
+    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+        """Functions of arrays; a result may be a scalar where the expression is constant."""
+
+
+class Float64(Arithmetic):
+    """IEEE double precision on NumPy arrays."""
+
+    name = "numpy"
+    eps = 2.0**-53
+    tiny = 2.0**-1022
+    decades = 17.0
+    pi = np.pi
+    exp = staticmethod(np.exp)
+    log = staticmethod(np.log)
+    expm1 = staticmethod(np.expm1)
+    log1p = staticmethod(np.log1p)
+
+    def number(self, value: Any) -> float:
+        return float(value)
+
+    def integers(self, start: int, stop: int) -> Any:
+        return np.arange(start, stop, dtype=float)
+
+    def full(self, count: int, value: Any) -> Any:
+        return np.full(count, value)
+
+    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+        return compile_float(symbols, exprs)
+
+
+class Multiprecision(Arithmetic):
+    """mpmath numbers in object arrays, at the working precision that is set while the plan runs."""
+
+    name = "mpmath"
+    tiny = 0
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self.decades = bits * 0.30103
+
+    exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
+    log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
+    expm1 = staticmethod(np.frompyfunc(mpmath.expm1, 1, 1))
+    log1p = staticmethod(np.frompyfunc(mpmath.log1p, 1, 1))
+
+    @property
+    def eps(self) -> Any:
+        return mpmath.ldexp(1, -self.bits)
+
+    @property
+    def pi(self) -> Any:
+        return +mpmath.pi
+
+    def number(self, value: Any) -> Any:
+        if isinstance(value, Expr):
+            return mpmath.mpf(value.evalf(int(self.decades) + 5)._mpf_) if not value.is_Rational else _ratio(value)
+        return mpmath.mpf(value)
+
+    def integers(self, start: int, stop: int) -> Any:
+        return np.array([mpmath.mpf(i) for i in range(start, stop)], dtype=object)
+
+    def full(self, count: int, value: Any) -> Any:
+        return np.full(count, value, dtype=object)
+
+    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+        function = compile_multiprecision(symbols, exprs)
+        vectorised = np.frompyfunc(function, len(symbols), 1)
+        count = len(exprs)
+
+        def call(*arrays: Any) -> list[Any]:
+            table = vectorised(*arrays)
+            if not isinstance(table, np.ndarray):
+                return list(table)
+            flat = [np.empty(table.shape, dtype=object) for _ in range(count)]
+            for index in np.ndindex(table.shape):
+                for k, value in enumerate(table[index]):
+                    flat[k][index] = value
+            return flat
+
+        return call
+
+
+def _ratio(value: Expr) -> Any:
+    return mpmath.mpf(int(value.p)) / int(value.q)

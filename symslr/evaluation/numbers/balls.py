@@ -1,0 +1,213 @@
+"""Numbers with an error of their own: object arrays of Arb balls, at the precision of the current Arb context.
+
+A ball holds the number, so that no budget of roundings is kept by hand. What no proof covers is only how far a quadrature has
+converged, and functions that Arb lacks, which mpmath evaluates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import mpmath
+import numpy as np
+from flint import arb, ctx, fmpq
+from mpmath.libmp import from_man_exp
+from sympy import Expr, Symbol, lambdify
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.compiled import PLAIN_NAMES, MultiprecisionPrinter, stable
+from symslr.evaluation.numbers.elementary import ball
+from symslr.evaluation.numbers.special import normal_cdf, owens_t, skew_normal
+
+
+class Balls(Arithmetic):
+    """Arb balls in object arrays."""
+
+    name = "balls"
+
+    def __init__(self, bits: int) -> None:
+        self.bits = bits
+        self.decades = bits * 0.30103
+
+    exp = staticmethod(np.frompyfunc(arb.exp, 1, 1))
+    log = staticmethod(np.frompyfunc(arb.log, 1, 1))
+    expm1 = staticmethod(np.frompyfunc(arb.expm1, 1, 1))
+    log1p = staticmethod(np.frompyfunc(arb.log1p, 1, 1))
+
+    @property
+    def eps(self) -> Any:
+        return arb((1, -self.bits))
+
+    @property
+    def pi(self) -> Any:
+        return arb.pi()
+
+    def number(self, value: Any) -> Any:
+        if isinstance(value, Expr):
+            return ball(value)
+        return from_mpf(value) if isinstance(value, mpmath.mpf) else arb(value)
+
+    def integers(self, start: int, stop: int) -> Any:
+        return array([arb(i) for i in range(start, stop)])
+
+    def full(self, count: int, value: Any) -> Any:
+        return array([value] * count)
+
+    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+        function = lambdify(
+            list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True
+        )
+        count = len(exprs)
+
+        def one(*numbers: Any) -> tuple[Any, ...]:
+            return tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
+
+        vectorised = np.frompyfunc(one, len(symbols), 1)
+
+        def call(*arrays: Any) -> list[Any]:
+            if not any(isinstance(a, np.ndarray) for a in arrays):
+                return list(one(*arrays))
+            table = vectorised(*arrays)
+            columns = [np.empty(table.shape, dtype=object) for _ in range(count)]
+            for index in np.ndindex(table.shape):
+                for column, value in zip(columns, table[index]):
+                    column[index] = value
+            return columns
+
+        return call
+
+
+def array(numbers: Sequence[Any]) -> Any:
+    """An object array of one axis."""
+    found = np.empty(len(numbers), dtype=object)
+    found[:] = numbers
+    return found
+
+
+def from_mpf(value: Any, error: Any = 0) -> Any:
+    """The ball around an mpmath number."""
+    sign, man, exponent, _ = value._mpf_
+    if not man and exponent:
+        raise CannotEvaluate(f"found {mpmath.nstr(value)}; expected a finite number")
+    centre = arb((int(-man if sign else man), int(exponent)))
+    return centre if not error else centre + arb(0, from_mpf(mpmath.mpf(error)).upper())
+
+
+def centre(number: Any) -> Any:
+    """The middle of a ball as an mpmath number, exactly."""
+    if not number.is_finite():
+        raise CannotEvaluate("balls: a division by an enclosure of zero or a value outside a domain")
+    mantissa, exponent = number.mid().man_exp()
+    return mpmath.mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
+
+
+def radius(number: Any) -> Any:
+    """How far the number may lie from its centre."""
+    return centre(number.rad())
+
+
+def size(number: Any) -> Any:
+    """An upper bound of the number's absolute value, as an mpmath number."""
+    return centre(number.abs_upper())
+
+
+class _Printer(MultiprecisionPrinter):
+    """Powers by name: Arb's own is undefined on a ball around 0."""
+
+    def _print_Pow(self, expr: Expr, rational: bool = False) -> str:
+        if expr.exp.is_Rational and expr.exp.q == 2 and expr.exp.p in (1, -1):
+            root = f"sqrt({self._print(expr.base)})"
+            return root if expr.exp.p == 1 else f"(1/{root})"
+        return f"power({self._print(expr.base)}, {self._print(expr.exp)})"
+
+    def _print_Pi(self, expr: Expr) -> str:
+        return "pi()"
+
+    def _print_Exp1(self, expr: Expr) -> str:
+        return "e()"
+
+
+def power(base: Any, exponent: Any) -> Any:
+    """base^exponent."""
+    base = arb(base)
+    if isinstance(exponent, int):
+        if exponent < 0:
+            return 1 / power(base, -exponent)
+        if base.contains(0):
+            product = arb(1)
+            for _ in range(exponent):
+                product *= base
+            return product
+        return base**exponent
+    return base ** arb(exponent)
+
+
+def _log1pexp(y: Any) -> Any:
+    y = arb(y)
+    return y + (-y).exp().log1p() if y > 0 else y.exp().log1p()
+
+
+def _sign(y: Any) -> Any:
+    y = arb(y)
+    return arb(1) if y > 0 else arb(-1) if y < 0 else arb(0)
+
+
+def _method(name: str) -> Callable[..., Any]:
+    function = getattr(arb, name)
+    return lambda y: function(arb(y))
+
+
+def _by_mpmath(name: str) -> Callable[..., Any]:
+    """A function that Arb lacks, at the centres of its arguments; how it moves within them is told from their ends."""
+    function = getattr(mpmath, name)
+
+    def call(*arguments: Any) -> Any:
+        balls = [arb(y) for y in arguments]
+        with mpmath.workprec(ctx.prec + 10):
+            middle = function(*map(centre, balls))
+            ends = [function(*(centre(y) + side * radius(y) for y in balls)) for side in (-1, 1)]
+            error = sum(abs(end - middle) for end in ends) + abs(middle) * mpmath.ldexp(1, 4 - ctx.prec)
+        return from_mpf(middle, error)
+
+    return call
+
+
+_ELEMENTARY = "exp log sqrt erf erfc erfi gamma sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh lambertw"
+
+
+def _namespace() -> dict[str, Any]:
+    names: dict[str, Any] = {name: _by_mpmath(name) for name in PLAIN_NAMES if callable(getattr(mpmath, name, None))}
+    names |= {name: _method(name) for name in _ELEMENTARY.split()}
+    return names | {
+        "mpf": lambda y: arb(fmpq(y)) if isinstance(y, int) else from_mpf(mpmath.mpf(y)),
+        "power": power,
+        "pi": arb.pi,
+        "e": arb.const_e,
+        "loggamma": _method("lgamma"),
+        "log1pexp": _log1pexp,
+        "OwensT": owens_t,
+        "NormalCdf": normal_cdf,
+        "SkewNormal": skew_normal,
+        "sign": _sign,
+        "fabs": lambda y: abs(arb(y)),
+        "Heaviside": lambda y, half=0.5: arb(1) if arb(y) > 0 else arb(0) if arb(y) < 0 else arb(half),
+        "Max": _largest,
+        "Min": _smallest,
+        "max": _largest,
+        "min": _smallest,
+        "abs": lambda y: abs(arb(y)),
+        "inf": arb(float("inf")),
+    }
+
+
+def _largest(*numbers: Any) -> Any:
+    found = arb(numbers[0])
+    for other in numbers[1:]:
+        found = found.max(arb(other))
+    return found
+
+
+def _smallest(*numbers: Any) -> Any:
+    return -_largest(*(-arb(y) for y in numbers))

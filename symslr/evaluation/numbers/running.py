@@ -1,0 +1,130 @@
+"""Formulas of a few numbers with a running error: every operation returns (value, error), rounding included.
+
+Used where finished integrals are put together. Errors add to first order; where a factor is exactly zero the others are
+not evaluated, so that (L - 1) E[...] is 0 at L = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, log
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.expression.special import NormalCdf, OwensT, SkewNormal
+
+Pair = tuple[Any, Any]
+Formula = Callable[[Arithmetic, Mapping[Symbol, Pair]], Pair]
+
+
+class Lazy(dict[Symbol, Pair]):
+    """(value, error) of symbols; those that are still to be computed are, once, when they are asked for."""
+
+    def __init__(self, known: Mapping[Symbol, Pair], unfinished: Mapping[Symbol, Callable[[], Pair]]) -> None:
+        super().__init__(known)
+        self.unfinished = unfinished
+
+    def __missing__(self, symbol: Symbol) -> Pair:
+        pair = self[symbol] = self.unfinished[symbol]()
+        return pair
+
+
+def _lost(arithmetic: Arithmetic, value: Any) -> Any:
+    """What a number may have lost that is too small to keep its digits, or to be told from zero."""
+    return arithmetic.tiny if abs(value) < arithmetic.tiny else 0
+
+
+def compiled_formula(expr: Expr) -> Formula:
+    """``expr`` as a function of an arithmetic and of (value, error) for every symbol."""
+    if expr.is_Symbol:
+        return lambda arithmetic, scope: scope[expr]
+    if not expr.free_symbols and not expr.has(NormalCdf, OwensT, SkewNormal):  # these SymPy cannot turn into numbers
+        return _constant(expr)
+    if isinstance(expr, Add):
+        return _sum([compiled_formula(arg) for arg in expr.args])
+    if isinstance(expr, Mul):
+        cheap_first = sorted(expr.args, key=lambda arg: any(isinstance(s, Dummy) for s in arg.free_symbols))
+        return _product([compiled_formula(arg) for arg in cheap_first])
+    if isinstance(expr, Pow) and expr.exp.is_Integer:
+        return _integer_power(compiled_formula(expr.base), int(expr.exp))
+    if isinstance(expr, Pow) and expr.exp.is_Rational:
+        return _function(lambda base: base**expr.exp, [compiled_formula(expr.base)])
+    return _function(expr.func, [compiled_formula(arg) for arg in expr.args])
+
+
+def _constant(expr: Expr) -> Formula:
+    kept: dict[Any, Any] = {}
+    exact = expr.is_Integer
+
+    def constant(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
+        key = arithmetic.eps
+        if key not in kept:
+            kept[key] = arithmetic.number(expr)
+        value = kept[key]
+        return value, 0 * value if exact else abs(value) * key
+
+    return constant
+
+
+def _sum(parts: list[Formula]) -> Formula:
+    def total(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
+        pairs = [part(arithmetic, scope) for part in parts]
+        value = sum(v for v, _ in pairs)
+        return value, sum(e for _, e in pairs) + arithmetic.eps * sum(abs(v) for v, _ in pairs)
+
+    return total
+
+
+def _product(parts: list[Formula]) -> Formula:
+    def product(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
+        value, error = 1, 0
+        for part in parts:
+            v, e = part(arithmetic, scope)
+            if v == 0 and e == 0:
+                return v, e
+            error = abs(value) * e + abs(v) * error + error * e
+            value = value * v
+        return value, error + len(parts) * arithmetic.eps * abs(value) + _lost(arithmetic, value)
+
+    return product
+
+
+def _integer_power(base: Formula, exponent: int) -> Formula:
+    def power(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
+        v, e = base(arithmetic, scope)
+        if exponent < 0 and abs(v) <= e:
+            raise CannotEvaluate("a denominator cannot be told from zero")
+        value = v**exponent
+        nearest = abs(v) - e if exponent < 0 else abs(v) + e
+        error = abs(exponent) * nearest ** (exponent - 1) * e + 2 * arithmetic.eps * abs(value)
+        return value, error if v == 0 == e else error + _lost(arithmetic, value)
+
+    return power
+
+
+def _function(head: Any, parts: list[Formula]) -> Formula:
+    dummies = [Dummy(f"y{i}", real=True) for i in range(len(parts))]
+    applied = head(*dummies)
+
+    kept: dict[tuple[str, bool], Any] = {}
+
+    def call(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
+        pairs = [part(arithmetic, scope) for part in parts]
+        # Slopes of exact arguments are not formed: sqrt has none at zero.
+        key = arithmetic.name, all(e == 0 for _, e in pairs)
+        function = kept.get(key)
+        if function is None:
+            slopes = [] if key[1] else [applied.diff(d) for d in dummies]
+            function = kept[key] = arithmetic.compile(dummies, [applied, *slopes])
+        value, *slopes = function(*(v for v, _ in pairs))
+        error = 8 * arithmetic.eps * abs(value)
+        if head is not log and all(v != 0 for v, _ in pairs):
+            error = error + _lost(arithmetic, value)
+        for slope, (_, e) in zip(slopes, pairs):
+            if e != 0:
+                error = error + abs(slope) * e
+        return value, error
+
+    return call

@@ -1,0 +1,1 @@
+"""Laplace integrals under laws with a power tail."""

@@ -1,0 +1,1 @@
+"""Where integrands live, and meshes over it."""

@@ -1,0 +1,102 @@
+"""Where the token integrals live: pieces of the line between kinks, inside the windows of all weights together."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
+from symslr.evaluation.quadrature.scan import Window
+
+
+def bell_window(curvature: float, centre: float, depth: float) -> Window:
+    """Window of exp(curvature (x - centre)^2), curvature < 0."""
+    reach = float(np.sqrt(-depth / curvature))
+    return Window(centre - reach, centre + reach, centre, float(np.sqrt(-1 / curvature)), depth)
+
+
+def cover(windows: list[Window], low: float, high: float, kinks: list[float]) -> tuple[Piece, ...]:
+    """Pieces that hold every window, cut at the kinks."""
+    if not windows:
+        raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
+    start, end = min(w.low for w in windows), max(w.high for w in windows)
+    width = min(w.width for w in windows)
+    heavy = any(w.is_heavy for w in windows)
+    margin = 0.05 * (end - start)
+    cuts = sorted({k for k in kinks if start - margin < k < end + margin})
+    on_line = np.isinf(low) and np.isinf(high)
+    if on_line and not cuts:
+        if not heavy:
+            return (Line(start - margin, end + margin, 0.7 * width),)
+        centre = float(np.median([w.peak for w in windows]))
+        reach = float(np.arcsinh(max(end - centre, centre - start) / width))
+        return (Sinh(centre, width, reach, 0.25),)
+    if not heavy:
+        edges = sorted({max(low, start - margin), *cuts, min(high, end + margin)})
+        return tuple(TanhSinh(a, b) for a, b in itertools.pairwise(edges))
+    first, last = max(low, start), min(high, end)
+    if not cuts:
+        cuts = [low if np.isfinite(low) else high]
+    pieces: list[Piece] = [TanhSinh(a, b) for a, b in itertools.pairwise(cuts)]
+    if first < cuts[0]:
+        if np.isfinite(low):
+            pieces.insert(0, TanhSinh(low, cuts[0]))
+        else:
+            pieces.insert(0, ExpSinh(cuts[0], -1, width, float(np.log((cuts[0] - first) / width)) + 1))
+    if last > cuts[-1]:
+        if np.isfinite(high):
+            pieces.append(TanhSinh(cuts[-1], high))
+        else:
+            pieces.append(ExpSinh(cuts[-1], +1, width, float(np.log((last - cuts[-1]) / width)) + 1))
+    return tuple(pieces)
+
+
+def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
+    """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
+    found: list[float] = []
+    start, end = min(w.low for w in windows), max(w.high for w in windows)
+    for _, exact, equation in code.kinks(kernel):
+        if exact is not None:
+            value = float(exact(*p)[0])
+            if np.isfinite(value):
+                found.append(value)
+            continue
+        found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
+    for slope in code.touches[kernel]:
+        places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
+        found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]
+    return sorted(set(found))
+
+
+NEAR_ZERO = 1e-12
+"""A kernel this far below its size around is 0 there but for rounding."""
+
+
+def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
+    """Whether one of the kernel's factors vanishes at a place, beside its size around."""
+    around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
+    slopes, _ = code.weights(kernel, around, p)
+    return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)
+
+
+def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
+    """Zeros of a function of one variable at which it changes its sign, as far as a grid shows them."""
+    grid = np.linspace(start, end, 1025)
+    values = np.broadcast_to(function(grid), grid.shape)
+    found = [float(x) for x in grid[values == 0]]
+    return found + [_bisect(function, grid[i], grid[i + 1]) for i in np.flatnonzero(values[:-1] * values[1:] < 0)]
+
+
+def _bisect(function: Any, low: float, high: float) -> float:
+    rising = function(high) > 0
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if (function(middle) > 0) == rising:
+            high = middle
+        else:
+            low = middle
+    return 0.5 * (low + high)

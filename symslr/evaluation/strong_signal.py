@@ -1,0 +1,125 @@
+"""The Bayes risk where the signal is so strong that meshes end: the expansion that the rules derive, with their bound.
+
+Source: ``theory.asymptotics``; the remainder is the one that the rules of each chain prove.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import mpmath
+from sympy import Add, Expr, Symbol
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.expectation import LengthExpectation, SequenceExpectation
+from symslr.expression.quantity import conditioned
+from symslr.expression.value import Kind, Value
+from symslr.model.exact import exact
+from symslr.model.exponential import exponential_slope
+from symslr.model.sequence_law import SequenceLaw
+
+STRONG = {False: 100, True: 300}
+"""Slope of the posterior kernel from where on, for a shifted and for a selected relevant token.
+
+Meshes take 0.7 s at the first (nu = 10^4 of spiked-SLR) and end at nu = 10^6; 6 s at the second (nu of max-SLR), and end at 10^3.
+"""
+
+ORDERS = {False: (4, 8, 16), True: (3, 5, 7, 9)}
+"""Orders that are tried in turn: SymPy takes 0.5 s for the first ones and some seconds for the last."""
+
+METHOD = "strong-signal expansion of order {order}, its remainder bounded by the rules that derive it"
+
+FEW = 2
+"""Digits of the remainder."""
+
+MOST_BITS = 10**17
+"""Where decimal exponents end."""
+
+Compute = Callable[[Expr, int], Value]
+"""The value of an expression without a sequence in it, to so many digits."""
+
+
+def by_expansion(expr: Expr, values: Mapping[Symbol, Any], digits: int, compute: Compute) -> Value | None:
+    """The Bayes risk from its strong-signal expansion, of as many orders as the digits ask for; None where there is none.
+
+    The value may have fewer digits than are asked for.
+    """
+    shape = _risk(conditioned(expr))
+    if shape is None:
+        return None
+    noise_square, law, length = shape
+    slope = exponential_slope(law)
+    if slope is None:
+        return None
+    size = slope.subs({s: exact(v) for s, v in values.items() if s in slope.free_symbols})
+    if not (size.is_number and size.is_finite and abs(size) >= STRONG[law.is_selection]):
+        return None
+
+    best: Value | None = None
+    for order in ORDERS[law.is_selection]:
+        found = _expanded(noise_square, law, length, order, digits, compute)
+        if found is None:
+            break
+        best = found if best is None or found.error < best.error else best
+        if best.digits >= digits:
+            break
+    return best
+
+
+def _expanded(square: Expr, law: SequenceLaw, length: Any, order: int, digits: int, compute: Compute) -> Value | None:
+    """The expansion to one order with its remainder in the error; None where the rules or the evaluators do not reach it.
+
+    Raises:
+        CannotEvaluate: for a number too small to be written down.
+    """
+    from symslr.algebra.rule import RuleRefused
+    from symslr.algebra.rules import TransformMoments
+    from symslr.theory.asymptotics import FREQUENCY, sech_transform, selected_error, shifted_error
+
+    try:
+        chain = (selected_error if law.is_selection else shifted_error)(law, order)
+        bound = chain.remainder
+        if not law.is_selection:
+            bound = TransformMoments(sech_transform(1), FREQUENCY).rewrite(bound)
+        remainder = compute(_over(bound, length), FEW)
+        found = compute(_over(square + chain.result, length), digits)
+    except (RuleRefused, CannotEvaluate):
+        return None
+    error = found.error + abs(remainder.value) + remainder.error
+    kind = found.kind if remainder.kind == found.kind else Kind.ESTIMATED
+    smallest = min(mpmath.mag(number) for number in (found.value, error) if number)
+    if -smallest > MOST_BITS:
+        raise CannotEvaluate(
+            f"the number is below 2**-{MOST_BITS:.0e}, which no digits can name; ask for a weaker signal"
+        )
+    return replace(found, error=error, kind=kind, digits=_left(found.value, error), method=METHOD.format(order=order))
+
+
+def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any] | None:
+    """(Delta^2, law, law of the length or None) of a Bayes risk Delta^2 + E_g[1 - p_eps]."""
+    length = None
+    if isinstance(expr, LengthExpectation):
+        expr, length = expr.args
+    nodes = expr.atoms(SequenceExpectation)
+    if len(nodes) != 1:
+        return None
+    (node,) = nodes
+    from symslr.theory.asymptotics import error
+
+    square = Add(expr, -node)
+    if node != error(node.law) or square.has(SequenceExpectation):
+        return None
+    return square, node.law, length
+
+
+def _over(expr: Expr, length: Any) -> Expr:
+    return expr if length is None else LengthExpectation(expr, length)
+
+
+def _left(value: Any, error: Any) -> int:
+    """Significant digits that an error leaves."""
+    if not error < abs(value):
+        return 0
+    return 99 if error == 0 else max(0, int(mpmath.floor(-mpmath.log10(2 * error / abs(value)))))

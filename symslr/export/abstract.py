@@ -1,0 +1,57 @@
+"""What a report opens with: a few sentences, the results that matter most, and one figure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+FILE = "abstract.toml"
+"""Stands in a folder of derivations."""
+
+FIELDS = {"says", "figure", "formula"}
+FORMULA = {"result", "says"}
+
+
+@dataclass(frozen=True)
+class Abstract:
+    """The opening of a report; the formulas themselves are taken from the derivations.
+
+    Attributes:
+        says: sentences, text with mathematics between dollar signs.
+        formulas: (name of a derivation, what its result is) pairs.
+        figure: the name of the figure beside them; empty for none.
+    """
+
+    says: str
+    formulas: tuple[tuple[str, str], ...] = ()
+    figure: str = ""
+
+
+def abstract_in(folder: Path) -> Abstract | None:
+    """The abstract of ``abstract.toml`` in a folder; None where there is no such file, or ``folder`` is a file.
+
+    Raises:
+        ValueError: in one line, for a file that is not a text ``says``, a name ``figure`` and [[formula]] tables.
+    """
+    file = folder / FILE
+    if not file.is_file():
+        return None
+    try:
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as problem:
+        raise ValueError(f"{file}: {problem}; expected TOML") from None
+    if unknown := set(found) - FIELDS:
+        raise ValueError(f"{file}: found {', '.join(sorted(unknown))}; expected {', '.join(sorted(FIELDS))}")
+    formulas = found.get("formula", [])
+    if not isinstance(formulas, list) or not all(_is_formula(item) for item in formulas):
+        raise ValueError(f"{file}: expected [[formula]] tables with the texts result, a derivation's name, and says")
+    says, figure = found.get("says"), found.get("figure", "")
+    if not isinstance(says, str) or not isinstance(figure, str):
+        raise ValueError(f"{file}: expected the text says and perhaps the name figure")
+    return Abstract(" ".join(says.split()), tuple((item["result"], item["says"]) for item in formulas), figure)
+
+
+def _is_formula(item: object) -> bool:
+    return isinstance(item, Mapping) and set(item) == FORMULA and all(isinstance(text, str) for text in item.values())

@@ -1,0 +1,42 @@
+"""Figures on the page: the drawing, what it shows, its data, and what it says of published statements."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from html import escape
+
+from symslr.export import kept_numbers
+from symslr.export.adaptive import adaptive
+from symslr.export.figures import Drawn
+from symslr.export.html import text
+from symslr.export.text import text_to_plain
+from symslr.export.validated import rows_to_html
+
+
+def figure(number: int, shown: Drawn) -> str:
+    """One figure with its caption; in its place the reason where there is none."""
+    item = shown.figure
+    if shown.failure:
+        return f'<p class="meta">{escape(item.name)} could not be drawn: {escape(shown.failure)}</p>'
+    label = escape(item.alt or text_to_plain(item.caption))
+    data = b64encode(shown.csv.encode()).decode()
+    link = f'<a download="{item.name}.csv" href="data:text/csv;base64,{data}">Data of Figure {number} (CSV)</a>'
+    rows = rows_to_html(shown.comparisons, f"What Figure {number} says of published statements")
+    agree = sum(row.agrees for row in shown.comparisons)
+    said = f"What it says of published statements: {agree} of {len(shown.comparisons)} agree"
+    found = f"<details><summary>{said}</summary>{rows}</details>" if rows else ""
+    # "<" cannot end the script: what stands in it are numbers and names, and names are escaped as JSON allows.
+    points = f'<script type="application/json">{shown.curves.replace("<", chr(92) + "u003c")}</script>'
+    return (
+        f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{_drawing(shown)}</div>'
+        f"</div><figcaption><strong>Figure {number}.</strong> {text(item.caption)} {link}."
+        f"{kept_numbers.to_html(shown.recorded)}</figcaption>{points}{found}</figure>"
+    )
+
+
+def _drawing(shown: Drawn) -> str:
+    drawing = adaptive(re.sub(r"^.*?(?=<svg)", "", shown.svg, flags=re.DOTALL))
+    # Two drawings on one page must not share the ids of their parts.
+    own = "|".join(map(re.escape, sorted(re.findall(r'\bid="([^"]+)"', drawing), key=len, reverse=True)))
+    return re.sub(rf'(\bid="|href="#|url\(#)(?=({own})["\)])', rf"\g<1>{shown.figure.name}-", drawing)

@@ -1,0 +1,22 @@
+"""Ground truth for laws of location: draws from the definition, Bayes' rule by enumeration, risks of any attention."""
+
+from symslr.simulate.location.attentions import Scores, entmax, heads, sigmoid, softmax, sparsemax, top
+from symslr.simulate.location.posterior import Posterior
+from symslr.simulate.location.risk import AttentionFunction, bayes_location_monte_carlo, location_monte_carlo
+from symslr.simulate.location.sampler import LocationSample, LocationSampler
+
+__all__ = [
+    "AttentionFunction",
+    "LocationSample",
+    "LocationSampler",
+    "Posterior",
+    "Scores",
+    "bayes_location_monte_carlo",
+    "entmax",
+    "heads",
+    "location_monte_carlo",
+    "sigmoid",
+    "softmax",
+    "sparsemax",
+    "top",
+]

@@ -1,0 +1,224 @@
+"""Certified numbers for any positive analytic kernel: the bounds dominate, the values agree with routes that share no code."""
+
+from __future__ import annotations
+
+import mpmath
+import pytest
+from flint import acb, arb, ctx
+from mpmath import mp
+from sympy import Expr, Integer, Rational, Symbol, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
+
+from symslr import evaluate
+from symslr.evaluation.certified.analytic.growth import GrowthBounds
+from symslr.evaluation.certified.analytic.integral import Integrand, Transform
+from symslr.evaluation.certified.analytic.line import Line, LineRule
+from symslr.evaluation.certified.analytic.proof import NotProved, prepared
+from symslr.evaluation.certified.analytic.strip import strip_of, widest_strip
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.value import Kind
+from symslr.model.attention import Attention
+from symslr.model.catalogue import SpikedSLR
+from symslr.model.scalar_law import ScalarLaw
+from symslr.model.symbols import chi, epsilon, nu, x
+from symslr.model.task import Task
+from symslr.theory import bayes_risk, minimal_risk, population_risk
+
+z = Symbol("z")
+GAUSSIAN = exp(-(z**2) / 2) / sqrt(2 * pi)
+
+POSITIVE = [
+    log(1 + exp(z)),
+    log(1 + exp(3 * z)),
+    1 + z**4,
+    1 + z + z**2,
+    1 / (1 + exp(-2 * z)),
+    erf(z) + Rational(3, 2),
+    2 + sin(2 * z),
+    2 + tanh(z),
+    cosh(z),
+    sqrt(1 + z**2),
+    exp(z) + exp(2 * z),
+    1 + exp(-(z**2)),
+    exp(sin(z)),
+]
+
+
+@pytest.mark.parametrize("kernel", POSITIVE, ids=str)
+def test_growth_bounds_hold_along_a_half_strip(kernel: Expr) -> None:
+    kernel = prepared(kernel)
+    value = lambdify(z, kernel, "mpmath")
+    for start, half_width in ((4.0, 0.3), (8.0, 0.0)):
+        for side in (-1, 1):
+            growth = GrowthBounds(z, start, side, half_width)
+            above, below, far = growth.modulus(kernel), growth.inverse(kernel), growth.values(kernel)
+            for away in (0.0, 0.4, 3.0, 20.0):
+                for y in (-half_width, 0.0, half_width / 2, half_width):
+                    at = start + away
+                    with mp.workdps(120):  # log(1 + e^{-72}) is to have digits
+                        found = value(mpmath.mpc(side * at, y))
+                        size = mp.log(abs(found))
+                    assert size <= above.constant + above.linear * at + above.square * at**2 + 1e-9
+                    assert -size <= below.constant + below.linear * at + below.square * at**2 + 1e-9
+                    assert far.re.a - 1e-9 <= mp.re(found) <= far.re.b + 1e-9 * abs(found)
+
+
+@pytest.mark.parametrize("kernel", POSITIVE[:6], ids=str)
+def test_the_rule_on_the_line_is_off_by_less_than_its_bound(kernel: Expr) -> None:
+    """With few nats, so that there is an error to see; the truth is Arb's adaptive integration."""
+    kernel = prepared(kernel)
+    line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel**2])
+    with ctx.workprec(200):
+        for nats in (3.0, 8.0, 20.0):
+            rule = line.rule(nats)
+            for u in (0.0, 0.3, 7.0):
+                for j, enclosure in enumerate(rule.at(arb(u))):
+                    assert enclosure.overlaps(by_integral(kernel, line.factors[j], u))
+
+
+def by_integral(kernel: Expr, factor: Expr, u: float) -> arb:
+    def at(expr: Expr, where: acb) -> acb:
+        if expr == z:
+            return where
+        if expr.is_Add or expr.is_Mul:
+            parts = [at(arg, where) for arg in expr.args]
+            total = parts[0]
+            for part in parts[1:]:
+                total = total + part if expr.is_Add else total * part
+            return total
+        if expr.is_Pow:
+            base = at(expr.base, where)
+            return base ** int(expr.exp) if expr.exp.is_Integer else base.sqrt() if expr.exp > 0 else 1 / base.sqrt()
+        if expr == pi:
+            return acb.pi()
+        if expr.is_Rational:
+            return acb(int(expr.p)) / int(expr.q)
+        return getattr(at(expr.args[0], where), type(expr).__name__)()
+
+    def integrand(where: acb, _: bool) -> acb:
+        return at(factor, where) * (-u * at(kernel, where)).exp()
+
+    pieces = [
+        acb.integral(integrand, a, a + 2, abs_tol=arb("1e-40"), rel_tol=arb("1e-40")).real for a in range(-30, 30, 2)
+    ]
+    return sum(pieces, arb(0)) + arb(0, 1e-40)
+
+
+def test_a_bound_without_the_strip_would_be_seen_to_fail() -> None:
+    """The same coarse rule without its radius misses: the test above can fail."""
+    kernel = prepared(log(1 + exp(z)))
+    line = Line(z, kernel, [GAUSSIAN])
+    with ctx.workprec(200):
+        rule: LineRule = line.rule(3.0)
+        rule.errors = [arb(0)]
+        assert not rule.at(arb(7.0))[0].overlaps(by_integral(kernel, GAUSSIAN, 7.0))
+
+
+def test_a_strip_ends_before_a_singularity_and_where_the_kernel_turns_negative() -> None:
+    """log(1 + e^{2z}) has its singularity at i pi/2, and Re >= 0 up to i pi/4; 1 + z^2 up to i."""
+    assert widest_strip(z, log(1 + exp(2 * z)), [GAUSSIAN]).half_width < float(pi) / 4
+    assert widest_strip(z, 1 + z**2, [GAUSSIAN]).half_width < 1
+    for kernel, too_wide in ((log(1 + exp(2 * z)), 0.9), (1 + z**2, 1.01), (1 / (1 + exp(-z)), 1.7), (2 + sin(z), 1.4)):
+        with pytest.raises(NotProved):
+            strip_of(z, prepared(kernel), [GAUSSIAN], too_wide)
+
+
+def test_a_pole_between_the_real_line_and_a_harmless_edge_is_seen() -> None:
+    """2 + 1/(1 + 4 z^2) has its poles at i/2; on Im z = .9 its real part is positive again."""
+    kernel = 2 + 1 / (1 + 4 * z**2)
+    assert mp.re(lambdify(z, kernel, "mpmath")(mpmath.mpc(0, 0.9))) > 1
+    with pytest.raises(NotProved):
+        strip_of(z, kernel, [GAUSSIAN], 0.9)
+    assert widest_strip(z, kernel, [GAUSSIAN]).half_width < 0.5
+
+
+def test_the_tails_of_the_outer_sum_are_below_their_bounds() -> None:
+    """Beyond the window the nodes hold less than the bounds say, and not so much less that these would be vacuous."""
+    kernel = prepared(log(1 + exp(z)))
+    line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel])
+    with ctx.workprec(200):
+        transform = Transform(line, 60.0)
+        integrand = Integrand(arb(2), arb(0), (2, 1))
+
+        def node(i: int) -> arb:
+            u = (i * arb(transform.step)).exp()
+            first, second = transform.at(i)
+            return u**2 * first**2 * second
+
+        low = round(-12 / transform.step)
+        left = sum((node(i) for i in range(low - 120, low)), arb(0))
+        assert left < transform._left_tail(integrand, low) < 2 * left
+        high, frozen, powers = transform._right_end(integrand, transform._log_terms(integrand), -14.0)
+        right = sum((node(i) for i in range(high + 1, high + 120)), arb(0))
+        assert right < transform._right_tail(integrand, high, frozen, powers) < 1e4 * right
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scale", "length", "strength"),
+    [
+        (log(1 + exp(x)), 1, 3, 2),
+        (1 + x**4, Rational(1, 2), 2, 5),
+        (erf(x) + Rational(3, 2), 2, 6, 1),
+        (2 + sin(x), 3, 3, 2),
+        (1 / (1 + exp(-x)), -1, 3, 1),
+        (exp(x) + exp(2 * x), Rational(1, 2), 3, 2),
+        (log(1 + exp(x)), Rational(1, 100), 3, 2),
+    ],
+    ids=str,
+)
+def test_a_certified_risk_agrees_with_the_estimated_one(kernel: Expr, scale: Expr, length: int, strength: Expr) -> None:
+    risk = population_risk(SpikedSLR(length=length, noise=0), Attention(kernel=kernel), scale)
+    proved = evaluate(risk, {nu: strength}, digits=18, backend="arb")
+    other = evaluate(risk, {nu: strength}, digits=18, backend="mpmath")
+    assert proved.kind is Kind.CERTIFIED
+    assert proved.digits >= 18
+    assert abs(proved.value - other.value) <= proved.error + other.error
+
+
+def test_a_certified_risk_agrees_with_a_grid_over_two_tokens() -> None:
+    """L = 2, nothing of symslr: the trapezoid rule over both tokens of the risk at its best value vector."""
+    strength, half = mp.mpf(1) / 2, 60
+    risk = population_risk(SpikedSLR(length=2, noise=0), Attention(kernel=2 + tanh(x)), 1)
+    proved = evaluate(risk, {nu: Rational(1, 2)}, digits=12, backend="arb")
+    grid = [mp.mpf(i) * 10 / half for i in range(-half, half + 1)]
+    weights = [mp.npdf(t) * 10 / half for t in grid]
+    kernels = [2 + mp.tanh(t) for t in grid]
+    r = q = mp.mpf(0)
+    for first, w, k in zip(grid, weights, kernels):
+        tilt = mp.exp(mp.sqrt(strength) * first - strength / 2)
+        for other_w, other_k in zip(weights, kernels):
+            share = k / (k + other_k)
+            r += w * other_w * tilt * share
+            q += w * other_w * tilt * (share**2 + (1 - share) ** 2)
+    assert abs(proved.value - (1 - r**2 / q)) < mp.mpf(10) ** -11
+
+
+def test_the_bayes_risk_of_an_own_weight_and_law_is_certified() -> None:
+    """A weight that is no exponential, and logistic tokens."""
+    tilted = Task((1 + chi[epsilon] ** 2) / 2, length=3, noise=0)
+    logistic = ScalarLaw(exp(-x) / (1 + exp(-x)) ** 2)
+    other = Task.from_token_laws(ScalarLaw(exp(-(x - 1)) / (1 + exp(-(x - 1))) ** 2), logistic, length=2, noise=0)
+    for task in (tilted, other):
+        proved = evaluate(bayes_risk(task), {}, digits=15, backend="arb")
+        estimated = evaluate(bayes_risk(task), {}, digits=15, backend="mpmath")
+        assert proved.kind is Kind.CERTIFIED
+        assert abs(proved.value - estimated.value) <= proved.error + estimated.error
+
+
+@pytest.mark.parametrize(
+    ("kernel", "reason"),
+    [
+        (x**2, "real part >= 0|positive"),
+        (exp(x**2 / 8), "real part >= 0"),
+        (1 + log(1 + x**2) ** Rational(1, 2), "branch point"),
+    ],
+    ids=str,
+)
+def test_where_no_proof_is_found_the_reason_is_said(kernel: Expr, reason: str) -> None:
+    risk = population_risk(SpikedSLR(length=3, noise=0), Attention(kernel=kernel), Integer(1))
+    with pytest.raises(CannotEvaluate, match=reason):
+        evaluate(risk, {nu: 1}, digits=12, backend="arb")
+
+
+def test_a_least_risk_that_is_searched_is_not_certified() -> None:
+    with pytest.raises(CannotEvaluate, match="a minimum that is searched"):
+        evaluate(minimal_risk(SpikedSLR(length=2, noise=0), Attention(kernel=1 + x**4)), {nu: 1}, digits=12, backend="arb")

@@ -1,0 +1,142 @@
+"""Figures and validations whose numbers are kept: shown with what made them, and stale when their code has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from symslr.cli import main
+from symslr.export import kept_numbers, standard
+from symslr.export.figures import drawn
+from symslr.kept import code
+from symslr.kept.records import FOLDER, read_record, record_file
+from symslr.library import folders
+from symslr.validation.validate import validate
+
+FIGURE = '''"""A line."""
+from functools import partial
+from symslr.export.figures import Figure
+from symslr.validation.validation import states
+def figure_line():
+    return Figure("line", "A line.", partial(_table, 3), _draw, claims=_claims, seeds="seed 5")
+def _table(size):
+    return {"x": list(range(size)), "y": [SLOPE * x for x in range(size)]}
+SLOPE = 2
+def _claims(table):
+    return [states("it rises", table["y"][-1] > table["y"][0], "")]
+def _draw(table):
+    from matplotlib import pyplot as plt
+    drawing, axes = plt.subplots()
+    axes.plot(table["x"], table["y"])
+    return drawing
+'''
+VALIDATION = '''"""One is one."""
+from symslr.validation.validation import NamedComparison
+def validate():
+    return [NamedComparison("one", 1.0, ONE, 0.1, "seed 1")]
+ONE = 1.0
+'''
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """A function that writes a folder of figures and one of validations, which stand for symslr's own."""
+    for kind in ("figures", "validation"):
+        (tmp_path / kind).mkdir()
+    monkeypatch.setattr(folders, "PACKAGE", tmp_path / "symslr")
+
+    def written(figure: str = FIGURE, validation: str = VALIDATION) -> Path:
+        (tmp_path / "figures" / "line.py").write_text(figure)
+        (tmp_path / "validation" / "one.py").write_text(validation)
+        for function in (code.code_version, code._tree):
+            function.cache_clear()
+        return tmp_path
+
+    return written
+
+
+def _compute(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["compute", *arguments])
+    return int(str(ended.value.code))
+
+
+@pytest.mark.needs("matplotlib")
+def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callable[..., Path], tmp_path: Path) -> None:
+    folder = house()
+    assert _compute("line", "one") == 0
+    path = folder / "figures" / FOLDER / "line.json"
+    record = read_record(path)
+    assert record is not None
+    assert (record.seeds, record.command, record.table["y"]) == ("seed 5", "symslr compute line", [0, 2, 4])
+
+    def shown() -> tuple[str, str, bool]:
+        (figure,) = standard.standard_figures(folder / "figures")
+        item = drawn(figure, tmp_path)
+        assert item.recorded is not None
+        return kept_numbers.to_html(item.recorded), item.csv, item.recorded.stale
+
+    said, data, stale = shown()
+    assert not stale
+    assert "<code>symslr compute line</code>" in said
+    assert record.fingerprint[:12] in said
+    assert "stale" not in said
+    # the drawing may change; what computes the numbers may not
+    house(FIGURE.replace("subplots()", "subplots(figsize=(3, 2))"))
+    assert not shown()[2]
+    house(FIGURE.replace("SLOPE = 2", "SLOPE = 3"))
+    said, again, stale = shown()
+    assert stale
+    assert "stale" in said
+    assert again == data == "x,y\n0,0\n1,2\n2,4\n"
+    assert _compute("--stale") == 0
+    assert shown()[1:] == ("x,y\n0,0\n1,3\n2,6\n", False)
+
+
+def test_a_kept_validation_is_not_run_and_stale_is_said(house: Callable[..., Path]) -> None:
+    file = house() / "validation" / "one.py"
+    assert _compute("one") == 0
+    house(validation=VALIDATION.replace("ONE = 1.0", "ONE = 3.0"))
+    (kept,) = validate([file], from_records=True)
+    assert (kept.stale, kept.agrees, kept.title) == (True, True, "One is one.")
+    assert "earlier version of the code" in kept.summary
+    (anew,) = validate([file])
+    assert (anew.stale, anew.agrees, anew.recorded) == (False, False, None)
+
+
+def test_a_stale_table_without_a_column_says_so(house: Callable[..., Path], tmp_path: Path) -> None:
+    folder = house()
+    assert _compute("line") == 0
+    house(FIGURE.replace('"y"', '"z"'))
+    (figure,) = standard.standard_figures(folder / "figures")
+    item = drawn(figure, tmp_path)
+    assert "kept numbers are stale and lack 'z'; `symslr compute line`" in item.failure
+
+
+def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    house()
+    assert _compute("nothing") == 2
+    assert capsys.readouterr().err == "symslr: compute: found nothing; expected names among line, one\n"
+    assert _compute("one") == 0
+    house(validation=VALIDATION + "# changed\n")
+    capsys.readouterr()
+    assert _compute("--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["name"], row["stale"]) == ("one", True)
+
+
+def test_every_record_of_the_house_has_its_figure_or_validation() -> None:
+    figures = {record_file(item.file, item.name) for item in standard.standard_figures() if item.file is not None}
+    files = folders.files_of(folders.builtin_folder("validation"))
+    known = figures | {record_file(file, file.stem) for file in files}
+    for kind in ("figures", "validation"):
+        for path in (folders.builtin_folder(kind) / FOLDER).glob("*"):
+            assert path in known
+            record = read_record(path)
+            assert record is not None
+            assert record.seeds
+            assert record.command == f"symslr compute {record.name}"
+            assert len({len(column) for column in record.table.values()}) == 1
