@@ -20,8 +20,8 @@ from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind, Value
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
-from symslr.model.symbols import L, chi, i, j, l, x
-from symslr.theory.location import NoClosedForm, located_attention
+from symslr.model.symbols import L, chi, i, j, l, nu, x
+from symslr.theory.located_attention import NoClosedForm, located_attention
 
 HALF = Rational(1, 2)
 CHAIN = HALF ** Abs(i - j)
@@ -41,8 +41,7 @@ LAWS: dict[str, LocationTask] = {
     "sign": task(signal=SIGNS),
     "prior and sign": task(prior=2 ** (-l), signal=SIGNS),
     "random size": task(signal="1/2:1/3,3/2:2/3"),
-    "directions": task(2, signal=VECTORS),
-    "directions and prior": task(2, signal="(1,1):1/4,(0,2):3/4", prior=1 / l),
+    "directions and prior": task(2, signal="(1,1/2):1/4,(0,1):3/4", prior=1 / l),
     "chain": task(key_covariance=CHAIN),
     "chain, prior and sign": task(key_covariance=3 * Rational(-1, 3) ** Abs(i - j), prior=2 ** (-l), signal=SIGNS),
     "chain of values": task(value_covariance=CHAIN),
@@ -153,7 +152,7 @@ def test_bayes_risks_are_those_of_the_definition_on_a_grid(name: str) -> None:
     known = brute_bayes(LAWS[name])
     assert abs(float(value) - known) < 5 * float(value.error) + 1e-8
     assert value.kind is Kind.ESTIMATED
-    assert value.digits >= 9
+    assert value.digits >= 9 or known < 1e-12
 
 
 def agree(value: Value, known: float, tolerance: float = 0.0) -> None:
@@ -174,6 +173,11 @@ def test_facts() -> None:
     matched, heads = least_value(LAWS["sign"], LocatedAttention(softmax, heads=2))
     assert float(matched) == pytest.approx(float(bayes_value(LAWS["sign"])), rel=1e-9)
     assert sorted(float(heads[name]) for name in ("a_1", "a_2")) == pytest.approx([-(2**0.5), 2**0.5], rel=1e-3)
+
+
+def test_values_go_by_symbol_or_name() -> None:
+    law = LocationTask(length=3, noise=0, prior=2 ** (-l))
+    assert float(bayes_value(law, {"nu": 2})) == float(bayes_value(law, {nu: 2})) == float(bayes_value(LAWS["prior"]))
 
 
 def test_noise_adds_its_variance() -> None:
@@ -334,10 +338,12 @@ RISKED = (
     "subset among a chain",
     "coins by position",
 )
+PAIRS = [("softmax", law) for law in RISKED] + [
+    (name, law) for name in ATTENTIONS if name != "softmax" for law in ("chains of both", "coins", "subset")
+]
 
 
-@pytest.mark.parametrize("law", RISKED)
-@pytest.mark.parametrize("name", ATTENTIONS)
+@pytest.mark.parametrize(("name", "law"), PAIRS)
 def test_risks_are_those_of_the_definition_on_a_grid(name: str, law: str) -> None:
     attention, written = ATTENTIONS[name]
     value = risk_value(LAWS[law], attention, Rational(6, 5), seconds=1.0)
@@ -347,10 +353,16 @@ def test_risks_are_those_of_the_definition_on_a_grid(name: str, law: str) -> Non
 
 @pytest.mark.parametrize("name", UNEVEN)
 def test_selections_are_those_of_the_definition(name: str) -> None:
-    """The grids of both routes meet kinks, which cost digits."""
+    """Beside plain samples: a grid meets kinks and ties, which cost digits."""
     attention, written = UNEVEN[name]
-    value = risk_value(LAWS["prior"], attention, Rational(6, 5), seconds=2.0)
-    agree(value, Brute(LAWS["prior"], 0.23).least(written), 2e-3 if name == "top two" else 2e-4)
+    value = risk_value(LAWS["prior"], attention, Rational(6, 5), seconds=1.0)
+    brute, random = Brute(LAWS["prior"]), np.random.default_rng(0)
+    found = []
+    for _ in range(8):
+        brute.noise, brute.mass = random.normal(size=(20_000, 3, 1)), np.full(20_000, 1 / 20_000)
+        found.append(brute.least(written))
+    assert abs(float(value) - np.mean(found)) < 4.5 * (np.std(found, ddof=1) / 8**0.5 + float(value.error))
+    assert np.std(found) < 0.01
 
 
 def test_heads_with_values_of_their_own() -> None:
@@ -446,6 +458,8 @@ def test_what_has_no_number_is_refused_in_one_line() -> None:
         bayes_value(task(40, location="independent(1/2)", key_covariance=CHAIN))
     with pytest.raises(ValueError, match="no value for nu"):
         bayes_value(LocationTask(length=3, noise=0, prior=2 ** (-l)))
+    with pytest.raises(ValueError, match="found a value for mu; its symbols: nu"):
+        bayes_value(LocationTask(length=3, noise=0), {"mu": 1})
     with pytest.raises(CannotEvaluate, match="more parameters than one scale"):
         risk_value(LAWS["sign"], LocatedAttention(softmax, heads=2), 1)
     with pytest.raises(ValueError, match="does not change a normalised attention"):

@@ -37,8 +37,8 @@ from symslr.model.symbols import x
 
 PRECISE = 1e-5
 """Relative standard error at which sampling stops."""
-SEARCHED = 2**13
-"""Points while a minimum is searched."""
+SEARCHED, FEWEST = 2**13, 2**9
+"""Points while a minimum is searched: of all hidden configurations together, and of each."""
 SEARCH_GRID = 0.6
 """Step of a trapezoid rule meanwhile."""
 SEARCH = (0.3, 1 / 3, 1e-10)
@@ -98,23 +98,24 @@ class Evaluator:
         if self.is_tabled:
             return self._tabled(place, *SEARCH)
         total: Any = 0.0
-        for keys, mass, mean in self._fixed:
-            total = total + self._products(keys, mass, mean, place)
+        for scores, mass, mean in self._fixed:
+            total = total + self._products(scores, mass, mean, place)
         return self._residual(total)
 
     @cached_property
     def _fixed(self) -> list[tuple[Any, Any, Any]]:
-        """Keys (n, L, p), their masses and posterior means: the same for all places of a search."""
+        """Filtered keys (n, L, p), their masses and posterior means: the same for all places of a search."""
         setting, left = self.setting, posterior(self.setting)
         if self.is_gridded and dimensions(setting) < MOST_DIMENSIONS:
             batches = gridded(setting, SEARCH_GRID, self.is_alike)
         else:
-            size = SEARCHED if setting.length <= 64 else SEARCHED // 8
-            batches = Sampler(setting, self.is_alike).batches(size, 0)
+            laid_out = strata(setting, self.is_alike)
+            size = SEARCHED // (1 if laid_out is None else len(laid_out.shares)) // (1 if setting.length <= 64 else 8)
+            batches = Sampler(setting, self.is_alike).batches(max(size, FEWEST), 0)
         found = []
         for keys, mass in batches:
-            kept = mass > SEARCH[2]
-            found.append((keys[kept], mass[kept], left(keys[kept])[0]))
+            kept = mass > SEARCH[2] * np.max(mass)
+            found.append((self.attend.filtered(keys[kept]), mass[kept], left(keys[kept])[0]))
         return found
 
     @property
@@ -126,10 +127,10 @@ class Evaluator:
     def is_gridded(self) -> bool:
         return dimensions(self.setting) <= MOST_DIMENSIONS and strata(self.setting, self.is_alike) is not None
 
-    def _products(self, keys: Any, mass: Any, mean: Any, place: Place) -> Any:
+    def _products(self, scores: Any, mass: Any, mean: Any, place: Place) -> Any:
         """Sums of the products of (a, sigma_1, ...) under C_v, as one row."""
         matrix = None if self.setting.are_values_independent else self.setting.value_matrix
-        every = np.concatenate([mean[..., None], self.attend.weights(keys, place)], axis=2)
+        every = np.concatenate([mean[..., None], self.attend.weights(scores, place)], axis=2)
         other = every if matrix is None else np.einsum("lm,nmh->nlh", matrix, every)
         count = every.shape[2]
         return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
@@ -155,7 +156,7 @@ class Evaluator:
         left = posterior(self.setting)
 
         def integrand(keys: Any, mass: Any) -> Any:
-            return self._products(keys, mass, left(keys)[0], place)
+            return self._products(self.attend.filtered(keys), mass, left(keys)[0], place)
 
         if self.is_gridded:
             means = quadrature(self.setting, integrand, self.is_alike)

@@ -15,7 +15,7 @@ from sympy import Expr, N, S, exp, sqrt
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import SECONDS, Part
+from symslr.evaluation.location.bayes import SECONDS, Part, valued
 from symslr.evaluation.location.moments import Evaluator
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.minima.least import least_risk
@@ -57,7 +57,7 @@ def risk_value(
     """
     began = time.perf_counter()
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = task.at(dict(values or {}))
+    here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
@@ -93,7 +93,7 @@ def least_value(
     """
     began = time.perf_counter()
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = task.at(dict(values or {}))
+    here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
     standard = _standard(plain, chosen)
     if standard is not None:
