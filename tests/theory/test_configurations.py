@@ -40,6 +40,8 @@ TASKS = {
     "coins by position": LocationTask(location="independent(1/(1+l))"),
     "subset": LocationTask(location="subset(2)"),
     "subset and prior": LocationTask(location="subset(2)", prior=2**-l),
+    "coins with signs": LocationTask(location="independent(1/3)", signal="1:1/2,-1:1/2"),
+    "subset along directions": LocationTask(location="subset(2)", signal="(1,0):1/3,(0,2):2/3"),
     "subset in a chain": LocationTask(location="subset(2)", key_covariance=CHAIN),
     "coins in a chain": LocationTask(location="independent(1/3)", key_covariance=CHAIN),
 }
@@ -106,4 +108,4 @@ def test_what_has_no_law_of_configurations_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a symbol or a number"):
         law_of_location(LocationTask(length={1: Rational(1, 2), 2: Rational(1, 2)}))
     with pytest.raises(ValueError, match="each with a signal of its own"):
-        law_of_location(LocationTask(location="subset(2)", signal="1:1/2,-1:1/2"))
+        law_of_location(LocationTask(location="subset(2)", signal="1:1/2,-1:1/2", key_covariance=CHAIN))
