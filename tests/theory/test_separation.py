@@ -29,7 +29,8 @@ from symslr.simulate.separation import attention_on
 from symslr.theory.separation.boundary import boundary_mark, critical_power
 from symslr.theory.separation.definition import Column, Output, Row
 from symslr.theory.separation.region import BLOCK_RATE, MARK_0, MARK_1, admissible_region, exponent, limit_verdict
-from symslr.theory.separation.shares import shares
+from symslr.theory.separation.shares import DEGREE, shares
+from symslr.theory.separation.windows import lower_degree, upper_degree
 
 KERNELS = [SOFTMAX_KERNEL, LINEAR_KERNEL, power_kernel(3), taylor_kernel(4), 1 + x**2]
 LAYOUTS = [(2, 1), (3, 1), (2, 3), (5, 4), (16, 2), (1, 4)]
@@ -188,3 +189,14 @@ def test_an_output_at_a_layout_of_its_own() -> None:
     output = Output.of(Integer(1), Integer(2), SOFTMAX_KERNEL)
     assert {n, t} <= output.definition().free_symbols
     assert not {n, t} & output.subs({n: 12, t: 3}).definition().free_symbols
+
+
+def test_the_ends_of_the_window_of_degrees_are_where_the_thresholds_are_reached() -> None:
+    """b mu = margin at the upper one; a p + b m = margin at the lower one, as n grows with the other terms of its size left out."""
+    numbers = {n: 4000, t: 5, a: 0.9, b: 0.4, c: 0.7, margin: 0.3}
+    power = shares(power_kernel(DEGREE))
+    high = upper_degree().subs(numbers)
+    assert (b * power[Row.SIBLING, Column.OWN]).subs({**numbers, DEGREE: high}) == pytest.approx(0.3, rel=1e-9)
+    low = lower_degree().subs(numbers)
+    reach = a * power[Row.MARKED, Column.MARK] + b * power[Row.MARKED, Column.OWN]
+    assert reach.subs({**numbers, DEGREE: low}) == pytest.approx(0.3, rel=0.1)
