@@ -236,6 +236,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
             self.quadrature.routes.add("by moments")
             return moments
     sampler = self.quadrature.sampler
+    if tokens > MOST_ON_PLAIN_GRIDS and body == 1 - Posterior(epsilon, law) and symmetric(node):
+        # posteriors sum to 1 by definition, and the others are alike: a small error keeps its digits
+        return (length - 1) * self.value(Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], law), law), scope)
     if gridded or tokens > MOST_ON_PLAIN_GRIDS:
         mean = by_exponentials(self, node, scope, length)
         if mean is not None:
@@ -307,11 +310,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
 
 def _by_sums(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
     """The mean by the law of a sum over tokens, values and noise paired off before; None for a body of another kind."""
-    if node.body == 1 - Posterior(epsilon, node.law) and symmetric(node):
-        # posteriors sum to 1 by definition, and the others are alike
-        other = Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], node.law), node.law)
-        mean = summed(self, other, scope, length)
-        return None if mean is None else (length - 1) * mean
     body = paired(node)
     if body is None:
         return None
