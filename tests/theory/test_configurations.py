@@ -18,7 +18,7 @@ from symslr.theory.configurations import (
     location_chain,
     optimal_location_attention,
 )
-from symslr.theory.location import PRECISION, PRIOR, located_attention
+from symslr.theory.located_attention import PRECISION, PRIOR, located_attention
 from tests.algebra.configurations import number
 
 rho = Symbol("rho", positive=True)
