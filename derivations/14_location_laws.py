@@ -31,7 +31,7 @@ from symslr.model.symbols import Delta, L, epsilon, l, m, nu, x
 from symslr.theory.configurations import LocationBayesRisk
 
 general = neighbour(__file__, "13_location.py")
-theorem = general.derive_independent_values()
+_theorem = general.derive_independent_values()
 
 bias = Function("b", real=True)(l)
 K = Function("K")(l, m)
@@ -64,7 +64,7 @@ def begun(law: ConfigurationLaw, **words: object) -> Derivation:
     open_ones = {general.hidden: law.prior.mass, general.signal: law.prior.signal, general.w: law.weight, K: law.keys}
     chain = Derivation(LocationBayesRisk(r[epsilon], law, Delta), symbol=r"\mathcal{E}_{\mathrm{Bayes}}", **words)
     return (
-        chain.apply(Cite(theorem, {general.c: r[epsilon], **open_ones}))
+        chain.apply(Cite(_theorem, {general.c: r[epsilon], **open_ones}))
         .apply(Unfold(PosteriorMean), "Bayes' rule.")
         .apply(Unfold(ShiftedDensity), "The density of the keys with their means over that without.")
     )

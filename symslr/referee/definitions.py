@@ -11,6 +11,7 @@ from sympy import Expr, Integral, S
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.expression.special import NormalCdf
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
@@ -143,6 +144,13 @@ def _scored_activation(self: Interpreter, node: ScoredActivation, scope: Scope) 
         return self.value(kernel, scope.bind({x: argument}))
 
     return _attention(self, node, attention, scope)
+
+
+@definition_of(NormalCdf)
+def _normal_cdf(self: Interpreter, node: NormalCdf, scope: Scope) -> Array:
+    """The mass below y, by the complement that keeps its digits in the lower tail."""
+    (y,) = (self.value(arg, scope) for arg in node.args)
+    return self.arithmetic.call("erfc", -y / self.arithmetic.call("sqrt", self.number(2))) / 2
 
 
 @definition_of(IsLargest)
