@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sympy import Abs, Rational, Symbol, exp
+from sympy import Abs, Integer, Rational, Symbol, exp, sqrt
 
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.model.catalogue import softmax as plain_softmax
@@ -91,14 +91,24 @@ def _risk(law: str, name: str) -> NamedComparison:
 
 
 def _one_head() -> list[NamedComparison]:
-    """One softmax head sees one sign of the signal: its risk tends to 1 - (1/2)^2 = 3/4; beside it the Bayes risk vanishes."""
+    """One softmax head sees one sign of the signal, so it attends to the right token half of the time.
+
+    At the matched scale sqrt(nu) it attends to one wrong token the other half: 1 - (1/2)^2/1 = 3/4. At its best scale, which is
+    small, it spreads itself over all tokens instead and adds nothing to the prediction: 1 - (1/2)^2/(1/2) = 1/2 for many tokens.
+    """
+
+    def task(length: int) -> LocationTask:
+        return LocationTask(signal=SIGN, noise=0, length=length)
+
+    head = LocatedAttention(plain_softmax)
     rows = []
-    for length, strength in ((1_000, 40), (100_000, 60)):
-        task = LocationTask(signal=SIGN, noise=0, length=length)
-        least, _ = least_value(task, LocatedAttention(plain_softmax), {nu: strength})
-        best = bayes_value(task, {nu: strength})
-        note = f"Bayes risk {float(best.value):.1e}"
-        rows.append(NamedComparison(f"one head, L = {length}, nu = {strength}", 0.75, float(least.value), 0.01, note))
-    weak, _ = least_value(LocationTask(signal=SIGN, noise=0, length=3), LocatedAttention(plain_softmax), {nu: 2})
+    for length, strength in ((1_000, 400), (100_000, 400)):
+        least, _ = least_value(task(length), head, {nu: strength})
+        best = float(bayes_value(task(length), {nu: strength}).value)
+        name = f"one head at its best scale, L = {length}, nu = {strength}"
+        rows.append(NamedComparison(name, 0.5, float(least.value), 0.002, f"Bayes risk {best:.1e}"))
+    matched = risk_value(task(3), head, sqrt(Integer(900)), {nu: 900})
+    rows.append(NamedComparison("one head at scale sqrt(nu), L = 3, nu = 900", 0.75, float(matched.value), 0.01))
+    weak, _ = least_value(task(3), head, {nu: 2})
     rows.append(NamedComparison("one head at L = 3, nu = 2: its best scale is 0", 2 / 3, float(weak.value), 1e-6))
     return rows
