@@ -17,7 +17,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
     ROOT / "symslr" / "cli" / "starter" / "README.md",
 ]
-SYMSLR = r"(symslr (?:bayes|risk|derive|check|report|validate|finite|landscape|separation|study|new)\b[^`\n]*)"
+SYMSLR = r"(symslr (?:bayes|risk|optimal|derive|check|report|validate|finite|landscape|separation|study|new)\b[^`\n]*)"
 PLACE = re.compile(r"\b(?:NAME|OUT\.tex|FOLDER|FILE|DIR)\b")
 
 

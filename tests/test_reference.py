@@ -22,6 +22,7 @@ ROOMS = (
     "symslr.evaluation",
     "symslr.evaluation.finite_sample",
     "symslr.evaluation.landscape",
+    "symslr.evaluation.location",
     "symslr.evaluation.separation",
     "symslr.simulate",
     "symslr.simulate.erm",

@@ -108,10 +108,11 @@ def risk(
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
-    if not asked_heads.is_plain or is_selection(attention) or is_located(asked_task):
+    is_plain = asked_heads.is_plain and not is_selection(attention)
+    if not is_plain or is_located(asked_task):
         refused = "--certified" if certified else "--symbolic" if symbolic else "--bounds" if bounds else None
         law = location.problem(asked_task, seconds)
-        if law.task.reduced() is None or law.task.key_covariance is not None or not is_located(asked_task):
+        if not is_plain or law.task.reduced() is None or law.task.key_covariance is not None:
             if refused is not None:
                 raise ValueError(f"{refused}: not available for this law of location and attention; leave it out")
             found = location.attention(asked_attention, asked_heads, law)

@@ -98,13 +98,16 @@ class Attend:
             return written_out(chosen, self.setting.length)
         return None if self.setting.are_keys_independent else self.setting.precision
 
-    def weights(self, keys: Any, place: Place) -> Any:
-        """sigma of every head that has a value vector of its own, (n, L, heads).
+    def filtered(self, keys: Any) -> Any:
+        """F chi, (n, L, p)."""
+        return keys if self.filter is None else np.einsum("lm,nmp->nlp", self.filter, keys)
+
+    def weights(self, scores: Any, place: Place) -> Any:
+        """sigma of every head that has a value vector of its own, (n, L, heads), from filtered keys.
 
         Raises:
             CannotEvaluate: where a kernel overflows.
         """
-        scores = keys if self.filter is None else np.einsum("lm,nmp->nlp", self.filter, keys)
         seen = scores @ place.scales.T
         if isinstance(self.attention.base, Selection):
             found = np.stack([_selected(self.attention.base, self._lean(s)) for s in np.moveaxis(seen, 2, 0)], axis=-1)

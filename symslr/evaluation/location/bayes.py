@@ -63,7 +63,7 @@ def bayes_value(
 
     Args:
         task: the law of location.
-        values: a number for every free symbol, by symbol.
+        values: a number for every free symbol, by symbol or name.
         digits: significant digits wanted; by default what the route to the number gives.
         backend: "arb" for a proof, "mpmath" for any digits, where one-token integrals are known.
         seconds: processor time after which sampling stops, where nothing else gives the number.
@@ -73,7 +73,7 @@ def bayes_value(
         ValueError: for missing or inadmissible values.
     """
     began = time.perf_counter()
-    here = task.at(dict(values or {}))
+    here = valued(task, values)
     lengths = here.length if isinstance(here.length, LengthLaw) else ((here.length, 1),)
     parts = []
     for length, share in lengths:
@@ -91,6 +91,19 @@ def bayes_value(
         raise CannotEvaluate(f"{parts[0].method}: reaches {reached} of {digits} digits here; ask for fewer")
     methods = "; ".join(dict.fromkeys(part.method for part in parts))
     return Value(mpf(value), mpf(error), kind, reached, methods, time.perf_counter() - began)
+
+
+def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationTask:
+    """The task at values of all its symbols.
+
+    Raises:
+        ValueError: naming those that are missing.
+    """
+    here = task.at(values or {})
+    missing = ", ".join(sorted(map(str, here.free_symbols)))
+    if missing:
+        raise ValueError(f"task {task.name}: no value for {missing}; expected one for every symbol")
+    return here
 
 
 def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
@@ -143,8 +156,8 @@ def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
             return Part(*walked, Kind.ESTIMATED, "transfer operator along the chain in float64")
     left = posterior(setting)
 
-    def integrand(keys: Any) -> Any:
-        return left(keys)[1][:, None]
+    def integrand(keys: Any, mass: Any) -> Any:
+        return np.array([mass @ left(keys)[1]])
 
     if dimensions(setting) <= MOST_DIMENSIONS and strata(setting, True) is not None:
         means = quadrature(setting, integrand)

@@ -24,8 +24,8 @@ ORDER = 12
 """Points of the local interpolation in log u."""
 FALLEN = 90.0
 """Nats below the largest weight at which a position no longer counts: its load is 1e-39 of the other's."""
-LOWEST, HIGHEST = 45.0, 4.0
-"""The window of log u reaches so far beyond where the integrand begins and ends."""
+LEAST, HIGHEST = 1e-19, 4.0
+"""The window of log u begins where this is left of the integrand, and reaches so far beyond its end."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ class Moments:
     miss: float
 
 
-def one_position(found: Nodes, log_kernel: Any, positions: Positions, offset: float, step: float) -> Moments:
+def one_position(
+    found: Nodes, log_kernel: Any, positions: Positions, offset: float, step: float, least: float = LEAST
+) -> Moments:
     """The moments of a normalised attention with one relevant position.
 
     Args:
@@ -76,7 +78,9 @@ def one_position(found: Nodes, log_kernel: Any, positions: Positions, offset: fl
     kept = positions.leans > positions.leans.max() - FALLEN
     leans, priors, counts = positions.leans[kept], positions.priors[kept], positions.counts[kept]
     top = leans.max()
-    one = _table(found, log_kernel, float(np.sum(counts * np.exp(leans - top))), offset, top, step, top - leans.min())
+    one = _table(
+        found, log_kernel, float(np.sum(counts * np.exp(leans - top))), offset, top, step, top - leans.min(), least
+    )
     spread = _Spread.of(leans - top, one.logs, step)
     base = np.maximum(one.others[0], TINY)
     ratios = [part / base for part in (*one.relevant, one.others[1], one.others[2])]
@@ -98,9 +102,11 @@ def one_position(found: Nodes, log_kernel: Any, positions: Positions, offset: fl
     return Moments(*(step * float(np.sum(density * part)) for part in (hit, norm, beside)))
 
 
-def exchangeable(found: Nodes, log_kernel: Any, relevant: int, length: int, offset: float, step: float) -> Moments:
+def exchangeable(
+    found: Nodes, log_kernel: Any, relevant: int, length: int, offset: float, step: float, least: float = LEAST
+) -> Moments:
     """The moments with ``relevant`` of ``length`` tokens relevant: ``hit`` is E of one relevant token's sigma."""
-    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0)
+    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0, least)
     base, own = np.maximum(one.others[0], TINY), np.maximum(one.relevant[0], TINY)
     log_all = relevant * one.log_relevant + (length - relevant) * one.log_others
     with np.errstate(over="ignore"):
@@ -110,9 +116,11 @@ def exchangeable(found: Nodes, log_kernel: Any, relevant: int, length: int, offs
     return Moments(hit, step * float(np.sum(density * (ours[2] + theirs[2]))), 1 - relevant * hit)
 
 
-def coins(found: Nodes, log_kernel: Any, share: float, length: int, offset: float, step: float) -> Moments:
+def coins(
+    found: Nodes, log_kernel: Any, share: float, length: int, offset: float, step: float, least: float = LEAST
+) -> Moments:
     """The moments with every token relevant by its own coin: ``hit`` is E[r_l sigma_l] of one token."""
-    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0)
+    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0, least)
     mixed = share * one.relevant + (1 - share) * one.others
     gone = -share * np.expm1(one.log_relevant) - (1 - share) * np.expm1(one.log_others)
     with np.errstate(over="ignore", divide="ignore"):
@@ -121,14 +129,23 @@ def coins(found: Nodes, log_kernel: Any, share: float, length: int, offset: floa
     return Moments(hit, step * float(np.sum(density * length * mixed[2])), 1 - length * hit)
 
 
-def _table(found: Nodes, log_kernel: Any, load: float, offset: float, top: float, step: float, reach: float) -> Table:
+def _table(
+    found: Nodes,
+    log_kernel: Any,
+    load: float,
+    offset: float,
+    top: float,
+    step: float,
+    reach: float,
+    least: float,
+) -> Table:
     """The moments on a window of log u outside of which nothing is left, ``reach`` longer below for weights that fall."""
     finite = log_kernel[np.isfinite(log_kernel)]
     mean = np.log(max(float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0)))), TINY))
-    low = -LOWEST - mean - np.log(max(load, 1.0)) - max(0.0, np.log1p(offset) - top)
+    low = np.log(least) - mean - np.log(max(load, 1.0)) - max(0.0, np.log1p(offset) - top)
     last = 1.0
     high = low
-    while last > 1e-25:
+    while last > least * 1e-5:
         high += 4.0
         if high > low + 4000.0 + 20 * float(np.ptp(finite)):
             raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")

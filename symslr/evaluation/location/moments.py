@@ -6,6 +6,7 @@ With C = C_v, risk - Delta^2 = E r^T C r - b^T G^{-1} b, b_h = E[r^T C sigma_h],
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,15 @@ from sympy import exp
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import laplace
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import Part, bayes_part, by_grids, positions
+from symslr.evaluation.location.bayes import STEEPEST, Part, bayes_part, by_grids, positions
 from symslr.evaluation.location.points import (
     MOST_DIMENSIONS,
-    STEPS,
     Means,
+    Sampler,
     dimensions,
+    gridded,
     quadrature,
     refined,
-    sampled,
     strata,
 )
 from symslr.evaluation.location.posterior import posterior
@@ -36,9 +37,12 @@ from symslr.model.symbols import x
 
 PRECISE = 1e-5
 """Relative standard error at which sampling stops."""
-SEARCHED = 2**10
-"""Points of one replication while a minimum is searched."""
-SEARCH_STEPS = (0.16, 1 / 8)
+SEARCHED, FEWEST = 2**13, 2**9
+"""Points while a minimum is searched: of all hidden configurations together, and of each."""
+SEARCH_GRID = 0.6
+"""Step of a trapezoid rule meanwhile."""
+SEARCH = (0.3, 1 / 3, 1e-10)
+"""Steps of a token's key and of log u, and the mass left out, of a table while a minimum is searched."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +96,51 @@ class Evaluator:
     def search(self, place: Place) -> float:
         """The risk for a search: quick, and smooth in the place."""
         if self.is_tabled:
-            return self._tabled(place, *SEARCH_STEPS)
-        return self._residual(self._means(place, quick=True).rows.mean(axis=0))
+            return self._tabled(place, *SEARCH)
+        total: Any = 0.0
+        for scores, mass, mean in self._fixed:
+            total = total + self._products(scores, mass, mean, place)
+        return self._residual(total)
+
+    @cached_property
+    def _fixed(self) -> list[tuple[Any, Any, Any]]:
+        """Filtered keys (n, L, p), their masses and posterior means: the same for all places of a search."""
+        setting, left = self.setting, posterior(self.setting)
+        if self.is_gridded and dimensions(setting) < MOST_DIMENSIONS:
+            batches = gridded(setting, SEARCH_GRID, self.is_alike)
+        else:
+            laid_out = strata(setting, self.is_alike)
+            size = SEARCHED // (1 if laid_out is None else len(laid_out.shares)) // (1 if setting.length <= 64 else 8)
+            batches = Sampler(setting, self.is_alike).batches(max(size, FEWEST), 0)
+        found = []
+        for keys, mass in batches:
+            kept = mass > SEARCH[2] * np.max(mass)
+            found.append((self.attend.filtered(keys[kept]), mass[kept], left(keys[kept])[0]))
+        return found
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether the attention does not tell positions apart."""
+        return self.attend.attention.bias in (None, "free") and self.attend.attention.filter is None
+
+    @property
+    def is_gridded(self) -> bool:
+        return dimensions(self.setting) <= MOST_DIMENSIONS and strata(self.setting, self.is_alike) is not None
+
+    def _products(self, scores: Any, mass: Any, mean: Any, place: Place) -> Any:
+        """Sums of the products of (a, sigma_1, ...) under C_v, as one row."""
+        matrix = None if self.setting.are_values_independent else self.setting.value_matrix
+        every = np.concatenate([mean[..., None], self.attend.weights(scores, place)], axis=2)
+        other = every if matrix is None else np.einsum("lm,nmh->nlh", matrix, every)
+        count = every.shape[2]
+        return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
 
     def value(self, place: Place) -> Part:
         """The risk with its error."""
         if self.is_tabled:
             found = by_grids(lambda step, load: self._tabled(place, step, load), self.setting)
             return Part(*found, Kind.ESTIMATED, "one-token tables in float64")
-        means = self._means(place, quick=False)
+        means = self._means(place)
         excess, error = means.number(self._residual)
         best = bayes_part(self.setting, self.seconds)
         kind = Kind.STATISTICAL if Kind.STATISTICAL in (means.kind, best.kind) else Kind.ESTIMATED
@@ -111,30 +151,18 @@ class Evaluator:
             f"Bayes risk by {best.method}; excess by {means.method}",
         )
 
-    def _means(self, place: Place, quick: bool) -> Means:
-        """Means of (a^T C a, b, G) by quadrature or samples."""
-        setting = self.setting
-        left = posterior(setting)
-        matrix = None if setting.are_values_independent else setting.value_matrix
+    def _means(self, place: Place) -> Means:
+        """Means of all products of (a, sigma_1, ...) by quadrature or samples."""
+        left = posterior(self.setting)
 
-        def integrand(keys: Any) -> Any:
-            mean = left(keys)[0][..., None]
-            every = np.concatenate([mean, self.attend.weights(keys, place)], axis=2)
-            other = every if matrix is None else np.einsum("lm,nmh->nlh", matrix, every)
-            products = np.einsum("nlh,nlk->nhk", every, other, optimize=True)
-            return products.reshape(len(keys), -1)
+        def integrand(keys: Any, mass: Any) -> Any:
+            return self._products(self.attend.filtered(keys), mass, left(keys)[0], place)
 
-        alike = self.attend.bias is None and self.attend.filter is None
-        is_gridded = dimensions(setting) <= MOST_DIMENSIONS and strata(setting, alike) is not None
-        if quick:
-            if is_gridded and dimensions(setting) < MOST_DIMENSIONS:
-                return quadrature(setting, integrand, alike, STEPS[1:])
-            return sampled(setting, integrand, SEARCHED if setting.length <= 256 else SEARCHED // 8, alike)
-        if is_gridded:
-            means = quadrature(setting, integrand, alike)
+        if self.is_gridded:
+            means = quadrature(self.setting, integrand, self.is_alike)
             if means.number(self._residual)[1] < PRECISE:
                 return means
-        return refined(setting, integrand, self._residual, PRECISE, self.seconds, alike)
+        return refined(self.setting, integrand, self._residual, PRECISE, self.seconds, self.is_alike)
 
     @staticmethod
     def _residual(row: Any) -> float:
@@ -147,9 +175,10 @@ class Evaluator:
         solved = np.linalg.lstsq(gram / np.outer(scale, scale), cross / scale, rcond=1e-12)[0]
         return float(products[0, 0] - cross / scale @ solved)
 
-    def _tabled(self, place: Place, step: float, load: float) -> float:
+    def _tabled(self, place: Place, step: float, load: float, least: float = laplace.LEAST) -> float:
         setting = self.setting
-        found = nodes(setting, step / max(1.0, float(np.max(np.abs(place.scales))) * step / 0.3))
+        steepest = STEEPEST if least == laplace.LEAST else 2 * STEEPEST
+        found = nodes(setting, step / max(1.0, float(np.max(np.abs(place.scales))) * step / steepest), least)
         base = self.attend.attention.base
         assert isinstance(base, Attention)
         if not base.is_normalised:
@@ -158,13 +187,13 @@ class Evaluator:
         offset = float(base.offset)
         if isinstance(setting.task.location, OnePosition):
             leans = self.attend.bias
-            moments = laplace.one_position(found, log_kernel, positions(setting, leans), offset, load)
+            moments = laplace.one_position(found, log_kernel, positions(setting, leans), offset, load, least)
             return self._common(1.0, moments.hit, moments.norm)
         if isinstance(setting.task.location, Independent):
             share = float(setting.coins[0])
-            moments = laplace.coins(found, log_kernel, share, setting.length, offset, load)
+            moments = laplace.coins(found, log_kernel, share, setting.length, offset, load, least)
             return share * setting.length - (setting.length * moments.hit) ** 2 / moments.norm
-        moments = laplace.exchangeable(found, log_kernel, setting.size, setting.length, offset, load)
+        moments = laplace.exchangeable(found, log_kernel, setting.size, setting.length, offset, load, least)
         return self._common(1 / setting.size, moments.hit, moments.norm)
 
     def _common(self, own: float, hit: float, norm: float) -> float:

@@ -15,7 +15,7 @@ from sympy import Expr, N, S, exp, sqrt
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import SECONDS, Part
+from symslr.evaluation.location.bayes import SECONDS, Part, valued
 from symslr.evaluation.location.moments import Evaluator
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.minima.least import least_risk
@@ -57,7 +57,7 @@ def risk_value(
     """
     began = time.perf_counter()
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = task.at(dict(values or {}))
+    here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
@@ -93,7 +93,7 @@ def least_value(
     """
     began = time.perf_counter()
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = task.at(dict(values or {}))
+    here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
     standard = _standard(plain, chosen)
     if standard is not None:
@@ -192,10 +192,10 @@ def _best(evaluator: Evaluator) -> tuple[Place, bool]:
         best = _along_line(lambda a: risk(np.array([a])))
         return placed(np.array([best])), abs(best) >= LARGEST_SCALE * 0.99
     starts = _starts(evaluator, joint, free)
-    tried = sorted((risk(start), tuple(start)) for start in starts)[:3]
+    tried = sorted((risk(start), tuple(start)) for start in starts)[:2]
     if not np.isfinite(tried[0][0]):
         raise CannotEvaluate(f"attention {attend.attention.name}: no finite risk at any scale that was tried")
-    options = {"xatol": 1e-6, "fatol": 1e-13, "maxfev": 300 * len(starts[0])}
+    options = {"xatol": 1e-5, "fatol": 1e-11, "maxfev": 200 * len(starts[0])}
     found = [minimize(risk, np.array(start), method="Nelder-Mead", options=options) for _, start in tried]
     best_of = min(found, key=lambda one: float(one.fun))
     again = minimize(risk, best_of.x, method="Nelder-Mead", options=options)

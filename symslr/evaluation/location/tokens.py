@@ -27,8 +27,11 @@ class Nodes:
     relevant: Any
 
 
-def nodes(setting: Setting, step: float) -> Nodes:
-    """A trapezoid rule over one token's key in the directions that the signal spans.
+LEAST_MASS = 1e-20
+
+
+def nodes(setting: Setting, step: float, least: float = LEAST_MASS) -> Nodes:
+    """A trapezoid rule over one token's key in every direction, without nodes of less than the ``least`` mass.
 
     Raises:
         CannotEvaluate: for more directions than a grid can have.
@@ -47,7 +50,9 @@ def nodes(setting: Setting, step: float) -> Nodes:
 
     others = mass(np.zeros(setting.directions))
     relevant = sum(share * mass(centre) for share, centre in zip(setting.shares, shift))
-    return Nodes(keys, others / others.sum(), relevant / relevant.sum())
+    others, relevant = others / others.sum(), relevant / relevant.sum()
+    kept = others + relevant > least
+    return Nodes(keys[kept], others[kept], relevant[kept])
 
 
 @dataclass(frozen=True)

@@ -161,13 +161,19 @@ class LocationTask:
             found |= covariance.free_symbols if covariance is not None else set()
         return (found - {l, L}) | ({L} if self.length == L else set())
 
-    def at(self, values: Mapping[Expr, object]) -> LocationTask:
-        """The task at values of its symbols, the length among them; what has no value stays a symbol.
+    def at(self, values: Mapping[Any, object]) -> LocationTask:
+        """The task at values of its symbols, by symbol or name, the length among them; what has no value stays a symbol.
 
         Raises:
-            ValueError: when the values make it no task, as the constructor.
+            ValueError: for a name that is no symbol of the task, and when the values make it no task, as the constructor.
         """
-        given = {symbol: exact(value, str(symbol)) for symbol, value in values.items()}
+        names = {str(symbol): symbol for symbol in self.free_symbols}
+        unknown = sorted(key for key in values if isinstance(key, str) and key not in names)
+        if unknown:
+            known = ", ".join(sorted(names)) or "none"
+            raise ValueError(f"task {self.name}: found a value for {unknown[0]}; its symbols: {known}")
+        by_symbol = {names[key] if isinstance(key, str) else key: value for key, value in values.items()}
+        given = {symbol: exact(value, str(symbol)) for symbol, value in by_symbol.items()}
         length = given.get(L, L) if self.length == L else self.length
         if isinstance(length, Expr):
             given[L] = length

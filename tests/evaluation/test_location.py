@@ -1,0 +1,468 @@
+"""Numbers of laws of location against routes of their own: the definition on grids and samples, facts, and other evaluators."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from sympy import Abs, Expr, Integer, Rational, S, exp, lambdify, sign
+
+from symslr import Attention, LocationTask, SpikedSLR, bayes_risk, evaluate, minimal_risk, softmax
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location import bayes_value, least_value, risk_value
+from symslr.evaluation.location.chain import chain_risk
+from symslr.evaluation.location.counts import inclusion
+from symslr.evaluation.location.points import quadrature, refined
+from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.setting import Setting
+from symslr.expression.value import Kind, Value
+from symslr.model.location import Independent
+from symslr.model.location.attention import LocatedAttention, Selection
+from symslr.model.symbols import L, chi, i, j, l, nu, x
+from symslr.theory.located_attention import NoClosedForm, located_attention
+
+HALF = Rational(1, 2)
+CHAIN = HALF ** Abs(i - j)
+EQUAL = HALF ** sign(Abs(i - j))
+SIGNS = "1:1/2,-1:1/2"
+VECTORS = "(1,0):1/2,(0,1):1/2"
+SIGMOID = Attention(1 / (1 + exp(-x)), normaliser=None, name="sigmoid")
+
+
+def task(length: int = 3, strength: object = 2, **law: Any) -> LocationTask:
+    return LocationTask(strength=strength, length=length, noise=0, **law)
+
+
+LAWS: dict[str, LocationTask] = {
+    "prior": task(prior=2 ** (-l)),
+    "prior in a list": task(prior=[1, 5, 2]),
+    "sign": task(signal=SIGNS),
+    "prior and sign": task(prior=2 ** (-l), signal=SIGNS),
+    "random size": task(signal="1/2:1/3,3/2:2/3"),
+    "directions and prior": task(2, signal="(1,1/2):1/4,(0,1):3/4", prior=1 / l),
+    "chain": task(key_covariance=CHAIN),
+    "chain, prior and sign": task(key_covariance=3 * Rational(-1, 3) ** Abs(i - j), prior=2 ** (-l), signal=SIGNS),
+    "chain of values": task(value_covariance=CHAIN),
+    "chains of both": task(key_covariance=CHAIN, value_covariance=2 * HALF ** (2 * Abs(i - j)), prior=1 / l),
+    "one correlation": task(key_covariance=EQUAL, value_covariance=EQUAL, prior=1 / l),
+    "one correlation and sign": task(key_covariance=EQUAL, signal=SIGNS),
+    "any covariance": task(key_covariance=exp(-((i - j) ** 2)), value_covariance=CHAIN),
+    "coins": task(location="independent(1/8)"),
+    "coins by position": task(location=Independent(1 / (1 + l)), signal=SIGNS),
+    "coins among a chain": task(location="independent(1/3)", key_covariance=CHAIN, value_covariance=CHAIN),
+    "subset": task(location="subset(2)"),
+    "subset with prior and sign": task(location="subset(2)", prior=1 / l, signal=SIGNS),
+    "subset among a chain": task(location="subset(2)", key_covariance=CHAIN, value_covariance=EQUAL),
+    "subset of one correlation": task(location="subset(2)", key_covariance=EQUAL),
+    "all": task(location="subset(3)", value_covariance=CHAIN),
+    "random length": LocationTask(strength=2, length={2: HALF, 3: HALF}, noise=0, signal=SIGNS),
+}
+
+
+class Brute:
+    """The definition on a grid over all keys: every hidden configuration written out, posteriors by Bayes' rule on densities.
+
+    Nothing is shared with the evaluators: covariances are read entry by entry, densities are those of Gaussian vectors.
+    """
+
+    def __init__(self, law: LocationTask, step: float = 0.45) -> None:
+        length, p = int(law.length), law.signal.directions
+        weights = [float(law.prior_weight(place)) for place in range(1, length + 1)]
+
+        def matrix(entry: Any) -> np.ndarray:
+            places = range(1, length + 1)
+            given = [[1.0 * (a == b) if entry is None else float(entry.at(a, b)) for b in places] for a in places]
+            return np.array(given)
+
+        keys, self.values = matrix(law.key_covariance), matrix(law.value_covariance)
+        where, size = law.location, getattr(law.location, "size", None)
+        sizes = range(length + 1) if isinstance(where, Independent) else [int(size) if size is not None else 1]
+        shares, means, readouts = [], [], []
+        for chosen in (c for n in sizes for c in combinations(range(length), n)):
+            if isinstance(where, Independent):
+                coins = [float(where.probability.subs(l, place + 1)) for place in range(length)]
+                chance = float(np.prod([q if place in chosen else 1 - q for place, q in enumerate(coins)]))
+            else:
+                chance = float(np.prod([weights[place] for place in chosen]))
+            for thetas in product(law.signal.support, repeat=len(chosen)):
+                mean, readout = np.zeros((length, p)), np.zeros(length)
+                for place, (theta, _) in zip(chosen, thetas):
+                    mean[place] = [float(t) for t in theta]
+                    readout[place] = 1.0 if isinstance(where, Independent) else 1 / len(chosen)
+                shares.append(chance * float(np.prod([float(s) for _, s in thetas])))
+                means.append(np.sqrt(float(law.strength)) * mean)
+                readouts.append(readout)
+        self.shares = np.array(shares) / sum(shares)
+        self.readouts = np.array(readouts)
+        self.root = np.linalg.cholesky(keys)
+        axis = step * np.arange(-int(8.5 / step), int(8.5 / step) + 1)
+        mass = np.exp(-(axis**2) / 2) / np.exp(-(axis**2) / 2).sum()
+        grid = np.stack([g.ravel() for g in np.meshgrid(*[axis] * (length * p), indexing="ij")], axis=-1)
+        self.mass = np.prod(
+            np.stack(np.meshgrid(*[mass] * (length * p), indexing="ij"), -1).reshape(grid.shape), axis=1
+        )
+        self.noise = grid.reshape(-1, length, p)
+        self.means, self.inverse = np.array(means), np.linalg.inv(keys)
+
+    def keys(self, place: int) -> np.ndarray:
+        return np.einsum("lm,nmp->nlp", self.root, self.noise) + self.means[place]
+
+    def posterior_mean(self, keys: np.ndarray) -> np.ndarray:
+        away = keys[:, None] - self.means
+        logs = -np.einsum("nhlp,lm,nhmp->nh", away, self.inverse, away, optimize=True) / 2 + np.log(self.shares)
+        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return (p / p.sum(axis=1, keepdims=True)) @ self.readouts
+
+    def risk(self, predictor: Any) -> float:
+        """E (r - a)^T C_v (r - a) of a predictor a(keys)."""
+        total = 0.0
+        for place, share in enumerate(self.shares):
+            gap = self.readouts[place] - predictor(self.keys(place))
+            total += share * float(self.mass @ np.einsum("nl,lm,nm->n", gap, self.values, gap))
+        return total
+
+    def least(self, attend: Any) -> float:
+        """The risk of the best multiple of sigma(keys)."""
+        own = cross = norm = 0.0
+        for place, share in enumerate(self.shares):
+            sigma, r = attend(self.keys(place)), self.readouts[place]
+            own += share * float(r @ self.values @ r)
+            cross += share * float(self.mass @ (sigma @ self.values @ r))
+            norm += share * float(self.mass @ np.einsum("nl,lm,nm->n", sigma, self.values, sigma))
+        return own - cross**2 / norm
+
+
+def brute_bayes(law: LocationTask) -> float:
+    if not isinstance(law.length, Expr):
+        return float(
+            sum(
+                float(share) * brute_bayes(law.at({}).__class__(2, signal=law.signal, length=n, noise=0))
+                for n, share in law.length
+            )
+        )
+    brute = Brute(law)
+    return brute.risk(brute.posterior_mean)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_bayes_risks_are_those_of_the_definition_on_a_grid(name: str) -> None:
+    value = bayes_value(LAWS[name], seconds=1.0)
+    known = brute_bayes(LAWS[name])
+    assert abs(float(value) - known) < 5 * float(value.error) + 1e-8
+    assert value.kind is Kind.ESTIMATED
+    assert value.digits >= 9 or known < 1e-12
+
+
+def agree(value: Value, known: float, tolerance: float = 0.0) -> None:
+    scatter = 4.5 if value.kind is Kind.STATISTICAL else 2.0
+    assert abs(float(value) - known) < scatter * float(value.error) + tolerance
+
+
+def test_facts() -> None:
+    plain = float(evaluate(bayes_risk(SpikedSLR()), {"L": 3, "nu": 2, "Delta": 0}))
+    assert float(bayes_value(task())) == pytest.approx(plain, rel=1e-12)
+    assert float(bayes_value(task(strength=1, key_covariance=EQUAL))) == pytest.approx(plain, rel=1e-12)
+    assert float(bayes_value(LAWS["chain"])) == pytest.approx(0.217, abs=5e-4)  # values independent
+    both = task(key_covariance=CHAIN, value_covariance=CHAIN)
+    assert float(bayes_value(both)) == pytest.approx(0.135, abs=5e-4)  # values correlated alike
+    value, places = least_value(LAWS["sign"], softmax)
+    assert float(value) == pytest.approx(2 / 3, abs=1e-9)
+    assert abs(float(places["a"])) < 1e-3
+    matched, heads = least_value(LAWS["sign"], LocatedAttention(softmax, heads=2))
+    assert float(matched) == pytest.approx(float(bayes_value(LAWS["sign"])), rel=1e-9)
+    assert sorted(float(heads[name]) for name in ("a_1", "a_2")) == pytest.approx([-(2**0.5), 2**0.5], rel=1e-3)
+
+
+def test_values_go_by_symbol_or_name() -> None:
+    law = LocationTask(length=3, noise=0, prior=2 ** (-l))
+    assert float(bayes_value(law, {"nu": 2})) == float(bayes_value(law, {nu: 2})) == float(bayes_value(LAWS["prior"]))
+
+
+def test_noise_adds_its_variance() -> None:
+    noisy = LocationTask(strength=2, length=3, noise=HALF, prior=2 ** (-l))
+    assert float(bayes_value(noisy)) == pytest.approx(float(bayes_value(LAWS["prior"])) + 0.25, rel=1e-12)
+    assert float(risk_value(noisy, softmax, 1)) == pytest.approx(
+        float(risk_value(LAWS["prior"], softmax, 1)) + 0.25, rel=1e-12
+    )
+
+
+def test_digits_and_proofs_where_tokens_are_independent() -> None:
+    float64 = bayes_value(LAWS["prior"])
+    proved = bayes_value(LAWS["prior"], digits=25, backend="arb")
+    assert proved.kind is Kind.CERTIFIED
+    assert proved.digits >= 25
+    agree(float64, float(proved), 1e-15)
+    many = bayes_value(LAWS["prior and sign"], digits=25)
+    agree(bayes_value(LAWS["prior and sign"]), float(many), 1e-15)
+    with pytest.raises(CannotEvaluate, match="no formula by one-token integrals"):
+        bayes_value(LAWS["chain"], digits=12, backend="arb")
+    with pytest.raises(CannotEvaluate, match="of 20 digits"):
+        bayes_value(LAWS["chain"], digits=20)
+
+
+def test_many_kinds_of_positions_are_one_table() -> None:
+    """The table over log u beside one integral for each of few kinds, and beside the exchangeable formula where they are alike."""
+    from symslr.evaluation.location.bayes import bayes_part
+    from symslr.evaluation.location.formulas import bayes_integral
+
+    for law in (task(12, prior=1 / l, signal=SIGNS), task(8, prior=3 ** (-l))):
+        formula = bayes_integral(law)
+        assert formula is not None
+        part = bayes_part(Setting.of(law))
+        assert abs(float(part.value) - float(evaluate(formula, {}))) < 1e-12
+        assert part.error < 1e-12
+    # a prior that all but ignores positions
+    length = 10**5
+    known = float(evaluate(bayes_risk(SpikedSLR()), {"L": length, "nu": 16, "Delta": 0}))
+    tilted = bayes_value(task(length, 16, prior=1 + l / Integer(10) ** 14))
+    agree(tilted, known, 1e-9)
+    assert tilted.digits >= 11
+
+
+def by_samples(law: LocationTask) -> Value:
+    setting = Setting.of(law)
+    left = posterior(setting)
+    means = refined(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), lambda row: float(row[0]), 1e-4, 3.0)
+    mean, error = means.number(lambda row: float(row[0]))
+    from mpmath import mpf
+
+    return Value(mpf(mean), mpf(error), Kind.STATISTICAL, 3, means.method)
+
+
+LONG = {
+    "prior and sign": task(20, prior=2 ** (-l), signal=SIGNS),
+    "directions": task(9, signal=VECTORS, prior=1 / l),
+    "chain": task(8, key_covariance=CHAIN, value_covariance=CHAIN, prior=1 / l, signal="1:1/2,2:1/2"),
+    "coins": task(30, location="independent(1/8)", signal=SIGNS),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_sequences_agree_with_samples(name: str) -> None:
+    exact, sampled = bayes_value(LONG[name]), by_samples(LONG[name])
+    assert exact.kind is Kind.ESTIMATED
+    assert exact.digits >= 10
+    agree(sampled, float(exact))
+
+
+def test_a_chain_is_walked_and_doubled_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    from symslr.evaluation.location import chain
+
+    law = Setting.of(task(13, key_covariance=CHAIN, value_covariance=Rational(1, 3) ** Abs(i - j)))
+    walked = chain_risk(law)
+    monkeypatch.setattr(chain, "LONGEST_WALK", 0)
+    doubled = chain_risk(law)
+    assert walked is not None
+    assert doubled is not None
+    assert walked[0] == pytest.approx(doubled[0], rel=1e-12)
+    independent = chain_risk(Setting.of(task(13)))
+    assert independent is not None
+    assert independent[0] == pytest.approx(float(bayes_value(task(13))), rel=1e-11)
+
+
+def test_large_subsets_stay_finite_and_sum_to_their_size() -> None:
+    logs = 6 * np.random.default_rng(1).normal(size=(2, 700))
+    for size in (1, 3, 350, 699):
+        inside, outside = inclusion(logs, size)
+        np.testing.assert_allclose(inside.sum(axis=1), size, rtol=1e-11)
+        np.testing.assert_allclose(inside + outside, 1, rtol=1e-12)
+    softmaxed = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(inclusion(logs, 1)[0], softmaxed, rtol=1e-9)
+
+
+def numpy_softmax(scores: np.ndarray) -> np.ndarray:
+    parts = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return parts / parts.sum(axis=1, keepdims=True)
+
+
+def projected(scores: np.ndarray) -> np.ndarray:
+    """sparsemax by bisection of its threshold."""
+    low, high = scores.min(axis=1) - 1, scores.max(axis=1)
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = np.maximum(scores - middle[:, None], 0).sum(axis=1) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(scores - low[:, None], 0)
+
+
+def squared(scores: np.ndarray) -> np.ndarray:
+    """entmax at alpha = 3/2 by bisection of its threshold."""
+    low, high = scores.min(axis=1) / 2 - 1, scores.max(axis=1) / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = (np.maximum(scores / 2 - middle[:, None], 0) ** 2).sum(axis=1) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(scores / 2 - low[:, None], 0) ** 2
+
+
+POSITIONS = np.arange(1.0, 4.0)
+ATTENTIONS: dict[str, tuple[LocatedAttention, Any]] = {
+    "softmax": (LocatedAttention(softmax), lambda k: numpy_softmax(1.2 * k[..., 0])),
+    "softmax with offset": (
+        LocatedAttention(Attention(exp(x), offset=2)),
+        lambda k: np.exp(1.2 * k[..., 0]) / (2 + np.exp(1.2 * k[..., 0]).sum(axis=1, keepdims=True)),
+    ),
+    "one plus exp": (
+        LocatedAttention(Attention(1 + exp(x))),
+        lambda k: (1 + np.exp(1.2 * k[..., 0])) / (1 + np.exp(1.2 * k[..., 0])).sum(axis=1, keepdims=True),
+    ),
+    "positional bias": (
+        LocatedAttention(softmax, bias=-l / 2),
+        lambda k: numpy_softmax(1.2 * k[..., 0] - POSITIONS / 2),
+    ),
+    "filter": (
+        LocatedAttention(softmax, filter=Rational(-1, 3) ** Abs(i - j)),
+        lambda k: numpy_softmax(1.2 * k[..., 0] @ (-1 / 3.0) ** np.abs(POSITIONS[:, None] - POSITIONS)),
+    ),
+    "sigmoid": (LocatedAttention(SIGMOID), lambda k: 1 / (1 + np.exp(-1.2 * k[..., 0]))),
+    "sigmoid with bias": (LocatedAttention(SIGMOID, bias=-l), lambda k: 1 / (1 + np.exp(-1.2 * k[..., 0] + POSITIONS))),
+    "linear": (LocatedAttention(Attention(1 + x, normaliser=None)), lambda k: 1 + 1.2 * k[..., 0]),
+}
+UNEVEN: dict[str, tuple[LocatedAttention, Any]] = {
+    "sparsemax": (LocatedAttention(Selection("sparsemax")), lambda k: projected(1.2 * k[..., 0])),
+    "entmax": (LocatedAttention(Selection("entmax")), lambda k: squared(1.2 * k[..., 0])),
+    "top two": (
+        LocatedAttention(Selection("top", 2)),
+        lambda k: numpy_softmax(np.where(k[..., 0] > k[..., 0].min(axis=1, keepdims=True), 1.2 * k[..., 0], -np.inf)),
+    ),
+}
+RISKED = (
+    "prior",
+    "sign",
+    "chains of both",
+    "one correlation",
+    "coins",
+    "subset",
+    "subset among a chain",
+    "coins by position",
+)
+PAIRS = [("softmax", law) for law in RISKED] + [
+    (name, law) for name in ATTENTIONS if name != "softmax" for law in ("chains of both", "coins", "subset")
+]
+
+
+@pytest.mark.parametrize(("name", "law"), PAIRS)
+def test_risks_are_those_of_the_definition_on_a_grid(name: str, law: str) -> None:
+    attention, written = ATTENTIONS[name]
+    value = risk_value(LAWS[law], attention, Rational(6, 5), seconds=1.0)
+    agree(value, Brute(LAWS[law]).least(written), 1e-8)
+    assert float(value.error) < 1e-7
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_selections_are_those_of_the_definition(name: str) -> None:
+    """Beside plain samples: a grid meets kinks and ties, which cost digits."""
+    attention, written = UNEVEN[name]
+    value = risk_value(LAWS["prior"], attention, Rational(6, 5), seconds=1.0)
+    brute, random = Brute(LAWS["prior"]), np.random.default_rng(0)
+    found = []
+    for _ in range(8):
+        brute.noise, brute.mass = random.normal(size=(20_000, 3, 1)), np.full(20_000, 1 / 20_000)
+        found.append(brute.least(written))
+    assert abs(float(value) - np.mean(found)) < 4.5 * (np.std(found, ddof=1) / 8**0.5 + float(value.error))
+    assert np.std(found) < 0.01
+
+
+def test_heads_with_values_of_their_own() -> None:
+    """Separate heads at their best value vectors beside least squares on a grid."""
+    law = LAWS["sign"]
+    value, places = least_value(law, LocatedAttention(softmax, heads=2, separate=True), seconds=2.0)
+    brute = Brute(law)
+    scales = [float(places[name]) for name in ("a_1", "a_2")]
+    own, cross, gram = 0.0, np.zeros(2), np.zeros((2, 2))
+    for place, share in enumerate(brute.shares):
+        keys, r = brute.keys(place)[..., 0], brute.readouts[place]
+        heads = [numpy_softmax(a * keys) for a in scales]
+        own += share
+        cross += share * np.array([brute.mass @ (head @ r) for head in heads])
+        gram += share * np.array([[brute.mass @ np.sum(one * two, axis=1) for one in heads] for two in heads])
+    assert float(value) == pytest.approx(own - cross @ np.linalg.solve(gram, cross), abs=1e-5)
+    assert float(bayes_value(law)) < float(value) < 2 / 3
+
+
+def test_what_is_matched_is_optimal_and_the_rest_is_not() -> None:
+    for law in ("prior", "chain"):
+        best = float(bayes_value(LAWS[law]))
+        matched = LocatedAttention(softmax, bias="matched", filter="matched")
+        assert float(least_value(LAWS[law], matched)[0]) == pytest.approx(best, rel=1e-8)
+        assert float(least_value(LAWS[law], softmax)[0]) > best + 1e-3
+    coins = LAWS["coins"]
+    with_bias = float(least_value(coins, LocatedAttention(SIGMOID, bias="free"))[0])
+    assert with_bias == pytest.approx(float(bayes_value(coins)), rel=1e-6)
+    assert float(least_value(coins, SIGMOID)[0]) > with_bias + 1e-4
+
+
+def test_a_plain_attention_on_a_plain_law_is_the_task_it_reduces_to() -> None:
+    known = evaluate(minimal_risk(SpikedSLR(), Attention(1 + x, normaliser=None)), {"L": 3, "nu": 2, "Delta": 0})
+    assert float(least_value(task(), Attention(1 + x, normaliser=None))[0]) == pytest.approx(float(known), rel=1e-10)
+    shifted, places = least_value(task(strength=1, key_covariance=EQUAL), softmax)
+    assert float(shifted) == pytest.approx(float(bayes_value(task())), rel=1e-10)
+    assert float(places["a"]) == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_formulas_are_the_posterior(name: str) -> None:
+    """The printed formula, read as numbers, beside Bayes' rule on densities."""
+    law = LAWS[name]
+    if not isinstance(law.length, Expr):
+        with pytest.raises(ValueError, match="law of the length"):
+            located_attention(law)
+        return
+    if name in ("coins among a chain", "subset among a chain"):
+        with pytest.raises(NoClosedForm, match="sum over all configurations"):
+            located_attention(law)
+        return
+    found, length, p = located_attention(law), int(law.length), law.signal.directions
+    symbols = [chi[place] if p == 1 else chi[place, d + 1] for place in range(1, length + 1) for d in range(p)]
+    numbers = np.random.default_rng(3).normal(size=(5, length, p))
+    brute = Brute(law)
+    known = brute.posterior_mean(numbers)
+    inverse = brute.inverse
+    for place in range(1, length + 1):
+        at = found.weight.subs({l: place, L: length}).doit()
+        named = {item: inverse[int(item.indices[0]) - 1, int(item.indices[1]) - 1] for item in _indexed(at, "K")}
+        named |= {item: float(law.prior[int(item.indices[0]) - 1]) for item in _indexed(at, "pi")}  # type: ignore[index]
+        away = {item: S.Zero for item in _indexed(at, "chi") if item not in symbols}
+        function = lambdify(symbols, at.subs({**named, **away}), "numpy")
+        mine = [float(function(*sequence.ravel())) for sequence in numbers]
+        np.testing.assert_allclose(mine, known[:, place - 1], rtol=1e-9)
+
+
+def _indexed(expr: Expr, base: str) -> list[Any]:
+    from sympy import Indexed
+
+    return [item for item in expr.atoms(Indexed) if str(item.base) == base]
+
+
+def test_a_quadrature_and_samples_know_their_error() -> None:
+    law = Setting.of(LAWS["chains of both"])
+    left = posterior(law)
+
+    def integrand(keys: Any, mass: Any) -> Any:
+        return np.array([mass @ left(keys)[1]])
+
+    value, error = quadrature(law, integrand).number(lambda row: float(row[0]))
+    assert abs(value - brute_bayes(LAWS["chains of both"])) < 1e-8
+    assert 0 < error < 1e-6
+    means = refined(law, integrand, lambda row: float(row[0]), 1e-3, 2.0)
+    sampled, scatter = means.number(lambda row: float(row[0]))
+    assert means.kind is Kind.STATISTICAL
+    assert abs(sampled - value) < 4.5 * scatter
+    assert scatter < 1e-3 * value
+
+
+def test_what_has_no_number_is_refused_in_one_line() -> None:
+    with pytest.raises(CannotEvaluate, match="hidden configurations"):
+        bayes_value(task(40, location="independent(1/2)", key_covariance=CHAIN))
+    with pytest.raises(ValueError, match="no value for nu"):
+        bayes_value(LocationTask(length=3, noise=0, prior=2 ** (-l)))
+    with pytest.raises(ValueError, match="found a value for mu; its symbols: nu"):
+        bayes_value(LocationTask(length=3, noise=0), {"mu": 1})
+    with pytest.raises(CannotEvaluate, match="more parameters than one scale"):
+        risk_value(LAWS["sign"], LocatedAttention(softmax, heads=2), 1)
+    with pytest.raises(ValueError, match="does not change a normalised attention"):
+        LocatedAttention(softmax, bias="free")
+    with pytest.raises(ValueError, match="no normaliser that heads could share"):
+        LocatedAttention(Selection("sparsemax"), heads=2)

@@ -1,0 +1,133 @@
+"""Laws of location on the command line: the optimal attention, its risk, and what other attentions lose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from symslr.cli import main
+
+CHAIN = """
+[task]
+location = "one"
+prior = "2**(-l)"
+key_covariance = "rho**abs(i-j)"
+length = "3"
+noise = 0
+[values]
+nu = 2
+rho = "1/2"
+"""
+SIGNS = '[task]\nsignal = "1:1/2,-1:1/2"\nlength = 3\n[values]\nnu = 2\n'
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed.out, printed.err
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    status, out, err = run(capsys, *arguments, "--json")
+    assert status == 0, err
+    return json.loads(out)
+
+
+@pytest.fixture
+def chain(tmp_path: Path) -> str:
+    path = tmp_path / "chain.toml"
+    path.write_text(CHAIN)
+    return str(path)
+
+
+@pytest.fixture
+def signs(tmp_path: Path) -> str:
+    path = tmp_path / "signs.toml"
+    path.write_text(SIGNS)
+    return str(path)
+
+
+def test_optimal_prints_the_formula_its_latex_and_its_risk(capsys, chain):
+    found = said(capsys, "optimal", "--task", chain)
+    assert found["attention"] == "softmax with a positional bias after a linear filter over positions"
+    assert "chi[l - 1]" in found["formula"]
+    assert found["latex"].startswith("a_l = ")
+    assert found["risk"]["value"] == said(capsys, "bayes", "--task", chain)["value"]
+    _, text, _ = run(capsys, "optimal", "--task", chain)
+    assert text.splitlines()[0].endswith(found["attention"])
+    assert f"Bayes risk {found['risk']['value']} at L=3, nu=2, rho=1/2" in text
+
+
+def test_optimal_without_values_is_the_formula_alone(capsys):
+    found = said(capsys, "optimal")
+    assert found["formula"] == "exp(sqrt(nu)*chi[l])/Sum(exp(sqrt(nu)*chi[m]), (m, 1, L))"
+    assert "risk" not in found
+
+
+def test_options_win_over_the_file(capsys, chain):
+    usual, stronger = (float(said(capsys, "bayes", "--task", chain, *nu)["value"]) for nu in ((), ("--nu", "4")))
+    noisy = float(said(capsys, "bayes", "--task", chain, "--noise", "1")["value"])
+    assert stronger < usual
+    assert noisy == pytest.approx(usual + 1, rel=1e-12)
+
+
+def test_the_matched_attention_loses_nothing_and_the_plain_one_something(capsys, chain):
+    best = float(said(capsys, "bayes", "--task", chain)["value"])
+    matched = said(capsys, "risk", "--task", chain, "--filter", "matched", "--bias", "matched")
+    assert float(matched["value"]) == pytest.approx(best, rel=1e-8)
+    assert float(matched["best"]["a"]["value"]) == pytest.approx(2**0.5, rel=1e-2)
+    plain = said(capsys, "risk", "--task", chain, "--scale", "1.4", "--bias", "-l*log(2)")
+    assert float(plain["value"]) > best + 1e-3
+    assert plain["attention"] == "softmax (bias -l*log(2))"
+
+
+def test_heads_on_a_law_that_is_a_plain_task(capsys, signs):
+    """A law that reduces to a weight goes the old way, with proofs refused or given as there; its heads go the new one."""
+    best = float(said(capsys, "bayes", "--task", signs)["value"])
+    one = float(said(capsys, "risk", "--task", signs)["value"])
+    two = said(capsys, "risk", "--task", signs, "--heads", "2")
+    assert one == pytest.approx(2 / 3, abs=1e-9)
+    assert float(two["value"]) == pytest.approx(best, rel=1e-9)
+    assert {"a_1", "a_2", "c_2"} == set(two["best"])
+
+
+def test_selections_on_spiked_slr(capsys):
+    found = said(capsys, "risk", "--length", "3", "--nu", "2", "--attention", "top(3)", "--scale", "1")
+    known = said(capsys, "risk", "--length", "3", "--nu", "2", "--scale", "1")
+    assert float(found["value"]) == pytest.approx(float(known["value"]), rel=1e-7)
+
+
+REFUSED = [
+    (("risk", "--length", "3", "--nu", "2", "--heads", "2", "--certified"), "--certified: not available"),
+    (("risk", "--task", "max", "--length", "3", "--nu", "2", "--heads", "2"), "a law of location is needed here"),
+    (("risk", "--length", "3", "--nu", "2", "--bias", "free"), "does not change a normalised attention"),
+    (("risk", "--length", "3", "--nu", "2", "--bias", "unknown"), "unknown name 'unknown'"),
+    (("risk", "--length", "3", "--nu", "2", "--attention", "sparsemax", "--heads", "2"), "separate heads"),
+    (("risk", "--length", "3", "--nu", "2", "--separate"), "found one head"),
+    (
+        ("finite", "--length", "3", "--nu", "2", "--attention", "entmax", "--alpha", "4", "--rk", "1", "--rv", "1"),
+        "is risk",
+    ),
+    (("optimal", "--task", "max"), "a law of location is needed here"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "match"), REFUSED, ids=[" ".join(arguments) for arguments, _ in REFUSED])
+def test_what_is_refused_is_one_line(capsys, arguments, match):
+    status, out, err = run(capsys, *arguments)
+    assert status == 2
+    assert out == ""
+    assert match in err
+    assert err.count("\n") == 1
+
+
+def test_a_command_that_needs_exchangeable_tokens_says_so(capsys, chain):
+    status, _, err = run(capsys, "landscape", "--task", chain)
+    assert status == 2
+    assert "the commands that know such tasks are bayes, risk and optimal" in err
+    status, _, err = run(capsys, "bayes", "--task", chain, "--certified")
+    assert status == 2
+    assert "no formula by one-token integrals" in err
