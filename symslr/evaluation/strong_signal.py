@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import mpmath
-from sympy import Add, Expr, Symbol
+from sympy import Add, Expr, Sum, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.expectation import LengthExpectation, SequenceExpectation
@@ -18,7 +18,9 @@ from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
 from symslr.model.exponential import exponential_slope
+from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L, chi, epsilon, l, x
 
 STRONG = {False: 100, True: 300}
 """Slope of the posterior kernel from where on, for a shifted and for a selected relevant token.
@@ -59,7 +61,7 @@ def by_expansion(expr: Expr, values: Mapping[Symbol, Any], digits: int, compute:
 
     best: Value | None = None
     for order in ORDERS[law.is_selection]:
-        found = _expanded(noise_square, law, length, order, digits, compute)
+        found = _expanded(noise_square, law, length, order, digits, compute, order == ORDERS[law.is_selection][-1])
         if found is None:
             break
         best = found if best is None or found.error < best.error else best
@@ -68,8 +70,12 @@ def by_expansion(expr: Expr, values: Mapping[Symbol, Any], digits: int, compute:
     return best
 
 
-def _expanded(square: Expr, law: SequenceLaw, length: Any, order: int, digits: int, compute: Compute) -> Value | None:
-    """The expansion to one order with its remainder in the error; None where the rules or the evaluators do not reach it.
+def _expanded(
+    square: Expr, law: SequenceLaw, length: Any, order: int, digits: int, compute: Compute, is_last: bool
+) -> Value | None:
+    """The expansion to one order with its remainder in the error, of few digits where the next order has a smaller one.
+
+    None where the rules or the evaluators do not reach it.
 
     Raises:
         CannotEvaluate: for a number too small to be written down.
@@ -84,7 +90,10 @@ def _expanded(square: Expr, law: SequenceLaw, length: Any, order: int, digits: i
         if not law.is_selection:
             bound = TransformMoments(sech_transform(1), FREQUENCY).rewrite(bound)
         remainder = compute(_over(bound, length), FEW)
-        found = compute(_over(square + chain.result, length), digits)
+        result = _over(square + chain.result, length)
+        found = compute(result, FEW)
+        if digits > FEW and (is_last or abs(remainder.value) < abs(found.value) * mpmath.mpf(10) ** -digits):
+            found = compute(result, digits)
     except (RuleRefused, CannotEvaluate):
         return None
     error = found.error + abs(remainder.value) + remainder.error
@@ -111,7 +120,18 @@ def _risk(expr: Expr) -> tuple[Expr, SequenceLaw, Any] | None:
     square = Add(expr, -node)
     if node != error(node.law) or square.has(SequenceExpectation):
         return None
-    return square, node.law, length
+    law = _of_any_length(node.law)
+    return square, law, length if law == node.law else LengthLaw({int(node.law.length): 1})
+
+
+def _of_any_length(law: SequenceLaw) -> SequenceLaw:
+    """A selection among a number of tokens as one among L, which the rules expand far more quickly; others as they are."""
+    kernel = law.posterior_kernel
+    if not (law.is_selection and law.length.is_Integer and kernel is not None):
+        return law
+    weight = L * kernel.subs(x, chi[epsilon]) / Sum(kernel.subs(x, chi[l]), (l, 1, L))
+    opened = SequenceLaw(weight, L, law.base)
+    return opened if opened.subs(L, law.length) == law else law
 
 
 def _over(expr: Expr, length: Any) -> Expr:
