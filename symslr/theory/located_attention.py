@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sympy import Add, Expr, IndexedBase, Integer, KroneckerDelta, S, Sum, cosh, exp, latex, log, sqrt
+from sympy import Add, Expr, IndexedBase, Integer, KroneckerDelta, S, Sum, Symbol, cosh, exp, latex, log, powsimp, sqrt
 
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import AutoRegressive, Equicorrelated
 from symslr.model.location.signal import Vector
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition
-from symslr.model.symbols import L, chi, l, m
+from symslr.model.symbols import L, chi, k, l, m
 
 LARGEST_SUBSET = 6
 """Size up to which elementary symmetric polynomials are written by power sums."""
@@ -129,8 +129,6 @@ class _Tokens:
             rho = found.correlation
             total = Sum(self.key(m, direction), (m, 1, self.length))
             return (self.key(place, direction) - rho / (1 + (self.length - 1) * rho) * total) / found.own_variance
-        from symslr.model.symbols import k
-
         return Sum(PRECISION[place, k] * self.key(k, direction), (k, 1, self.length))
 
     def own_precision(self, place: Expr) -> Expr:
@@ -202,16 +200,12 @@ def _one(task: LocationTask, tokens: _Tokens) -> OptimalAttention:
 
 def _fresh(term: Callable[[Expr], Expr]) -> Expr:
     """A summation index that no sum inside the term uses."""
-    from sympy import Symbol
-
     used = {str(variable) for total in term(l).atoms(Sum) for variable in total.variables}
     return next(Symbol(name, integer=True, positive=True) for name in ("m", "n", "q") if name not in used)
 
 
 def _merged(product: Expr) -> Expr:
     """Powers and exponentials of one product as one exponential where the product is a single term."""
-    from sympy import powsimp
-
     return powsimp(product)
 
 
