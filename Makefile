@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
-.PHONY: report report-full test lint docs package bench verdicts mutants clean distclean
+.PHONY: report report-full test lint docs package bench verdicts mutants fuzz clean distclean
 
 report: build/report/.built
 	@echo "The report is in build/report ('make clean report' builds it anew)."
@@ -65,6 +65,11 @@ EVERY ?= 4
 SEED ?= 0
 mutants: $(VENV)/.test
 	PYTHONHASHSEED=0 $(BIN)/python -m tests.mutants --every $(EVERY) --seed $(SEED) --jobs $(JOBS) --control
+
+# A thousand requests made of odd pieces, each within its budget; FUZZ=100 tries fewer.
+FUZZ ?= 1000
+fuzz: $(VENV)/.test
+	SYMSLR_FUZZ=$(FUZZ) $(BIN)/python -m pytest tests/test_fuzz.py
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

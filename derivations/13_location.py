@@ -18,7 +18,7 @@ from symslr.expression.configuration import ConfigurationExpectation, PosteriorM
 from symslr.model.configuration import ALIKE, CONFIGURATION, ConfigurationLaw, ConfigurationPrior, theta
 from symslr.model.open_function import OpenFunction
 from symslr.model.symbols import Delta, L, chi, epsilon, l, m
-from symslr.theory.location import LocationBayesRisk
+from symslr.theory.configurations import LocationBayesRisk
 
 hidden = OpenFunction.of("P", arguments=CONFIGURATION)
 signal = OpenFunction.of("Theta", arguments=theta)

@@ -28,10 +28,10 @@ from symslr.expression.expectation import ScalarExpectation
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Directions, Signal, r, theta
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import Delta, L, epsilon, l, m, nu, x
-from symslr.theory.location import LocationBayesRisk
+from symslr.theory.configurations import LocationBayesRisk
 
 general = neighbour(__file__, "13_location.py")
-theorem = general.derive_independent_values()
+_theorem = general.derive_independent_values()
 
 bias = Function("b", real=True)(l)
 K = Function("K")(l, m)
@@ -64,7 +64,7 @@ def begun(law: ConfigurationLaw, **words: object) -> Derivation:
     open_ones = {general.hidden: law.prior.mass, general.signal: law.prior.signal, general.w: law.weight, K: law.keys}
     chain = Derivation(LocationBayesRisk(r[epsilon], law, Delta), symbol=r"\mathcal{E}_{\mathrm{Bayes}}", **words)
     return (
-        chain.apply(Cite(theorem, {general.c: r[epsilon], **open_ones}))
+        chain.apply(Cite(_theorem, {general.c: r[epsilon], **open_ones}))
         .apply(Unfold(PosteriorMean), "Bayes' rule.")
         .apply(Unfold(ShiftedDensity), "The density of the keys with their means over that without.")
     )
@@ -118,16 +118,24 @@ def derive_signal() -> Iterator[Derivation]:
         .apply(FactorOutOfSums())
     )
     directions = Signal((t_1, t_2), [((1, 0), HALF), ((0, 1), HALF)])
+    posterior = begun(
+        keys_at(one(directions), signal=(t_1, t_2)),
+        title="Keys along several directions: the posterior",
+        name="location-directions-posterior",
+        introduction="The relevant key is shifted along one of two directions, and which of them is not known.",
+        ranges=FEW,
+    ).apply(SumOverSignal())
+    yield posterior
     yield (
-        begun(
-            keys_at(one(directions), signal=(t_1, t_2)),
+        Derivation(
+            posterior.start,
             title="Keys along several directions: one head for each direction",
             name="location-directions",
-            introduction="The relevant key is shifted along one of two directions, and which of them is not known. The "
-            "optimal attention looks along both and normalises them jointly.",
+            symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
+            introduction="The optimal attention looks along both directions and normalises them jointly.",
             ranges=FEW,
         )
-        .apply(SumOverSignal())
+        .apply(Cite(posterior))
         .apply(OneRelevantToken())
         .apply(FactorOutOfSums())
     )
@@ -168,8 +176,8 @@ def derive_equally_correlated() -> Derivation:
             keys_at(one(), own * ALIKE + common),
             title="Equally correlated tokens are independent ones at a stronger signal",
             name="location-equicorrelated",
-            introduction=r"Keys have the covariance $aI+b\mathbf{1}\mathbf{1}^{\top}$, such as $a=1-\rho$, $b=\rho$. What they have "
-            r"in common a softmax does not see; the rest is independent keys at $\nu/a=\nu/(1-\rho)$.",
+            introduction=r"Keys have the covariance $aI+b\mathbf{1}\mathbf{1}^{\top}$, such as $a=1-\rho$, $b=\rho$. What they "
+            r"have in common a softmax does not see; the rest is independent keys at $\nu/a=\nu/(1-\rho)$.",
             ranges=FEW,
         )
         .apply(OneRelevantToken())

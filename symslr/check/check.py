@@ -5,9 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 
@@ -29,6 +28,7 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
 from symslr.kept.code import code_version
 from symslr.kept.content import content
+from symslr.kept.processes import forked, uninterrupted
 from symslr.kept.results import Kept, key_of
 
 SECONDS_PER_DERIVATION = 40.0
@@ -139,16 +139,14 @@ def _in_processes(
     _shared = derivations
     heaviest = sorted(waiting, key=lambda i: -_weight(derivations[i]))
     try:
-        with warnings.catch_warnings():
-            # the children neither print nor take the locks of a progress bar's thread
-            warnings.simplefilter("ignore", DeprecationWarning)
-            with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork")) as pool:
+        with forked(jobs) as pool:
+            with uninterrupted():
                 pending: dict[Future[DerivationCheck], int] = {pool.submit(_numbered, i, seconds): i for i in heaviest}
-                while pending:
-                    finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        index = pending.pop(future)
-                        note(index, _result(future, derivations[index]))
+            while pending:
+                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    index = pending.pop(future)
+                    note(index, _result(future, derivations[index]))
     finally:
         _shared = ()
 

@@ -11,7 +11,7 @@ from sympy import Rational, Symbol
 
 from symslr.algebra.derivation import Derivation, Step
 from symslr.check.compare import SAFETY, compare
-from symslr.check.points import Point, admits, symbols_of
+from symslr.check.points import FULL_DIGITS, Point, admits, symbols_of
 from symslr.check.report import Comparison, Verdict
 from symslr.check.routes import REFEREE, Routes
 from symslr.model.exact import exact
@@ -119,7 +119,7 @@ def _moved(symbol: Symbol, item: Derivation, point: Point) -> Iterator[tuple[flo
         places = []
         for v in dict.fromkeys(wanted):
             number = int(v) if symbol.is_integer else v
-            place = replace(point, values={**point.values, symbol.name: number}, patience=1.0)
+            place = replace(point, values={**point.values, symbol.name: number}, patience=1.0, digits=FULL_DIGITS)
             conditions = [h.condition for h in item.hypotheses]
             if v != value and all(admits(c, symbols_of(item), place) for c in conditions):
                 places.append(place)

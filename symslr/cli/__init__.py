@@ -1,3 +1,13 @@
 """The command line."""
 
-from symslr.cli.application import main as main
+from __future__ import annotations
+
+from symslr.cli.stopping import stopping_in_one_line
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; bad input prints one line on stderr and exits with status 2, as a signal does with its own."""
+    with stopping_in_one_line():
+        from symslr.cli.application import run
+
+        run(arguments)

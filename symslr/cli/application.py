@@ -51,7 +51,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-def main(arguments: list[str] | None = None) -> None:
+def run(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input prints one line on stderr and exits with status 2."""
     try:
         status = app(args=arguments, standalone_mode=False)

@@ -49,7 +49,7 @@ def finite(
     branch: str = typer.Option("lowest", "--branch", help="informed, uninformed, or the one of lowest energy."),
     shift: float = typer.Option(0.0, "--shift", help="The shift c of the kernel of erf attention."),
     precision: float = typer.Option(0.002, "--precision", help="Relative standard error of the risk to aim at."),
-    seed: int = typer.Option(0, "--seed", help="Seed of the scrambled points."),
+    seed: int = typer.Option(0, "--seed", min=0, help="Seed of the scrambled points."),
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:

@@ -6,13 +6,16 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 from typing import Any
 
-from sympy import Dummy, Expr, S, Symbol
+from sympy import Dummy, Expr, Poly, S, Symbol, cancel
 
 from symslr.algebra.growth import exists
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.expression.expectation import Expectation
+from symslr.expression.expectation import Expectation, ScalarExpectation
 from symslr.expression.quantity import conditioned
 from symslr.model.exact import exact
+
+REAL = 1e-12
+"""Imaginary part, relative, up to which a root is one on the line: they are found to 15 digits."""
 
 
 def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collection[Symbol] = ()) -> None:
@@ -25,12 +28,33 @@ def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collecti
         known = {s: exact(v) for s, v in values.items() if s in node.free_symbols and isinstance(v, (int, float, Expr))}
         here = node.xreplace(known)
         free = [symbol for symbol in moving if symbol in here.free_symbols]
-        if all(exists(here.xreplace(dict(zip(free, side)))) == S.false for side in _sides(len(free))):
+        if all(_is_infinite(here.xreplace(dict(zip(free, side)))) for side in _sides(len(free))):
             where = f" at every {', '.join(map(str, free))} other than 0" if free else ""
             raise CannotEvaluate(
-                f"the mean of {_brief(here.body)} is infinite{where}: it outgrows the density of the tokens; "
+                f"the mean of {_brief(here.body)} is infinite{where}: it outgrows the density of the tokens or has a pole; "
                 "expected a kernel that grows more slowly, or one that is normalised"
             )
+
+
+def _is_infinite(node: Expectation) -> bool:
+    """Whether a mean is known not to exist, for the tails of what it averages or for a pole of a rational function."""
+    return exists(node) == S.false or (isinstance(node, ScalarExpectation) and _has_pole(node))
+
+
+def _has_pole(node: ScalarExpectation) -> bool:
+    """Whether the body is a rational function with a pole inside the support.
+
+    A scale that is left open only moves the poles: it is put at 1.
+    """
+    scales = node.body.free_symbols - {node.variable}
+    if len(scales) > 1 or not node.body.is_rational_function(node.variable):
+        return False
+    below = cancel(node.body.xreplace(dict.fromkeys(scales, S.One))).as_numer_denom()[1]
+    if not below.has(node.variable):
+        return False
+    roots = [complex(root) for root in Poly(below, node.variable).nroots()]
+    low, high = float(node.law.lower), float(node.law.upper)
+    return any(low < root.real < high and abs(root.imag) < REAL * (1 + abs(root)) for root in roots)
 
 
 @lru_cache(maxsize=512)

@@ -9,3 +9,7 @@ class CannotEvaluate(ValueError):
 
 class FloatOnly(CannotEvaluate):
     """Only float64 has a way to the value, and it is not asked."""
+
+
+class TooDear(CannotEvaluate):
+    """A mesh would be larger than is worth while; another form of the same integral would meet it again."""

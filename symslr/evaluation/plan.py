@@ -12,7 +12,7 @@ from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.largest_form import cumulative_form
 from symslr.evaluation.laplace.largest_token import LargestTokenNode
@@ -222,9 +222,15 @@ class FormulaNode(Node):
 
 
 def _all_or_none(family: LaplaceNode, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair] | None:
-    """All integrals of a family; None where one of them has no value, or the arithmetic shares nothing."""
+    """All integrals of a family; None where one of them has no value, or the arithmetic shares nothing.
+
+    Raises:
+        TooDear: where one alone would be too dear as well.
+    """
     try:
         return family.all(context, scope)
+    except TooDear:
+        raise
     except (CannotEvaluate, ArithmeticError):
         return None
 

@@ -131,6 +131,22 @@ REFERENCES: Mapping[str, Reference] = {
             doi="10.2307/1969276",
         ),
         _article(
+            "sherman1950",
+            "Sherman, Jack and Morrison, Winifred J.",
+            "Adjustment of an Inverse Matrix Corresponding to a Change in One Element of a Given Matrix",
+            year=1950,
+            where=("The Annals of Mathematical Statistics", "21(1)", "124--127"),
+            doi="10.1214/aoms/1177729893",
+        ),
+        _article(
+            "kac1953",
+            "Kac, Mark and Murdock, William L. and Szegő, Gábor",
+            "On the Eigenvalues of Certain Hermitian Forms",
+            year=1953,
+            where=("Journal of Rational Mechanics and Analysis", "2(4)", "767--800"),
+            doi="10.1512/iumj.1953.2.52034",
+        ),
+        _article(
             "isserlis1918",
             "Isserlis, Leon",
             "On a Formula for the Product-Moment Coefficient of Any Order of a Normal Frequency Distribution in Any"
@@ -186,6 +202,22 @@ REFERENCES: Mapping[str, Reference] = {
             year=2017,
             where=("IEEE Transactions on Computers", "66(8)", "1281--1292"),
             doi="10.1109/TC.2017.2690633",
+        ),
+        _article(
+            "sherman1950",
+            "Sherman, Jack and Morrison, Winifred J.",
+            "Adjustment of an Inverse Matrix Corresponding to a Change in One Element of a Given Matrix",
+            year=1950,
+            where=("The Annals of Mathematical Statistics", "21(1)", "124--127"),
+            doi="10.1214/aoms/1177729893",
+        ),
+        _article(
+            "kac1953",
+            "Kac, Mark and Murdock, William L. and Szegő, Gábor",
+            "On the Eigenvalues of Certain Hermitian Forms",
+            year=1953,
+            where=("Journal of Rational Mechanics and Analysis", "2", "767--800"),
+            doi="",
         ),
         Reference(
             "dlmf",

@@ -34,9 +34,21 @@ if (button) button.addEventListener('click', () => {
 // Search: sections whose text has every word; those with the words in their heading come first.
 const query = document.getElementById('query'), hits = document.getElementById('hits'), told = document.getElementById('told');
 let entries = null;
+const bare = head => {
+  const copy = head.cloneNode(true);
+  all('a, .meta', copy).forEach(link => link.remove());
+  return copy.textContent.trim();
+};
+const under = head => {
+  if (head.tagName === 'H2') return '';
+  if (head.tagName === 'H3') return head.closest('section').textContent;
+  let said = head.textContent;
+  for (let next = head.nextElementSibling; next && next.tagName === 'DD'; next = next.nextElementSibling) said += next.textContent;
+  return said;
+};
 const entry = head => {
-  const own = head.closest('section') || head.parentElement, title = head.dataset.title || head.textContent;
-  return { id: head.id, title, head: title.toLowerCase(), body: (head.tagName === 'H2' ? '' : own.textContent).toLowerCase() };
+  const title = bare(head);
+  return { id: head.id, title, head: title.toLowerCase(), body: under(head).toLowerCase() };
 };
 query.addEventListener('input', () => {
   entries = entries || all('main h2[id], main h3[id], main dt[id]').map(entry);

@@ -22,6 +22,7 @@ from symslr.export.page import page
 from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
+from symslr.export.tex_derivation import fragment
 from symslr.kept.results import Kept
 from symslr.validation.published import Statement, judge
 from symslr.validation.validate import Validation
@@ -129,7 +130,7 @@ def _fragments(said: Content, folder: Path) -> None:
     _write(folder / "macros.tex", tex.MACROS)
     _write(folder / "references.bib", "\n".join(record.bibtex() for record in said.references))
     for section in said.sections:
-        _write(folder / "fragments" / f"{section.name}.tex", tex.fragment(section))
+        _write(folder / "fragments" / f"{section.name}.tex", fragment(section))
 
 
 def _parts(progress: Progress, done: int, total: int, figure: Figure, ready: int, parts: int) -> None:

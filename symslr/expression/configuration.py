@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Basic, Eq, Expr, Mul, Product, S, Sum, Tuple, binomial, exp
+from sympy import Add, Basic, Eq, Expr, Mul, Product, S, Sum, Tuple, binomial, exp, expand, simplify
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
@@ -245,6 +245,18 @@ class ElementarySymmetric(Expr):
     def without(self) -> tuple[Expr, ...]:
         return tuple(self.args[4])
 
+    def doit(self, **hints: object) -> Expr:
+        """Written out, where order, length and the positions left out are numbers."""
+        if not all(part.is_Integer for part in (self.order, self.length, *self.without)):
+            return self
+        order = int(self.order)
+        found: list[Expr] = [S.One, *[S.Zero] * order]
+        for place in range(1, int(self.length) + 1):
+            if place not in self.without:
+                own = self.term.subs(self.index, place)
+                found = [S.One, *(found[k] + own * found[k - 1] for k in range(1, order + 1))]
+        return found[order]
+
     def with_term(self, term: Expr) -> ElementarySymmetric:
         """The same polynomial of other numbers."""
         return self.func(self.order, term, *self.args[2:])
@@ -299,6 +311,8 @@ def count_in(mass: Expr, length: Expr) -> tuple[Expr | None, Expr]:
 def is_density(law: ConfigurationLaw) -> bool:
     """Whether the weight is a ratio of densities of the keys: mean 1 under E_0 for every configuration."""
     weight = law.weight
+    if isinstance(weight, Product):
+        return law.covariance == ALIKE and _is_product_of_densities(weight, law)
     if not isinstance(weight, ShiftedDensity):
         return False
     return (weight.covariance, weight.length, len(weight.means)) == (
@@ -306,3 +320,25 @@ def is_density(law: ConfigurationLaw) -> bool:
         law.length,
         law.directions,
     ) and not any(mean.has(chi) for mean in weight.means)
+
+
+def _is_product_of_densities(weight: Product, law: ConfigurationLaw) -> bool:
+    """Whether it is prod_l f(chi_l)^{r_l} over all tokens, f = sum_i p_i e^{b_i.chi + c_i} of mean 1."""
+    index, *ends = weight.limits[0]
+    base, power = weight.function.as_base_exp()
+    if len(weight.limits) > 1 or tuple(ends) != (1, law.length) or power != r[index]:
+        return False
+    directions = range(1, law.directions + 1)
+    keys = [chi[index]] if law.directions == 1 else [chi[index, d] for d in directions]
+    total = S.Zero
+    for term in Add.make_args(expand(base, power_exp=False)):
+        share, shift = term.as_independent(*keys, as_Add=False)
+        exponent = expand(shift.exp) if isinstance(shift, exp) else S.Zero if shift == 1 else None
+        slopes = [] if exponent is None else [exponent.coeff(key) for key in keys]
+        if exponent is None or any(slope.has(chi) for slope in slopes):
+            return False
+        rest = expand(exponent - sum(slope * key for slope, key in zip(slopes, keys)))
+        if rest.has(chi) or share.has(chi):
+            return False
+        total += share * exp(expand(rest + sum(slope**2 for slope in slopes) / 2))
+    return bool(simplify(total) == 1)

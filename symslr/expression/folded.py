@@ -123,7 +123,7 @@ def _summed_over(index: Expr, weight: Expr) -> Expr:
 
 @final
 class ConditionalMean(Expr):
-    """E[label | X] for a label in the values, xi and what is hidden, the Bayes predictor of squared loss; ``args = (label, law)``."""
+    """E[label | X] for a label in values, xi and what is hidden, the Bayes predictor of squared loss; ``args = (label, law)``."""
 
     is_commutative = True
     is_real = True

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -75,15 +77,65 @@ def _done(function: Callable[[Job], Result], jobs: dict[int, Job]) -> Iterator[t
     if processes <= 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from ((index, function(job)) for index, job in jobs.items())
         return
+    with forked(processes) as pool:
+        with uninterrupted():
+            pending = {pool.submit(function, job): index for index, job in jobs.items()}
+        try:
+            while pending:
+                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield pending.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def forked(count: int) -> Iterator[Executor]:
+    """Forked processes that end with this one, however it ends, and at once where the block is left by an exception."""
     with warnings.catch_warnings():
         # the children neither print nor take the locks of a progress bar's thread
         warnings.simplefilter("ignore", DeprecationWarning)
-        with ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("fork")) as pool:
-            pending = {pool.submit(function, job): index for index, job in jobs.items()}
-            try:
-                while pending:
-                    finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        yield pending.pop(future), future.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(count, mp_context=context, initializer=become_worker) as pool, ending_workers():
+            yield pool
+
+
+@contextmanager
+def ending_workers() -> Iterator[None]:
+    """Processes that are started inside are ended where the block is left by an exception."""
+    before = multiprocessing.active_children()
+    try:
+        yield
+    except BaseException:
+        for child in multiprocessing.active_children():
+            if child not in before:
+                child.terminate()
+        raise
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Processes that are started inside never see Ctrl-C, which a terminal sends to all: this one ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def become_worker() -> None:
+    """Let this process end on SIGTERM, without a word, and when the process that started it is gone."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait_and_exit, args=(parent.sentinel,), daemon=True).start()
+
+
+def _wait_and_exit(sentinel: int) -> None:
+    from multiprocessing.connection import wait as wait_for
+
+    wait_for([sentinel])
+    os._exit(1)

@@ -19,9 +19,10 @@ CONFIGURATION = IndexedBase("r", integer=True, nonnegative=True)
 class OpenFunction(Function):
     """name(i, chi), a real function of a token's position and of all key projections; ``args = (name, chi, L, i)``.
 
-    Where tokens are relevant by a hidden configuration h it may be one of h as well, name(i, h, chi), or of h alone; nothing
-    is assumed of its symmetry then. Else: without an index it is a function of the key projections that is symmetric in the tokens. With one it is symmetric in
-    the tokens other than i, and h(i, chi) goes into h(m, chi) when tokens i and m are exchanged.
+    Without an index it is a function of the key projections that is symmetric in the tokens. With one it is symmetric in
+    the tokens other than i, and h(i, chi) goes into h(m, chi) when tokens i and m are exchanged. Where tokens are relevant
+    by a hidden configuration h it may be a function of h as well, name(i, h, chi), or of h alone; nothing is assumed of its
+    symmetry then.
     """
 
     nargs = (3, 4)

@@ -9,7 +9,7 @@ from symslr.model.text_scan import NUMBER, Source, as_source, check_digits
 
 LONGEST_SEQUENCE = 10**9
 
-_INFINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf")}
+_INFINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf"), "oo": float("inf"), "-oo": float("-inf")}
 _NUMBER = re.compile(rf" *([-+]?) *({NUMBER})(?: */ *({NUMBER}))? *")
 
 

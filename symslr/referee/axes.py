@@ -40,6 +40,9 @@ SCAN = {
 """Where to look for the mass of an integrand: from, to, step; dyadic, so that later grids are exact in binary."""
 
 
+STEEP_FALL = 2
+"""Power of the cutoff below which a profile falls faster than one step of a scan shows."""
+
 GAIN = {
     Map.LINE: 0.85,
     Map.HEAVY: 0.9,
@@ -182,8 +185,11 @@ def stretch_of(profile: np.ndarray, s: list[float], cutoff: float) -> tuple[floa
 
 
 def _beyond(profile: np.ndarray, inside: int, outside: int, cutoff: float) -> float:
-    """How far between two points of a scan the cutoff is crossed, in eighths, with a quarter of a step to spare."""
-    if profile[outside] <= 0:
+    """How far between two points of a scan the cutoff is crossed, in eighths, with a quarter of a step to spare.
+
+    A profile that falls far below may fall late, as exp(-e^x) does: the whole step.
+    """
+    if profile[outside] <= cutoff**STEEP_FALL:
         return 1.0
     drop = math.log(profile[inside] / profile[outside])
     return min(1.0, math.ceil(8 * (math.log(profile[inside] / cutoff) / drop + 0.25)) / 8)

@@ -11,6 +11,7 @@ from sympy import Expr, Integral, S
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.expression.special import NormalCdf
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
@@ -145,6 +146,13 @@ def _scored_activation(self: Interpreter, node: ScoredActivation, scope: Scope) 
     return _attention(self, node, attention, scope)
 
 
+@definition_of(NormalCdf)
+def _normal_cdf(self: Interpreter, node: NormalCdf, scope: Scope) -> Array:
+    """The mass below y, by the complement that keeps its digits in the lower tail."""
+    (y,) = (self.value(arg, scope) for arg in node.args)
+    return self.arithmetic.call("erfc", -y / self.arithmetic.call("sqrt", self.number(2))) / 2
+
+
 @definition_of(IsLargest)
 def _is_largest(self: Interpreter, node: IsLargest, scope: Scope) -> Array:
     """1 where chi_i lies above every other token."""
@@ -228,6 +236,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
             self.quadrature.routes.add("by moments")
             return moments
     sampler = self.quadrature.sampler
+    if tokens > MOST_ON_PLAIN_GRIDS and body == 1 - Posterior(epsilon, law) and symmetric(node):
+        # posteriors sum to 1 by definition, and the others are alike: a small error keeps its digits
+        return (length - 1) * self.value(Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], law), law), scope)
     if gridded or tokens > MOST_ON_PLAIN_GRIDS:
         mean = by_exponentials(self, node, scope, length)
         if mean is not None:
@@ -299,11 +310,6 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
 
 def _by_sums(self: Interpreter, node: SequenceExpectation, scope: Scope, length: int) -> Array | None:
     """The mean by the law of a sum over tokens, values and noise paired off before; None for a body of another kind."""
-    if node.body == 1 - Posterior(epsilon, node.law) and symmetric(node):
-        # posteriors sum to 1 by definition, and the others are alike
-        other = Expr.__new__(SequenceExpectation, Posterior(OTHERS[0], node.law), node.law)
-        mean = summed(self, other, scope, length)
-        return None if mean is None else (length - 1) * mean
     body = paired(node)
     if body is None:
         return None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symslr.expression.expectation import SequenceExpectation
-from symslr.expression.folded import ConditionalMean, Posterior
+from symslr.expression.folded import ConditionalMean
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.referee.arithmetic import Array
@@ -83,7 +83,7 @@ def _reading(self: Interpreter, node: SequenceExpectation, scope: Scope, length:
 
 
 def _readable(node: SequenceExpectation) -> bool:
-    odd = (Posterior, ConditionalMean, IsLargest)
+    odd = (ConditionalMean, IsLargest)
     return node.law.base == STANDARD_NORMAL and not node.has(*odd) and symmetric(node)
 
 

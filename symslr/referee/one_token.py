@@ -37,7 +37,7 @@ LOG_STEP = 0.25
 SMALL, LARGE = 39.0, 42.0
 """-log of what is left out of the integral over u at its two ends."""
 
-MOST_NODES, MOST_EXPONENTS = 3000, 3000
+MOST_NODES, MOST_EXPONENTS = 6000, 6000
 MOST_KEPT = 6
 LOOKED_AT = 97
 """Values of S at which a sum of exponentials is held against its power."""

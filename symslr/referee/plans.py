@@ -15,7 +15,7 @@ import numpy as np
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.axes import End, Fineness, Map, Stretch, pieces, stacked
 from symslr.referee.samples import Sampler
-from symslr.referee.scan import Integrand, Scan
+from symslr.referee.scan import Integrand, NotFinite, Scan
 
 GROWTH = 1.4
 MOST_NODES = 2500
@@ -35,10 +35,6 @@ PATIENCE = 0.05
 
 class TooCostly(CannotReferee):
     """The grid that this precision needs is larger than the time allows."""
-
-
-class NotFinite(CannotReferee):
-    """An integrand overflowed."""
 
 
 class NotPlanned(CannotReferee):
@@ -208,8 +204,9 @@ class Quadrature:
             now = self._sum(problem, plan, plain)
             scale = np.maximum(np.abs(now), self.absolute)
             # rows too small to have been given a stretch of their own need not converge
-            floor = np.max(scale) * self.arithmetic.exact(10) ** -(2 * self.digits + 15)
-            if np.all((np.abs(now - before) <= self.tolerance * scale) | (scale <= floor)):
+            finite = np.isfinite(scale)
+            floor = np.max(scale, where=finite, initial=0) * self.arithmetic.exact(10) ** -(2 * self.digits + 15)
+            if np.all((np.abs(now - before) <= self.tolerance * scale) | (scale <= floor) | ~finite):
                 return now, plan
             if max(s.count for axis in plan for s in axis) > MOST_NODES:
                 raise CannotReferee(f"a grid of {MOST_NODES} nodes does not resolve an integrand")
@@ -231,6 +228,7 @@ class Quadrature:
                     depth=problem.depth,
                     size=problem.size,
                     digits=self.digits,
+                    under_densities=all(a.density is not None for a in problem.axes),
                 )
                 with self._entered():
                     plan = scan.stretches()
@@ -288,7 +286,8 @@ class Quadrature:
             if self.planning:
                 absolute = absolute + _contract(np.abs(values), [np.abs(w) for w in here], depth, fixed)
         self._finer = finer
-        if self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
+        # the integral around may not care: it looks where its density leaves nothing
+        if not self.inside and self.arithmetic.dtype is not object and not np.all(np.isfinite(total)):
             raise NotFinite("an integrand overflows")
         if self.planning:
             self.absolute = absolute

@@ -13,8 +13,9 @@ from mpmath import mpf
 
 from symslr.expression.value import Kind, Value
 from symslr.referee.arithmetic import CannotReferee, Floats
-from symslr.referee.plans import NotFinite, Quadrature, TooCostly
+from symslr.referee.plans import Quadrature, TooCostly
 from symslr.referee.samples import FEWEST, Sampler, TokenLaw
+from symslr.referee.scan import NotFinite
 
 REPLICATIONS = 16
 """Independent scramblings."""

@@ -22,9 +22,10 @@ from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, bits_for
 from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
-from symslr.referee.plans import PLANNED_DIGITS, NotFinite, NotPlanned, Quadrature, TooCostly
+from symslr.referee.plans import PLANNED_DIGITS, NotPlanned, Quadrature, TooCostly
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.rounding import Rounding
+from symslr.referee.scan import NotFinite
 from symslr.referee.scope import Frame, Scope
 
 FLOAT_DIGITS = 13

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.referee.arithmetic import Arithmetic, Array
+from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.axes import Map, Piece, Stretch, at_edge, scan_points, stacked, stretch_of
 
 Integrand = Callable[[list[Array]], Array]
@@ -29,6 +29,10 @@ HOPELESS = 1e-140
 """Density, relative to its largest value, below which a tensor scan looks only if there is mass at the edge above it."""
 
 
+class NotFinite(CannotReferee):
+    """An integrand overflowed."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """A look at one integrand.
@@ -41,6 +45,7 @@ class Scan:
         arithmetic: floats.
         depth, size: array axes outside, and points on them.
         digits: what lies below 10**-(digits + 5) of the largest value is left out, row by row.
+        under_densities: whether every axis has a density, beside which an overflow far out is nothing.
     """
 
     cut: list[list[Piece]]
@@ -51,6 +56,7 @@ class Scan:
     depth: int
     size: int
     digits: int
+    under_densities: bool = False
 
     def stretches(self) -> list[list[Stretch]] | None:
         """The stretches of every axis; None where a mass on the whole line has heavier tails than the scan reaches."""
@@ -100,7 +106,9 @@ class Scan:
         for start in range(0, lengths[-1], block):
             part = slice(start, start + block)
             values = np.abs(self.integrand([*self.given, *nodes[:-1], nodes[-1][part]]))
-            for weight in [*weights[:-1], weights[-1][part]]:
+            beside = [*weights[:-1], weights[-1][part]]
+            self._bounded_where_it_matters(values, beside)
+            for weight in beside:
                 values = values * weight
             values = np.where(np.isfinite(values), values, 0)
             values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
@@ -116,6 +124,15 @@ class Scan:
             relative = (joined / scale).reshape(len(joined), -1).max(axis=1).astype(float)
             result.append(np.split(relative, np.cumsum([len(s) for s in places])[:-1]))
         return result
+
+    def _bounded_where_it_matters(self, values: Array, weights: list[Array]) -> None:
+        """Refuses an integrand that overflows where the densities are not hopelessly small; inside of an integral that one does."""
+        if self.under_densities and not self.depth and not np.all(np.isfinite(values)):
+            density = np.array(1.0)
+            for weight in weights:
+                density = density * (weight / np.max(weight))
+            if np.any((density > HOPELESS) & ~np.isfinite(values)):
+                raise NotFinite("an integrand overflows")
 
     def _grids(self, points: list[list[list[float]]]) -> tuple[list[Array], list[Array]]:
         """Nodes and absolute weights of every axis."""

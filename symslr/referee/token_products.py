@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import comb, hypot, prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Add, Expr, Indexed, Integer, Mul, Pow, S, Sum
+from sympy import Add, Dummy, Expr, Indexed, Integer, Mul, Pow, S, Sum
 
 from symslr.expression.expectation import Expectation, SequenceExpectation
-from symslr.expression.folded import Activation
+from symslr.expression.folded import Activation, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.one_token import Factor, Line, Score, Total
@@ -81,6 +82,8 @@ class Reading:
 
     def _atom(self, node: Expr, scope: Scope) -> Polynomial | None:
         one = self.reader.number(1)
+        if isinstance(node, Posterior):
+            return read(self.reader, _quotient(node), scope, self._atom)
         if isinstance(node, (Activation, ScoredActivation)):
             return {self._attention(node, scope): one}
         if isinstance(node, Sum) and self.written < self.length and self.reader.symbols(node) & RANDOM:
@@ -250,6 +253,14 @@ class Reading:
                         if beside[line] + power > below[line]:
                             found[line] = max(found.get(line, 0), power, highest.get(line, 0))
         return tuple(sorted(found.items(), key=str))
+
+
+@lru_cache(maxsize=256)
+def _quotient(node: Posterior) -> Expr:
+    """g_i/sum_m g_m: Bayes' rule, without the factors of the weight that are the same for every position."""
+    own = Mul(*(factor for factor in Mul.make_args(node.law.weight) if factor.has(epsilon)))
+    token = Dummy("i", integer=True, positive=True)
+    return own.xreplace({epsilon: node.index}) / Sum(own.xreplace({epsilon: token}), (token, 1, node.law.length))
 
 
 def numbers_of(self: Interpreter, expr: Expr, scope: Scope) -> tuple[tuple[str, object], ...]:

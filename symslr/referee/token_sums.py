@@ -369,9 +369,8 @@ class _Table:
         if not self.token_law.is_smooth_normal:
             nodes, weights = self._mapped()
             with np.errstate(all="ignore"):
-                kept = np.flatnonzero(self._matters(expr, token, nodes, np.log(np.abs(weights)), sums))
-            part = slice(kept[0], kept[-1] + 1) if len(kept) else slice(None)
-            return nodes[part], weights[part]
+                kept = self._matters(expr, token, nodes, np.log(np.abs(weights)), sums)
+            return (nodes[kept], weights[kept]) if kept.any() else (nodes, weights)
         if not expr.free_symbols & {token, TOTAL}:
             low, high = -REACH, REACH
         else:
@@ -385,12 +384,14 @@ class _Table:
     def _mapped(self) -> tuple[np.ndarray, np.ndarray]:
         """Nodes and weights of a law that has heavy tails or kinks, piece by piece."""
         base, arithmetic = self.token_law.base, self.reader.arithmetic
-        ends = [None if end.is_infinite else self.reader.value(end, self.scope) for end in (base.lower, base.upper)]
+        low, high = (
+            None if end.is_infinite else self.reader.value(end, self.scope) for end in (base.lower, base.upper)
+        )
         parts = []
-        for piece in pieces(*ends, self.token_law.breaks, heavy=True):
-            low, high, _ = SCAN[piece.map]
-            count = int((high - low) / self.step) + 1
-            places, slopes = piece.nodes(arithmetic, list(low + self.step * (np.arange(count) + self.shift)), 0)
+        for piece in pieces(low, high, self.token_law.breaks, heavy=True):
+            first, last, _ = SCAN[piece.map]
+            count = int((last - first) / self.step) + 1
+            places, slopes = piece.nodes(arithmetic, list(first + self.step * (np.arange(count) + self.shift)), 0)
             parts.append((places, slopes * self.step))
         nodes, weights = stacked(parts)
         return nodes, weights * self._on(base.density, x, nodes)

@@ -44,6 +44,10 @@ class Recipe:
         if min(self.steps, self.batch, self.every) < 1 or self.dimension < 2 or self.rate <= 0:
             raise ValueError(f"recipe: found {self}; expected steps, batch, every >= 1, D >= 2 and a positive rate")
 
+    def share(self, step: int) -> float:
+        """Of the learning rate at a step."""
+        return 1.0 if self.steady else min(1.0, 2 * (1 - step / self.steps))
+
 
 @dataclass(frozen=True)
 class Trained:

@@ -72,7 +72,7 @@ class Run:
 
         weights = torch.from_numpy(batch.weights)
         loss = (weights * self._squared_errors(batch, noise)).mean()
-        left = 1.0 if self.recipe.steady else min(1.0, 2 * (1 - step / self.recipe.steps))
+        left = self.recipe.share(step)
         for group, rate in zip(self.optimiser.param_groups, self.rates):
             group["lr"] = rate * left
         self.optimiser.zero_grad()

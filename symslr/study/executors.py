@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 from symslr.extras import need
-from symslr.study.work import end_with_parent
+from symslr.kept.processes import become_worker
 
 SCHEME = "dask://"
 
@@ -72,4 +72,4 @@ def place_named(text: str, workers: int | None = None) -> Iterator[Place]:
 
 def local_executor(workers: int) -> Executor:
     """Processes that end when this one does, however it ends."""
-    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
+    return ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=become_worker)

@@ -9,6 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 
 from symslr.kept.code import code_version
+from symslr.kept.processes import ending_workers, uninterrupted
 from symslr.study.executors import Place
 from symslr.study.point import Point
 from symslr.study.registry import PointKind, kind_named
@@ -63,7 +64,8 @@ class _Run:
         for i, key in enumerate(taken):
             point, kind, _ = self.points[key]
             try:
-                self.flying[executor.submit(compute_point, kind, point, self.seconds)] = key
+                with uninterrupted():
+                    self.flying[executor.submit(compute_point, kind, point, self.seconds)] = key
             except BrokenExecutor:
                 waiting.extendleft(reversed(taken[i:]))
                 return False
@@ -154,19 +156,24 @@ def run_study(
     return Progress(len(run.states), count["done"], count["failed"])
 
 
+def _until_broken(run: _Run, executor: Executor) -> None:
+    while run.submit(executor) or run.flying:
+        run.show()
+        if run.flying:
+            if not run.collect():
+                return
+            continue
+        run.refresh()
+        if not run.queue and not run.suspects:
+            return
+        time.sleep(TICK)  # other processes hold what is left
+
+
 def _until_broken_or_done(run: _Run) -> None:
     executor = run.place.open()
     try:
-        while run.submit(executor) or run.flying:
-            run.show()
-            if run.flying:
-                if not run.collect():
-                    return
-                continue
-            run.refresh()
-            if not run.queue and not run.suspects:
-                return
-            time.sleep(TICK)  # other processes hold what is left
+        with ending_workers():
+            _until_broken(run, executor)
     finally:
         run.store.exchange(run.finished, run.queue, 0)
         run.finished.clear()

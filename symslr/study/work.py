@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from multiprocessing import parent_process
 from typing import TYPE_CHECKING
 
 from symslr.budget import OutOfTime, processor_time
@@ -68,17 +65,3 @@ def answers_as_json(values: Mapping[str, Value]) -> str:
         number = nstr(value.value, max(value.digits, 1) + GUARD, strip_zeros=False)
         shown[name] = {"value": number, "error": whole["error"], "kind": whole["kind"], "method": whole["method"]}
     return json.dumps(shown)
-
-
-def end_with_parent() -> None:
-    """Let this worker process end when the process that started it is killed; it would wait for ever otherwise."""
-    parent = parent_process()
-    if parent is not None:
-        threading.Thread(target=_wait_and_exit, args=(parent.sentinel,), daemon=True).start()
-
-
-def _wait_and_exit(sentinel: int) -> None:
-    from multiprocessing.connection import wait
-
-    wait([sentinel])
-    os._exit(1)

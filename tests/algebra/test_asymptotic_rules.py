@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from sympy import Expr, Integral, Rational, cos, cosh, exp, oo, pi, zeta
+from sympy import Expr, Integer, Integral, Rational, S, Symbol, cos, cosh, exp, oo, pi, sqrt, zeta
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
@@ -20,6 +20,7 @@ from symslr.algebra.rules import (
     Substitute,
     TransformMoments,
 )
+from symslr.algebra.rules.asymptotics.smoothing import Smoothed, SmoothingTaylor
 from symslr.evaluation import evaluate
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
@@ -199,3 +200,16 @@ def test_remainders_reach_the_end_of_the_chains() -> None:
         assert chain.remainder != 0
         assert isinstance(chain, Derivation)
         assert [step.relation for step in chain.steps].count("~") == len([s for s in chain.steps if s.remainder != 0])
+
+
+def test_the_majorant_of_a_smoothed_square_by_hand() -> None:
+    """sum_i |h^(i)|_1 E|S|^i/i! sup |h^(n-i)| E|S|^(n-i)/(n-i)! for h the normal density, n = 2, rounded up to two digits."""
+    width = Symbol("w", positive=True)
+    rule = SmoothingTaylor(width, 1, MOMENTS)
+    law = GUMBEL_LAW
+    first, second = pi / sqrt(6), pi**2 / 12
+    area = (1, first, sqrt(2) * second)
+    height = (1 / sqrt(2 * pi), first * sqrt(2 / pi) / sqrt(2 * pi), second / sqrt(2 * pi))
+    exact = sum(area[i] * height[2 - i] for i in range(3))
+    found = rule._majorant([Smoothed(S.One, Integer(2), law)])
+    assert exact <= found <= 1.1 * exact

@@ -173,7 +173,7 @@ def test_inverses_of_covariances(a: Rational, b: Rational, seed: int) -> None:
                 agree(entry, rule.rewrite(entry), seed, place=place, lengths=(2, 3))
     assert [h.text for h in ChainPrecision().hypotheses(Precision(nu ** Abs(l - m), l, l, L))] == [r"$\nu < 1$"]
     free = Precision(Delta * ALIKE + 1, l, l, L)
-    assert [h.text for h in RankOnePrecision().hypotheses(free)] == [r"$\Delta > 0$", r"$\Delta + L > 0$"]
+    assert [h.text for h in RankOnePrecision().hypotheses(free)] == [r"$\Delta > 0$"]
 
 
 def test_the_posterior_is_written_out() -> None:
@@ -331,8 +331,7 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
 @pytest.mark.parametrize(("rule", "expr", "reason"), REFUSED)
 def test_refuses_with_the_reason(rule: Rule, expr: Expr, reason: str) -> None:
     with pytest.raises(RuleRefused) as refusal:
-        rule.rewrite(expr)
-        rule.hypotheses(expr)
+        Derivation(expr).apply(rule)
     assert str(refusal.value).startswith(rule.name)
     assert reason in str(refusal.value)
 

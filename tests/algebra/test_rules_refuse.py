@@ -18,6 +18,7 @@ from sympy import (
     Max,
     Piecewise,
     Rational,
+    S,
     Sum,
     Symbol,
     cos,
@@ -69,12 +70,14 @@ from symslr.algebra.rules import (
     TurnTowardsKey,
     WriteTokensOut,
 )
+from symslr.expression.configuration import exactly
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Minimum, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.configuration import ONE, ConfigurationLaw, ConfigurationPrior, r
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import ScalarLaw, normal, student
 from symslr.model.sequence_law import SequenceLaw
@@ -114,6 +117,8 @@ def smoothed(h: Expr, law: ScalarLaw = GUMBEL_MOMENTS.law) -> Integral:
     return Integral(ScalarExpectation(h.subs(x, LEVEL - s / nu), s, law), (LEVEL, -oo, oo))
 
 
+HIDDEN = ConfigurationLaw(ConfigurationPrior(exactly(1, L), ONE, L), S.One)
+
 REFUSALS: list[tuple[Rule, Expr, str]] = [
     (AverageHiddenIndex(), mean(KEY, SPIKED), "unweighted law alone"),
     (AverageHiddenIndex(), mean(KEY * chi[j]), "others than epsilon"),
@@ -129,6 +134,7 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (CameronMartin(), mean(tokens(chi[l] * KEY), SPIKED), "is not a function of chi"),
     (CameronMartin(), mean(ConditionalMean(KEY, SPIKED), SPIKED), "condition on X first"),
     (Centre(), ScalarExpectation(x**2, x, LAPLACE.base), "is not Gaussian"),
+    (Conditioning(), ConditionalMean(r[1] * z[1], HIDDEN), "is no sum over tokens of values with coefficients"),
     (Conditioning(), mean(ConditionalMean(xi**2, SPIKED)), "not affine in the noise"),
     (Conditioning(), mean(ConditionalMean(Max(xi, 0), SPIKED)), "not affine in the noise"),
     (Conditioning(), mean(ConditionalMean(z[j], SPIKED)), "not a function of the relevant token"),

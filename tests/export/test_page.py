@@ -169,7 +169,10 @@ def test_search_finds_a_result_by_its_words(browser: Browser, report: ReportFile
         return browser.value("[...hits.querySelectorAll('a')].map(link => link.getAttribute('href'))")
 
     assert search("signs TOY") == ["#toy"]
-    assert "#rule-gaussian-integral" in search("gaussian integral")
+    assert search("gaussian integral")[0] == "#rule-gaussian-integral"
+    # the result, whose chain names the rule, and the rule; no other rule of their section
+    assert set(search("expand")) == {"#rule-expand", "#toy"}
+    assert browser.value("hits.textContent").count("#") == 0
     assert browser.value("told.textContent").endswith("found")
     assert browser.value("document.getElementById('contents').hidden")
     assert search("nowhere to be found") == []

@@ -21,7 +21,7 @@ from symslr.export.figures import Figure, Table
 from symslr.export.pdf import compile_pdf
 from symslr.export.printing import house_latex
 from symslr.export.report import write_latex, write_report
-from symslr.export.tex import chain, fragment
+from symslr.export.tex_derivation import chain, fragment
 
 
 def _draw(table: Table) -> object:

@@ -91,8 +91,9 @@ def test_samples(row: tuple) -> None:
 
 
 @pytest.mark.parametrize("law", [laplace(0, Rational(1, 2)), student(9)])
-def test_samples_of_other_token_laws(law: object) -> None:
+def test_samples_of_other_token_laws(law: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """E (sum chi^2)^2 = L m_4 + L (L-1) m_2^2."""
+    monkeypatch.setattr("symslr.referee.definitions._by_sums", lambda *arguments: None)
     second, fourth = (
         (Rational(1, 2), Rational(3, 2)) if law == laplace(0, Rational(1, 2)) else (Rational(9, 7), Rational(243, 35))
     )

@@ -28,7 +28,9 @@ from symslr.expression.special import OwensT
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, laplace, student
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, a, chi, epsilon, j, k, l, m, nu, x, xi, z
+from symslr.model.task import Task
 from symslr.referee.referee import CannotReferee, referee
 
 u = Symbol("u", positive=True)
@@ -181,7 +183,8 @@ def test_the_method_says_what_was_done() -> None:
     hit = SequenceExpectation(Activation.of(epsilon, softmax, a), SpikedSLR().law)
     values = {"nu": 2, "a": 1}
     assert referee(hit, {**values, "L": 6}, digits=13).method == "definition by exponentials, float64"
-    posterior = 1 - SequenceExpectation(Posterior(epsilon, SpikedSLR().law), SpikedSLR().law)
-    assert referee(posterior, {"nu": 2, "L": 6}, digits=13).method == "definition by the law of a sum, float64"
+    law = SequenceLaw(Task.from_token_laws(student(3, 2), student(3)).weight, L, student(3))
+    posterior = 1 - SequenceExpectation(Posterior(epsilon, law), law)
+    assert referee(posterior, {"L": 6}, digits=13).method == "definition by the law of a sum, float64"
     assert referee(hit, {**values, "L": 2}, digits=13).method == "definition on explicit grids, float64"
     assert referee(nu + a, values, digits=13).method == "definition as a formula, float64"

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from sympy import Integer, lambdify, log
+from sympy import Float, Integer, lambdify, log
 
 from symslr.model.separation import (
     LINEAR_KERNEL,
@@ -17,6 +17,7 @@ from symslr.model.separation import (
     b,
     beta,
     c,
+    margin,
     n,
     power_kernel,
     separation,
@@ -26,9 +27,10 @@ from symslr.model.separation import (
 from symslr.model.symbols import x
 from symslr.simulate.separation import attention_on
 from symslr.theory.separation.boundary import boundary_mark, critical_power
-from symslr.theory.separation.definition import Column, Row
+from symslr.theory.separation.definition import Column, Output, Row
 from symslr.theory.separation.region import BLOCK_RATE, MARK_0, MARK_1, admissible_region, exponent, limit_verdict
-from symslr.theory.separation.shares import shares
+from symslr.theory.separation.shares import DEGREE, shares
+from symslr.theory.separation.windows import lower_degree, upper_degree
 
 KERNELS = [SOFTMAX_KERNEL, LINEAR_KERNEL, power_kernel(3), taylor_kernel(4), 1 + x**2]
 LAYOUTS = [(2, 1), (3, 1), (2, 3), (5, 4), (16, 2), (1, 4)]
@@ -154,3 +156,47 @@ def test_finite_n_boundary_meets_the_threshold() -> None:
     assert critical_power().has(a)
     with pytest.raises(ValueError, match="found none"):
         boundary_mark(64, 60, 0.9, 0.1)
+
+
+def test_the_critical_power_is_where_the_marked_row_reaches_the_threshold() -> None:
+    """a p + b m = margin with n**(beta a^2) put in from the formula, the shares as they are derived."""
+    numbers = {n: 60, t: 4, b: 0.37, beta: 1.2, margin: 0.61}
+    mark = boundary_mark(60, 4, 0.37, 0.61, 1.2)
+    share = {column: shares(SOFTMAX_KERNEL)[Row.MARKED, column].subs(numbers).subs(a, mark) for column in Column}
+    assert mark * share[Column.MARK] + 0.37 * share[Column.OWN] == pytest.approx(0.61, rel=1e-9)
+    assert critical_power().subs(numbers).subs(a, mark) == pytest.approx(60 ** (1.2 * mark**2), rel=1e-9)
+
+
+def test_what_just_reaches_the_threshold_does_not_separate() -> None:
+    attending = limit_verdict(a0=0.05, a1=1.1, b=0.5, theta=0.9, margin=0.5)
+    assert attending.separates is False
+    assert "rows without the mark" in attending.reason
+    concentrated = limit_verdict(a0=1.1, a1=1.2, b=0.4, theta=0.3, margin=1.5)
+    assert (concentrated.shares["p0"], concentrated.shares["m0"]) == (0, 1) or concentrated.shares["p0"] == 1
+    reached = 1.1 * concentrated.shares["p0"] + 0.4 * concentrated.shares["m0"]
+    at_it = limit_verdict(a0=1.1, a1=1.2, b=0.4, theta=0.3, margin=Float(reached))
+    assert at_it.separates is False
+    assert "D0" in at_it.reason
+    above = limit_verdict(a0=0.05, a1=1.2, b=0.4, theta=0.3, margin=0.41)
+    reached = 1.2 * above.shares["p1"] + 0.4 * above.shares["m1"]
+    at_it = limit_verdict(a0=0.05, a1=1.2, b=0.4, theta=0.3, margin=Float(reached))
+    assert at_it.separates is False
+    assert "marked row of D1" in at_it.reason
+
+
+def test_an_output_at_a_layout_of_its_own() -> None:
+    """n, t and the marked row put in before the definition is written out."""
+    output = Output.of(Integer(1), Integer(2), SOFTMAX_KERNEL)
+    assert {n, t} <= output.definition().free_symbols
+    assert not {n, t} & output.subs({n: 12, t: 3}).definition().free_symbols
+
+
+def test_the_ends_of_the_window_of_degrees_are_where_the_thresholds_are_reached() -> None:
+    """b mu = margin at the upper one; a p + b m = margin at the lower one, as n grows with the other terms of its size left out."""
+    numbers = {n: 4000, t: 5, a: 0.9, b: 0.4, c: 0.7, margin: 0.3}
+    power = shares(power_kernel(DEGREE))
+    high = upper_degree().subs(numbers)
+    assert (b * power[Row.SIBLING, Column.OWN]).subs({**numbers, DEGREE: high}) == pytest.approx(0.3, rel=1e-9)
+    low = lower_degree().subs(numbers)
+    reach = a * power[Row.MARKED, Column.MARK] + b * power[Row.MARKED, Column.OWN]
+    assert reach.subs({**numbers, DEGREE: low}) == pytest.approx(0.3, rel=0.1)

@@ -98,7 +98,9 @@ class _Certified:
         if isinstance(expr, ScalarExpectation):
             return sum((self._free(term) for term in self.forms[expr]), arb(0))
         if isinstance(expr, Minimum):
-            raise CannotEvaluate("certified: no proof is available for a minimum that is searched; give the scale (--scale)")
+            raise CannotEvaluate(
+                "certified: no proof is available for a minimum that is searched; give the scale (--scale)"
+            )
         if isinstance(expr, Expectation):
             raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
         return elementary_ball(expr, self.descend)

@@ -74,7 +74,7 @@ class _Rule:
         nats = -float(np.log(self.tolerance))
         usual = outer_step(self.tolerance)
         steps = [usual * (SMOOTH if smooth else STRIP) for smooth in self.family.form.are_exponential]
-        level = min(first_level(self.family, self.layout.pieces, nats) + 0.5, LEVELS)
+        level = min(first_level(self.family, self.layout, nats) + 0.5, LEVELS)
         tokens = placed(self.family, self.layout.pieces, level)
         for turn in range(ROUNDS):
             now = self._seen(tokens, steps)

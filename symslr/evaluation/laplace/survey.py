@@ -14,7 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.sinh_map import SinhMap
 from symslr.evaluation.laplace.table import Table
-from symslr.evaluation.laplace.tokens import MOST_NODES, Tokens, is_gaussian, pieces, placed
+from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.quadrature.mesh import Line, Piece, joined
 
@@ -32,10 +32,11 @@ LONGEST = 1e6
 
 @dataclass(frozen=True)
 class Layout:
-    """Pieces of every kernel, and the outer axes."""
+    """Pieces of every kernel, the outer axes, and for every kernel (tokens, log of their largest share in the integrals)."""
 
     pieces: list[tuple[Piece, ...]]
     axes: list[SinhMap]
+    shares: list[tuple[Any, Any]]
 
 
 def layout(family: Family) -> Layout:
@@ -50,7 +51,7 @@ def layout(family: Family) -> Layout:
     for _ in range(MOST_ROUNDS):
         tokens = _resolving(family, own)
         windows, table, logs = _outer_windows(family, tokens)
-        own, cut_short = _needed(family, own, table, logs)
+        own, cut_short, shares = _needed(family, own, table, logs)
         if cut_short:
             continue
         if is_complete or all(low > least for (low, _), least in zip(windows, lowest)):
@@ -58,7 +59,7 @@ def layout(family: Family) -> Layout:
             at = [float(w[i]) for w, i in zip(table.v, peak)]
             smooth = family.form.are_exponential
             tails = [-np.inf if smooth[n] else _tail(logs, w, n) for n, w in enumerate(table.v)]
-            return Layout(own, [SinhMap.over(*axis) for axis in zip(windows, at, tails)])
+            return Layout(own, [SinhMap.over(*axis) for axis in zip(windows, at, tails)], shares)
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
         own = pieces(family, lowest)
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
@@ -76,9 +77,9 @@ def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> list[Tokens]:
             alive = np.any(one.logs[:, 1:] > -np.inf, axis=0) & np.isfinite(moves)
             steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / limit)
         nodes = max(len(one.mesh.nodes) for one in tokens)
-        if steepest <= 1.0 or nodes * min(steepest, 2.0) > MOST_NODES / 4:
+        if steepest <= 1.0 or nodes * min(steepest, 2.0) > most_nodes(family) / 4:
             return tokens
-        level += float(np.log2(min(steepest * 1.05, MOST_NODES / 4 / nodes)))
+        level += float(np.log2(min(steepest * 1.05, most_nodes(family) / 4 / nodes)))
 
 
 def _outer_windows(family: Family, tokens: list[Tokens]) -> tuple[list[tuple[float, float]], Table, Any]:
@@ -141,8 +142,8 @@ def _first_windows(family: Family, tokens: list[Tokens]) -> list[tuple[float, fl
 
 def _needed(
     family: Family, own: list[tuple[Piece, ...]], table: Table, logs: Any
-) -> tuple[list[tuple[Piece, ...]], bool]:
-    """The pieces cut to the tokens that count, or made longer where they end too early, and whether any was.
+) -> tuple[list[tuple[Piece, ...]], bool, list[tuple[Any, Any]]]:
+    """The pieces cut to the tokens that count, or made longer where they end too early, whether any was, and the shares.
 
     A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
     """
@@ -150,9 +151,10 @@ def _needed(
     sizes = [
         size if family.largest_power(i) > 0 else np.full(table.shape, -np.inf) for i in range(len(family.form.moments))
     ]
-    found, cut_short = [], False
+    found, cut_short, shares = [], False, []
     for k, (share, made) in enumerate(zip(table.largest_shares(sizes, family.depth), own)):
         x = table.tokens[k].mesh.nodes
+        shares.append((x, share))
         matters = share > -family.depth
         for log, i in zip(table.tokens[k].logs, family.moments_of[k]):
             if family.form.moments[i].is_survival and family.power > 0:
@@ -167,7 +169,7 @@ def _needed(
             cut_short |= early or late
             made = (Line(low, high, line.step),)
         found.append(made)
-    return found, cut_short
+    return found, cut_short, shares
 
 
 def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
@@ -185,17 +187,21 @@ def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
     return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])
 
 
-def first_level(family: Family, own: list[tuple[Piece, ...]], nats: float) -> float:
+def first_level(family: Family, found: Layout, nats: float) -> float:
     """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for so many nats.
 
-    Between kinks the nodes crowd towards the ends of the pieces by themselves, where a kernel may vanish.
+    Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards the
+    ends of the pieces by themselves, where a kernel may vanish.
     """
     level = 1.0
-    for k, made in enumerate(own):
+    for k, (made, (x, share)) in enumerate(zip(found.pieces, found.shares)):
         if len(made) > 1 or not isinstance(made[0], Line):
             continue
-        slopes, _ = family.code.weights(k, joined(made, FLOAT, 0).nodes, family.p)
+        nodes = joined(made, FLOAT, 0).nodes
+        slopes, _ = family.code.weights(k, nodes, family.p)
         moves = np.abs(np.diff(np.array(slopes), axis=-1))
-        steepest = float(np.max(moves, where=np.isfinite(moves), initial=0.0))
-        level = max(level, float(np.log2(max(steepest * nats / 8.2, 1.0))))
+        left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
+        needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
+        steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+        level = max(level, float(np.log2(max(steepest, 1.0))))
     return level

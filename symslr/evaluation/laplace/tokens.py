@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sympy import exp as exp_
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
@@ -17,6 +17,8 @@ from symslr.evaluation.quadrature.token_mesh import bell_window, cover, zeros
 
 FLOAT = Float64()
 MOST_NODES = 40_000
+FEW_NODES, ROUGH = 12_000, 1e-5
+"""Nodes at a tolerance above ROUGH, as in the scan for a minimum: a value that takes more is too dear to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +52,8 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
     found = []
     for k, own in enumerate(pieces):
         mesh = joined(own, FLOAT, level)
-        if len(mesh.nodes) > MOST_NODES:
-            raise CannotEvaluate(f"a token integral needs more than {MOST_NODES} float64 nodes")
+        if len(mesh.nodes) > most_nodes(family):
+            raise TooDear(f"a token integral needs more than {most_nodes(family)} float64 nodes")
         slopes, parts = family.code.weights(k, mesh.nodes, family.p)
         rows, logs, tops = np.empty((len(parts), len(mesh.nodes))), [], []
         log_weights = np.log(mesh.weights)
@@ -69,6 +71,11 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
             tops.append(top + (0.0 if gaussian is None else float(family.constants.gaussians[i][2])))
         found.append(Tokens(mesh, slopes, rows, np.array(logs), tops))
     return found
+
+
+def most_nodes(family: Family) -> int:
+    """Nodes that one token mesh may have."""
+    return FEW_NODES if family.tolerance > ROUGH else MOST_NODES
 
 
 def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]:

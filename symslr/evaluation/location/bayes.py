@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from mpmath import mpf
-from scipy.special import expit
 from sympy import Expr, N, S
 
 from symslr.evaluation.engine import digits_of, evaluate
@@ -232,5 +232,5 @@ def _coins(setting: Setting, step: float) -> float:
         share, count = shares[start : start + 4096], counts[start : start + 4096]
         logits = logs[:, None] + np.log(share) - np.log1p(-share)
         mass = share * found.relevant[:, None] + (1 - share) * found.others[:, None]
-        total += float(np.sum(count * mass * expit(logits) * expit(-logits)))
+        total += float(np.sum(count * mass * scipy.special.expit(logits) * scipy.special.expit(-logits)))
     return total

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+import scipy
 
 STEPS = 60
 
@@ -26,7 +26,7 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
     if size == length:
         return np.ones_like(logs), np.zeros_like(logs)
     tilted = logs + _tilt(logs, size)[:, None]
-    fall, stay = expit(tilted), expit(-tilted)
+    fall, stay = scipy.special.expit(tilted), scipy.special.expit(-tilted)
     others = _all_but_one(fall, stay, size)
     inside = fall * others[..., size - 1]
     outside = stay * others[..., size]
@@ -35,12 +35,12 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
 
 
 def _tilt(logs: Any, size: int) -> Any:
-    """log t with sum_l expit(log w_l + log t) = size, (n,), by bisection: any t will do, so it need not be exact."""
+    """log t with sum_l scipy.special.expit(log w_l + log t) = size, (n,), by bisection: any t will do, so it need not be exact."""
     spread = np.log(logs.shape[1]) + 2.0
     low, high = -logs.max(axis=1) - spread, -logs.min(axis=1) + spread
     for _ in range(STEPS):
         middle = (low + high) / 2
-        short = expit(logs + middle[:, None]).sum(axis=1) < size
+        short = scipy.special.expit(logs + middle[:, None]).sum(axis=1) < size
         low, high = np.where(short, middle, low), np.where(short, high, middle)
         if np.max(high - low) < 0.1:
             break

@@ -9,8 +9,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln, ndtri
-from scipy.stats import qmc
+import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.scatter import standard_error
@@ -85,7 +84,11 @@ def strata(setting: Setting, alike: bool) -> Strata | None:
     if isinstance(setting.task.location, Independent):
         share = float(setting.coins[0])
         counts = np.arange(length + 1)
-        logs = gammaln(length + 1) - gammaln(counts + 1) - gammaln(length - counts + 1)
+        logs = (
+            scipy.special.gammaln(length + 1)
+            - scipy.special.gammaln(counts + 1)
+            - scipy.special.gammaln(length - counts + 1)
+        )
         chances = np.exp(logs + counts * np.log(share) + (length - counts) * np.log1p(-share))
     else:
         counts, chances = np.array([setting.size]), np.array([1.0])
@@ -170,7 +173,9 @@ class Sampler:
         while done < size:
             count = 1 << max(0, min(size - done, BLOCK // width).bit_length() - 1)
             uniform = engine(count)
-            normal = ndtri(uniform[:, : dimensions(setting)]).reshape(count, setting.length, setting.directions)
+            normal = scipy.special.ndtri(uniform[:, : dimensions(setting)]).reshape(
+                count, setting.length, setting.directions
+            )
             noise = normal if root is None else np.einsum("lm,nmp->nlp", root, normal)
             shift = np.sqrt(setting.strength)
             if found is None:
@@ -183,7 +188,7 @@ class Sampler:
 
 def _engine(width: int, seed: int) -> Callable[[int], Any]:
     if width <= SOBOL_DIMENSIONS:
-        sobol = qmc.Sobol(width, scramble=True, rng=np.random.default_rng(seed))
+        sobol = scipy.stats.qmc.Sobol(width, scramble=True, rng=np.random.default_rng(seed))
         return lambda count: np.clip(sobol.random(count), 1e-16, 1 - 1e-16)
     random = np.random.default_rng(seed)
     return lambda count: np.clip(random.random((count, width)), 1e-16, 1 - 1e-16)

@@ -9,7 +9,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logsumexp
+import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.counts import inclusion
@@ -84,7 +84,7 @@ def _one(setting: Setting, keys: Any) -> tuple[Any, Any]:
 def _coins(setting: Setting, keys: Any) -> tuple[Any, Any]:
     share = setting.coins
     logits = log_weights(setting, keys) + np.log(share) - np.log1p(-share)
-    p, miss = expit(logits), expit(-logits)
+    p, miss = scipy.special.expit(logits), scipy.special.expit(-logits)
     spread = np.ones(setting.length) if setting.are_values_independent else np.diag(setting.value_matrix)
     return p, np.einsum("l,nl,nl->n", spread, p, miss)
 
@@ -101,7 +101,7 @@ def _enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any
     precision = np.eye(setting.length) if setting.are_keys_independent else setting.precision
     cost = np.einsum("hlp,lm,hmp->h", every.signals, precision, every.signals, optimize=True)
     logs = inner - setting.strength / 2 * cost + every.logs
-    share = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
+    share = np.exp(logs - scipy.special.logsumexp(logs, axis=1, keepdims=True))
     mean = share @ every.readouts
     norms = np.einsum("hl,lm,hm->h", every.readouts, setting.value_matrix, every.readouts, optimize=True)
     return mean, share @ norms - np.einsum("nl,lm,nm->n", mean, setting.value_matrix, mean, optimize=True)
@@ -141,7 +141,7 @@ def configurations(setting: Setting) -> Configurations:
             readouts.append(readout)
             signals.append(signal)
     total = np.array(logs)
-    return Configurations(total - logsumexp(total), np.array(readouts), np.array(signals))
+    return Configurations(total - scipy.special.logsumexp(total), np.array(readouts), np.array(signals))
 
 
 def _log_of(setting: Setting, chosen: tuple[int, ...]) -> float:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy
 from mpmath import inf, mpf
-from scipy.optimize import minimize, minimize_scalar
 from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import digits_of, evaluate
@@ -196,9 +196,11 @@ def _best(evaluator: Evaluator) -> tuple[Place, bool]:
     if not np.isfinite(tried[0][0]):
         raise CannotEvaluate(f"attention {attend.attention.name}: no finite risk at any scale that was tried")
     options = {"xatol": 1e-5, "fatol": 1e-11, "maxfev": 200 * len(starts[0])}
-    found = [minimize(risk, np.array(start), method="Nelder-Mead", options=options) for _, start in tried]
+    found = [
+        scipy.optimize.minimize(risk, np.array(start), method="Nelder-Mead", options=options) for _, start in tried
+    ]
     best_of = min(found, key=lambda one: float(one.fun))
-    again = minimize(risk, best_of.x, method="Nelder-Mead", options=options)
+    again = scipy.optimize.minimize(risk, best_of.x, method="Nelder-Mead", options=options)
     return placed(again.x), False
 
 
@@ -212,7 +214,7 @@ def _along_line(risk: Callable[[float], float]) -> float:
     if place in (0, len(grid) - 1):
         return grid[place]
     around = (grid[place - 1], grid[place + 1])
-    found = minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
+    found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
     return float(found.x) if found.fun < risks[place] else grid[place]
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
+import scipy
 from sympy import Expr, Integer, expand_log, lambdify, log
 
 from symslr.evaluation.errors import CannotEvaluate
@@ -75,7 +75,7 @@ class Setting:
         if not np.all(np.isfinite(raw)):
             place = int(np.flatnonzero(~np.isfinite(raw))[0]) + 1
             raise CannotEvaluate(f"prior: not a positive number at l={place}; expected one at every position")
-        return raw - logsumexp(raw)
+        return raw - scipy.special.logsumexp(raw)
 
     @cached_property
     def coins(self) -> Any:

@@ -157,7 +157,10 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]], contin
     except CannotEvaluate:
         if not line or np.isfinite(intervals[0]).any():
             raise
-        return _approached(objective, limit(objective.rough(FINE), place[0], 2.0))
+        try:
+            return _approached(objective, limit(objective.rough(FINE), place[0], 2.0))
+        except CannotEvaluate:
+            result = refined(objective.rough(MEDIUM), place)  # values of few digits may be all that can be had
     continuation.begin([float(x) for x, _ in result[2]])
     _mark_far(continuation, intervals, result)
     return result

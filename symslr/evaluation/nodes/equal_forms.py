@@ -8,7 +8,7 @@ from typing import Any, final
 
 from sympy import Symbol
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.nodes.node import Context, Node, Pair
 
 POOR = 30.0
@@ -47,7 +47,9 @@ def _better(known: Pair | Exception, get: Callable[[], Pair]) -> Pair | Exceptio
 
 
 def _is_poor(pair: Pair | Exception, tolerance: Any) -> bool:
-    return isinstance(pair, Exception) or not pair[1] <= tolerance * abs(pair[0])
+    if isinstance(pair, Exception):
+        return not isinstance(pair, TooDear)
+    return bool(not pair[1] <= tolerance * abs(pair[0]))
 
 
 def _given(pair: Pair | Exception) -> Pair:

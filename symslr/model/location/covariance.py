@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from sympy import Abs, Expr, Matrix, S, Symbol, lambdify, simplify
+from sympy import Abs, Eq, Expr, KroneckerDelta, Matrix, Piecewise, S, Symbol, lambdify, simplify
 
 from symslr.model.exact import exact
 from symslr.model.form import check_parameters
@@ -118,7 +118,9 @@ class Covariance:
                 f"{self.what} {self.entry}: found length {length}; expected at most {LARGEST_MATRIX} positions, or "
                 "rho**abs(i-j), or one correlation for all pairs"
             )
-        function = lambdify((i, j), self.entry.subs(L, length), "numpy")
+        # numpy knows no Kronecker delta of arrays
+        entry = self.entry.subs(L, length).replace(KroneckerDelta, lambda a, b: Piecewise((1, Eq(a, b)), (0, True)))
+        function = lambdify((i, j), entry, "numpy")
         rows, columns = np.meshgrid(np.arange(1, length + 1), np.arange(1, length + 1), indexing="ij")
         return np.broadcast_to(np.asarray(function(1.0 * rows, 1.0 * columns), dtype=float), (length, length)).copy()
 

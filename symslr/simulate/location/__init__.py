@@ -4,6 +4,7 @@ from symslr.simulate.location.attentions import Scores, entmax, heads, sigmoid, 
 from symslr.simulate.location.posterior import Posterior
 from symslr.simulate.location.risk import AttentionFunction, bayes_location_monte_carlo, location_monte_carlo
 from symslr.simulate.location.sampler import LocationSample, LocationSampler
+from symslr.simulate.location.training import TrainedHeads, train_heads
 
 __all__ = [
     "AttentionFunction",
@@ -11,6 +12,7 @@ __all__ = [
     "LocationSampler",
     "Posterior",
     "Scores",
+    "TrainedHeads",
     "bayes_location_monte_carlo",
     "entmax",
     "heads",
@@ -19,4 +21,5 @@ __all__ = [
     "softmax",
     "sparsemax",
     "top",
+    "train_heads",
 ]

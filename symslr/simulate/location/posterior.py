@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from symslr.model.location import Independent, OnePosition
-from symslr.simulate.location.sampler import LocationSampler
+from symslr.simulate.location.sampler import Flags, LocationSampler
 from symslr.simulate.log_domain import Array
 
 MOST_CONFIGURATIONS = 5000
@@ -55,7 +55,8 @@ class Posterior:
                 log_prior.append(located + np.sum(np.log(sampler.shares[list(signals)])))
                 means.append(mean)
                 read_out.append(sampler.read_out(relevant))
-        return cls(np.array(log_prior), np.array(means), np.array(read_out), np.linalg.inv(sampler.keys))
+        inverse: Array = np.asarray(np.linalg.inv(sampler.keys), dtype=np.float64)
+        return cls(np.array(log_prior), np.array(means), np.array(read_out), inverse)
 
     def attention(self, chi: Array) -> Array:
         """E[r_l(h) | chi] for keys of shape (n, L, p), an array of shape (n, L).
@@ -86,7 +87,7 @@ def _sets(sampler: LocationSampler) -> list[tuple[int, ...]]:
     return list(itertools.combinations(places, count))
 
 
-def _log_probability(sampler: LocationSampler, relevant: Array) -> float:
+def _log_probability(sampler: LocationSampler, relevant: Flags) -> float:
     """log P(S), up to a constant that all sets share."""
     weights = sampler.weights
     if isinstance(sampler.task.location, Independent):

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from sympy import Expr, Integer
 
 from symslr.model.location import Covariance, Independent, LocationTask, OnePosition, Subset
 from symslr.model.symbols import L, l
 from symslr.simulate.log_domain import Array
 from symslr.simulate.values import Values, checked_length, substitution
+
+Flags = NDArray[np.bool_]
 
 NUMBERS_PER_BATCH = 2_000_000
 """Keys drawn at once."""
@@ -22,7 +25,7 @@ class LocationSample:
     """``n`` sequences of length L.
 
     Attributes:
-        relevant: which positions are relevant, booleans of shape (n, L).
+        relevant: which positions are relevant, shape (n, L).
         signal: theta of every position, shape (n, L, p); 0 where it is not relevant.
         chi: keys, shape (n, L, p).
         z: values, shape (n, L).
@@ -30,7 +33,7 @@ class LocationSample:
         y: labels, shape (n,).
     """
 
-    relevant: Array
+    relevant: Flags
     signal: Array
     chi: Array
     z: Array
@@ -105,12 +108,12 @@ class LocationSampler:
         for start in range(0, size, batch):
             yield self.draw(min(batch, size - start), rng)
 
-    def read_out(self, relevant: Array) -> Array:
+    def read_out(self, relevant: Flags) -> Array:
         """What the label takes of every value: the sum of the relevant ones, of a subset their mean."""
         located = self.task.location
         return relevant / (float(located.size) if isinstance(located, Subset) else 1.0)
 
-    def _positions(self, size: int, rng: np.random.Generator) -> Array:
+    def _positions(self, size: int, rng: np.random.Generator) -> Flags:
         located = self.task.location
         if isinstance(located, Independent):
             return rng.random((size, self.length)) < self.weights
@@ -119,7 +122,7 @@ class LocationSampler:
             return np.arange(self.length) == chosen[:, None]
         return self._subsets(size, int(located.size), rng)
 
-    def _subsets(self, size: int, count: int, rng: np.random.Generator) -> Array:
+    def _subsets(self, size: int, count: int, rng: np.random.Generator) -> Flags:
         """Subsets with P(S) proportional to the product of their weights, position by position from the last.
 
         Position l is taken with probability w_l e_{s-1}(w_1..w_{l-1}) / e_s(w_1..w_l), s being how many are still wanted.

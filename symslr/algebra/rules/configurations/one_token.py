@@ -26,7 +26,10 @@ class IndependentTokens(Rule):
         r"\mathbb{E}_w\Big[\sum_l f(r_l,\chi_l)\Big] = \sum_l\sum_{b\in\{0,1\}} q_l(b)\,\mathbb{E}_x[w_b(x) f(b,x)],"
         r"\qquad q_l(0)+q_l(1)=1"
     )
-    conditions = r"$P(r)\propto\prod_l q_l(r_l)$; keys independent $\mathcal{N}(0,1)$; $w=\prod_l w_{r_l}(\chi_l)$ with $\mathbb{E}_x[w_b]=1$"
+    conditions = (
+        r"$P(r)\propto\prod_l q_l(r_l)$; keys independent $\mathcal{N}(0,1)$; $w=\prod_l w_{r_l}(\chi_l)$ with"
+        r" $\mathbb{E}_x[w_b]=1$"
+    )
 
     def rewrite(self, expr: Expr) -> Expr:
         return rewrite_expectations(expr, self._one_by_one, ConfigurationExpectation)

@@ -36,7 +36,10 @@ class OneRelevantToken(_OverRelevantTokens):
     """Sum over the one relevant token."""
 
     name = "one relevant token"
-    statement = r"\mathbb{E}_h[f(r)] = \sum_l \pi_l f(e_l)\Big/\sum_l \pi_l,\qquad \mathbb{E}_h[r_l f(r)] = \pi_l f(e_l)\Big/\sum_m \pi_m"
+    statement = (
+        r"\mathbb{E}_h[f(r)] = \sum_l \pi_l f(e_l)\Big/\sum_l \pi_l,\qquad"
+        r" \mathbb{E}_h[r_l f(r)] = \pi_l f(e_l)\Big/\sum_m \pi_m"
+    )
     conditions = r"$P(r)\propto\pi_l$ where $r=e_l$, and $0$ where more or fewer tokens are relevant than one"
 
     def carried_out(self, body: Expr, prior: ConfigurationPrior) -> Expr:

@@ -35,7 +35,10 @@ class ShiftKeys(Rule):
     """
 
     name = "shift of the keys"
-    statement = r"\mathbb{E}_w[f(h,\chi)] = \mathbb{E}_0[f(h,\chi+\mu(h))],\qquad w=\frac{\mathcal{N}(\chi;\mu(h),C)}{\mathcal{N}(\chi;0,C)}"
+    statement = (
+        r"\mathbb{E}_w[f(h,\chi)] = \mathbb{E}_0[f(h,\chi+\mu(h))],\qquad"
+        r" w=\frac{\mathcal{N}(\chi;\mu(h),C)}{\mathcal{N}(\chi;0,C)}"
+    )
     conditions = r"under $\mathbb{E}_0$ the keys are $\mathcal{N}(0,C)$ with the same $C$"
     source = "cameron1944"
 

@@ -131,7 +131,9 @@ class GrowthBounds:
             w = self.values(near)
             if w.modulus.b <= 0.5:  # |log(1 + w)| >= |w|/2 for |w| <= 1/2
                 return self.inverse(near) + Exponent(_up(log(2)))
-            if self.half_width == 0 and w.re.a >= 0:  # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
+            if (
+                self.half_width == 0 and w.re.a >= 0
+            ):  # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
                 return self.inverse(near).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
         raise NotProved(f"certified: no bound was found for how fast {expr} falls")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, final
 
-from sympy import Basic, Expr, Integer, KroneckerDelta, Product, S, Sum, Symbol, sqrt
+from sympy import Add, Basic, Expr, Integer, KroneckerDelta, Product, S, Sum, Symbol, exp, sqrt
 from sympy.printing.latex import LatexPrinter
 
 from symslr.algebra.derivation import Derivation
@@ -37,7 +37,7 @@ from symslr.expression.quantity import Quantity
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Directions, Signal, r, theta
 from symslr.model.length_law import LengthLaw
 from symslr.model.location import Covariance, Independent, LocationTask, OnePosition, Subset
-from symslr.model.symbols import epsilon, l, m, xi, z
+from symslr.model.symbols import chi, epsilon, l, m, xi, z
 
 
 def read_out(coefficient: Expr, law: ConfigurationLaw, noise: Expr) -> Expr:
@@ -87,15 +87,11 @@ def law_of_location(task: LocationTask) -> ConfigurationLaw:
     """
     if isinstance(task.length, LengthLaw):
         raise ValueError(f"length: found a law of the length in task {task.name}; expected a symbol or a number")
-    several = not isinstance(task.location, OnePosition)
-    if several and not task.signal.is_one:
-        raise ValueError(
-            f"signal: found {task.signal} where several positions are relevant, each with a signal of its own; "
-            "expected signal 1, or one relevant position"
-        )
     length = task.length
-    signal, symbols = _signal(task)
     covariance = _at_places(task.key_covariance)
+    if not isinstance(task.location, OnePosition) and not task.signal.is_one:
+        return _with_own_signals(task, length)
+    signal, symbols = _signal(task)
     directions = (S.One,) if signal == ONE else symbols
     means = tuple(sqrt(task.strength) * direction * r[l] for direction in directions)
     keys = covariance if len(means) == 1 else Directions(covariance, Integer(len(means)))
@@ -103,6 +99,34 @@ def law_of_location(task: LocationTask) -> ConfigurationLaw:
     return ConfigurationLaw(
         prior, ShiftedDensity.of(means, covariance, length), keys, _at_places(task.value_covariance)
     )
+
+
+def _with_own_signals(task: LocationTask, length: Expr) -> ConfigurationLaw:
+    """Several relevant positions, each with a signal of its own: among independent keys its mean is a token's factor.
+
+    Raises:
+        ValueError: among correlated keys.
+    """
+    if task.key_covariance is not None:
+        raise ValueError(
+            f"signal: found {task.signal} where several positions are relevant, each with a signal of its own, among "
+            "correlated keys; expected signal 1, one relevant position, or independent keys"
+        )
+    directions = task.signal.directions
+    keys = [chi[l]] if directions == 1 else [chi[l, Integer(d)] for d in range(1, directions + 1)]
+    factor = Add(
+        *(
+            share
+            * exp(
+                sqrt(task.strength) * Add(*(t * key for t, key in zip(value, keys)))
+                - task.strength * Add(*(t**2 for t in value)) / 2
+            )
+            for value, share in task.signal
+        )
+    )
+    prior = ConfigurationPrior(_mass(task, length), ONE, length)
+    over = ALIKE if directions == 1 else Directions(ALIKE, Integer(directions))
+    return ConfigurationLaw(prior, Product(factor ** r[l], (l, 1, length)), over, _at_places(task.value_covariance))
 
 
 def coefficient_of(task: LocationTask) -> Expr:
@@ -171,14 +195,14 @@ def _mass(task: LocationTask, length: Expr) -> Expr:
     if isinstance(located, Independent):
         odds = located.probability / (1 - located.probability)
         return Product(odds ** r[l], (l, 1, length))
-    weight = _weight(task)
+    weight = position_weight(task)
     if isinstance(located, OnePosition):
         return one_of(weight, length)
     several = exactly(located.size, length)
     return several if weight == S.One else several * Product(weight ** r[l], (l, 1, length))
 
 
-def _weight(task: LocationTask) -> Expr:
+def position_weight(task: LocationTask) -> Expr:
     """The weight of position ``l`` in the prior."""
     if task.prior is None:
         return S.One

@@ -1,0 +1,60 @@
+"""Ctrl-C and SIGTERM at any moment: one line, and the status that a shell expects."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+AGAIN = 5.0
+"""Seconds after which the end is announced once more, should code inside have caught it."""
+
+SAID = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
+
+
+class Stopped(BaseException):
+    """A signal asks the process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def stopping_in_one_line() -> Iterator[None]:
+    """SIGINT and SIGTERM inside end the process with one line on stderr and status 128 + the signal's number.
+
+    Does nothing off the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    owner, asked = os.getpid(), 0
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        asked = number if number in SAID else asked
+        if os.getpid() != owner:  # a worker that was forked a moment ago
+            os._exit(128 + asked)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        raise Stopped(asked)
+
+    numbers = [*SAID, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
+    before = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    except Stopped as end:
+        for number in before:
+            signal.signal(number, signal.SIG_IGN)
+        print(f"symslr: {SAID[signal.Signals(end.number)]}", file=sys.stderr, flush=True)
+        raise SystemExit(128 + end.number) from None
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)

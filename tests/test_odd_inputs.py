@@ -1,0 +1,79 @@
+"""What a stranger may type, in ``odd_inputs.txt``: every line of it is answered in one line, in no time, with its status."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from pathlib import Path
+
+import pytest
+
+from symslr.cli import main
+
+TABLE = Path(__file__).with_name("odd_inputs.txt")
+BUDGET = 20.0
+"""Seconds of processor time that no row takes, loading the libraries included; the slowest was measured at 4."""
+
+FILES: dict[str, str | bytes] = {
+    "empty.toml": "",
+    "notoml.toml": "task = [",
+    "binary.toml": bytes(range(256)),
+    "nul.toml": "name = 'a\\u0000b'\nweight = 'exp(chi[eps])'",
+    "unknown.toml": "[task]\nweigth = '1'\n",
+    "code.toml": '[task]\nweight = \'__import__("os").system("true")\'\n',
+    "negative.toml": "[task]\nweight = '1 - 2*chi[eps]'\n",
+    "mean.toml": "[task]\nweight = 'exp(chi[eps])'\n",
+    "student.toml": "[task]\nweight = '1'\nothers = '2/(pi*sqrt(3)*(1+x**2/3)**2)'\n"
+    "[attention]\nkernel = 'x**2'\nnormalise = 'none'\n",
+    "nosweep.toml": "[common]\nkind = 'bayes'\n",
+    "nokind.toml": "[[sweep]]\nnu = 2\n",
+    "badkind.toml": "[[sweep]]\nkind = 'byes'\n",
+    "badname.toml": "[[sweep]]\nkind = 'bayes'\nlenght = 3\n",
+    "emptyaxis.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = []\n",
+    "huge.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = {from = 0, to = 1, count = 9999999}\n",
+    "log.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = {from = 0, to = 1, count = 3, spacing = 'log'}\n",
+    "nested.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = [[1]]\n",
+    "notastore.sqlite": "this is no database, though it is long enough to be looked at as one",
+    "bad.py": "derivations = 3\n",
+    "raises.py": "raise RuntimeError('no')\n",
+    "syntax.py": "def (\n",
+}
+
+
+def rows() -> list[tuple[str, int, str]]:
+    """(command, status, line): a row is ``$ symslr ...``, then ``STATUS LINE``."""
+    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    commands, said = lines[::2], lines[1::2]
+    split = [line.partition(" ") for line in said]
+    return [
+        (command.removeprefix("$ symslr "), int(status), line) for command, (status, _, line) in zip(commands, split)
+    ]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the rows name, and one more folder without any."""
+    place = tmp_path_factory.mktemp("odd")
+    for name, text in FILES.items():
+        (place / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    (place / "folder").mkdir()
+    return place
+
+
+@pytest.mark.parametrize(("command", "status", "line"), rows())
+def test_a_row(monkeypatch: pytest.MonkeyPatch, capsys, folder: Path, command: str, status: int, line: str) -> None:
+    monkeypatch.chdir(folder)
+    began = time.process_time()
+    with pytest.raises(SystemExit) as ended:
+        main(shlex.split(command))
+    out, err = capsys.readouterr()
+    assert time.process_time() - began < BUDGET
+    said = err.replace(f"{folder}{os.sep}", "")
+    assert (ended.value.code, said) == (status, "" if status == 0 else f"symslr: {line}\n")
+    if status == 0:
+        assert line in out
+
+
+def test_there_are_many() -> None:
+    assert len({command for command, _, _ in rows()}) == len(rows()) >= 80

@@ -1,0 +1,114 @@
+"""Laws of location: Bayes risks and risks of attentions against sequences drawn from the definition, row by row and combined."""
+
+from collections.abc import Mapping
+
+from sympy import Abs, Integer, Rational, Symbol, exp, sqrt
+
+from symslr.evaluation.location import bayes_value, least_value, risk_value
+from symslr.model.catalogue import softmax as plain_softmax
+from symslr.model.location import LocationTask
+from symslr.model.location.attention import LocatedAttention, Selection
+from symslr.model.symbols import L, i, j, l, nu
+from symslr.simulate.location import (
+    AttentionFunction,
+    bayes_location_monte_carlo,
+    entmax,
+    location_monte_carlo,
+    softmax,
+    sparsemax,
+    top,
+)
+from symslr.validation.validation import NamedComparison, by_z_score
+
+rho = Symbol("rho", positive=True)
+CHAIN = rho ** Abs(i - j)
+SIGN = "1:1/2,-1:1/2"
+VALUES: Mapping[object, object] = {nu: 2, rho: Rational(1, 2), L: 3}
+SIZE, SEED = 200_000, 20_260_303
+SCALE = 1.2
+
+LAWS = {
+    "prior": {"prior": 2**-l},
+    "signal of random sign": {"signal": SIGN},
+    "signal of random size": {"signal": "1/2:1/3,2:2/3"},
+    "two directions": {"signal": "(1,0):1/2,(0,1):1/2"},
+    "AR(1) keys": {"key_covariance": CHAIN},
+    "AR(1) keys and values": {"key_covariance": CHAIN, "value_covariance": CHAIN},
+    "equally correlated keys": {"key_covariance": rho + (1 - rho) * 0 ** Abs(i - j)},
+    "independent coins": {"location": "independent(1/8)"},
+    "coins by position": {"location": "independent(1/(1+l))"},
+    "two relevant tokens": {"location": "subset(2)"},
+    "prior with sign": {"prior": 2**-l, "signal": SIGN},
+    "prior with AR(1) keys": {"prior": 2**-l, "key_covariance": CHAIN},
+    "sign with AR(1) keys": {"signal": SIGN, "key_covariance": CHAIN},
+    "prior with two relevant tokens": {"prior": exp(-l), "location": "subset(2)"},
+    "sign with two relevant tokens": {"signal": SIGN, "location": "subset(2)"},
+    "two relevant tokens in an AR(1) chain": {"location": "subset(2)", "key_covariance": CHAIN},
+    "coins in an AR(1) chain": {"location": "independent(1/3)", "key_covariance": CHAIN},
+    "prior with AR(1) values": {"prior": 2**-l, "value_covariance": CHAIN},
+    "a law of no example": {
+        "prior": 1 / (1 + l**2),
+        "signal": "1:1/5,-2:3/10,1/3:1/2",
+        "key_covariance": 1 / (1 + (i - j) ** 2),
+        "value_covariance": CHAIN,
+    },
+}
+
+ATTENTIONS: dict[str, tuple[LocatedAttention, AttentionFunction]] = {
+    "softmax": (LocatedAttention(plain_softmax), lambda chi: softmax(SCALE * chi[:, :, 0])),
+    "sparsemax": (LocatedAttention(Selection("sparsemax")), lambda chi: sparsemax(SCALE * chi[:, :, 0])),
+    "entmax-1.5": (LocatedAttention(Selection("entmax")), lambda chi: entmax(SCALE * chi[:, :, 0])),
+    "top 2": (LocatedAttention(Selection("top", 2)), lambda chi: top(2)(SCALE * chi[:, :, 0])),
+}
+ATTENDED = ("prior", "AR(1) keys and values", "two relevant tokens", "independent coins")
+
+
+def validate() -> list[NamedComparison]:
+    return [*map(_bayes, LAWS), *(_risk(law, name) for law in ATTENDED for name in ATTENTIONS), *_one_head()]
+
+
+def _bayes(name: str) -> NamedComparison:
+    """The number against Bayes' rule on drawn sequences, every configuration's density written out."""
+    task = LocationTask(noise=Rational(1, 2), name=name, **LAWS[name])
+    given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
+    number = bayes_value(task, given)
+    found = bayes_location_monte_carlo(task, VALUES, size=SIZE, seed=SEED)
+    error = (found.standard_error**2 + float(number.error) ** 2) ** 0.5
+    note = f"{number.method}; {found.size} sequences, seed {found.seed}"
+    return by_z_score(f"Bayes risk, {name}", float(number.value), found.mean, error, note)
+
+
+def _risk(law: str, name: str) -> NamedComparison:
+    """An attention with its best value vector at one scale."""
+    chosen, attention = ATTENTIONS[name]
+    task = LocationTask(noise=Rational(1, 2), name=law, **LAWS[law])
+    given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
+    number = risk_value(task, chosen, SCALE, given)
+    found = location_monte_carlo(task, attention, VALUES, size=SIZE, seed=SEED + 1, value_norm=None, name=name)
+    error = (found.standard_error**2 + float(number.error) ** 2) ** 0.5
+    note = f"{number.method}; {found.size} sequences, seed {found.seed}"
+    return by_z_score(f"{name} at scale {SCALE}, {law}", float(number.value), found.mean, error, note)
+
+
+def _one_head() -> list[NamedComparison]:
+    """One softmax head sees one sign of the signal, so it attends to the right token half of the time.
+
+    At the matched scale sqrt(nu) it attends to one wrong token the other half: 1 - (1/2)^2/1 = 3/4. At its best scale, which is
+    small, it spreads itself over all tokens instead and adds nothing to the prediction: 1 - (1/2)^2/(1/2) = 1/2 for many tokens.
+    """
+
+    def task(length: int) -> LocationTask:
+        return LocationTask(signal=SIGN, noise=0, length=length)
+
+    head = LocatedAttention(plain_softmax)
+    rows = []
+    for length, strength in ((1_000, 400), (100_000, 400)):
+        least, _ = least_value(task(length), head, {nu: strength})
+        best = float(bayes_value(task(length), {nu: strength}).value)
+        name = f"one head at its best scale, L = {length}, nu = {strength}"
+        rows.append(NamedComparison(name, 0.5, float(least.value), 0.002, f"Bayes risk {best:.1e}"))
+    matched = risk_value(task(3), head, sqrt(Integer(900)), {nu: 900})
+    rows.append(NamedComparison("one head at scale sqrt(nu), L = 3, nu = 900", 0.75, float(matched.value), 0.01))
+    weak, _ = least_value(task(3), head, {nu: 2})
+    rows.append(NamedComparison("one head at L = 3, nu = 2: its best scale is 0", 2 / 3, float(weak.value), 1e-6))
+    return rows
