@@ -453,6 +453,27 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
     assert scatter < 1e-3 * value
 
 
+def test_one_position_is_always_found() -> None:
+    for law in (
+        task(1, prior=1 / l),
+        task(1, key_covariance=CHAIN, value_covariance=CHAIN),
+        task(1, location="subset(1)"),
+    ):
+        assert float(bayes_value(law)) == pytest.approx(0, abs=1e-14)
+        assert float(risk_value(law, softmax, 1)) == pytest.approx(0, abs=1e-14)
+
+
+def test_no_signal_leaves_the_prior() -> None:
+    shares = np.array([1, 1 / 2, 1 / 3]) / (1 + 1 / 2 + 1 / 3)
+    for law in (task(strength=0, prior=1 / l), task(strength=0, prior=1 / l, key_covariance=CHAIN)):
+        assert float(bayes_value(law)) == pytest.approx(1 - np.sum(shares**2), rel=1e-12)
+
+
+def test_rare_errors_are_no_samples_business() -> None:
+    with pytest.raises(CannotEvaluate, match="so few sequences carry it"):
+        bayes_value(task(5, 100, key_covariance=CHAIN), seconds=0.2)
+
+
 def test_what_has_no_number_is_refused_in_one_line() -> None:
     with pytest.raises(CannotEvaluate, match="hidden configurations"):
         bayes_value(task(40, location="independent(1/2)", key_covariance=CHAIN))

@@ -30,9 +30,13 @@ from symslr.theory.bayes import bayes_risk
 
 PRECISE = 1e-5
 """Relative standard error at which sampling stops."""
+CARRIED = 0.1
+"""Relative standard error beyond which single sequences decide, whose spread samples do not show."""
 SECONDS = 6.0
 STEEPEST = 0.28
 """sqrt(nu) |theta| times the step of a token's key stays below."""
+WIDER = {2: (1.6, STEEPEST), 3: (2.6, 2 * STEEPEST)}
+"""By the number of directions, how much wider steps are where weights are not steep, and that bound on them."""
 GRIDS = ((0.1, 1 / 16), (0.085, 1 / 19))
 """Steps of a token's key and of log u, in two rules whose difference is the error."""
 DIFFERENT = 10**6
@@ -144,10 +148,10 @@ def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:
 def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
     """E (r - a)^T C_v (r - a) in float64, by the best route that there is."""
     one = isinstance(setting.task.location, OnePosition)
-    if setting.are_keys_independent and setting.are_values_independent and one:
+    if setting.are_keys_independent and setting.are_values_independent and one and has_grid(setting):
         found = by_grids(lambda step, load: _one(setting, step, load), setting)
         return Part(*found, Kind.ESTIMATED, "Laplace transform over one-token tables in float64")
-    if setting.are_keys_independent and isinstance(setting.task.location, Independent):
+    if setting.are_keys_independent and isinstance(setting.task.location, Independent) and has_grid(setting):
         found = by_grids(lambda step, _: _coins(setting, step), setting)
         return Part(*found, Kind.ESTIMATED, "quadrature over one token in float64")
     if one:
@@ -164,7 +168,17 @@ def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
     else:
         means = refined(setting, integrand, lambda row: float(row[0]), PRECISE, seconds)
     value, error = means.number(lambda row: float(row[0]))
+    if means.kind is Kind.STATISTICAL and error > CARRIED * value:
+        raise CannotEvaluate(
+            f"{means.method}: {value:.1g} with an error of {error:.1g}; so few sequences carry it that the error is not to be "
+            "trusted; expected a weaker signal, or a law with a route of its own"
+        )
     return Part(value, error, means.kind, means.method)
+
+
+def has_grid(setting: Setting) -> bool:
+    """Whether a token's key has so few directions that a rule over them is quick."""
+    return setting.directions <= max(WIDER)
 
 
 def by_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[Any, Any]:
@@ -173,7 +187,8 @@ def by_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[
     Their errors fall as exp(-pi^2/(sqrt(nu) |theta| step)) and faster.
     """
     slope = np.sqrt(setting.strength) * float(np.max(np.linalg.norm(setting.values, axis=1)))
-    finer = max(1.0, slope * GRIDS[0][0] / STEEPEST)
+    wider, steepest = WIDER.get(setting.directions, (1.0, STEEPEST))
+    finer = max(1.0, slope * wider * GRIDS[0][0] / steepest) / wider
     coarse, fine = (compute(step / finer, load) for step, load in GRIDS)
     return fine, np.abs(fine - coarse) + 2e-15 * np.maximum(1.0, np.abs(fine))
 

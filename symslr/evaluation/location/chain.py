@@ -25,6 +25,7 @@ LONGEST = 2000
 """Positions of different priors."""
 LOWEST = -42.0
 """log u below which the sum of all weights, 1 on average, takes less than 1e-18."""
+MOST_NODES = 300
 CHUNK = 12_000_000
 """Matrix entries held at once."""
 
@@ -41,7 +42,8 @@ FINE, COARSE = Steps(0.40, 0.22), Steps(0.46, 0.27)
 
 
 def chain_risk(setting: Setting) -> tuple[float, float] | None:
-    """E (r - a)^T C_v (r - a) and the difference of two rules; None where the covariances are no chains.
+    """E (r - a)^T C_v (r - a) and the difference of two rules; None where the covariances are no chains, or
+    weights too steep for a rule of so few nodes.
 
     Raises:
         CannotEvaluate: for sequences that are too long to walk along.
@@ -53,7 +55,10 @@ def chain_risk(setting: Setting) -> tuple[float, float] | None:
         raise CannotEvaluate(f"found {setting.length} correlated positions with a prior; expected at most {LONGEST}")
     if setting.length == 1:
         return 0.0, 0.0
-    fine, coarse = (_Chain.of(setting, keys, values, steps).risk() for steps in (FINE, COARSE))
+    chains = [_Chain.of(setting, keys, values, steps) for steps in (FINE, COARSE)]
+    if len(chains[0].nodes) > MOST_NODES:
+        return None
+    fine, coarse = (chain.risk() for chain in chains)
     return fine, abs(fine - coarse) + 1e-14
 
 

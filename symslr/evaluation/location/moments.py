@@ -15,7 +15,7 @@ from sympy import exp
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import laplace
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import STEEPEST, Part, bayes_part, by_grids, positions
+from symslr.evaluation.location.bayes import STEEPEST, Part, bayes_part, by_grids, has_grid, positions
 from symslr.evaluation.location.points import (
     MOST_DIMENSIONS,
     Means,
@@ -39,6 +39,8 @@ PRECISE = 1e-5
 """Relative standard error at which sampling stops."""
 SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
+FEW_STRATA = 4
+"""Hidden configurations up to which a rule over four keys is quick."""
 SEARCH_GRID = 0.6
 """Step of a trapezoid rule meanwhile."""
 SEARCH = (0.3, 1 / 3, 1e-10)
@@ -67,7 +69,7 @@ class Evaluator:
         attend, setting = self.attend, self.setting
         attention = attend.attention
         filtered = attention.filter is not None and not (attention.filter == "matched" and setting.are_keys_independent)
-        if attend.is_selection or filtered or not setting.are_keys_independent:
+        if attend.is_selection or filtered or not (setting.are_keys_independent and has_grid(setting)):
             return False
         assert isinstance(attention.base, Attention)
         if attention.heads > 1 and not attention.is_joint:
@@ -125,7 +127,9 @@ class Evaluator:
 
     @property
     def is_gridded(self) -> bool:
-        return dimensions(self.setting) <= MOST_DIMENSIONS and strata(self.setting, self.is_alike) is not None
+        found = strata(self.setting, self.is_alike)
+        few = MOST_DIMENSIONS if found is not None and len(found.shares) <= FEW_STRATA else MOST_DIMENSIONS - 1
+        return found is not None and dimensions(self.setting) <= few
 
     def _products(self, scores: Any, mass: Any, mean: Any, place: Place) -> Any:
         """Sums of the products of (a, sigma_1, ...) under C_v, as one row."""

@@ -136,12 +136,8 @@ def _grid(setting: Setting, step: float) -> Iterator[tuple[Any, Any]]:
     density = np.exp(-(axis**2) / 2)
     density /= density.sum()
     rest = dimensions(setting) - 1
-    inner = (
-        np.stack([g.ravel() for g in np.meshgrid(*[axis] * rest, indexing="ij")], axis=-1) if rest else np.zeros((1, 0))
-    )
-    weights = np.prod(
-        np.stack(np.meshgrid(*[density] * rest, indexing="ij"), axis=-1).reshape(len(inner), rest), axis=1
-    )
+    inner = np.array(list(product(axis, repeat=rest))).reshape(len(axis) ** rest, rest)
+    weights = np.array(list(product(density, repeat=rest))).reshape(len(axis) ** rest, rest).prod(axis=1)
     kept = weights > 1e-22
     inner, weights = inner[kept], weights[kept]
     for start in range(0, len(axis)):
