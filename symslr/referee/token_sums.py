@@ -167,7 +167,10 @@ class _Reading:
         """The mean; the functions of a token have kinks at ``breaks``."""
         total = 0.0
         for term in self.terms:
-            value = _Table(reader, scope, self.summand, term, _TokenLaw(self.base, breaks)).mean()
+            try:
+                value = _Table(reader, scope, self.summand, term, _TokenLaw(self.base, breaks)).mean()
+            except _DiesOutNowhere:
+                return None
             if value is None or not np.isfinite(value):
                 return None
             reader.quadrature.magnitude = max(reader.quadrature.magnitude, abs(value))
@@ -271,6 +274,10 @@ def _term(piece: Expr, used: int, length: int) -> _Term | None:
     return _Term(
         Mul(*general), tuple(Mul(*own).xreplace({TOKENS[i + 1]: x}) for i, own in enumerate(factors)), length - used
     )
+
+
+class _DiesOutNowhere(ArithmeticError):
+    """A factor of one token grows faster than the density falls."""
 
 
 @dataclass(frozen=True)
@@ -413,8 +420,24 @@ class _Table:
             for profile in profiles:
                 logs = np.where(np.isfinite(profile), profile, -np.inf) + density
                 if np.max(logs) > -np.inf:
-                    kept |= logs > np.max(logs) + np.log(NEGLIGIBLE)
+                    matters = logs > np.max(logs) + np.log(NEGLIGIBLE)
+                    self._check_ends(look, matters, np.isfinite(profile) & np.isfinite(density))
+                    kept |= matters
         return kept
+
+    def _check_ends(self, look: np.ndarray, matters: np.ndarray, known: np.ndarray) -> None:
+        """That the product dies out before it overflows, or the nodes end, where the law goes on without end.
+
+        Raises:
+            _DiesOutNowhere: where it does not: in the sum over all tokens another factor may tame it, here none does.
+        """
+        places = np.where(known, look, np.nan)
+        for end, place in (
+            (self.token_law.base.lower, np.nanmin(places)),
+            (self.token_law.base.upper, np.nanmax(places)),
+        ):
+            if end.is_infinite and matters[places == place].any():
+                raise _DiesOutNowhere
 
 
 def _operator(logs: np.ndarray, sums: np.ndarray, h: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -2,16 +2,17 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from mpmath import mp, mpf
-from sympy import Derivative, Expr, Rational, S, Sum, Symbol, exp, log, sin, sqrt
+from sympy import Derivative, Expr, Integer, Rational, S, Sum, Symbol, exp, log, sin, sqrt
 
 from symslr.check.monte_carlo import simulate_expectation
 from symslr.check.points import Point, admits
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
-from symslr.expression.folded import Minimum, Posterior
+from symslr.expression.folded import Activation, Minimum, Posterior
 from symslr.expression.special import NormalCdf
-from symslr.model.catalogue import MaxSLR, SpikedSLR, linear
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, laplace, student
 from symslr.model.sequence_law import SequenceLaw
@@ -122,3 +123,17 @@ def test_a_relation_with_roots_of_long_fractions_is_decided() -> None:
     values = {"n": Fraction(918273645546372819, 1234567898765), "b": Fraction(987654321987, 123456789123457)}
     assert admits(n**b > 1, [n, b], Point("", values, 13))
     assert not admits(n**b < 1, [n, b], Point("", values, 13))
+
+
+def test_a_factor_that_grows_faster_than_the_density_falls_is_not_taken_out_of_the_sum() -> None:
+    """sum_l sigma_l^2 on Laplace tokens: e^{1.4 x} has no mean there, and the sum in the denominator tames it."""
+    law = SequenceLaw(Integer(1), Integer(3), laplace())
+    body = Sum(Activation.of(l, softmax, Rational(7, 10), Integer(3)) ** 2, (l, 1, 3))
+    found = referee(SequenceExpectation(body, law), {}, 6)
+    # by two tokens against the third: E 3 e^{1.4 x}/(sum)^2 on a product of Gauss-Laguerre rules on either side of 0
+    nodes, weights = np.polynomial.laguerre.laggauss(60)
+    x, w = np.concatenate([-nodes, nodes]), np.concatenate([weights, weights]) / 2
+    own = np.exp(0.7 * x)
+    total = own[:, None, None] + own[None, :, None] + own[None, None, :]
+    shares = (3 * own[:, None, None] ** 2 / total**2) * w[:, None, None] * w[None, :, None] * w[None, None, :]
+    assert abs(float(found.value) - float(shares.sum())) < 1e-6
