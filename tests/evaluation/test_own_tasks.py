@@ -79,7 +79,9 @@ def test_a_kernel_that_vanishes_at_zero(kernel: Expr, plain: Function) -> None:
 
 
 def test_a_mean_that_diverges_is_named() -> None:
-    with pytest.raises(CannotEvaluate, match=r"the mean of exp\(81\*x\*\*2/50.*\) is infinite: it outgrows the density"):
+    with pytest.raises(
+        CannotEvaluate, match=r"the mean of exp\(81\*x\*\*2/50.*\) is infinite: it outgrows the density"
+    ):
         evaluate(population_risk(SpikedSLR(), Attention(exp(x**2), None), 0.9), {"L": 3, "nu": 2, "Delta": 0})
 
 
