@@ -118,13 +118,26 @@ def derive_signal() -> Iterator[Derivation]:
         .apply(FactorOutOfSums())
     )
     directions = Signal((t_1, t_2), [((1, 0), HALF), ((0, 1), HALF)])
-    posterior = begun(
+    begin = begun(
         keys_at(one(directions), signal=(t_1, t_2)),
-        title="Keys along several directions: the posterior",
-        name="location-directions-posterior",
+        title="Keys along several directions: Bayes' rule",
+        name="location-directions-bayes",
         introduction="The relevant key is shifted along one of two directions, and which of them is not known.",
         ranges=FEW,
-    ).apply(SumOverSignal())
+    )
+    yield begin
+    posterior = (
+        Derivation(
+            begin.start,
+            title="Keys along several directions: the posterior",
+            name="location-directions-posterior",
+            symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
+            introduction="The direction is averaged over.",
+            ranges=FEW,
+        )
+        .apply(Cite(begin))
+        .apply(SumOverSignal())
+    )
     yield posterior
     yield (
         Derivation(
