@@ -27,6 +27,8 @@ c = OpenFunction.of("c", epsilon, arguments=CONFIGURATION)
 A = OpenFunction.of("A", epsilon)
 K, C = Function("K")(l, m), Function("C")(l, m)
 prior = ConfigurationPrior(hidden, signal, L)
+FEW = {L: [2, 3, 5]}
+"""Configurations of many tokens are many: one length of at least five is affordable."""
 law, alike = (ConfigurationLaw(prior, w, K, covariance) for covariance in (C, ALIKE))
 
 
@@ -44,6 +46,7 @@ def derive_tower_property() -> Derivation:
             introduction="The Nishimori identity where what is hidden is a configuration $h$: which tokens are relevant, and "
             "the signal in their keys. $c_l(h)$ is any function of it, $A_l(\\chi)$ any function of the keys, and "
             r"$\langle c_l\rangle=\mathbb{E}[c_l\mid\chi]$. Nothing is used but Bayes' rule.",
+            ranges=FEW,
         )
         .apply(ChangeOfMeasure())
         .apply(AverageConfiguration(), "Without the weight the configuration is independent of the keys.")
@@ -54,12 +57,13 @@ def derive_tower_property() -> Derivation:
     )
 
 
-def squares(here: ConfigurationLaw, **words: str) -> Derivation:
+def squares(here: ConfigurationLaw, **words: object) -> Derivation:
     return (
         Derivation(
             LocationBayesRisk(c, here, Delta),
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
             sources=("duranthon2025, Sec. 2",),
+            ranges=FEW,
             **words,
         )
         .apply(Unfold(LocationBayesRisk))
@@ -103,6 +107,7 @@ def derive_norms() -> Derivation:
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
             introduction=r"The same as a difference of two squared norms, $\Delta^2+\mathbb{E}\|c\|^2-\mathbb{E}\|a\|^2$. For one "
             "relevant token it is Proposition 4.1.",
+            ranges=FEW,
         )
         .apply(Cite(chain))
         .apply(Linearity())
