@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ import typer
 
 from symslr.cli import options
 from symslr.library.folders import builtin_folder, files_of
+
+LEAVING = 10.0
+"""Seconds after which a child that does not end is not waited for."""
 
 if TYPE_CHECKING:
     from symslr.export.figures import Figure
@@ -126,7 +130,9 @@ def _compared(file: Path, store: Kept, part: Part) -> Columns:
 
 
 def _processor_time() -> float:
-    """Of this process and of its children that have ended."""
+    """Of this process and of its children that have ended; those that are ending are waited for."""
+    for child in multiprocessing.active_children():
+        child.join(LEAVING)
     return sum(os.times()[:4])
 
 
