@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -46,7 +48,7 @@ def bayes(law: Located, digits: int, certified: bool, seconds: float) -> Value:
     from symslr.evaluation import CannotEvaluate
     from symslr.evaluation.location import bayes_value
 
-    with _Budget(seconds):
+    with _budget(seconds):
         if certified:
             return bayes_value(law.task, law.values, digits, "arb")
         try:
@@ -64,28 +66,23 @@ def risk(
     from symslr.evaluation.location import least_value, risk_value
     from symslr.model.text import exactly
 
-    with _Budget(seconds):
+    with _budget(seconds):
         if scale is None:
             return least_value(law.task, chosen, law.values, digits, FOR_SAMPLES * seconds)
         at = exactly(read_number(scale, what="--scale"))
         return risk_value(law.task, chosen, at, law.values, digits, FOR_SAMPLES * seconds), {}
 
 
-class _Budget:
+@contextmanager
+def _budget(seconds: float) -> Iterator[None]:
     """A budget of processor time that ends with one line."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds, self.inner = seconds, processor_time(seconds)
-
-    def __enter__(self) -> None:
-        self.inner.__enter__()
-
-    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: object) -> None:
-        self.inner.__exit__(kind, problem, trace)  # type: ignore[arg-type]
-        if isinstance(problem, OutOfTime):
-            raise ValueError(
-                f"no answer in {self.seconds:g} s of processor time; give more time (--seconds {10 * self.seconds:g})"
-            ) from None
+    try:
+        with processor_time(seconds):
+            yield
+    except OutOfTime:
+        raise ValueError(
+            f"no answer in {seconds:g} s of processor time; give more time (--seconds {10 * seconds:g})"
+        ) from None
 
 
 def optimal(
