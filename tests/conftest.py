@@ -49,6 +49,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             require_tool(name)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """A test module that sets the precision when it is imported changes every other test of the process."""
+    found = (mpmath.mp.prec, flint.ctx.prec)
+    if found != (53, 53):
+        raise pytest.UsageError(f"importing the tests left (mpmath, flint) at {found} bits; expected (53, 53)")
+
+
 @pytest.fixture
 def tool() -> Callable[[str], str]:
     """`tool("chromium")` is the program's path; skips or fails as `needs` does where it is missing."""

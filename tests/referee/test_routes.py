@@ -53,14 +53,14 @@ KNOWN = {
     ),
     "the largest is known": (SequenceExpectation(Posterior(epsilon, one_on_top), one_on_top), {"L": 5}, mpf(1), 12),
 }
-mp.dps = 40
-CLOSED = {
-    "a minimum at full precision": 2 - 2 * mp.log(2),
-    "a derivative beside a large constant": mp.cos(0.5),
-    "a lower tail": mp.erfc(9 / mp.sqrt(2)) / 2,
-    "the largest of three": 3 / (2 * mp.sqrt(mp.pi)),
-    "another than the largest": -3 / (4 * mp.sqrt(mp.pi)),
-}
+with mp.workdps(40):
+    CLOSED = {
+        "a minimum at full precision": 2 - 2 * mp.log(2),
+        "a derivative beside a large constant": mp.cos(0.5),
+        "a lower tail": mp.erfc(9 / mp.sqrt(2)) / 2,
+        "the largest of three": 3 / (2 * mp.sqrt(mp.pi)),
+        "another than the largest": -3 / (4 * mp.sqrt(mp.pi)),
+    }
 
 
 @pytest.mark.parametrize("name", KNOWN)
