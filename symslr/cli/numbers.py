@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.budget import OutOfTime, processor_time
+from symslr.budget import OutOfTime, answered_within, processor_time
 from symslr.cli import location, options
 from symslr.model.request import is_located, is_selection, read_attention, read_heads, read_task
 from symslr.model.text_numbers import read_number
@@ -53,7 +53,7 @@ def bayes(
             value = location.bayes(law, digits, certified, seconds)
             show("Bayes risk", law, value, {}, as_json)
             return
-    with processor_time(seconds):
+    with answered_within(seconds, options.SIMPLER):
         problem = options.problem(task, length, nu, noise, symbolic)
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
@@ -62,7 +62,7 @@ def bayes(
     backend = "arb" if certified else None
     expr = bayes_risk(problem.task)
     if symbolic:
-        with processor_time(seconds):
+        with answered_within(seconds, options.SIMPLER):
             _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
         return
     with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
@@ -121,7 +121,7 @@ def risk(
             show(title, law, value, {"attention": found.name}, as_json, places)
             return
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
-    with processor_time(seconds):
+    with answered_within(seconds, options.SIMPLER):
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
     from symslr.evaluation import evaluate
     from symslr.evaluation.in_time import in_time
@@ -143,7 +143,7 @@ def risk(
         return least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
 
     if symbolic:
-        with processor_time(seconds):
+        with answered_within(seconds, options.SIMPLER):
             _show_formula(title, problem, formula(), named, as_json)
         return
     # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
