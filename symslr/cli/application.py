@@ -58,6 +58,8 @@ def run(arguments: list[str] | None = None) -> None:
         _fail(problem.format_message())
     except (ValueError, TypeError, OSError) as problem:
         _fail(str(problem))
+    except ArithmeticError as problem:
+        _fail(f"a number leaves the range of float64 ({problem}); expected parameters nearer to 1")
     except (typer.Abort, KeyboardInterrupt):
         print("symslr: interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None

@@ -104,7 +104,7 @@ def risk(
     """
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
-    at = None if scale is None else read_number(scale, what="--scale")
+    at = None if scale is None else read_number(scale, what="--scale", allow_infinite=True)
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
@@ -123,7 +123,7 @@ def risk(
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
     with answered_within(seconds, options.SIMPLER):
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
-    from symslr.evaluation import evaluate
+    from symslr.evaluation import evaluate, risk_at
     from symslr.evaluation.in_time import in_time
     from symslr.model.text import exactly
     from symslr.theory import population_risk
@@ -147,7 +147,7 @@ def risk(
             _show_formula(title, problem, formula(), named, as_json)
         return
     # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
-    if not (chosen.is_normalised or bounds):
+    if not (chosen.is_normalised or bounds or isinstance(at, float)):
         with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
             made = formula()
             number = made.exact(problem.values)
@@ -160,10 +160,10 @@ def risk(
                 return
     backend = "arb" if certified else None
     if at is not None:
-        expr = population_risk(problem.task, chosen, exactly(at))
+        place = exactly(at)
 
         def one(n: int | None, by: str | None) -> Found:
-            return evaluate(expr, problem.values, digits=n, backend=by), {}
+            return risk_at(problem.task, chosen, place, problem.values, n, by), {}
 
         value, _ = in_time(seconds, digits, lambda d: _asked(one, d, backend))
         show(title, problem, value, named, as_json)

@@ -13,7 +13,7 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
-from symslr.evaluation.quadrature.token_mesh import gaussian_window, cover, zeros
+from symslr.evaluation.quadrature.token_mesh import cover, gaussian_window, zeros
 
 FLOAT = Float64()
 MOST_NODES = 40_000
