@@ -96,9 +96,7 @@ def _sampled(node: Simulated, values: tuple[tuple[str, Any], ...], seed: int) ->
     return simulate(node, dict(values), MANY_SAMPLES, seed=seed)
 
 
-def _simulated(
-    node: Simulated, point: Point, routes: Routes, number: int, held: dict[str, Fraction]
-) -> Comparison:
+def _simulated(node: Simulated, point: Point, routes: Routes, number: int, held: dict[str, Fraction]) -> Comparison:
     """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
     node = instance(node, point.functions)
     inner = {s.name: held.get(s.name, 1) for s in node.free_symbols if s.name not in point.values}

@@ -66,7 +66,9 @@ class ConfigurationSampler:
             ValueError: where the length is no number, the signal has no law, or there are more than 5000 configurations.
         """
         if not isinstance(law.length, Integer) or not isinstance(law.prior.signal, Signal):
-            raise ValueError(f"length: found {law.length} and the signal {law.prior.signal}; expected a number and a law")
+            raise ValueError(
+                f"length: found {law.length} and the signal {law.prior.signal}; expected a number and a law"
+            )
         length, support = int(law.length), law.prior.signal.support
         if 2**length * len(support) > MOST_CONFIGURATIONS:
             raise ValueError(f"length: found {length}; expected one at which all configurations can be written out")
