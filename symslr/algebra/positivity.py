@@ -32,6 +32,7 @@ from symslr.expression.folded import Activation, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
+from symslr.model.symbols import epsilon
 
 ENTIRE = (exp, cosh, sinh, tanh, sin, cos, erf, erfc, atan, asinh, NormalCdf)
 """Functions that are analytic on the whole line."""
@@ -66,7 +67,9 @@ def is_nonnegative(expr: Expr) -> bool:
     """Whether ``expr`` >= 0 at all real values of its tokens and parameters."""
     if expr.is_nonnegative or isinstance(expr, (Abs, Heaviside, IsLargest, Posterior)):
         return True
-    if isinstance(expr, (Add, Mul, Min)):
+    if isinstance(expr, Add):
+        return all(is_nonnegative(arg) for arg in _with_sums_over_others(expr))
+    if isinstance(expr, (Mul, Min)):
         return all(is_nonnegative(arg) for arg in expr.args)
     if isinstance(expr, Max):
         return any(is_nonnegative(arg) for arg in expr.args)
@@ -75,6 +78,17 @@ def is_nonnegative(expr: Expr) -> bool:
     if isinstance(expr, Pow):
         return bool(expr.exp.is_even and expr.base.is_real) or is_nonnegative(expr.base)
     return is_positive(expr)
+
+
+def _with_sums_over_others(expr: Add) -> list[Expr]:
+    """The terms of a sum, where sum_l h(chi_l) - h(chi_eps) with h >= 0 is one term: the sum over the other tokens."""
+    terms = list(expr.args)
+    for total in expr.args:
+        if isinstance(total, Sum) and len(total.limits) == 1 and total.limits[0][1] == 1:
+            own = -total.function.subs(total.variables[0], epsilon)
+            if own in terms and is_nonnegative(total.function):
+                terms.remove(own)
+    return terms
 
 
 def vanishes_on_null_set(weight: Expr) -> bool:

@@ -63,10 +63,15 @@ if TYPE_CHECKING:
     from symslr.algebra.rules.gaussian.sign_symmetry import OddMeans as OddMeans
     from symslr.algebra.rules.gaussian.stein import Stein as Stein
     from symslr.algebra.rules.inequalities.chernoff import ChernoffBound as ChernoffBound
+    from symslr.algebra.rules.inequalities.jensen import JensenForOthers as JensenForOthers
+    from symslr.algebra.rules.inequalities.laplace_transform import PowerBelowExponential as PowerBelowExponential
+    from symslr.algebra.rules.inequalities.laplace_transform import TwoMoments as TwoMoments
     from symslr.algebra.rules.inequalities.monotone import ExponentialOfMinimum as ExponentialOfMinimum
     from symslr.algebra.rules.inequalities.monotone import HyperbolicCosine as HyperbolicCosine
     from symslr.algebra.rules.inequalities.positive_factor import PositiveFactor as PositiveFactor
     from symslr.algebra.rules.inequalities.series import SeriesComparison as SeriesComparison
+    from symslr.algebra.rules.inequalities.share import PowerOfOdds as PowerOfOdds
+    from symslr.algebra.rules.inequalities.share import ShareBelowLevel as ShareBelowLevel
     from symslr.algebra.rules.laplace.representation import LaplaceRepresentation as LaplaceRepresentation
     from symslr.algebra.rules.measure.absorb_weight import AbsorbWeight as AbsorbWeight
     from symslr.algebra.rules.measure.average_values import AverageValues as AverageValues
