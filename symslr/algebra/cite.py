@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from sympy import Expr, Ge, Gt, S, Symbol, factor, together
+from sympy import Expr, Ge, Gt, Mul, S, Symbol, factor, together
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import GreaterThan, LessThan
 from sympy.logic.boolalg import Boolean
@@ -132,13 +132,16 @@ class Cite(Truncation):
         unknown = [fact for fact, wanted in facts.items() if getattr(value, f"is_{fact}", None) is not wanted]
         if not unknown:
             return []
-        sign = Gt(value, 0) if symbol.is_positive else Ge(value, 0)
+        unsigned = [part for part in Mul.make_args(value) if not part.is_positive]
+        powers = [part for part in unsigned if part.is_Pow and part.base.is_nonnegative and part.exp.is_real]
+        rest = Mul(*(part for part in unsigned if part not in powers))
+        sign = Gt(rest, 0) if symbol.is_positive else Ge(rest, 0)
         told = Symbol("_", positive=True) if symbol.is_positive else Symbol("_", nonnegative=True)
         by_sign = symbol.is_nonnegative and all(told.assumptions0.get(fact) is facts[fact] for fact in unknown)
         if not by_sign or value.is_Symbol or sign == S.false:
             fact = unknown[0]
             raise self.refuse(f"{symbol} = {value} is not known to be {fact if facts[fact] else 'not ' + fact}")
-        return [sign]
+        return [*(Gt(part.base, 0) for part in powers), *([] if sign == S.true else [sign])]
 
 
 def _holds(condition: Boolean) -> bool:
