@@ -43,18 +43,17 @@ TITLES = {
 SOURCE, OTHER = ("spiked-1", "spiked-2", "max-inf"), ("spiked-4", "max-2")
 """The panels of the source, and others."""
 ALPHA = tuple(float(alpha) for alpha in np.geomspace(0.5, 20, 13).round(10))
-FITTED = (1, 4, 7, 10)
-"""Places in ALPHA at which training sets are sampled and fitted."""
 ATTENTIONS = (softmax, linear)
 PRECISION = 0.004
 
 
 @dataclass(frozen=True)
 class Fits:
-    """What is fitted at a marker.
+    """What is fitted at some of the markers.
 
     Attributes:
         entries: sqrt(N D) of a training set.
+        places: in ALPHA, at which training sets are sampled and fitted.
         seeds: one training set each.
         starts: of a fit, until the lowest minimum has been met twice: near alpha = 1 softmax has many minima, and the
             one nearest to the truth, of lower risk than the lowest, is what the informed start alone would find.
@@ -62,39 +61,41 @@ class Fits:
     """
 
     entries: int
+    places: tuple[int, ...]
     seeds: tuple[int, ...]
     starts: tuple[str, ...]
-    dtype: str
+    dtype: str = "float64"
 
     @property
     def described(self) -> str:
         """For the caption."""
-        return (
-            rf"{len(self.seeds)} training sets each, $\sqrt{{ND}}={self.entries}$ ({self.dtype}), the lowest minimum of"
-            rf" up to {len(self.starts)} starts"
-        )
+        sets = f"{len(self.seeds)} training set{'s' * (len(self.seeds) != 1)}"
+        where = ", ".join(f"{ALPHA[place]:.3g}" for place in self.places)
+        return rf"$\sqrt{{ND}}={self.entries}$, {sets} at each of $\alpha={where}$, up to {len(self.starts)} starts"
 
 
-FULL = Fits(10_000, (0, 1), ("informed", "random"), "float32")
-"""The source's size; a fit takes about half a minute of one core from each start."""
-SMALL = Fits(500, tuple(range(12)), ("informed", *("random",) * 5), "float64")
+FULL = Fits(10_000, (7,), (0,), ("informed", "random"), "float32")
+"""The source's size: half a minute of one core from each start. More places and seeds cost as much again."""
+MEDIUM = Fits(2500, (1, 4, 7, 10), (0, 1, 2, 3), ("informed", "random", "random"))
+SMALL = Fits(500, (1, 4, 7, 10), tuple(range(12)), ("informed", *("random",) * 5))
 FRESH = 400_000
 """Fresh samples of a test risk."""
 
 
 def figure3(
     panels: Sequence[str] = SOURCE,
-    fits: Fits = FULL,
+    fits: Sequence[Fits] = (MEDIUM, FULL),
     alpha: Sequence[float] = ALPHA,
-    fitted: Sequence[int] = FITTED,
     name: str = "figure3",
 ) -> Figure:
     """Test risk against alpha at tuned ridges: theory with error band, fits with error bars, Bayes-optimal, limits."""
+    sizes = "; ".join(each.described for each in fits)
     caption = (
         r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
         r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors; a cross where"
-        rf" replica symmetry is broken; {len(alpha)} values of $\alpha$, joined by monotone cubics. Markers: L-BFGS fits of"
-        rf" {fits.described}, at the same ridges, with two standard errors. Dotted: $\alpha\to\infty$. Black:"
+        rf" replica symmetry is broken; {len(alpha)} values of $\alpha$, joined by monotone cubics. Markers: the lowest"
+        rf" minima of L-BFGS fits at the same ridges, with two standard errors ({sizes}; the largest size filled where"
+        r" there are two). Dotted: $\alpha\to\infty$. Black:"
         r" Bayes-optimal risk ($\Delta\to0$); dashed,"
         r" in the grey hard phase, what message passing reaches from an uninformed start."
     )
@@ -102,19 +103,19 @@ def figure3(
         f"{len(panels)} panels of test risk against alpha for softmax and linear attention, theory and fits, and"
         " Bayes-optimal."
     )
-    compute = partial(_table, tuple(panels), tuple(alpha), tuple(fitted), fits)
-    drawn = f"training sets: 10000 panel + 100 place in alpha + {fits.seeds[0]} to {fits.seeds[-1]}, one row each"
+    compute = partial(_table, tuple(panels), tuple(alpha), tuple(fits))
+    drawn = "training sets: 10000 panel + 100 place in alpha + number, one row each"
     return Figure(name, caption, compute, partial(_draw, tuple(panels)), alt, partial(_claims, tuple(panels)), drawn)
 
 
 def figure3_other() -> Figure:
     """Figure 3 at signals that the source does not show."""
-    return figure3(OTHER, SMALL, name="figure3-other")
+    return figure3(OTHER, (SMALL,), name="figure3-other")
 
 
 COLUMNS = (
     *("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "limit_k", "limit_v", "stable"),
-    *("seed", "dimension", "loss", "reduction", "stationary", "start"),
+    *("entries", "seed", "dimension", "loss", "reduction", "stationary", "start"),
 )
 """One row per point, or per training set; ``curve`` is <attention>, <attention>_fit, <attention>_limit, bayes, uninformed
 or hard. ``limit_k`` and ``limit_v`` are 0 or infinity where a tuned ridge stands for that limit. ``loss`` is the fit's
@@ -126,19 +127,26 @@ def _row(**cells: object) -> tuple[object, ...]:
     return tuple(cells.get(name, "" if name == "start" else math.nan) for name in COLUMNS)
 
 
-def _table(panels: Sequence[str], alpha: Sequence[float], fitted: Sequence[int], fits: Fits) -> Table:
+def _table(panels: Sequence[str], alpha: Sequence[float], fits: Sequence[Fits]) -> Table:
     names = [attention.name for attention in ATTENTIONS]
     curves = [(panel, name) for panel in panels for name in (*names, "bayes")]
     theory = dict(zip(curves, mapped(partial(_theory, tuple(alpha)), curves)))
-    jobs = [
-        (panel, name, place, *(theory[panel, name][place][COLUMNS.index(key)] for key in ("alpha", "r_k", "r_v")), seed)
-        for seed in fits.seeds
-        for panel in panels
-        for name in names
-        for place in fitted
-    ]
     rows = [row for curve in theory.values() for row in curve]
-    rows += mapped(partial(_fit, fits.entries, fits.starts, fits.dtype), jobs)
+    for each in fits:
+        jobs = [
+            (
+                panel,
+                name,
+                place,
+                *(theory[panel, name][place][COLUMNS.index(key)] for key in ("alpha", "r_k", "r_v")),
+                i,
+            )
+            for i in each.seeds
+            for panel in panels
+            for name in names
+            for place in each.places
+        ]
+        rows += mapped(partial(_fit, each.entries, each.starts, each.dtype), jobs)
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
 
 
@@ -191,7 +199,7 @@ def _fit(
     fit, risk = run.fit, run.risk
     numbers = {"alpha": alpha, "risk": risk.mean, "error": risk.standard_error, "r_k": r_k, "r_v": r_v}
     numbers |= {"loss": fit.loss / found.dimension, "reduction": fit.reduction, "stationary": float(fit.converged)}
-    made = {"seed": run.seed, "dimension": found.dimension, "start": fit.start}
+    made = {"entries": entries, "seed": run.seed, "dimension": found.dimension, "start": fit.start}
     return _row(panel=panel, curve=f"{name}_fit", **numbers, **made)
 
 
@@ -244,41 +252,46 @@ def _fits_agree(data: dict[str, np.ndarray], panel: str, where: str) -> NamedCom
     """Whether every marker where replica symmetry holds is within 4 standard errors of the theory; the note has the others."""
     stable, broken, stationary, total = [], [], 0, 0
     for name in (attention.name for attention in ATTENTIONS):
-        theory, fits = _curve_of(data, panel, name), _markers(data, panel, name)
+        theory = _curve_of(data, panel, name)
         here = (data["panel"] == panel) & (data["curve"] == name)
         holds = dict(zip(data["alpha"][here], data["stable"][here]))
         own = (data["panel"] == panel) & (data["curve"] == f"{name}_fit")
         stationary, total = stationary + int(sum(data["stationary"][own])), total + int(own.sum())
-        for at, (risk, error) in fits.items():
-            z = (risk - theory[at][0]) / math.hypot(error, theory[at][1])
-            said = f"{name} at alpha = {at:.3g}: {risk:.4g} against {theory[at][0]:.4g}, z = {z:+.1f}"
-            (stable if holds[at] else broken).append((abs(z), said))
+        for entries, markers in _markers(data, panel, name).items():
+            for at, (risk, error) in markers.items():
+                z = (risk - theory[at][0]) / math.hypot(error, theory[at][1])
+                size = f"{name} at alpha = {at:.3g} and sqrt(N D) = {entries:.0f}"
+                said = f"{size}: {risk:.4g} against {theory[at][0]:.4g}, z = {z:+.1f}"
+                (stable if holds[at] else broken).append((abs(z), said))
     note = f"{len(stable)} markers, the farthest {max(stable)[1]}; {stationary} of {total} fits are stationary"
     if broken:
         note += f"; replica symmetry is broken, and the theory not to be trusted, for {', '.join(s for _, s in broken)}"
     return states(f"fits and theory agree where replica symmetry holds, {where}", max(stable)[0] <= LARGEST_Z, note)
 
 
-def _markers(data: dict[str, np.ndarray], panel: str, name: str) -> dict[float, tuple[float, float]]:
-    """alpha -> (mean risk of the training sets, its standard error).
+Markers = dict[float, tuple[float, float]]
+"""alpha -> (risk, standard error)."""
 
-    With few sets at a marker their scatter is taken over all markers of the panel, as the scatter of the relative risk
-    times sqrt(D), which the theory takes to be of order 1; Student's factor is that of the pooled degrees of freedom.
+
+def _markers(data: dict[str, np.ndarray], panel: str, name: str) -> dict[float, Markers]:
+    """sqrt(N D) -> the mean risk of the training sets of an attention at each alpha, with its standard error.
+
+    The scatter between training sets is taken over all markers of the panel, as that of the relative risk times sqrt(D),
+    which the theory takes to be of order 1; Student's factor is that of the pooled degrees of freedom.
     """
     here = (data["panel"] == panel) & np.isin(data["curve"], [f"{item.name}_fit" for item in ATTENTIONS])
-    places = list(zip(data["curve"][here], data["alpha"][here], strict=True))
-    risks, sizes, own = (data[key][here].astype(float) for key in ("risk", "dimension", "error"))
+    places = list(zip(*(data[key][here] for key in ("curve", "entries", "alpha")), strict=True))
+    risks, sizes = (data[key][here].astype(float) for key in ("risk", "dimension"))
     groups = {place: [i for i, other in enumerate(places) if other == place] for place in dict.fromkeys(places)}
-    means = {place: risks[members].mean() for place, members in groups.items()}
+    means = {place: float(risks[members].mean()) for place, members in groups.items()}
     freedom = len(risks) - len(groups)
     left = [(risks[i] / means[place] - 1) * math.sqrt(sizes[i]) for place, members in groups.items() for i in members]
     scatter = math.sqrt(sum(x * x for x in left) / freedom) * student_factor(freedom + 1) if freedom else math.nan
-    found = {}
-    for (curve, at), members in groups.items():
+    found: dict[float, Markers] = {}
+    for (curve, entries, at), members in groups.items():
         if curve == f"{name}_fit":
-            mean, count, size = means[curve, at], len(members), sizes[members[0]]
-            error = scatter * mean / math.sqrt(size * count) if freedom else own[members[0]]
-            found[float(at)] = float(mean), float(error)
+            mean, count, size = means[curve, entries, at], len(members), sizes[members[0]]
+            found.setdefault(float(entries), {})[float(at)] = mean, scatter * mean / math.sqrt(size * count)
     return found
 
 
@@ -319,11 +332,7 @@ def _draw(panels: Sequence[str], table: Table) -> Drawing:
     return drawing
 
 
-Markers = dict[float, tuple[float, float]]
-"""alpha -> (risk, standard error)."""
-
-
-def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str, Markers]) -> None:
+def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str, dict[float, Markers]]) -> None:
     edges = curves.get("hard")
     if edges is not None:
         axes.axvspan(*edges["alpha"], color="#DDDDDD", linewidth=0)
@@ -336,10 +345,11 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
         broken = line["stable"] == 0
         axes.plot(line["alpha"][broken], line["risk"][broken], "x", markersize=5, **shade)
         axes.axhline(curves[f"{name}_limit"]["risk"][0], linestyle=":", linewidth=1.0, **shade)
-        if fits[name]:
-            at, (risk, error) = list(fits[name]), np.array(list(fits[name].values())).T
+        for entries, markers in fits[name].items():
+            at, (risk, error) = list(markers), np.array(list(markers.values())).T
             bars: dict[str, Any] = {"fmt": MARKERS.get(name, "^"), "markersize": 4, "capsize": 2, "elinewidth": 0.9}
-            axes.errorbar(at, risk, 2 * error, markerfacecolor="white", **bars, **shade)
+            inside = shade["color"] if len(fits[name]) > 1 and entries == max(fits[name]) else "white"
+            axes.errorbar(at, risk, 2 * error, markerfacecolor=inside, **bars, **shade)
     best, jump = curves["bayes"], math.inf if edges is None else edges["alpha"][0]
     sides = [_smooth({key: column[side] for key, column in best.items()}) for side in _sides(best["alpha"], jump)]
     alpha, risk, _ = (np.concatenate(parts) for parts in zip(*sides, strict=True))
