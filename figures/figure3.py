@@ -43,6 +43,8 @@ TITLES = {
 SOURCE, OTHER = ("spiked-1", "spiked-2", "max-inf"), ("spiked-4", "max-2")
 """The panels of the source, and others."""
 ALPHA = tuple(float(alpha) for alpha in np.geomspace(0.5, 20, 13).round(10))
+FEWER = {"max-inf": ALPHA[1::2]}
+"""Panels with fewer of them: at infinite signal each takes half a minute of one core."""
 ATTENTIONS = (softmax, linear)
 PRECISION = 0.004
 
@@ -53,7 +55,7 @@ class Fits:
 
     Attributes:
         entries: sqrt(N D) of a training set.
-        places: in ALPHA, at which training sets are sampled and fitted.
+        alphas: at which training sets are sampled and fitted.
         seeds: one training set each.
         starts: of a fit, until the lowest minimum has been met twice: near alpha = 1 softmax has many minima, and the
             one nearest to the truth, of lower risk than the lowest, is what the informed start alone would find.
@@ -61,7 +63,7 @@ class Fits:
     """
 
     entries: int
-    places: tuple[int, ...]
+    alphas: tuple[float, ...]
     seeds: tuple[int, ...]
     starts: tuple[str, ...]
     dtype: str = "float64"
@@ -70,14 +72,14 @@ class Fits:
     def described(self) -> str:
         """For the caption."""
         sets = f"{len(self.seeds)} training set{'s' * (len(self.seeds) != 1)}"
-        where = ", ".join(f"{ALPHA[place]:.3g}" for place in self.places)
+        where = ", ".join(f"{alpha:.3g}" for alpha in self.alphas)
         return rf"$\sqrt{{ND}}={self.entries}$, {sets} at each of $\alpha={where}$, up to {len(self.starts)} starts"
 
 
-FULL = Fits(10_000, (7,), (0,), ("informed", "random"), "float32")
+FULL = Fits(10_000, (ALPHA[7],), (0,), ("informed", "random"), "float32")
 """The source's size: half a minute of one core from each start. More places and seeds cost as much again."""
-MEDIUM = Fits(2500, (1, 4, 7, 10), (0, 1, 2, 3), ("informed", "random", "random"))
-SMALL = Fits(500, (1, 4, 7, 10), tuple(range(12)), ("informed", *("random",) * 5))
+MEDIUM = Fits(1500, (ALPHA[1], ALPHA[5], ALPHA[7], ALPHA[11]), (0, 1, 2, 3), ("informed", "random"), "float32")
+SMALL = Fits(500, (ALPHA[1], ALPHA[4], ALPHA[7], ALPHA[10]), tuple(range(12)), ("informed", *("random",) * 5))
 FRESH = 400_000
 """Fresh samples of a test risk."""
 
@@ -89,11 +91,13 @@ def figure3(
     name: str = "figure3",
 ) -> Figure:
     """Test risk against alpha at tuned ridges: theory with error band, fits with error bars, Bayes-optimal, limits."""
+    few = [len(FEWER[panel]) for panel in panels if panel in FEWER]
+    sparse = rf" ({few[0]} at $\nu=\infty$)" if few else ""
     sizes = "; ".join(each.described for each in fits)
     caption = (
         r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
         r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors; a cross where"
-        rf" replica symmetry is broken; {len(alpha)} values of $\alpha$, joined by monotone cubics. Markers: the lowest"
+        rf" replica symmetry is broken; {len(alpha)} values of $\alpha${sparse}, joined by monotone cubics. Markers: the lowest"
         rf" minima of L-BFGS fits at the same ridges, with two standard errors ({sizes}; the largest size filled where"
         r" there are two). Dotted: $\alpha\to\infty$. Black:"
         r" Bayes-optimal risk ($\Delta\to0$); dashed,"
@@ -105,7 +109,19 @@ def figure3(
     )
     compute = partial(_table, tuple(panels), tuple(alpha), tuple(fits))
     drawn = "training sets: 10000 panel + 100 place in alpha + number, one row each"
-    return Figure(name, caption, compute, partial(_draw, tuple(panels)), alt, partial(_claims, tuple(panels)), drawn)
+    settings = (
+        ("tasks", ", ".join(TITLES[panel] for panel in panels)),
+        ("length", rf"$L={LENGTH}$"),
+        (r"noise $\Delta$", "0"),
+        ("attentions", ", ".join(attention.name for attention in ATTENTIONS)),
+        (r"samples per dimension $\alpha$", f"{alpha[0]:g} to {alpha[-1]:g}, {len(alpha)} values"),
+        (r"size $\sqrt{ND}$ of the fits", " and ".join(rf"${each.entries}$" for each in fits)),
+        ("training sets", "; ".join(each.described for each in fits)),
+        ("optimiser", "L-BFGS"),
+        ("ridges", "tuned for the test risk of the theory, by a trust region in a box that widens"),
+    )
+    claims = partial(_claims, tuple(panels))
+    return Figure(name, caption, compute, partial(_draw, tuple(panels)), alt, claims, drawn, settings)
 
 
 def figure3_other() -> Figure:
@@ -130,21 +146,19 @@ def _row(**cells: object) -> tuple[object, ...]:
 def _table(panels: Sequence[str], alpha: Sequence[float], fits: Sequence[Fits]) -> Table:
     names = [attention.name for attention in ATTENTIONS]
     curves = [(panel, name) for panel in panels for name in (*names, "bayes")]
-    theory = dict(zip(curves, mapped(partial(_theory, tuple(alpha)), curves)))
-    rows = [row for curve in theory.values() for row in curve]
+    theory = {}
+    for at in dict.fromkeys(tuple(FEWER.get(panel, alpha)) for panel in panels):
+        here = [curve for curve in curves if tuple(FEWER.get(curve[0], alpha)) == at]
+        theory |= dict(zip(here, mapped(partial(_theory, at), here)))
+    rows = [row for curve in curves for row in theory[curve]]
+    ridges = {row[:3]: (row[COLUMNS.index("r_k")], row[COLUMNS.index("r_v")]) for row in rows}
     for each in fits:
         jobs = [
-            (
-                panel,
-                name,
-                place,
-                *(theory[panel, name][place][COLUMNS.index(key)] for key in ("alpha", "r_k", "r_v")),
-                i,
-            )
-            for i in each.seeds
+            (panel, name, ALPHA.index(at), at, *ridges[panel, name, at], number)
+            for number in each.seeds
             for panel in panels
             for name in names
-            for place in each.places
+            for at in each.alphas
         ]
         rows += mapped(partial(_fit, each.entries, each.starts, each.dtype), jobs)
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}

@@ -94,6 +94,7 @@ class Figure:
         alt: what the figure shows, in words, for who cannot see it.
         claims: what the table says about published statements, as comparisons.
         seeds: where chance enters, the seeds in words.
+        settings: (parameter, value) pairs, text with mathematics between dollar signs, from the figure's own constants.
         file: where the figure is defined; its numbers may be kept beside it.
     """
 
@@ -104,6 +105,7 @@ class Figure:
     alt: str = ""
     claims: Callable[[Table], Sequence[NamedComparison]] = no_claims
     seeds: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
 
     @property

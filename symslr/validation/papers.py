@@ -197,3 +197,63 @@ def _of_statement(item: Judged) -> Entry:
         verdict = Likeness.OUT_OF_REACH if said.reach == "none" else Likeness.UNDECIDED
     ours = tuple(dict.fromkeys(each.name for each in item.evidence))
     return Entry(said.source, said.says, ours, verdict, said.remark)
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One parameter of one of our figures, and the source's.
+
+    Attributes:
+        figure: name of ours.
+        setting: the parameter.
+        ours, theirs: its values; ``theirs`` is empty where the source has no such figure or parameter.
+        source: where theirs stands.
+        why: the reason where they differ.
+    """
+
+    figure: str
+    setting: str
+    ours: str
+    theirs: str = ""
+    source: str = ""
+    why: str = ""
+
+    @property
+    def equal(self) -> bool | None:
+        """Whether both are the same; None where theirs is not known."""
+        return None if self.theirs in ("", NOT_SAID) else self.ours == self.theirs
+
+
+NOT_SAID = "not said"
+
+
+def beside(settings: Sequence[Setting], figures: Mapping[str, Sequence[tuple[str, str]]]) -> list[Beside]:
+    """Every parameter of every figure, beside the source's where that is known.
+
+    Args:
+        settings: theirs.
+        figures: ours: (parameter, value) pairs by name of the figure.
+
+    Raises:
+        ValueError: for a setting of a figure or of a parameter that is not there, two of one parameter, or one that
+            differs without a reason.
+    """
+    theirs: dict[tuple[str, str], Setting] = {}
+    for item in settings:
+        key = item.figure, item.setting
+        names = [name for name, _ in figures.get(item.figure, ())]
+        if item.setting not in names:
+            raise ValueError(f"setting {item.setting!r} of {item.figure}: found no such one; expected of {names}")
+        if key in theirs:
+            raise ValueError(f"setting {item.setting!r} of {item.figure}: found twice; expected once")
+        theirs[key] = item
+    found = []
+    for figure, pairs in figures.items():
+        for name, value in pairs:
+            other = theirs.get((figure, name))
+            row = Beside(figure, name, value)
+            row = row if other is None else Beside(figure, name, value, other.theirs, other.source, other.why)
+            if row.equal is False and not row.why:
+                raise ValueError(f"setting {name!r} of {figure}: found {value!r} beside {row.theirs!r}; expected why")
+            found.append(row)
+    return found
