@@ -60,7 +60,7 @@ def test_tensor_form_is_attention() -> None:
 
 
 @pytest.mark.parametrize(
-    ("classes", "blocks", "neurons", "columns"), [(2, 3, 3, 1), (2, 3, 3, 2), (3, 2, 2, 2), (2, 1, 3, 3)]
+    ("classes", "blocks", "neurons", "columns"), [(2, 3, 3, 1), (2, 3, 3, 2), (3, 2, 2, 2), (2, 3, 3, 3)]
 )
 def test_several_marked_columns_are_the_exact_law(classes: int, blocks: int, neurons: int, columns: int) -> None:
     numbers = {"n": classes * blocks, "d": classes + 2, "t": blocks, "m": neurons}
@@ -70,8 +70,9 @@ def test_several_marked_columns_are_the_exact_law(classes: int, blocks: int, neu
     assert successes > 0
 
 
-def test_one_marked_column_is_the_construction() -> None:
-    assert marked_columns(SMALL, 1).fraction() == neuron_law(SMALL).fixed_row.fraction()
+def test_one_marked_column_is_the_construction_without_the_neurons_that_cannot_help() -> None:
+    """Those of sign -1 on the mark can only be bad: leaving them out makes separation more likely."""
+    assert marked_columns(SMALL, 1).fraction() > neuron_law(SMALL).fixed_row.fraction()
     assert np.array_equal(columns_matrix(SMALL, 1, 0, 1), data_matrix(SMALL, SMALL.queries(1), 0))
     assert columns_frequency(SMALL, 2, 50, 1)[1] == 50
     with pytest.raises(ValueError, match="columns: found 0"):

@@ -3,7 +3,8 @@
 Columns: s for marks, D = n/t for the classes of rows, a constant; d = D + s + 1. Data set g has its mark a1 in column g, and
 beside each stands one with the small mark a0. The scores do not depend on g, so attention is that of one marked column. Output g
 sums the neurons whose sign is +1 on column g and -1 on the other mark columns; it has to be > 0 on data set g alone, and 0
-on all others and on those with the small mark. Linear attention must be 0 everywhere.
+on all others and on those with the small mark. Linear attention must be 0 everywhere. At s = 1 this is the construction of the
+paper without the neurons of sign -1 on the mark.
 
 Source: symslr; arXiv 2310.11685 treats two classes.
 """
