@@ -59,6 +59,7 @@ def risk_value(
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
+    chosen = _with_constant_inside(chosen)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
@@ -95,6 +96,7 @@ def least_value(
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
+    chosen = _with_constant_inside(chosen)
     standard = _standard(plain, chosen)
     if standard is not None:
         assert isinstance(chosen.base, Attention)
@@ -121,6 +123,18 @@ def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[Loc
     return plain, sqrt(found.own_variance) if plain.key_covariance is None and isinstance(
         found, Equicorrelated
     ) else S.One
+
+
+def _with_constant_inside(attention: LocatedAttention) -> LocatedAttention:
+    """The attention with a bias that is the same at every position in its kernel, or in its offset."""
+    base, bias = attention.base, attention.bias
+    if not isinstance(bias, Expr) or bias.free_symbols:
+        return attention
+    if isinstance(base, Selection):
+        return replace(attention, bias=None)
+    if base.is_normalised:
+        return replace(attention, base=replace(base, offset=base.offset * exp(-bias)), bias=None)
+    return replace(attention, base=replace(base, kernel=base.kernel.subs(x, x + bias)), bias=None)
 
 
 def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
