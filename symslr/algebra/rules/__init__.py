@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from symslr.algebra.rules.inequalities.monotone import ExponentialOfMinimum as ExponentialOfMinimum
     from symslr.algebra.rules.inequalities.monotone import HyperbolicCosine as HyperbolicCosine
     from symslr.algebra.rules.inequalities.positive_factor import PositiveFactor as PositiveFactor
+    from symslr.algebra.rules.inequalities.powers import BernoulliInequality as BernoulliInequality
+    from symslr.algebra.rules.inequalities.powers import ExponentialAbove as ExponentialAbove
     from symslr.algebra.rules.inequalities.series import SeriesComparison as SeriesComparison
     from symslr.algebra.rules.inequalities.share import LargestByExponentials as LargestByExponentials
     from symslr.algebra.rules.inequalities.share import PowerOfOdds as PowerOfOdds

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import scipy
-from mpmath import inf, mpf
+from mpmath import inf, mpf, workdps
 from sympy import Expr, N, S, exp, sqrt
 
-from symslr.evaluation.engine import digits_of, evaluate
+from symslr.evaluation.engine import FLOAT, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import SECONDS, Part, valued
+from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
 from symslr.evaluation.location.moments import Evaluator
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.minima.least import least_risk
@@ -147,7 +147,8 @@ def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
 
 def _as_value(part: Part, task: LocationTask, digits: int | None, began: float) -> Value:
     noise = float(task.noise**2)
-    value, error = mpf(noise + float(part.value)), mpf(float(part.error))
+    value = mpf(noise + float(part.value))
+    error = mpf(float(part.error)) + 2 * FLOAT.eps * noise
     reached = digits_of(value, error)
     if digits is not None and reached < digits:
         raise CannotEvaluate(f"{part.method}: reaches {reached} of {digits} digits here; ask for fewer")
@@ -155,8 +156,9 @@ def _as_value(part: Part, task: LocationTask, digits: int | None, began: float) 
 
 
 def _rescaled(value: Value, unit: Expr) -> Value:
-    factor = mpf(str(N(unit, 30)))
-    return replace(value, value=value.value / factor, error=value.error / factor)
+    with workdps(value.digits + GUARD):
+        factor = mpf(str(N(unit, value.digits + GUARD)))
+        return replace(value, value=value.value / factor, error=value.error / factor)
 
 
 def _places(evaluator: Evaluator, place: Place, unit: float, is_far: bool) -> dict[str, Value]:
