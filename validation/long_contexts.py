@@ -1,4 +1,4 @@
-"""Long contexts: attentions at nu = 2 kappa log(L - 1) against drawn sequences, and the derived bounds against exact risks to L = 10^9."""
+"""Long contexts: attentions at nu = 2 kappa log(L - 1) against drawn sequences, and derived bounds against exact risks."""
 
 from collections.abc import Iterator
 

@@ -30,11 +30,15 @@ def task(length: int, strength: object, **law: Any) -> LocationTask:
     return LocationTask(length=length, strength=strength, noise=0, **law)
 
 
+def _found(z: float, length: int, strength: int) -> float:
+    return float(norm.pdf(z) * np.exp((length - 1) * norm.logcdf(strength**0.5 + z)))
+
+
 def test_the_largest_key_alone_has_an_exact_risk_at_any_length() -> None:
     """1 - P(chi_eps largest)^2, P = E[Phi(x)^(L-1)] at x = sqrt(nu) + Z."""
     for length, strength in ((10**3, 20), (10**6, 40), (10**9, 62)):
         found = risk_value(task(length, strength), ONE, 1, seconds=0.3)
-        hit = quad(lambda z: norm.pdf(z) * np.exp((length - 1) * norm.logcdf(strength**0.5 + z)), -9, 9, limit=200)[0]
+        hit = quad(_found, -9, 9, args=(length, strength), limit=200)[0]
         assert found.kind is Kind.STATISTICAL
         assert abs(float(found.value) - (1 - hit**2)) < 5 * float(found.error)
         assert float(found.error) < 5e-3
