@@ -108,6 +108,7 @@ class Figure:
         alt: what the figure shows, in words, for who cannot see it.
         claims: what the table says about published statements, as comparisons.
         seeds: where chance enters, the seeds in words.
+        settings: (parameter, value) pairs, text with mathematics between dollar signs, from the figure's own constants.
         file: where the figure is defined; its numbers may be kept beside it.
         chapter: heading of the derivations that it stands behind; with the other figures where there is no such chapter.
         printed: what of the table is printed under the figure.
@@ -120,6 +121,7 @@ class Figure:
     alt: str = ""
     claims: Callable[[Table], Sequence[NamedComparison]] = no_claims
     seeds: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
     chapter: str = ""
     printed: Callable[[Table], Printed | None] = nothing_printed

@@ -15,6 +15,8 @@ from symslr.export.html import CLASS, display, marked, part, table, text, verdic
 from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
 from symslr.export.html_figure import figure
 from symslr.export.mathml import mathml
+from symslr.export.papers import HEADING as LETTER
+from symslr.export.papers import papers_to_html
 from symslr.export.provenance import HEADING as MADE_WITH
 from symslr.export.provenance import Provenance, provenance_to_html
 from symslr.export.published import HEADING as FOUND
@@ -106,6 +108,8 @@ def _parts(
         yield heading, chapter(heading, sections, *drawings(heading))
     if others := drawings(""):
         yield "Figures", part("figures", "Figures", *others)
+    if content.letter:
+        yield LETTER, papers_to_html(content.letter, content.settings, targets)
     if content.rules:
         yield "Rules used", rules(content.rules)
     if content.checked:
@@ -146,7 +150,7 @@ def _formula(section: Section, says: str) -> str:
     return f'<div class="key">{display(section.result)}<p class="meta">{text(says)} {found} {link}</p></div>'
 
 
-ANCHORS = {FOUND: "found", MADE_WITH: "versions", HANG_TOGETHER: "graph", "The model": "model"}
+ANCHORS = {FOUND: "found", LETTER: "letter", MADE_WITH: "versions", HANG_TOGETHER: "graph", "The model": "model"}
 
 
 def _contents(content: Content, headings: Sequence[str]) -> str:

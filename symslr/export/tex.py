@@ -12,6 +12,7 @@ from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn, Printed
 from symslr.export.latex import display, source, verdict
 from symslr.export.page import behind, in_order
+from symslr.export.papers import papers_to_tex
 from symslr.export.provenance import Provenance, provenance_to_tex
 from symslr.export.published import evidence_to_tex, found_to_tex
 from symslr.export.tex_derivation import chain, chapter_results, fragment
@@ -89,6 +90,7 @@ def document(
     parts += [_definitions(opening), *results]
     if others:
         parts += [r"\section{Figures}", *map(_figure, others)]
+    parts += [papers_to_tex(content.letter, content.settings)] if content.letter else []
     parts += [_rules(content.rules)] if whole and content.rules else []
     parts += [_references(content.references)] if content.references else []
     return "\n".join([*parts, r"\end{document}", ""])

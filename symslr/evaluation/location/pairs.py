@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -114,7 +115,7 @@ def _risk(token: Token, setting: Setting, rule: Rule) -> float:
     count = int(np.ceil((high - low) * max(2.0, token.slope) / rule.largest))
     edges = np.linspace(low, high, count + 1)
     length, total = setting.length, 0.0
-    for panel in zip(edges, edges[1:]):
+    for panel in pairwise(edges):
         points, weights = _panels(np.array(panel), rule.nodes)
         if _likely(token, points[-1], length) < LEAST_LIKELY:
             continue
@@ -183,7 +184,9 @@ class _Others:
         left, first, second = ((small + 1) @ (self.mass * self.u**k) for k in range(3))
         lost = np.abs(left) < 1e-290
         left = np.where(lost, 1.0, left)
-        logs = np.where(lost, -700.0, np.where(np.abs(gone) < 0.5, np.log1p(np.where(np.abs(gone) < 0.5, gone, 0)), np.log(left)))
+        logs = np.where(
+            lost, -700.0, np.where(np.abs(gone) < 0.5, np.log1p(np.where(np.abs(gone) < 0.5, gone, 0)), np.log(left))
+        )
         return logs, np.where(lost, 0.0, first / left), np.where(lost, 0.0, second / left)
 
     def _saddle(self, t: Any) -> tuple[Any, Any]:

@@ -31,7 +31,11 @@ def along_the_chain(setting: Setting, keys: Any) -> tuple[Any, Any]:
     ahead = _swept(setting, own, leaps)
     backwards = _swept(setting, own[:, ::-1], leaps.transpose(0, 2, 1)[::-1])[:, ::-1]
     # what a position weighs itself stands in both sweeps
-    joint = ahead * _met_before(setting, backwards) / np.maximum(np.exp(own - own.max(axis=2, keepdims=True)), LEAST)[:, :, None]
+    joint = (
+        ahead
+        * _met_before(setting, backwards)
+        / np.maximum(np.exp(own - own.max(axis=2, keepdims=True)), LEAST)[:, :, None]
+    )
     by_state = joint.sum(axis=2)
     inside, outside = by_state[..., 1:].sum(axis=2), by_state[..., 0]
     total = inside + outside
