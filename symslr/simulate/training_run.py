@@ -124,7 +124,7 @@ class Run:
         learned = self._log_kernel if self.network is not None else None
         records = np.array(self.path), np.array(self.at), np.array(self.losses)
         tested = self._tested(noise, test) if test else None
-        found = {str(symbol): float(value) for symbol, value in zip(self.free, self.parameters, strict=True)}
+        found = {str(symbol): float(value) for symbol, value in zip(self.free, self.parameters.detach(), strict=True)}
         return Trained(self.seed, self.recipe, overlaps, *records, tested, learned, found)
 
     def _log_kernel(self, scores: Array) -> Array:

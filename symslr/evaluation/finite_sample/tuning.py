@@ -108,7 +108,7 @@ def _box_around(logs: Array) -> Array:
 
 
 def minimise_within(
-    search: Callable[[Array], float], probe: Callable[[Array], float], start: Array, box: Array
+    search: Callable[[Array], float], probe: Callable[[Array, Array], float], start: Array, box: Array
 ) -> tuple[Array, Limits]:
     """(the place of the least risk, its limits), in log ridges; the box is widened until the place is inside of it.
 
@@ -128,8 +128,9 @@ def minimise_within(
     while True:
         options = {"initial_tr_radius": 0.7, "final_tr_radius": ACCURACY, "maxfev": 60}
         logs = minimize(search, start, method="COBYQA", bounds=box, options=options).x
-        value, limits, outside = search(logs), [None, None], []
-        start = logs.copy()
+        value, start = search(logs), logs.copy()
+        limits: list[float | None] = [None, None]
+        outside: list[tuple[int, int, float]] = []
         for i, side in ((i, side) for i in range(2) for side in range(2)):
             if abs(logs[i] - box[i, side]) > WIDER / 2:
                 continue
