@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from sympy import Expr
+from sympy import Expr, KroneckerDelta, log
 
 from symslr.algebra.derivation import Derivation
-from symslr.model.separation import LINEAR_KERNEL, SELF, SOFTMAX_KERNEL, beta, n, power_kernel, t
-from symslr.theory.separation.definition import Column, Row
+from symslr.model.block_layout import j, row_class
+from symslr.model.separation import LINEAR_KERNEL, QUERIES, SELF, SOFTMAX_KERNEL, beta, j3, n, power_kernel, t
+from symslr.theory.separation.definition import Column, Row, i
+from symslr.theory.separation.factors import factors_derivation
 from symslr.theory.separation.shares import DEGREE, share_derivation
 
 KERNELS: dict[str, Expr] = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL, "power": power_kernel(DEGREE)}
@@ -61,6 +63,23 @@ CROSS = (
     r"Cross-attention: the queries are the rows of a matrix of their own with marks $a_q$, $b_q$, $c_q$, and $a$,"
     r" $b$, $c$ are those of keys and values. Every square becomes a product."
 )
+
+
+FACTORS = (
+    r"The two factors. The source writes the data of one example as $A=A_1\otimes A_2\in\mathbb{R}^{n^2\times d^2}$, whose"
+    r" block $i$ has a row for every $j$, and the weights of attention as the vector of the $d^2$ entries of $X$:"
+    r" $u_i=\kappa(A_i\,\mathrm{vec}X)$."
+    r" With $X=\beta I$ that is $\beta\langle A_{1,i},A_{2,j}\rangle$. $A_1$ holds the queries, with marks"
+    r" $a_q,b_q,c_q$, and $A_2$ the keys, with marks $a,b,c$; self-attention takes both equal."
+)
+
+
+def derive_factors() -> Derivation:
+    query, key = QUERIES, SELF
+    marked = query.a * key.a * KroneckerDelta(i, j3) * KroneckerDelta(j, j3)
+    group = query.b * key.b * KroneckerDelta(row_class(i), row_class(j))
+    score = beta * log(n) * (marked + group + query.c * key.c)
+    return factors_derivation().named(introduction=FACTORS).claim(score, SOURCE)
 
 
 def derive_shares() -> Iterator[Derivation]:

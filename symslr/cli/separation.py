@@ -13,6 +13,8 @@ from symslr.model.text_numbers import read_number
 from symslr.model.text_tree import NameKind, read_tree
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from sympy import Expr
 
 
@@ -38,6 +40,10 @@ def separation(
     beta: str = typer.Option("1", "--beta", help="Inverse temperature of the scores."),
     kernel: str = typer.Option("exp", "--kernel", help='exp, linear, or a kernel in x such as "x**5".'),
     rival: str = typer.Option("linear", "--rival", help="The kernel that should fail, written in the same way."),
+    keys: str = typer.Option(
+        None, "--keys", help="Cross-attention: marks a,b,c of keys and values; --a0, --a1, --b, --c are the queries'."
+    ),
+    delta: str = typer.Option(None, "--delta", help="Also the widths at which failure has at most this probability."),
     digits: int = options.DigitsOption,
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
@@ -48,18 +54,26 @@ def separation(
     for what, text in (("--kernel", kernel), ("--rival", rival)):
         if text not in NAMED_KERNELS:
             read_tree(text, {"x": NameKind.VALUE}, what=what)
+    cross = None if keys is None else _marks(keys)
+    allowed = None if delta is None else read_number(delta, what="--delta")
     from symslr.evaluation.separation import separation_report
+    from symslr.evaluation.separation.widths import failure_allowed, sufficient_widths
+    from symslr.model.separation import Marks
     from symslr.model.separation import separation as construction
     from symslr.model.text import exactly
 
     exact = {name: exactly(number) for name, number in read.items()}
-    parameters = construction(n=n, d=d, t=t, m=m, **exact)
+    made = None if cross is None else Marks(*map(exactly, cross))
+    parameters = construction(n=n, d=d, t=t, m=m, keys=made, **exact)
+    goal = None if allowed is None else failure_allowed(exactly(allowed))
     with answered_within(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)"):
         found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
+        widths = None if goal is None else sufficient_widths(parameters, goal, found.kernel, found.rival)
     if as_json:
-        typer.echo(json.dumps(found.as_json()))
+        typer.echo(json.dumps(found.as_json() | ({} if widths is None else {"widths": widths.as_json()})))
         return
     shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
+    shown += "" if keys is None else f", keys and values {keys}"
     typer.echo(f"Separation by {kernel} against {rival} at {shown}")
     lines = {
         "P(separates), one marked row": found.fixed_row,
@@ -73,6 +87,34 @@ def separation(
     typer.echo(f"  {found.reason}")
     if found.limit is not None:
         typer.echo(f"  as n grows with t = n^theta: {found.limit.reason}")
+    if widths is not None:
+        typer.echo(f"  widths at which failure has probability at most {delta}, one marked row:")
+        for name, route in (
+            ("exact law", widths.exact),
+            ("union bound", widths.union),
+            ("Hoeffding", widths.hoeffding),
+        ):
+            typer.echo(f"    {name}: {_interval(route)}")
+        typer.echo(f"    classes n/t where attention spreads evenly, at m = {m}: {widths.classes:.6g} or more")
+
+
+def _interval(widths: tuple[int, int | None] | None) -> str:
+    if widths is None:
+        return "none"
+    least, most = widths
+    return f"m >= {least}" if most is None else f"{least} <= m <= {most}"
+
+
+def _marks(text: str) -> list[Fraction | float]:
+    """Three numbers.
+
+    Raises:
+        ValueError: in one line, for anything else.
+    """
+    parts = text.split(",")
+    if len(parts) != 3:
+        raise ValueError(f"--keys: found {text!r}; expected three numbers a,b,c such as 0.9,0.4,0.5")
+    return [read_number(part.strip(), what=f"--keys, {name}") for name, part in zip("abc", parts)]
 
 
 NAMED_KERNELS = ("exp", "softmax", "linear")

@@ -37,6 +37,19 @@ def attention(queries: Array, keys: Array, values: Array, kernel: Expr, beta: fl
     return (weights / weights.sum(axis=1, keepdims=True)) @ values
 
 
+def tensor_attention(first: Array, second: Array, values: Array, kernel: Expr, interaction: Array) -> Array:
+    """The same as the paper writes it: row i is u_i = kernel(A_i vec X), where A_i is block i of A = A1 (x) A2.
+
+    A has the shape (n^2, d^2), the block A_i its rows (i-1) n + 1, ..., i n, and X the shape (d, d).
+
+    Source: arXiv 2310.11685, section 3.3.
+    """
+    rows = len(first)
+    product = np.kron(first, second) @ interaction.reshape(-1)
+    weights = _on_arrays(kernel)(product.reshape(rows, len(second)))
+    return (weights / weights.sum(axis=1, keepdims=True)) @ values
+
+
 def attention_on(parameters: Separation, kernel: Expr, which: int, row: int) -> Array:
     """Output (n, d) of the attention on the matrix of D0 or D1 whose mark is in ``row``."""
     queries = data_matrix(parameters, parameters.queries(which), row)

@@ -1,6 +1,7 @@
 """Trained networks on D0 against D1: what gradient descent finds when more than the construction allows is free.
 
-Attention f = u/<u, 1>, u = kernel(A X A^T), with X = I, X diagonal or X full (both from X = I); then a head:
+Attention f = u/<u, 1>, u = kernel(A1 X A2^T), with X = I, X diagonal or X full (both from X = I), on A2 = A3; A1 = A2 in
+self-attention, while in cross-attention the queries A1 hold the mark that is to be told. Then a head:
 
     construction     relu(c w - tau) summed over rows, W random signs and tau fixed as in the paper
     free threshold   the same with one trainable threshold per neuron, started at 0, where half of the neurons are alive
@@ -108,12 +109,9 @@ def train(parameters: Separation, kernel: Expr, recipe: Recipe, seed: int) -> Tr
 
     Raises:
         MissingExtra: when torch is not installed.
-        ValueError: for cross-attention.
     """
     torch = need("torch", "training")
 
-    if parameters.keys is not None:
-        raise ValueError("keys: found cross-attention; expected self-attention, keys=None")
     torch.set_num_threads(1)
     rng = np.random.default_rng(seed)
     rows = rng.permutation(parameters.n).tolist()
@@ -160,7 +158,7 @@ class _Network:
         return [part for part in parts if part.requires_grad]
 
     def samples(self, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Inputs of the head or of the attention, and labels: D0 and D1 for each marked row."""
+        """Inputs of the head, or A1 and A2 for the attention, and labels: D0 and D1 for each marked row."""
         import torch
 
         fixed = self.recipe.interaction == "identity"
@@ -168,7 +166,8 @@ class _Network:
         def sample(which: int, row: int) -> Any:
             if fixed:
                 return attention_on(self.parameters, self.kernel, which, row)
-            return data_matrix(self.parameters, self.parameters.queries(which), row)
+            sides = self.parameters.queries(which), self.parameters.values(which)
+            return np.stack([data_matrix(self.parameters, marks, row) for marks in sides])
 
         inputs = np.stack([sample(which, row) for which in (0, 1) for row in rows])
         labels = np.repeat([0.0, 1.0], len(inputs) // 2)
@@ -200,10 +199,11 @@ class _Network:
 
     def _attend(self, matrices: Tensor) -> Tensor:
         diagonal = self.recipe.interaction == "diagonal"
-        queries = matrices * self.interaction if diagonal else matrices @ self.interaction
-        weights = self.on_tensors(queries @ matrices.transpose(1, 2))
+        asked, values = matrices[:, 0], matrices[:, 1]
+        queries = asked * self.interaction if diagonal else asked @ self.interaction
+        weights = self.on_tensors(queries @ values.transpose(1, 2))
         shares: Tensor = weights / weights.sum(dim=2, keepdim=True)
-        return shares @ matrices
+        return shares @ values
 
 
 SMALLEST_SPREAD = 1e-12

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
-from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, separation
+from symslr.evaluation.separation import neuron_law
+from symslr.evaluation.separation.several import marked_columns
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Marks, separation
+from symslr.simulate.marked_columns import columns_exhaustive, columns_frequency, columns_matrix
 from symslr.simulate.separation import (
     attention_on,
     data_matrix,
     exhaustive_success,
     network,
     separation_frequency,
+    tensor_attention,
     threshold,
 )
 
@@ -44,3 +48,34 @@ def test_frequency_is_reproducible_and_enumeration_is_bounded() -> None:
     assert separation_frequency(SMALL, 500, 8).mean != first.mean
     with pytest.raises(ValueError, match="found 27 signs"):
         exhaustive_success(separation(n=7, d=9, t=1, a0=0, a1=1, b=0.3, c=0.8, m=3))
+
+
+def test_tensor_form_is_attention() -> None:
+    """kernel((A1 (x) A2)_i vec X) for two different factors."""
+    cross = separation(n=6, d=5, t=2, a0=0.1, a1=1.1, b=0.3, c=0.8, m=3, beta=1.5, keys=Marks(0.9, 0.4, 0.5))
+    queries, keys = (data_matrix(cross, marks, 2) for marks in (cross.queries(1), cross.values(1)))
+    for kernel in (SOFTMAX_KERNEL, LINEAR_KERNEL):
+        found = tensor_attention(queries, keys, keys, kernel, 1.5 * np.eye(5))
+        assert found == pytest.approx(attention_on(cross, kernel, 1, 2), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("classes", "blocks", "neurons", "columns"), [(2, 3, 3, 1), (2, 3, 3, 2), (3, 2, 2, 2), (2, 3, 3, 3)]
+)
+def test_several_marked_columns_are_the_exact_law(classes: int, blocks: int, neurons: int, columns: int) -> None:
+    numbers = {"n": classes * blocks, "d": classes + 2, "t": blocks, "m": neurons}
+    parameters = separation(**numbers, a0=0.1, a1=1.6, b=0.3, c=0.6, margin=0.35, beta=1.5)
+    successes, matrices = columns_exhaustive(parameters, columns)
+    assert marked_columns(parameters, columns).fraction() * matrices == successes
+    assert successes > 0
+
+
+def test_one_marked_column_is_the_construction_without_the_neurons_that_cannot_help() -> None:
+    """Those of sign -1 on the mark can only be bad: leaving them out makes separation more likely."""
+    assert marked_columns(SMALL, 1).fraction() > neuron_law(SMALL).fixed_row.fraction()
+    assert np.array_equal(columns_matrix(SMALL, 1, 0, 1), data_matrix(SMALL, SMALL.queries(1), 0))
+    assert columns_frequency(SMALL, 2, 50, 1)[1] == 50
+    with pytest.raises(ValueError, match="columns: found 0"):
+        marked_columns(SMALL, 0)
+    with pytest.raises(ValueError, match="found 21 signs"):
+        columns_exhaustive(SMALL, 2)

@@ -16,11 +16,12 @@ from symslr.expression.folded import Minimum
 class Places:
     """Decides questions about integer places, and keeps what it assumed where the answer was open.
 
-    A remainder Mod(x, D) lies between 0 and D - 1; two remainders are equal where x - y is a multiple of D.
+    A remainder Mod(x, D) lies between 0 and D - 1; two remainders are equal where x - y is a multiple of D. An index lies in
+    the range of the sum that it belongs to.
     """
 
-    def __init__(self, rule: Rule, bound: set[Basic]) -> None:
-        self.rule, self.bound = rule, bound
+    def __init__(self, rule: Rule, expr: Expr) -> None:
+        self.rule, self.bound, self.ranges = rule, bound_symbols(expr), index_ranges(expr)
         self.assumed: dict[Hypothesis, None] = {}
 
     def assume(self, relation: Relational) -> bool:
@@ -54,16 +55,26 @@ class Places:
         return self._at_least(place, low) and self._at_most(place, high)
 
     def _at_least(self, place: Expr, low: Expr) -> bool:
-        least, most = bounds(expand(place - low))
+        least, most = self._bounds(place - low)
         if least.is_nonnegative:
             return True
         return False if most.is_negative else self.assume(GreaterThan(place, low))
 
     def _at_most(self, place: Expr, high: Expr) -> bool:
-        least, most = bounds(expand(high - place))
+        least, most = self._bounds(high - place)
         if least.is_nonnegative:
             return True
         return False if most.is_negative else self.assume(LessThan(place, high))
+
+    def _bounds(self, place: Expr) -> tuple[Expr, Expr]:
+        """(least, most) of a place over its remainders and over the indices that occur linearly."""
+        least, most = bounds(expand(place))
+        for index, (low, high) in self.ranges.items():
+            slope = expand(place).coeff(index)
+            if slope.is_number and slope.is_nonzero and not expand(place - slope * index).has(index):
+                least = expand(least.subs(index, low if slope > 0 else high))
+                most = expand(most.subs(index, high if slope > 0 else low))
+        return least, most
 
     def surely_positive(self, number: Expr) -> bool:
         """Whether a number is positive whatever its remainders are; nothing is assumed."""
@@ -113,10 +124,10 @@ class PlacesRule(Rule):
         """
 
     def rewrite(self, expr: Expr) -> Expr:
-        return self.rewrite_at(expr, Places(self, bound_symbols(expr)))
+        return self.rewrite_at(expr, Places(self, expr))
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
-        places = Places(self, bound_symbols(expr))
+        places = Places(self, expr)
         self.rewrite_at(expr, places)
         return tuple(places.assumed)
 
@@ -126,6 +137,18 @@ def bound_symbols(expr: Expr) -> set[Basic]:
     found: set[Basic] = {limit[0] for node in expr.atoms(Sum, Product) for limit in node.limits}
     found |= {symbol for node in expr.atoms(Expectation) for symbol in node.bound}
     return found | {node.variable for node in expr.atoms(Minimum)}
+
+
+def index_ranges(expr: Expr) -> dict[Basic, tuple[Expr, Expr]]:
+    """(low, high) of each index that has one range throughout an expression, with ends that no index moves."""
+    limits = {limit for node in expr.atoms(Sum, Product) for limit in node.limits if len(limit) == 3}
+    indices = [limit[0] for limit in limits]
+    free = expr.free_symbols | bound_symbols(expr) - set(indices)
+    return {
+        index: (low, high)
+        for index, low, high in limits
+        if indices.count(index) == 1 and index not in free and not (low.free_symbols | high.free_symbols) & set(indices)
+    }
 
 
 def bounds(place: Expr) -> tuple[Expr, Expr]:

@@ -1,0 +1,183 @@
+"""Growth and normalisation: which of softmax's two properties a kernel keeps, and what risk that leaves.
+
+Source: the summaries of arXiv 2509.21936 name both; the paper's own table was not available.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sympy import Expr, exp, limit, log, oo, tanh
+
+from symslr.export.figures import TEXT_WIDTH, Figure, Table
+from symslr.expression.expectation import Expectation
+from symslr.expression.folded import Minimum
+from symslr.kept.processes import mapped
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR
+from symslr.model.symbols import c, x
+from symslr.model.task import Task
+from symslr.validation.validation import NamedComparison, states
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+LENGTH, STRENGTH, DIGITS = 10, 5, 4
+TASKS = {"spiked": SpikedSLR, "max": MaxSLR}
+KERNELS: dict[str, Expr] = {
+    "exp(x)": exp(x),
+    "log(1 + exp(x))": log(1 + exp(x)),
+    "x^4": x**4,
+    "1/(1 + exp(-x))": 1 / (1 + exp(-x)),
+    "1/(1 + exp(-c - x))": 1 / (1 + exp(-c - x)),
+    "1 + tanh(x)": 1 + tanh(x),
+    "1 + x": 1 + x,
+}
+SHIFTED = "1/(1 + exp(-c - x))"
+Row = tuple[str, bool, int]
+"""(kernel, whether weights are normalised, offset)."""
+ROWS: tuple[Row, ...] = (
+    ("exp(x)", True, 0),
+    ("exp(x)", True, 1),
+    ("exp(x)", False, 0),
+    ("log(1 + exp(x))", True, 0),
+    ("log(1 + exp(x))", False, 0),
+    ("x^4", True, 0),
+    ("x^4", False, 0),
+    ("1/(1 + exp(-x))", True, 0),
+    ("1/(1 + exp(-x))", False, 0),
+    (SHIFTED, False, 0),
+    ("1 + tanh(x)", True, 0),
+    ("1 + tanh(x)", False, 0),
+    ("1 + x", False, 0),
+)
+
+
+def attention(row: Row) -> Attention:
+    """The attention of a row."""
+    kernel, normalised, offset = row
+    bounds = {c: (-12.0, 6.0)} if KERNELS[kernel].has(c) else {}
+    said = kernel if normalised else f"{kernel}, no normaliser"
+    return Attention(
+        KERNELS[kernel], "sum" if normalised else None, offset, said + (f", offset {offset}" if offset else ""), bounds
+    )
+
+
+def growth(kernel: Expr) -> str:
+    """How a kernel grows as its score does: the rate of its logarithm, or its degree, or that it is bounded."""
+    if limit(log(kernel) / x, x, oo).is_positive:
+        return "exponentially"
+    degree = limit(log(kernel) / log(x), x, oo)
+    return f"like x^{degree}" if degree.is_positive else "bounded"
+
+
+def figure_growth() -> Figure:
+    """Least risk of kernels that grow or do not, with and without a normaliser, on both tasks."""
+    caption = (
+        rf"Growth and normalisation: least risks at $\nu={STRENGTH}$, $L={LENGTH}$, $\Delta=0$, each at its best scale,"
+        r" with (filled) and without a normaliser (open); the line is the Bayes risk. How a kernel grows is computed from its limits, and the"
+        r" data behind the figure say what rules derive of each. The normaliser helps every kernel but those that are bounded"
+        r" and not shifted, which can neither leave out tokens nor single one out; softmax has both properties, softmax-1"
+        r" nearly so. The shifted sigmoid tends to the exponential as $c\to-\infty$."
+    )
+    alt = "Dots: least risks of thirteen attentions on two tasks, sorted by growth of the kernel."
+    return Figure("figure-growth", caption, _table, _draw, alt, _claims)
+
+
+def _table() -> Table:
+    columns: dict[str, list[object]] = {
+        "attention": [attention(row).name for row in ROWS],
+        "growth": [growth(KERNELS[row[0]]) for row in ROWS],
+        "normalised": [row[1] for row in ROWS],
+    }
+    jobs = [(task, row) for task in TASKS for row in ROWS]
+    found = dict(zip(jobs, mapped(_least, jobs)))
+    for task in TASKS:
+        columns[task] = [found[task, row][0] for row in ROWS]
+        columns[f"{task}_derived"] = [found[task, row][1] for row in ROWS]
+        columns[f"{task}_bayes"] = [_bayes(task)] * len(ROWS)
+    return columns
+
+
+def _least(job: tuple[str, Row]) -> tuple[float, str]:
+    """The least risk, and what rules derive of it; not a number where it is refused."""
+    from symslr.evaluation import CannotEvaluate, evaluate
+    from symslr.theory import minimal_risk
+
+    name, row = job
+    task = TASKS[name](length=LENGTH, noise=0)
+    try:
+        risk = float(evaluate(minimal_risk(task, attention(row)), {"nu": STRENGTH}, digits=DIGITS).value)
+    except CannotEvaluate:
+        risk = float("nan")
+    return risk, derived(task, attention(row))
+
+
+def derived(task: Task, chosen: Attention) -> str:
+    """How far rules carry the risk of an attention, found by applying them."""
+    from symslr.algebra.rule import RuleRefused
+    from symslr.expression.folded import Activation
+    from symslr.model.symbols import a, epsilon
+    from symslr.theory import minimal_risk, population_risk
+    from symslr.theory.closed_form import closed_form
+    from symslr.theory.population import least_chain, matched_scale
+
+    if matched_scale(Activation.of(epsilon, chosen, a), task.law) is not None:
+        return "attains the Bayes risk"
+    with suppress(RuleRefused):
+        if not least_chain(minimal_risk(task, chosen)).result.has(Expectation, Minimum):
+            return "least risk in closed form"
+    if not closed_form(population_risk(task, chosen).formula()).has(Expectation):
+        return "risk at a scale in closed form"
+    token = "one token" if task.law.is_independent else "the selected token"
+    return f"Laplace integral over means of {token}" if chosen.is_normalised else f"means of {token}"
+
+
+def _bayes(name: str) -> float:
+    from symslr.evaluation import evaluate
+    from symslr.theory import bayes_risk
+
+    return float(evaluate(bayes_risk(TASKS[name](length=LENGTH, noise=0)), {"nu": STRENGTH}, digits=DIGITS).value)
+
+
+def _claims(table: Table) -> Sequence[NamedComparison]:
+    """Softmax is at the Bayes risk and all others above it; taking its normaliser away costs more than adding 1 to it."""
+    found = []
+    names = [str(name) for name in table["attention"]]
+    for task in TASKS:
+        risks, bayes = np.asarray(table[task], dtype=float), float(str(table[f"{task}_bayes"][0]))
+        at = dict(zip(names, risks))
+        ratio = risks / bayes
+        above = bool(abs(ratio[0] - 1) < 1e-4 and np.nanmin(ratio[1:]) > 1 + 1e-6)
+        note = f"Bayes risk {bayes:.5f}; next {names[1 + int(np.nanargmin(ratio[1:]))]}, {np.nanmin(risks[1:]):.5f}"
+        found.append(states(f"{task}: softmax alone attains the Bayes risk", above, note))
+        bare, offset = at["exp(x), no normaliser"], at["exp(x), offset 1"]
+        note = f"softmax {risks[0]:.5f}, with 1 in its normaliser {offset:.5f}, without normaliser {bare:.5f}"
+        found.append(states(f"{task}: growth without a normaliser is not enough", bool(bare > 1.1 * offset), note))
+        bounded = at["1/(1 + exp(-x))"]
+        note = (
+            f"normalised sigmoid {bounded:.5f}, normalised softplus {at['log(1 + exp(x))']:.5f}, softmax {risks[0]:.5f}"
+        )
+        enough = bool(bounded > at["log(1 + exp(x))"] > risks[0])
+        found.append(states(f"{task}: a normaliser without growth is not enough", enough, note))
+    return found
+
+
+def _draw(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(TASKS), figsize=(TEXT_WIDTH, 3.2), sharey=True)
+    rows = np.arange(len(ROWS))[::-1]
+    normalised = np.asarray(table["normalised"], dtype=bool)
+    for axes, task in zip(panels, TASKS, strict=True):
+        risks = np.asarray(table[task], dtype=float)
+        axes.axvline(float(str(table[f"{task}_bayes"][0])), color="#000000", linewidth=0.9, linestyle=(0, (4, 2)))
+        for chosen, face in ((normalised, "#0072B2"), (~normalised, "none")):
+            axes.plot(risks[chosen], rows[chosen], "o", color="#0072B2", markerfacecolor=face, markersize=5)
+        axes.set(xlabel="least risk", title=f"{task}-SLR", xlim=(0, 1.02))
+    labels = [f"{name} ({grows})" for name, grows in zip(table["attention"], table["growth"])]
+    panels[0].set_yticks(rows, labels, fontsize=7)
+    return drawing

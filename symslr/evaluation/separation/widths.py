@@ -1,0 +1,168 @@
+"""Widths that keep the probability of failure below delta: by the exact law, by the union bound, and by Hoeffding's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import Any
+
+from mpmath import exp, expm1, inf, log, log1p, mp, mpf
+from sympy import Expr, Float, N
+
+from symslr.evaluation.separation.hoeffding import HoeffdingBound, hoeffding_bound
+from symslr.evaluation.separation.law import NeuronLaw
+from symslr.evaluation.separation.sweeps import moved
+from symslr.model.exact import exact
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b, margin
+from symslr.theory.separation import sufficient
+
+DIGITS = 40
+"""Of one neuron's probabilities: failures down to 1e-30 are told from none."""
+MOST_CLASSES = 4096
+
+Widths = tuple[int, int | None]
+"""Least and largest width, the latter None where any larger one does."""
+
+
+@dataclass(frozen=True)
+class SufficientWidths:
+    """For a probability of failure delta, the widths m that suffice by each route; None where none does.
+
+    Attributes:
+        delta: the probability.
+        exact: 1 - P(separation) <= delta, from the exact law.
+        union: from m P_bad + exp(-m P_either), each term at most delta/2, with exact probabilities of one neuron.
+        hoeffding: the same with Hoeffding's bounds on the probabilities of one neuron.
+        classes: N = (2 b^2/kappa^2) log(m/delta) for the width of the construction, where attention spreads evenly.
+    """
+
+    delta: Expr
+    exact: Widths | None
+    union: Widths | None
+    hoeffding: Widths | None
+    classes: float
+
+    def as_json(self) -> dict[str, Any]:
+        """[least, largest] by each route, null where none suffices or any larger one does; numbers as text."""
+        routes = {"exact": self.exact, "union": self.union, "hoeffding": self.hoeffding}
+        found: dict[str, Any] = {name: None if route is None else list(route) for name, route in routes.items()}
+        return {"delta": str(self.delta), **found, "classes": repr(self.classes)}
+
+
+def sufficient_widths(
+    parameters: Separation, delta: object, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
+) -> SufficientWidths:
+    """The widths for one marked row; the width of ``parameters`` itself plays no part but in ``classes``.
+
+    Raises:
+        ValueError: when delta is not inside (0, 1).
+    """
+    allowed = failure_allowed(delta)
+    law = NeuronLaw(parameters, kernel, rival)
+    bound = hoeffding_bound(parameters, kernel, rival)
+    with mp.workdps(DIGITS):
+        bad, useful = (mpf(law.single(sets).value(DIGITS).value) for sets in (law.bad, law.useful))
+        goal = mpf(allowed.p) / allowed.q if allowed.is_Rational else mpf(str(N(allowed, DIGITS)))
+        return SufficientWidths(
+            allowed,
+            _exactly(bad, bad + useful, goal),
+            _by_union(bad, bad + useful, allowed),
+            _by_union(mpf(bound.bad), _either(bound), allowed),
+            float(sufficient.classes_needed().subs(_numbers(parameters, allowed))),
+        )
+
+
+def failure_allowed(delta: object) -> Expr:
+    """delta as an exact number.
+
+    Raises:
+        ValueError: when it is not inside (0, 1).
+    """
+    allowed = exact(delta, "delta")
+    if not (allowed.is_positive and (1 - allowed).is_positive):
+        raise ValueError(f"delta: found {allowed}; expected a probability of failure inside (0, 1)")
+    return allowed
+
+
+def classes_that_do(
+    parameters: Separation, delta: object, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
+) -> tuple[int | None, int | None]:
+    """The least number of classes of the form 2^k, t fixed, at which failure is at most delta: exact law, Hoeffding's bound.
+
+    None where none up to 4096 does.
+    """
+    goal = float(failure_allowed(delta))
+    found: list[int | None] = [None, None]
+    classes = 2
+    while classes <= MOST_CLASSES and None in found:
+        here = moved(parameters, "d", classes + 2)
+        if found[0] is None and float(NeuronLaw(here, kernel, rival).fixed_row.complement()) <= goal:
+            found[0] = classes
+        if found[1] is None and 1 - hoeffding_bound(here, kernel, rival).success <= goal:
+            found[1] = classes
+        classes *= 2
+    return found[0], found[1]
+
+
+def _numbers(parameters: Separation, allowed: Expr) -> dict[Expr, Expr]:
+    values = parameters.values(0)
+    return {b: values.b, margin: parameters.margin, sufficient.m: parameters.m, sufficient.delta: allowed}
+
+
+def _either(bound: HoeffdingBound) -> mpf:
+    """A lower bound on P(bad or useful): a neuron that fires on D1 is one of the two."""
+    return mpf(bound.useful)
+
+
+def _by_union(bad: mpf, either: mpf, allowed: Expr) -> Widths | None:
+    """Both ends as they are derived."""
+    if either <= 0:
+        return None
+    least = max(1, ceil(_number(sufficient.width_needed(), {sufficient.either: either, sufficient.delta: allowed})))
+    if bad == 0:
+        return least, None
+    most = floor(_number(sufficient.width_allowed(), {sufficient.bad: bad, sufficient.delta: allowed}))
+    return (least, most) if least <= most else None
+
+
+def _number(formula: Expr, values: dict[Expr, object]) -> mpf:
+    numbers = {name: Float(value, DIGITS) if isinstance(value, mpf) else value for name, value in values.items()}
+    return mpf(str(N(formula.subs(numbers), DIGITS)))
+
+
+def _exactly(bad: mpf, either: mpf, goal: mpf) -> Widths | None:
+    """Where 1 - (1 - bad)^m + (1 - either)^m <= goal: it falls up to one width and rises from there."""
+
+    def failure(width: mpf | int) -> mpf:
+        if either >= 1:
+            return -expm1(width * log1p(-bad)) if bad < 1 else mpf(1)
+        return -expm1(width * log1p(-bad)) + exp(width * log1p(-either))
+
+    if either == 0 or bad >= 1:
+        return None
+    if bad == 0:
+        return (1 if either >= 1 else max(1, ceil(log(goal) / log1p(-either)))), None
+    turn = mpf(1) if either >= 1 else _turning_width(bad, either)
+    best = min((max(1, floor(turn)), max(1, ceil(turn))), key=failure)
+    if failure(best) > goal:
+        return None
+    least = _first(lambda width: failure(width) <= goal, 1, best)
+    top = 2 * best
+    while failure(top) <= goal:
+        top *= 2
+    return least, _first(lambda width: failure(width) > goal, best, top) - 1
+
+
+def _turning_width(bad: mpf, either: mpf) -> mpf:
+    """Where -(1-bad)^m log(1-bad) = -(1-either)^m log(1-either)."""
+    kept, idle = log1p(-bad), log1p(-either)
+    return log(idle / kept) / (kept - idle) if idle != kept else inf
+
+
+def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The least whole number in low..high from which on ``holds`` does, which it does at ``high``."""
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle + 1, high)
+    return low
