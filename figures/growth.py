@@ -78,10 +78,11 @@ def figure_growth() -> Figure:
     """Least risk of kernels that grow or do not, with and without a normaliser, on both tasks."""
     caption = (
         rf"Growth and normalisation: least risks at $\nu={STRENGTH}$, $L={LENGTH}$, $\Delta=0$, each at its best scale,"
-        r" with (filled) and without a normaliser (open); the line is the Bayes risk. How a kernel grows is computed from its limits, and the"
-        r" data behind the figure say what rules derive of each. The normaliser helps every kernel but those that are bounded"
-        r" and not shifted, which can neither leave out tokens nor single one out; softmax has both properties, softmax-1"
-        r" nearly so. The shifted sigmoid tends to the exponential as $c\to-\infty$."
+        r" with (filled) and without a normaliser (open); dashed: the Bayes risk. How a kernel grows is computed from its"
+        r" limits; the data behind the figure say how far rules derive each risk. Softmax has both properties and attains the"
+        r" Bayes risk, softmax-1 nearly. Growth without a normaliser and a normaliser without growth both fall short; $1+\tanh x$"
+        r" is the sigmoid at twice the scale. A sigmoid whose shift is free tends to the exponential without normaliser as"
+        r" $c\to-\infty$."
     )
     alt = "Dots: least risks of thirteen attentions on two tasks, sorted by growth of the kernel."
     return Figure("figure-growth", caption, _table, _draw, alt, _claims)
@@ -132,7 +133,7 @@ def derived(task: Task, chosen: Attention) -> str:
             return "least risk in closed form"
     if not closed_form(population_risk(task, chosen).formula()).has(Expectation):
         return "risk at a scale in closed form"
-    token = "one token" if task.law.is_independent else "the selected token"
+    token = "one token" if task.law.relevant_factor is not None else "the selected token"
     return f"Laplace integral over means of {token}" if chosen.is_normalised else f"means of {token}"
 
 

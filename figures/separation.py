@@ -11,6 +11,7 @@ from sympy import Expr
 
 from symslr.evaluation.separation import neuron_law
 from symslr.evaluation.separation.sweeps import by_degree, gap, moved
+from symslr.evaluation.separation.widths import sufficient_widths
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model import separation as symbols
 from symslr.model.separation import Separation, power_kernel, separation, taylor_kernel
@@ -31,13 +32,18 @@ MARKS = tuple(np.round(np.linspace(0.4, 1.4, 26), 3))
 WIDTHS = tuple(np.round(np.linspace(0.05, 0.95, 19), 3))
 DEGREES = (*range(1, 13), *range(14, 48, 4), *range(48, 64, 2), *range(66, 102, 6), *range(104, 116), 119)
 SIZES = (64, 256, 1024, 4096, 16384)
+FAILURES = tuple(float(f"{allowed:.3g}") for allowed in np.geomspace(1e-4, 0.5, 25))
+WIDTH_SIZES = (256, 1024)
 SWEEPS = {
     "n": (32, 64, 128, 256, 512, 1024, 4096),
     "t": (1, 2, 4, 8, 16, 32, 64, 128),
     "a0": tuple(np.round(np.linspace(0.05, 1.1, 22), 3)),
     "a1": tuple(np.round(np.linspace(0.5, 1.2, 29), 3)),
+    "b": tuple(np.round(np.linspace(0.05, 0.95, 19), 3)),
     "c": tuple(np.round(np.linspace(0.02, 1.0, 25), 3)),
     "m": (1, 2, 4, 8, 16, 32, 64, 128),
+    "margin": tuple(np.round(np.linspace(0.02, 0.5, 25), 3)),
+    "beta": tuple(np.round(np.linspace(0.4, 1.8, 29), 3)),
 }
 
 
@@ -77,21 +83,74 @@ def figure_separation_gap(sizes: Sequence[int] = SIZES) -> Figure:
 
 
 def figure_separation_sensitivity() -> Figure:
-    """Exact success probability along n, t, a0, a1, c and m."""
+    """Exact success probability along every parameter but d."""
     caption = (
         r"Exact success probability along one parameter at a time from $n=1024$, $d=258$, $t=4$, $a_0=0.05$, $a_1=1.1$,"
-        r" $b=0.2$, $c=0.8$, $m=52$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
+        r" $b=0.2$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
     )
-    alt = "Six panels: success against n, t, a0, a1, c, m."
+    alt = "Nine panels: success against n, t, a0, a1, b, c, m, the margin and beta."
     return Figure("separation-sensitivity", caption, _sensitivity, _draw_sensitivity, alt)
 
 
+def figure_separation_width(failures: Sequence[float] = FAILURES) -> Figure:
+    """Widths that suffice against the allowed probability of failure: exact law, union bound, Hoeffding."""
+    caption = (
+        r"Widths $m$ at which separation fails with probability at most $\delta$, between the lines of one colour: by the exact"
+        r" law, by the union bound $mP_{\mathrm{bad}}+e^{-mP_{\mathrm{either}}}$ with exact probabilities of"
+        r" one neuron, and with Hoeffding's bounds on these. Left $n=256$, right $n=1024$; $t=4$, $a_0=0.05$,"
+        r" $a_1=1.1$, $b=0.2$, $c=0.8$. Too narrow a network has no useful neuron, too wide a one has a bad neuron; a line that ends has no width beyond."
+    )
+    alt = "Least and largest width against delta on logarithmic axes, three nested regions, for two sizes."
+    return Figure("separation-width", caption, partial(_widths, tuple(failures)), _draw_widths, alt)
+
+
 FIGURES = (
+    figure_separation_width,
     figure_separation_map,
     figure_separation_degrees,
     figure_separation_gap,
     figure_separation_sensitivity,
 )
+
+
+ROUTES = ("exact", "union", "hoeffding")
+
+
+def _widths(failures: Sequence[float]) -> Table:
+    columns: dict[str, list[object]] = {"n": [], "delta": []}
+    columns |= {f"{route}_{end}": [] for route in ROUTES for end in ("least", "most")}
+    for rows in WIDTH_SIZES:
+        for allowed in failures:
+            found = sufficient_widths(moved(BASE, "n", rows), allowed)
+            columns["n"].append(rows)
+            columns["delta"].append(allowed)
+            for route in ROUTES:
+                least, most = getattr(found, route) or (float("nan"), float("nan"))
+                columns[f"{route}_least"].append(float(least))
+                columns[f"{route}_most"].append(float("inf") if most is None else float(most))
+    return columns
+
+
+def _draw_widths(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(WIDTH_SIZES), figsize=(TEXT_WIDTH, 2.5))
+    data = {name: np.asarray(column, dtype=float) for name, column in table.items()}
+    labels = {"exact": "exact law", "union": "union bound", "hoeffding": "Hoeffding"}
+    for axes, rows in zip(panels, WIDTH_SIZES, strict=True):
+        here = data["n"] == rows
+        for position, route in enumerate(ROUTES):
+            for end in ("least", "most"):
+                label = labels[route] if end == "least" else None
+                widths = data[f"{route}_{end}"][here]
+                axes.plot(data["delta"][here], widths, ROUTE_STYLES[route], color=colour("", position), label=label)
+        axes.set(xscale="log", yscale="log", xlabel=r"$\delta$", title=rf"$n={rows}$")
+    panels[0].set_ylabel("width $m$")
+    panels[0].legend()
+    return drawing
+
+
+ROUTE_STYLES = {"exact": "-", "union": "--", "hoeffding": ":"}
 
 
 def _success(parameters: Separation) -> float:
@@ -211,7 +270,7 @@ def _sensitivity() -> Table:
 def _draw_sensitivity(table: Table) -> Drawing:
     from matplotlib import pyplot as plt
 
-    drawing, panels = plt.subplots(2, 3, figsize=(TEXT_WIDTH, 3.4), sharey=True)
+    drawing, panels = plt.subplots(3, 3, figsize=(TEXT_WIDTH, 4.8), sharey=True)
     names = np.asarray(table["parameter"])
     for axes, name in zip(panels.flat, SWEEPS, strict=True):
         here = names == name
@@ -219,7 +278,7 @@ def _draw_sensitivity(table: Table) -> Drawing:
         axes.plot(
             values, np.asarray(table["success"], dtype=float)[here], "o-", color=colour("softmax"), markersize=2.5
         )
-        symbol = {"a0": "a_0", "a1": "a_1"}.get(name, name)
+        symbol = {"a0": "a_0", "a1": "a_1", "margin": r"\kappa", "beta": r"\beta"}.get(name, name)
         axes.set(xlabel=rf"${symbol}$", xscale="log" if name in {"n", "t", "m"} else "linear")
     for axes in panels[:, 0]:
         axes.set_ylabel("P(separation)")

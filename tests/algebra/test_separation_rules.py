@@ -147,7 +147,7 @@ def test_interchange_and_linearity_of_sums() -> None:
 
 def test_places() -> None:
     """Residues and their order; what is open is left open."""
-    at = Places(StackedBlocks(j, g), {i})
+    at = Places(StackedBlocks(j, g), Sum(i, (i, 1, D + 2)) + Sum(j, (j, 1, D)) + Sum(j, (j, 1, R)))
     assert bounds(Mod(j, D) + 2) == (2, D + 1)
     assert bounds(3 - Mod(j, D)) == (4 - D, 3)
     assert at.equal(Mod(j + D, D), Mod(j, D)) is True
@@ -158,8 +158,12 @@ def test_places() -> None:
     assert not at.assumed
     assert at.equal(Mod(j + 2, D), Mod(j, D)) is False
     assert [h.condition for h in at.assumed] == [Gt(D, 2)]
-    with pytest.raises(RuleRefused, match="at every index"):
-        at.inside(i, S.One, N)
+    assert at.inside(i, S.One, D + 2)
+    assert not at.inside(i + D + 2, S.One, D + 2)
+    assert len(at.assumed) == 1
+    for open_one in (i + 1, j):  # beyond the last place at one end; an index of two sums
+        with pytest.raises(RuleRefused, match="at every index"):
+            at.inside(open_one, S.One, D + 2)
 
 
 def sign_bodies() -> list[Expr]:
