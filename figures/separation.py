@@ -98,7 +98,8 @@ def figure_separation_width(failures: Sequence[float] = FAILURES) -> Figure:
         r"Widths $m$ at which separation fails with probability at most $\delta$, between the lines of one colour: by the exact"
         r" law, by the union bound $mP_{\mathrm{bad}}+e^{-mP_{\mathrm{either}}}$ with exact probabilities of"
         r" one neuron, and with Hoeffding's bounds on these. Left $n=256$, right $n=1024$; $t=4$, $a_0=0.05$,"
-        r" $a_1=1.1$, $b=0.2$, $c=0.8$. Too narrow a network has no useful neuron, too wide a one has a bad neuron; a line that ends has no width beyond."
+        r" $a_1=1.1$, $b=0.2$, $c=0.8$. Too narrow a network has no useful neuron,"
+        r" too wide a one has a bad neuron; a line that ends has no width beyond."
     )
     alt = "Least and largest width against delta on logarithmic axes, three nested regions, for two sizes."
     return Figure("separation-width", caption, partial(_widths, tuple(failures)), _draw_widths, alt)
