@@ -5,12 +5,13 @@ Source: arXiv 2509.21936, Figure 2.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sympy import Rational
+from sympy import Rational, oo
 
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.expression.folded import Activation
@@ -32,6 +33,12 @@ Curve = Callable[[Task, Attention | None, np.ndarray], Minima]
 NU = tuple(float(strength) for strength in np.geomspace(0.1, 20, 40))
 SHORT, LONG = 2, 10
 RANDOM = {1: Rational(1, 3), 5: Rational(2, 3)}
+THIRDS = {length: Rational(1, 3) for length in (1, 2, 3)}
+INFINITE = (*NU, float("inf"))
+FEWER = (*map(float, np.geomspace(0.1, 20, 14)), float("inf"))
+"""With the selection of the largest key, nu = infinity, at the end of the axis of max-SLR."""
+FARTHEST = 64.0
+"""Scales up to here are searched at nu = infinity."""
 DIGITS = 7
 CHECKED = 8
 """Every so many signal strengths softmax is searched for too: elsewhere its scale and its risk are those of the derivation."""
@@ -65,15 +72,33 @@ def figure2(
         r"where softplus attention becomes relu attention, at the lower edge as $c\to-\infty$ and $a\to0$, where erf attention "
         r"becomes $e^{sx}$ element-wise; the risk drawn is that limit."
     )
+    if math.inf in strengths:
+        caption += (
+            rf" Diamonds: max-SLR at $\nu=\infty$, where $\epsilon$ is the largest key and softmax reaches risk 0 as"
+            rf" $a\to\infty$; the others' scales are searched up to {FARTHEST:g}, and an open diamond is the risk there."
+        )
     names = ", ".join(item.name for item in attentions)
     alt = f"Risk and minimising scale against nu on logarithmic axes for {names} and the Bayes predictor, {described}."
     compute = partial(_table, length, attentions, tuple(strengths), curve or theory_curve)
-    return Figure(name, caption, compute, partial(_draw, attentions, described), alt, _claims)
+    settings = (
+        ("length", described),
+        ("attentions", ", ".join(LABELS.get(item.name, item.name) for item in attentions)),
+        (r"signal $\nu$ of spiked-SLR", spread(strengths)),
+        (r"signal $\nu$ of max-SLR", spread(strengths) + r", $\infty$" * (math.inf in strengths)),
+        (r"noise $\Delta$", "0"),
+        ("minimised over", "the scale $a$ and the shift $c$ of erf, at $R_{kk}=R_{vv}=0$"),
+    )
+    return Figure(name, caption, compute, partial(_draw, attentions, described), alt, _claims, settings=settings)
 
 
 def figure2_short() -> Figure:
-    """Figure 2 at L = 2."""
-    return figure2(SHORT, name="figure2-short", described=f"$L={SHORT}$")
+    """Figure 2 at L = 2, with max-SLR at nu = infinity."""
+    return figure2(SHORT, strengths=INFINITE, name="figure2-short", described=f"$L={SHORT}$")
+
+
+def figure2_thirds() -> Figure:
+    """Figure 2 at a length that is 1, 2 or 3, with max-SLR at nu = infinity."""
+    return figure2(THIRDS, strengths=FEWER, name="figure2-thirds", described=r"$L\sim\mathrm{Unif}\{1,2,3\}$")
 
 
 def figure2_random() -> Figure:
@@ -108,6 +133,27 @@ def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray)
     return minima
 
 
+def at_infinity(task: Task, attention: Attention | None) -> Minima:
+    """Least risk and best scale at nu = infinity, of shape (1,).
+
+    The scale is infinite where the risk still falls at ``FARTHEST``; ``"far"`` then is 1, and the risk that of this scale.
+    """
+    from symslr.evaluation import evaluate, minimise
+    from symslr.theory import bayes_risk, population_risk
+    from symslr.theory.population import matched_scale
+
+    if attention is None:
+        return {"risk": np.array([float(evaluate(bayes_risk(task), {}))])}
+    if matched_scale(Activation.of(epsilon, attention, a), task.law) is not None:
+        return {"risk": np.array([float(evaluate(bayes_risk(task), {}))]), "a": np.array([np.inf]), "far": np.zeros(1)}
+    free = [a, *sorted(attention.bounds, key=str)]
+    risk, places = minimise(population_risk(task, attention), free, {}, digits=DIGITS, bounds={a: (0, FARTHEST)})
+    found = {"risk": risk} | {str(symbol): place for symbol, place in places.items()}
+    minima = {name: np.array([float(value)]) for name, value in found.items()}
+    far = minima["a"] >= FARTHEST * (1 - CLOSE)
+    return minima | {"a": np.where(far, np.inf, minima["a"]), "far": far.astype(float)}
+
+
 def searched(task: Task, attention: Attention, strengths: np.ndarray) -> Minima:
     """Minima over the scale, and over the shift of erf, found numerically; a scale may be infinite."""
     from symslr.evaluation import minimise
@@ -127,12 +173,22 @@ def _table(
     curve: Curve,
 ) -> Table:
     at = np.asarray(strengths, dtype=float)
+    finite = at[np.isfinite(at)]
     columns: dict[str, list[float]] = {"nu": at.tolist()}
     for name, make in TASKS.items():
         task = make(length=length, noise=0)
         for attention in (*attentions, None):
             predictor = attention.name if attention is not None else "bayes"
-            for quantity, column in curve(task, attention, at).items():
+            found = curve(task, attention, finite)
+            if len(finite) < len(at):
+                end = at_infinity(make(oo, length=length, noise=0), attention) if name == "max" else {}
+                none = np.full(1, np.nan)
+                wide = dict.fromkeys([*found, *end])
+                found = {
+                    what: np.append(found.get(what, np.full(finite.shape, np.nan)), end.get(what, none))
+                    for what in wide
+                }
+            for quantity, column in found.items():
                 columns[_column(name, predictor, quantity)] = list(map(float, column))
     return columns
 
@@ -144,6 +200,11 @@ def _column(task: str, predictor: str, quantity: str) -> str:
 def _claims(table: Table) -> list[NamedComparison]:
     """Softmax is at the Bayes risk where it was searched for, every other attention above it."""
     rows = []
+    finite = np.isfinite(np.asarray(table["nu"], dtype=float))
+    end, table = (
+        {name: column[-1] for name, column in table.items()},
+        {name: np.asarray(column, dtype=float)[finite] for name, column in table.items()},
+    )
     for task in TASKS:
         bayes = np.asarray(table[_column(task, "bayes", "risk")], dtype=float)
         for column in table:
@@ -163,13 +224,20 @@ def _claims(table: Table) -> list[NamedComparison]:
             above = bool(ratio.min() > 1 - CLOSE and ratio.max() > 1 + CLOSE)
             note = f"ratio to the Bayes risk between {ratio.min():.8g} and {ratio.max():.4g}"
             rows.append(states(f"{predictor} lies above the Bayes risk, {task}-SLR", above, note))
+    if not finite.all():
+        ends = {name: float(str(end[name])) for name in end if name.startswith("max_") and name.count("_") == 1}
+        least = min(risk for name, risk in ends.items() if name not in ("max_bayes", "max_softmax"))
+        note = ", ".join(f"{name.removeprefix('max_')} {risk:.4g}" for name, risk in ends.items())
+        rows.append(
+            states("at infinite signal softmax alone reaches risk 0, max-SLR", ends["max_softmax"] == 0 < least, note)
+        )
     return rows
 
 
 def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Drawing:
     from matplotlib import pyplot as plt
 
-    drawing, panels = plt.subplots(2, len(TASKS), figsize=(TEXT_WIDTH, 4.4), sharex=True, height_ratios=(3, 2))
+    drawing, panels = plt.subplots(2, len(TASKS), figsize=(TEXT_WIDTH, 4.4), sharex="col", height_ratios=(3, 2))
     names = [item.name for item in attentions]
     for (risks, scales), task in zip(panels.T, TASKS, strict=True):
         for position, name in enumerate([*names, "bayes"]):
@@ -177,15 +245,44 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
             style["linewidth"] = 1.1 if name == "bayes" else 1.9
             risk = np.asarray(table[_column(task, name, "risk")], dtype=float)
             risks.plot(table["nu"], np.where(risk > FLOOR, risk, np.nan), label=LABELS.get(name, name), **style)
+            _end(risks, table, _column(task, name, "far"), risk[-1], style["color"])
             if _column(task, name, "a") in table:
                 _scales(scales, table, task, name, style)
         risks.set(yscale="log", title=f"{task}-SLR, {described}")
         scales.set(xscale="log", yscale="log", xlabel=r"signal strength $\nu$", ylim=SCALES)
-        scales.set_xlim(table["nu"][0], table["nu"][-1])
+        _limits(scales, table, task)
     panels[0, 0].set_ylabel(r"least risk $\mathcal{E}_\sigma$")
     panels[1, 0].set_ylabel("scale $a$")
     panels[0, 0].legend(loc="lower left", handlelength=2.6)
     return drawing
+
+
+def spread(strengths: Sequence[float]) -> str:
+    """Finite signal strengths in words."""
+    finite = [strength for strength in strengths if math.isfinite(strength)]
+    return f"{finite[0]:g} to {finite[-1]:g}, {len(finite)} values"
+
+
+BEYOND = 1.45
+"""Where the axis of max-SLR shows an infinite signal, over the last finite one."""
+
+
+def _limits(axes: Axes, table: Table, task: str) -> None:
+    """The range of signal strengths; room for the infinite one where there is one."""
+    finite = [float(str(strength)) for strength in table["nu"] if math.isfinite(float(str(strength)))]
+    room = BEYOND * 1.15 if len(finite) < len(table["nu"]) and task == "max" else 1.0
+    axes.set_xlim(finite[0], finite[-1] * room)
+    if room > 1:
+        axes.set_xticks([0.1, 1, 10, finite[-1] * BEYOND], ["0.1", "1", "10", r"$\infty$"])
+
+
+def _end(axes: Axes, table: Table, far: str, risk: float, shade: str) -> None:
+    """A diamond for the risk at infinite signal."""
+    finite = [float(str(strength)) for strength in table["nu"] if math.isfinite(float(str(strength)))]
+    if len(finite) == len(table["nu"]) or not risk > FLOOR:
+        return
+    inside = "none" if far in table and table[far][-1] == 1 else shade
+    axes.plot([finite[-1] * BEYOND], [risk], "D", markersize=4, color=shade, markerfacecolor=inside, clip_on=False)
 
 
 FLOOR = 1e-3

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sympy import oo
 
+from symslr.evaluation.finite_sample.scatter import student_factor
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.kept.processes import mapped
-from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task
 from symslr.validation.validation import LARGEST_Z, NamedComparison, states
@@ -23,122 +25,212 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-PANELS = (
-    (r"spiked-SLR, $\nu=1$", SpikedSLR(1, length=3, noise=0)),
-    (r"spiked-SLR, $\nu=4$", SpikedSLR(4, length=3, noise=0)),
-    (r"max-SLR, $\nu=2$", MaxSLR(2, length=3, noise=0)),
-)
+LENGTH = 3
+TASKS: dict[str, Task] = {
+    "spiked-1": SpikedSLR(1, length=LENGTH, noise=0),
+    "spiked-2": SpikedSLR(2, length=LENGTH, noise=0),
+    "max-inf": MaxSLR(oo, length=LENGTH, noise=0),
+    "spiked-4": SpikedSLR(4, length=LENGTH, noise=0),
+    "max-2": MaxSLR(2, length=LENGTH, noise=0),
+}
+TITLES = {
+    "spiked-1": r"spiked-SLR, $\nu=1$",
+    "spiked-2": r"spiked-SLR, $\nu=2$",
+    "max-inf": r"max-SLR, $\nu=\infty$",
+    "spiked-4": r"spiked-SLR, $\nu=4$",
+    "max-2": r"max-SLR, $\nu=2$",
+}
+SOURCE, OTHER = ("spiked-1", "spiked-2", "max-inf"), ("spiked-4", "max-2")
+"""The panels of the source, and others."""
 ALPHA = tuple(float(alpha) for alpha in np.geomspace(0.5, 20, 13).round(10))
-FITTED = (1, 4, 7, 10)
-"""Places in ALPHA at which training sets are sampled and fitted."""
-SEEDS = tuple(range(12))
-ENTRIES = 500
-"""sqrt(N D) of a training set."""
-STARTS = ("informed", *("random",) * 5)
-"""Starts of a fit, until the lowest minimum has been met twice: near alpha = 1 softmax has many minima, and the one
-nearest to the truth, of lower risk than the lowest, is what the informed start alone would find."""
+FEWER = {"max-inf": ALPHA[1::2]}
+"""Panels with fewer of them: at infinite signal each takes half a minute of one core."""
 ATTENTIONS = (softmax, linear)
 PRECISION = 0.004
 
 
+@dataclass(frozen=True)
+class Fits:
+    """What is fitted at some of the markers.
+
+    Attributes:
+        entries: sqrt(N D) of a training set.
+        alphas: at which training sets are sampled and fitted.
+        seeds: one training set each.
+        starts: of a fit, until the lowest minimum has been met twice: near alpha = 1 softmax has many minima, and the
+            one nearest to the truth, of lower risk than the lowest, is what the informed start alone would find.
+        dtype: of the tokens; in float32 a training set of the source's size takes 1.2 GB.
+    """
+
+    entries: int
+    alphas: tuple[float, ...]
+    seeds: tuple[int, ...]
+    starts: tuple[str, ...]
+    dtype: str = "float64"
+
+    @property
+    def described(self) -> str:
+        """For the caption."""
+        sets = f"{len(self.seeds)} training set{'s' * (len(self.seeds) != 1)}"
+        where = ", ".join(f"{alpha:.3g}" for alpha in self.alphas)
+        return rf"$\sqrt{{ND}}={self.entries}$, {sets} at each of $\alpha={where}$, up to {len(self.starts)} starts"
+
+
+FULL = Fits(10_000, (ALPHA[7],), (0,), ("informed", "random"), "float32")
+"""The source's size: half a minute of one core from each start. More places and seeds cost as much again."""
+MEDIUM = Fits(1500, (ALPHA[1], ALPHA[5], ALPHA[7], ALPHA[11]), (0, 1, 2, 3), ("informed", "random"), "float32")
+SMALL = Fits(500, (ALPHA[1], ALPHA[4], ALPHA[7], ALPHA[10]), tuple(range(12)), ("informed", *("random",) * 5))
+FRESH = 400_000
+"""Fresh samples of a test risk."""
+
+
 def figure3(
-    alpha: Sequence[float] = ALPHA, fitted: Sequence[int] = FITTED, seeds: Sequence[int] = SEEDS, entries: int = ENTRIES
+    panels: Sequence[str] = SOURCE,
+    fits: Sequence[Fits] = (MEDIUM, FULL),
+    alpha: Sequence[float] = ALPHA,
+    name: str = "figure3",
 ) -> Figure:
     """Test risk against alpha at tuned ridges: theory with error band, fits with error bars, Bayes-optimal, limits."""
+    few = [len(FEWER[panel]) for panel in panels if panel in FEWER]
+    sparse = rf" ({few[0]} at $\nu=\infty$)" if few else ""
+    sizes = "; ".join(each.described for each in fits)
     caption = (
         r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
         r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors; a cross where"
-        rf" replica symmetry is broken; {len(alpha)} values of $\alpha$, joined by monotone cubics. Markers: L-BFGS fits of"
-        rf" {len(seeds)} training sets each, $\sqrt{{ND}}={entries}$, at the same ridges, the lowest minimum of several"
-        r" starts, with two standard errors. Dotted: $\alpha\to\infty$. Black: Bayes-optimal risk ($\Delta\to0$); dashed,"
+        rf" replica symmetry is broken; {len(alpha)} values of $\alpha${sparse}, joined by monotone cubics. Markers: the lowest"
+        rf" minima of L-BFGS fits at the same ridges, with two standard errors ({sizes}; the largest size filled where"
+        r" there are two). Dotted: $\alpha\to\infty$. Black:"
+        r" Bayes-optimal risk ($\Delta\to0$); dashed,"
         r" in the grey hard phase, what message passing reaches from an uninformed start."
     )
     alt = (
-        "Three panels of test risk against alpha for softmax and linear attention, theory and fits, and Bayes-optimal."
+        f"{len(panels)} panels of test risk against alpha for softmax and linear attention, theory and fits, and"
+        " Bayes-optimal."
     )
-    compute = partial(_table, tuple(alpha), tuple(fitted), tuple(seeds), entries)
-    drawn = f"training sets: 1000 panel + 100 place in alpha + seed, seeds {seeds[0]} to {seeds[-1]}"
-    return Figure("figure3", caption, compute, _draw, alt, _claims, drawn)
+    compute = partial(_table, tuple(panels), tuple(alpha), tuple(fits))
+    drawn = "training sets: 10000 panel + 100 place in alpha + number, one row each"
+    settings = (
+        ("tasks", ", ".join(TITLES[panel] for panel in panels)),
+        ("length", rf"$L={LENGTH}$"),
+        (r"noise $\Delta$", "0"),
+        ("attentions", ", ".join(attention.name for attention in ATTENTIONS)),
+        (r"samples per dimension $\alpha$", f"{alpha[0]:g} to {alpha[-1]:g}, {len(alpha)} values"),
+        (r"size $\sqrt{ND}$ of the fits", " and ".join(rf"${each.entries}$" for each in fits)),
+        ("training sets", "; ".join(each.described for each in fits)),
+        ("optimiser", "L-BFGS"),
+        ("ridges", "tuned for the test risk of the theory, by a trust region in a box that widens"),
+    )
+    claims = partial(_claims, tuple(panels))
+    return Figure(name, caption, compute, partial(_draw, tuple(panels)), alt, claims, drawn, settings)
 
 
-COLUMNS = ("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "stable")
-"""One row per point; ``curve`` is <attention>, <attention>_fit, <attention>_limit, bayes, uninformed or hard."""
+def figure3_other() -> Figure:
+    """Figure 3 at signals that the source does not show."""
+    return figure3(OTHER, (SMALL,), name="figure3-other")
 
 
-def _table(alpha: Sequence[float], fitted: Sequence[int], seeds: Sequence[int], entries: int) -> Table:
+COLUMNS = (
+    *("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "limit_k", "limit_v", "stable"),
+    *("entries", "seed", "dimension", "loss", "reduction", "stationary", "start"),
+)
+"""One row per point, or per training set; ``curve`` is <attention>, <attention>_fit, <attention>_limit, bayes, uninformed
+or hard. ``limit_k`` and ``limit_v`` are 0 or infinity where a tuned ridge stands for that limit. ``loss`` is the fit's
+objective over D, ``reduction`` the gradient's norm where it stopped over that at its start, and ``stationary`` whether
+every entry of the gradient was below the tolerance."""
+
+
+def _row(**cells: object) -> tuple[object, ...]:
+    return tuple(cells.get(name, "" if name == "start" else math.nan) for name in COLUMNS)
+
+
+def _table(panels: Sequence[str], alpha: Sequence[float], fits: Sequence[Fits]) -> Table:
     names = [attention.name for attention in ATTENTIONS]
-    jobs = [(panel, name) for panel in range(len(PANELS)) for name in (*names, "bayes")]
-    curves = mapped(partial(_rows, alpha, fitted, seeds, entries), jobs)
-    rows = [row for curve in curves for row in curve]
+    curves = [(panel, name) for panel in panels for name in (*names, "bayes")]
+    theory = {}
+    for at in dict.fromkeys(tuple(FEWER.get(panel, alpha)) for panel in panels):
+        here = [curve for curve in curves if tuple(FEWER.get(curve[0], alpha)) == at]
+        theory |= dict(zip(here, mapped(partial(_theory, at), here)))
+    rows = [row for curve in curves for row in theory[curve]]
+    ridges = {row[:3]: (row[COLUMNS.index("r_k")], row[COLUMNS.index("r_v")]) for row in rows}
+    for each in fits:
+        jobs = [
+            (panel, name, ALPHA.index(at), at, *ridges[panel, name, at], number)
+            for number in each.seeds
+            for panel in panels
+            for name in names
+            for at in each.alphas
+        ]
+        rows += mapped(partial(_fit, each.entries, each.starts, each.dtype), jobs)
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
 
 
-def _rows(
-    alpha: Sequence[float], fitted: Sequence[int], seeds: Sequence[int], entries: int, job: tuple[int, str]
-) -> list[tuple[object, ...]]:
-    """One attention in one panel, or the Bayes-optimal curve."""
+def _theory(alpha: Sequence[float], job: tuple[str, str]) -> list[tuple[object, ...]]:
+    """One attention in one panel at tuned ridges and in the limit, or the Bayes-optimal curve."""
+    from symslr.evaluation import evaluate
+    from symslr.evaluation.finite_sample import finite_sample_curve
+    from symslr.theory import minimal_risk
+
     panel, name = job
-    task = PANELS[panel][1]
+    task = TASKS[panel]
     if name == "bayes":
         return _optimum(panel, task, alpha)
     attention = next(item for item in ATTENTIONS if item.name == name)
-    return _curve(panel, task, attention, alpha, fitted, seeds, entries)
-
-
-def _curve(
-    panel: int,
-    task: Task,
-    attention: Attention,
-    alpha: Sequence[float],
-    fitted: Sequence[int],
-    seeds: Sequence[int],
-    entries: int,
-) -> list[tuple[object, ...]]:
-    """Theory at tuned ridges, continued from alpha to alpha; fits at some of them; the limit."""
-    from symslr.evaluation import evaluate
-    from symslr.evaluation.finite_sample import finite_sample_curve
-    from symslr.simulate.erm import erm_replicates
-    from symslr.theory import minimal_risk
-
-    name, nan = attention.name, math.nan
-    rows: list[tuple[object, ...]] = []
-    for place, point in enumerate(finite_sample_curve(task, attention, {}, alphas=alpha, precision=PRECISION)):
+    rows = []
+    for point in finite_sample_curve(task, attention, {}, alphas=alpha, precision=PRECISION):
         risk = point.fit.risk
-        rows.append((panel, name, point.alpha, float(risk), float(risk.error), *point.ridge, float(point.fit.stable)))
-        if place in fitted:
-            fits = erm_replicates(
-                task,
-                attention,
-                {},
-                alpha=point.alpha,
-                dimension=round(entries / math.sqrt(point.alpha)),
-                r_k=point.ridge[0],
-                r_v=point.ridge[1],
-                seeds=[1000 * panel + 100 * place + seed for seed in seeds],
-                starts=STARTS,
-                fresh=100_000,
-            )
-            rows.append((panel, f"{name}_fit", point.alpha, fits.risk, fits.standard_error, *point.ridge, nan))
+        ridges = dict(zip(("r_k", "r_v", "limit_k", "limit_v"), (*point.ridge, *map(_number, point.tuned.limits))))
+        numbers = {"risk": float(risk), "error": float(risk.error), "stable": float(point.fit.stable), **ridges}
+        rows.append(_row(panel=panel, curve=name, alpha=point.alpha, **numbers))
     limit = float(evaluate(minimal_risk(task, attention), {}, digits=6))
-    return [*rows, (panel, f"{name}_limit", math.inf, limit, 0.0, nan, nan, nan)]
+    return [*rows, _row(panel=panel, curve=f"{name}_limit", alpha=math.inf, risk=limit, error=0.0)]
 
 
-def _optimum(panel: int, task: Task, alpha: Sequence[float]) -> list[tuple[object, ...]]:
+def _number(limit: float | None) -> float:
+    return math.nan if limit is None else limit
+
+
+def _fit(
+    entries: int, starts: Sequence[str], dtype: str, job: tuple[str, str, int, float, float, float, int]
+) -> tuple[object, ...]:
+    """The fit of one training set at given ridges."""
+    from symslr.simulate.erm import erm_replicates
+
+    panel, name, place, alpha, r_k, r_v, number = job
+    found = erm_replicates(
+        TASKS[panel],
+        next(item for item in ATTENTIONS if item.name == name),
+        {},
+        alpha=alpha,
+        dimension=round(entries / math.sqrt(alpha)),
+        r_k=r_k,
+        r_v=r_v,
+        seeds=[10_000 * list(TASKS).index(panel) + 100 * place + number],
+        starts=starts,
+        dtype=dtype,
+        fresh=FRESH,
+    )
+    (run,) = found.runs
+    fit, risk = run.fit, run.risk
+    numbers = {"alpha": alpha, "risk": risk.mean, "error": risk.standard_error, "r_k": r_k, "r_v": r_v}
+    numbers |= {"loss": fit.loss / found.dimension, "reduction": fit.reduction, "stationary": float(fit.converged)}
+    made = {"entries": entries, "seed": run.seed, "dimension": found.dimension, "start": fit.start}
+    return _row(panel=panel, curve=f"{name}_fit", **numbers, **made)
+
+
+def _optimum(panel: str, task: Task, alpha: Sequence[float]) -> list[tuple[object, ...]]:
     """The Bayes-optimal curve, with a point on each side of its jump, and the hard phase."""
     from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
 
-    rest = (math.nan,) * 3
     phase = hard_phase(task, {}, low=0.9, high=1.9, count=256, randomisations=2, scan=12, halvings=4)
     edges = [] if phase is None else [float(phase.overtakes), float(phase.reached)]
     beside = [edge * (1 + side) for edge in edges for side in (-3e-3, 3e-3)]
-    rows: list[tuple[object, ...]] = []
+    rows = []
     for at in sorted([*alpha, *beside]):
         found = bayes_optimal(task, {}, alpha=at, count=256)
-        rows.append((panel, "bayes", at, float(found.risk), float(found.risk.error), *rest))
-        if found.hard:
-            stuck = found.uninformed_risk
-            rows.append((panel, "uninformed", at, float(stuck), float(stuck.error), *rest))
-    return rows + [(panel, "hard", edge, math.nan, math.nan, *rest) for edge in edges]
+        curves = {"bayes": found.risk} | ({"uninformed": found.uninformed_risk} if found.hard else {})
+        for curve, risk in curves.items():
+            rows.append(_row(panel=panel, curve=curve, alpha=at, risk=float(risk), error=float(risk.error)))
+    return rows + [_row(panel=panel, curve="hard", alpha=edge) for edge in edges]
 
 
 SHOWN = ("alpha", "risk", "error", "stable")
@@ -149,12 +241,15 @@ MANY = 2.0
 """Alpha from which softmax is claimed to be ahead; with fewer samples than dimensions linear attention may be."""
 
 
-def _claims(table: Table) -> list[NamedComparison]:
-    """By 4 standard errors: softmax lies above the Bayes-optimal risk, and below linear attention from ``MANY`` on."""
+def _claims(panels: Sequence[str], table: Table) -> list[NamedComparison]:
+    """By 4 standard errors: softmax lies above the Bayes-optimal risk, and below linear attention from ``MANY`` on.
+
+    And what the fits say of the theory where replica symmetry holds.
+    """
     data = {name: np.asarray(column, dtype=object) for name, column in table.items()}
     found = []
-    for panel, (title, _) in enumerate(PANELS):
-        where = title.replace("$", "").replace("\\nu", "nu")
+    for panel in panels:
+        where = TITLES[panel].replace("$", "").replace("\\nu", "nu").replace("\\infty", "infinity")
         ours, linear_risk, best = (_curve_of(data, panel, name) for name in ("softmax", "linear", "bayes"))
         not_below = _not_below(ours, linear_risk)
         wrong = [at for at in not_below if at >= MANY]
@@ -163,6 +258,54 @@ def _claims(table: Table) -> list[NamedComparison]:
         not_above = _not_below(best, ours)
         note = f"not at {_pairs(not_above, ours, best)}" if not_above else f"at {len(ours)} alpha"
         found.append(states(f"softmax lies above the Bayes-optimal risk, {where}", not not_above, note))
+        found.append(_fits_agree(data, panel, where))
+    return found
+
+
+def _fits_agree(data: dict[str, np.ndarray], panel: str, where: str) -> NamedComparison:
+    """Whether every marker where replica symmetry holds is within 4 standard errors of the theory; the note has the others."""
+    stable, broken, stationary, total = [], [], 0, 0
+    for name in (attention.name for attention in ATTENTIONS):
+        theory = _curve_of(data, panel, name)
+        here = (data["panel"] == panel) & (data["curve"] == name)
+        holds = dict(zip(data["alpha"][here], data["stable"][here]))
+        own = (data["panel"] == panel) & (data["curve"] == f"{name}_fit")
+        stationary, total = stationary + int(sum(data["stationary"][own])), total + int(own.sum())
+        for entries, markers in _markers(data, panel, name).items():
+            for at, (risk, error) in markers.items():
+                z = (risk - theory[at][0]) / math.hypot(error, theory[at][1])
+                size = f"{name} at alpha = {at:.3g} and sqrt(N D) = {entries:.0f}"
+                said = f"{size}: {risk:.4g} against {theory[at][0]:.4g}, z = {z:+.1f}"
+                (stable if holds[at] else broken).append((abs(z), said))
+    note = f"{len(stable)} markers, the farthest {max(stable)[1]}; {stationary} of {total} fits are stationary"
+    if broken:
+        note += f"; replica symmetry is broken, and the theory not to be trusted, for {', '.join(s for _, s in broken)}"
+    return states(f"fits and theory agree where replica symmetry holds, {where}", max(stable)[0] <= LARGEST_Z, note)
+
+
+Markers = dict[float, tuple[float, float]]
+"""alpha -> (risk, standard error)."""
+
+
+def _markers(data: dict[str, np.ndarray], panel: str, name: str) -> dict[float, Markers]:
+    """sqrt(N D) -> the mean risk of the training sets of an attention at each alpha, with its standard error.
+
+    The scatter between training sets is taken over all markers of the panel, as that of the relative risk times sqrt(D),
+    which the theory takes to be of order 1; Student's factor is that of the pooled degrees of freedom.
+    """
+    here = (data["panel"] == panel) & np.isin(data["curve"], [f"{item.name}_fit" for item in ATTENTIONS])
+    places = list(zip(*(data[key][here] for key in ("curve", "entries", "alpha")), strict=True))
+    risks, sizes = (data[key][here].astype(float) for key in ("risk", "dimension"))
+    groups = {place: [i for i, other in enumerate(places) if other == place] for place in dict.fromkeys(places)}
+    means = {place: float(risks[members].mean()) for place, members in groups.items()}
+    freedom = len(risks) - len(groups)
+    left = [(risks[i] / means[place] - 1) * math.sqrt(sizes[i]) for place, members in groups.items() for i in members]
+    scatter = math.sqrt(sum(x * x for x in left) / freedom) * student_factor(freedom + 1) if freedom else math.nan
+    found: dict[float, Markers] = {}
+    for (curve, entries, at), members in groups.items():
+        if curve == f"{name}_fit":
+            mean, count, size = means[curve, entries, at], len(members), sizes[members[0]]
+            found.setdefault(float(entries), {})[float(at)] = mean, scatter * mean / math.sqrt(size * count)
     return found
 
 
@@ -176,34 +319,34 @@ def _pairs(alphas: list[float], ours: dict[float, tuple[float, float]], other: d
     return ", ".join(f"alpha = {at:.3g}: {ours[at][0]:.4g} against {other[at][0]:.4g}" for at in alphas)
 
 
-def _curve_of(data: dict[str, np.ndarray], panel: int, curve: str) -> dict[float, tuple[float, float]]:
+def _curve_of(data: dict[str, np.ndarray], panel: str, curve: str) -> dict[float, tuple[float, float]]:
     """alpha -> (risk, error)."""
     here = (data["panel"] == panel) & (data["curve"] == curve)
     columns = (data[name][here] for name in ("alpha", "risk", "error"))
     return {float(at): (float(risk), float(error)) for at, risk, error in zip(*columns)}
 
 
-def _draw(table: Table) -> Drawing:
+def _draw(panels: Sequence[str], table: Table) -> Drawing:
     from matplotlib import pyplot as plt
 
-    drawing, panels = plt.subplots(1, len(PANELS), figsize=(TEXT_WIDTH, 2.6), sharey=True)
+    drawing, axes_of = plt.subplots(1, len(panels), figsize=(TEXT_WIDTH, 2.6), sharey=True)
     data = {name: np.asarray(column, dtype=object) for name, column in table.items()}
-    for panel, (axes, (title, _)) in enumerate(zip(panels, PANELS, strict=True)):
+    for axes, panel in zip(axes_of, panels, strict=True):
         mine = data["panel"] == panel
         curves = {
             str(name): {key: data[key][mine & (data["curve"] == name)].astype(float) for key in SHOWN}
             for name in dict.fromkeys(data["curve"][mine])
         }
-        _panel(axes, curves)
-        axes.set(xscale="log", xlabel=r"$\alpha=N/D$", title=title)
+        _panel(axes, curves, {item.name: _markers(data, panel, item.name) for item in ATTENTIONS})
+        axes.set(xscale="log", xlabel=r"$\alpha=N/D$", title=TITLES[panel])
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], labels=["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
-    panels[0].set(ylabel=r"test risk $\mathcal{E}$", ylim=(0, 1.08))
-    panels[0].legend(loc="lower left", handlelength=2.2)
+    axes_of[0].set(ylabel=r"test risk $\mathcal{E}$", ylim=(0, 1.08))
+    axes_of[0].legend(loc="lower left", handlelength=2.2)
     return drawing
 
 
-def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]]) -> None:
+def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str, dict[float, Markers]]) -> None:
     edges = curves.get("hard")
     if edges is not None:
         axes.axvspan(*edges["alpha"], color="#DDDDDD", linewidth=0)
@@ -216,10 +359,11 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]]) -> None:
         broken = line["stable"] == 0
         axes.plot(line["alpha"][broken], line["risk"][broken], "x", markersize=5, **shade)
         axes.axhline(curves[f"{name}_limit"]["risk"][0], linestyle=":", linewidth=1.0, **shade)
-        fits = curves.get(f"{name}_fit")
-        if fits is not None:
+        for entries, markers in fits[name].items():
+            at, (risk, error) = list(markers), np.array(list(markers.values())).T
             bars: dict[str, Any] = {"fmt": MARKERS.get(name, "^"), "markersize": 4, "capsize": 2, "elinewidth": 0.9}
-            axes.errorbar(fits["alpha"], fits["risk"], 2 * fits["error"], markerfacecolor="white", **bars, **shade)
+            inside = shade["color"] if len(fits[name]) > 1 and entries == max(fits[name]) else "white"
+            axes.errorbar(at, risk, 2 * error, markerfacecolor=inside, **bars, **shade)
     best, jump = curves["bayes"], math.inf if edges is None else edges["alpha"][0]
     sides = [_smooth({key: column[side] for key, column in best.items()}) for side in _sides(best["alpha"], jump)]
     alpha, risk, _ = (np.concatenate(parts) for parts in zip(*sides, strict=True))

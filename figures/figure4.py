@@ -53,6 +53,14 @@ def figure4(
         alt,
         _claims,
         f"starts: {SEED}, 0 to {starts - 1}",
+        settings=(
+            ("length", f"$L={length}$"),
+            (r"signal $\nu$", f"{nu:g}"),
+            (r"noise $\Delta$", "0"),
+            ("attentions", ", ".join(attentions)),
+            ("starts", f"{starts}"),
+            (r"initial noise $\bar\eta$", f"{NOISE:g}"),
+        ),
     )
 
 

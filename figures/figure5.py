@@ -38,9 +38,14 @@ def figure5(
         r" without bound. A curve begins where every start at the mismatched end stops falling into the well matched minimum."
     )
     alt = "Risk against nu at the matched and the mismatched minimum of five attentions, for both tasks."
-    return Figure(
-        "figure5", caption, partial(_table, length, tuple(nu), tuple(attentions)), _draw, alt, partial(_claims, length)
+    settings = (
+        ("length", f"$L={length}$"),
+        (r"signal $\nu$", f"{nu[0]:g} to {nu[-1]:g}, {len(nu)} values"),
+        (r"noise $\Delta$", "0"),
+        ("attentions", ", ".join(attentions)),
     )
+    compute = partial(_table, length, tuple(nu), tuple(attentions))
+    return Figure("figure5", caption, compute, _draw, alt, partial(_claims, length), settings=settings)
 
 
 def _table(length: int, nu: Sequence[float], attentions: Sequence[str]) -> Table:

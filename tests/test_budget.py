@@ -6,6 +6,7 @@ import contextlib
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -15,7 +16,7 @@ from symslr.cli import main
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer of processor time on this system")
 
 
-def work(seconds: float) -> None:
+def work_for(seconds: float) -> None:
     """Use so much processor time."""
     end = time.process_time() + seconds
     while time.process_time() < end:
@@ -25,18 +26,18 @@ def work(seconds: float) -> None:
 def test_what_runs_too_long_ends() -> None:
     began = time.process_time()
     with pytest.raises(OutOfTime), processor_time(0.1):
-        work(20)
+        work_for(20)
     assert time.process_time() - began < 5
     with processor_time(5):
-        work(0.01)
-    work(0.2)  # nothing is left of it
+        work_for(0.01)
+    work_for(0.2)  # nothing is left of it
 
 
 def test_a_budget_that_is_caught_inside_ends_it_all_the_same() -> None:
     def stubborn() -> None:
         with contextlib.suppress(Exception):
-            work(20)
-        work(20)
+            work_for(20)
+        work_for(20)
 
     with pytest.raises(OutOfTime), processor_time(0.1):
         stubborn()
@@ -45,13 +46,13 @@ def test_a_budget_that_is_caught_inside_ends_it_all_the_same() -> None:
 def test_budgets_stand_inside_one_another() -> None:
     def both() -> None:
         with contextlib.suppress(OutOfTime), processor_time(0.05):
-            work(20)
-        work(20)
+            work_for(20)
+        work_for(20)
 
     with pytest.raises(OutOfTime), processor_time(0.3):
         both()
     with pytest.raises(OutOfTime), processor_time(0.05), processor_time(100):
-        work(20)
+        work_for(20)
 
 
 def test_nothing_is_left_however_often_the_timer_fires(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,23 +61,94 @@ def test_nothing_is_left_however_often_the_timer_fires(monkeypatch: pytest.Monke
     handler = signal.getsignal(signal.SIGPROF)
     for _ in range(200):
         with contextlib.suppress(OutOfTime), processor_time(1e-3):
-            work(0.002)
+            work_for(0.002)
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
         assert signal.getsignal(signal.SIGPROF) is handler
 
 
-def test_other_threads_are_left_alone() -> None:
-    ended: list[bool] = []
+def in_a_thread(work: Callable[[], None]) -> list[BaseException | None]:
+    """What the work raised in a thread of its own, and after it."""
+    found: list[BaseException | None] = []
 
     def inside() -> None:
-        with processor_time(0.01):
-            work(0.1)
-        ended.append(True)
+        try:
+            work()
+        except Exception as fault:
+            found.append(fault)
+        else:
+            found.append(None)
+        try:  # nothing comes late
+            work_for(0.05)
+            found.append(None)
+        except OutOfTime as late:
+            found.append(late)
 
     thread = threading.Thread(target=inside)
     thread.start()
     thread.join()
-    assert ended == [True]
+    return found
+
+
+def test_a_budget_holds_in_another_thread() -> None:
+    def stubborn() -> None:
+        with processor_time(100), processor_time(0.1):
+            with contextlib.suppress(Exception):
+                work_for(20)
+            work_for(20)
+
+    def inner() -> None:
+        with processor_time(0.3):
+            with contextlib.suppress(OutOfTime), processor_time(0.05):
+                work_for(20)
+            work_for(20)
+
+    def quick() -> None:
+        with processor_time(5):
+            work_for(0.01)
+
+    began = time.process_time()
+    for work in (stubborn, inner):
+        ended, after = in_a_thread(work)
+        assert isinstance(ended, OutOfTime)
+        assert after is None
+    assert in_a_thread(quick) == [None, None]
+    assert time.process_time() - began < 20
+
+
+def test_only_the_thread_that_used_its_time_is_stopped() -> None:
+    """Each of two threads has the processor for about half of the time, and is charged for its own."""
+    found: list[str] = []
+
+    def one(budget: float, needed: float) -> None:
+        end = time.thread_time() + needed
+        try:
+            with processor_time(budget):
+                while time.thread_time() < end:
+                    pass
+        except OutOfTime:
+            found.append(f"stopped {budget}")
+        else:
+            found.append(f"done {budget}")
+
+    threads = [threading.Thread(target=one, args=args) for args in ((0.2, 20.0), (2.0, 0.4))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == ["done 2.0", "stopped 0.2"]
+
+
+def test_nothing_is_left_in_another_thread_however_often_it_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symslr.budget.AGAIN", 5e-3)
+    monkeypatch.setattr("symslr.budget.OFTEN", 1e-4)
+
+    def many() -> None:
+        for _ in range(100):
+            with contextlib.suppress(OutOfTime), processor_time(1e-3):
+                work_for(0.002)
+            work_for(0.001)
+
+    assert in_a_thread(many) == [None, None]
 
 
 @pytest.mark.parametrize(

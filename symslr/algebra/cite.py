@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from sympy import Expr, S, Symbol
+from sympy import Expr, Ge, Gt, Mul, S, Symbol, factor, together
 from sympy.core.function import AppliedUndef
+from sympy.core.relational import GreaterThan, LessThan
+from sympy.logic.boolalg import Boolean
 
 from symslr.algebra.bound import raised
 from symslr.algebra.derivation import Derivation
@@ -33,7 +35,8 @@ class Cite(Truncation):
 
     Args:
         theorem: the derivation that is used.
-        values: parameter of the theorem -> value here; every other symbol keeps its meaning. For a function that the theorem
+        values: parameter of the theorem -> value here; every other symbol keeps its meaning. That a formula is positive, as
+            2 kappa log L in place of nu, is a hypothesis where it is not known. For a function that the theorem
             leaves open, ``OpenFunction.of("g", epsilon)`` -> its formula for the token epsilon, or ``Function("kappa")(x)`` ->
             its formula in x, or ``Function("C")(l, m)`` -> its formula in l and m.
     """
@@ -47,8 +50,7 @@ class Cite(Truncation):
         open_ones = {node: value for node, value in given.items() if isinstance(node, (OpenFunction, AppliedUndef))}
         self.functions = {name: value for node, value in open_ones.items() for name in open_functions(node)}
         self.values = {symbol: value for symbol, value in given.items() if symbol not in open_ones}
-        for symbol, value in given.items():
-            self._check_admissible(symbol, value)
+        self._signs = tuple(sign for symbol, value in given.items() for sign in self._check_admissible(symbol, value))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -78,7 +80,7 @@ class Cite(Truncation):
         return S.Zero if self.theorem.remainder == S.Zero else super().remainder(expr)
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
-        found: list[Hypothesis] = []
+        found: list[Hypothesis] = [Hypothesis.of(sign) for sign in self._signs]
         for hypothesis in self.theorem.hypotheses:
             if hypothesis.law is not None:
                 found += [item for item in self._weight(self._here(hypothesis.law)) if item not in found]
@@ -89,9 +91,11 @@ class Cite(Truncation):
             condition = hypothesis.condition.subs(self.values) if self.values else hypothesis.condition
             if condition == S.false:
                 raise self.refuse(f"its hypothesis {hypothesis.text} fails here")
-            if hypothesis.condition == S.true or condition != S.true:
-                found.append(Hypothesis(hypothesis.text, condition))
-        return tuple(found)
+            if condition == hypothesis.condition:
+                found.append(hypothesis)
+            elif condition != S.true and not _holds(condition):
+                found.append(Hypothesis.of(condition))
+        return tuple({hypothesis.text: hypothesis for hypothesis in found}.values())
 
     def _weight(self, law: SequenceLaw | ConfigurationLaw) -> tuple[Hypothesis, ...]:
         """What is left to assume of a weight: nothing where it has a formula that passes the check of a task."""
@@ -112,17 +116,37 @@ class Cite(Truncation):
             expr = expr.subs(self.values, simultaneous=True)
         return instance(expr, self.functions)
 
-    def _check_admissible(self, symbol: Expr, value: Expr) -> None:
+    def _check_admissible(self, symbol: Expr, value: Expr) -> list[Boolean]:
+        """What is left to assume of a value: the sign of a formula, where it is not known."""
         if isinstance(symbol, AppliedUndef) and symbol.args in ((x,), PAIR):
-            return
+            return []
         if isinstance(symbol, OpenFunction):
             if symbol.index not in (None, epsilon):
                 raise self.refuse(f"found {symbol}; expected the open function at the token epsilon")
             if symbol.index is None and epsilon in value.free_symbols:
                 raise self.refuse(f"{symbol} is symmetric in the tokens and {value} singles out epsilon")
-            return
+            return []
         if not isinstance(symbol, Symbol):
             raise self.refuse(f"found {symbol}; expected a parameter of the result")
-        for fact, wanted in symbol.assumptions0.items():
-            if fact != "commutative" and getattr(value, f"is_{fact}", None) is not wanted:
-                raise self.refuse(f"{symbol} = {value} is not known to be {fact if wanted else 'not ' + fact}")
+        facts = {fact: wanted for fact, wanted in symbol.assumptions0.items() if fact != "commutative"}
+        unknown = [fact for fact, wanted in facts.items() if getattr(value, f"is_{fact}", None) is not wanted]
+        if not unknown:
+            return []
+        unsigned = [part for part in Mul.make_args(value) if not part.is_positive]
+        powers = [part for part in unsigned if part.is_Pow and part.base.is_nonnegative and part.exp.is_real]
+        rest = Mul(*(part for part in unsigned if part not in powers))
+        sign = Gt(rest, 0) if symbol.is_positive else Ge(rest, 0)
+        told = Symbol("_", positive=True) if symbol.is_positive else Symbol("_", nonnegative=True)
+        by_sign = symbol.is_nonnegative and all(told.assumptions0.get(fact) is facts[fact] for fact in unknown)
+        if not by_sign or value.is_Symbol or sign == S.false:
+            fact = unknown[0]
+            raise self.refuse(f"{symbol} = {value} is not known to be {fact if facts[fact] else 'not ' + fact}")
+        return [*(Gt(part.base, 0) for part in powers), *([] if sign == S.true else [sign])]
+
+
+def _holds(condition: Boolean) -> bool:
+    """Whether a relation between two formulas is seen to hold where their difference is brought together."""
+    if not isinstance(condition, (GreaterThan, LessThan)):
+        return False
+    difference = factor(together(condition.gts - condition.lts))
+    return bool(difference.is_nonnegative)

@@ -287,12 +287,16 @@ def at_most_exponential(f: Expr) -> bool:
     if isinstance(f, Sum):
         return at_most_exponential(f.function)
     if isinstance(f, (exp, cosh, sinh)):
-        return at_most_linear(f.args[0]) or (isinstance(f, exp) and is_nonnegative(-f.args[0]))
+        return at_most_linear(f.args[0]) or (isinstance(f, exp) and is_nonnegative(-_random_part(f.args[0])))
     if isinstance(f, log):
         return bounded_below(f.args[0]) and at_most_exponential(f.args[0])
     if isinstance(f, Pow) and at_most_exponential(f.base) and not is_random(f.exp):
         return bool(f.exp.is_nonnegative) or not is_random(f.base) or bounded_below(f.base)
     return False
+
+
+def _random_part(f: Expr) -> Expr:
+    return Add(*(term for term in Add.make_args(f) if is_random(term)))
 
 
 def at_most_linear(f: Expr) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sympy import Basic, Expr, S, latex
@@ -60,6 +60,14 @@ class Hypothesis:
 
     def __str__(self) -> str:
         return self.text
+
+
+def holds(condition: Basic, at: Mapping[Basic, Expr]) -> bool:
+    """Whether a relation is true at values of its symbols; one between sides that are not real, as log 0, is not."""
+    try:
+        return bool(condition.subs(at) == S.true)
+    except TypeError:
+        return False
 
 
 def of_weights(expr: Basic) -> tuple[Hypothesis, ...]:

@@ -32,6 +32,7 @@ from symslr.expression.folded import Activation, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
+from symslr.model.symbols import epsilon
 
 ENTIRE = (exp, cosh, sinh, tanh, sin, cos, erf, erfc, atan, asinh, NormalCdf)
 """Functions that are analytic on the whole line."""
@@ -50,7 +51,8 @@ def is_positive(expr: Expr) -> bool:
     if expr.is_positive or isinstance(expr, (exp, cosh, NormalCdf)):
         return bool(expr.is_positive or expr.is_real or expr.args[0].is_real)
     if isinstance(expr, Add):
-        return all(is_nonnegative(arg) for arg in expr.args) and any(is_positive(arg) for arg in expr.args)
+        terms = _grouped(expr)
+        return all(map(is_nonnegative, terms)) and any(map(is_positive, terms))
     if isinstance(expr, Mul):
         return all(is_positive(arg) for arg in expr.args)
     if isinstance(expr, Sum):
@@ -66,7 +68,9 @@ def is_nonnegative(expr: Expr) -> bool:
     """Whether ``expr`` >= 0 at all real values of its tokens and parameters."""
     if expr.is_nonnegative or isinstance(expr, (Abs, Heaviside, IsLargest, Posterior)):
         return True
-    if isinstance(expr, (Add, Mul, Min)):
+    if isinstance(expr, Add):
+        return all(is_nonnegative(arg) for arg in _grouped(expr))
+    if isinstance(expr, (Mul, Min)):
         return all(is_nonnegative(arg) for arg in expr.args)
     if isinstance(expr, Max):
         return any(is_nonnegative(arg) for arg in expr.args)
@@ -75,6 +79,23 @@ def is_nonnegative(expr: Expr) -> bool:
     if isinstance(expr, Pow):
         return bool(expr.exp.is_even and expr.base.is_real) or is_nonnegative(expr.base)
     return is_positive(expr)
+
+
+def _grouped(expr: Add) -> list[Expr]:
+    """The terms of a sum, where numbers and parameters are one term, as L - 1 is, and so is a sum over the other tokens.
+
+    That is sum_l h(chi_l) - h(chi_eps) with h >= 0, or a multiple of it.
+    """
+    fixed = [term for term in expr.args if not term.atoms(Indexed, Application)]
+    together = [Add(*fixed)] if Add(*fixed).is_nonnegative else fixed
+    terms = [*(term for term in expr.args if term not in fixed), *together]
+    for term in expr.args:
+        factor, total = term.as_independent(Sum, as_Add=False)
+        if isinstance(total, Sum) and len(total.limits) == 1 and total.limits[0][1] == 1:
+            own = -factor * total.function.subs(total.variables[0], epsilon)
+            if own in terms and is_nonnegative(factor) and is_nonnegative(total.function):
+                terms.remove(own)
+    return terms
 
 
 def vanishes_on_null_set(weight: Expr) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sympy import Expr, Symbol
+from sympy import Expr, Integer, Symbol
 
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.hypothesis import holds
 from symslr.check.points import LENGTH_LAWS, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
 from symslr.model.exact import exact
@@ -101,7 +102,7 @@ def _admitted_lengths(item: Derivation) -> set[int] | None:
         lengths = {int(exact(choice)) for choice in allowed}  # type: ignore[attr-defined]
     for hypothesis in item.hypotheses:
         if hypothesis.condition.free_symbols == {L}:
-            lengths = {length for length in lengths if hypothesis.condition.subs(L, length) == True}  # noqa: E712
+            lengths = {length for length in lengths if holds(hypothesis.condition, {L: Integer(length)})}
     return lengths
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from sympy import Basic, Expr, Float, Integer, Integral, Rational, S, Symbol, srepr
 
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.hypothesis import holds
 from symslr.check.instances import formulas
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
@@ -266,7 +267,7 @@ def admits(condition: Basic, symbols: list[Symbol], point: Point) -> bool:
         at = {s: _number(point.values[s.name]) for s in symbols if not isinstance(point.values[s.name], LengthLaw)}
         if length is not None:
             at[L] = Integer(length)
-        if condition.subs(at) != S.true:
+        if not holds(condition, at):
             return False
     return True
 

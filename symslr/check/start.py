@@ -14,12 +14,14 @@ from sympy import Rational
 
 from symslr.algebra.derivation import Derivation
 from symslr.budget import OutOfTime, processor_time
+from symslr.check.configuration_means import simulate_configurations
 from symslr.check.monte_carlo import simulate_expectation
 from symslr.check.points import Point, points, written_out
 from symslr.check.report import Comparison, StepCheck, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, SECONDS_PER_VALUE, Routes
 from symslr.check.zscore import HEAVY, POWER, REJECT, SampleMean
 from symslr.expression.at import At
+from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.instance import instance
 from symslr.model.symbols import nu
@@ -38,11 +40,16 @@ ALWAYS, MOST_TOKENS = 2, 3
 MOST_NODES = 3
 """Expectations of one start that are simulated."""
 
+SIMULATED = {SequenceExpectation: simulate_expectation, ConfigurationExpectation: simulate_configurations}
+"""What is simulated, and by what."""
+
+Simulated = SequenceExpectation | ConfigurationExpectation
+
 
 def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
-    """Every expectation over sequences in the first line against the mean over simulated sequences."""
+    """Every expectation over sequences, or over configurations, in the first line against the mean over simulated sequences."""
     start = written_out(item.start)
-    nodes = sorted(start.atoms(SequenceExpectation), key=str)[:MOST_NODES]
+    nodes = sorted(start.atoms(*SIMULATED), key=str)[:MOST_NODES]
     if not nodes:
         return None
     held = {
@@ -79,18 +86,17 @@ def _plain(item: Derivation) -> list[Point]:
 
 
 @lru_cache(maxsize=1024)
-def _sampled(node: SequenceExpectation, values: tuple[tuple[str, Any], ...], seed: int) -> SampleMean:
-    sample = simulate_expectation(node, dict(values), SAMPLES, seed=seed)
+def _sampled(node: Simulated, values: tuple[tuple[str, Any], ...], seed: int) -> SampleMean:
+    simulate = SIMULATED[type(node)]
+    sample = simulate(node, dict(values), SAMPLES, seed=seed)
     # a mean that is small beside what it is a mean of takes more of them, where that many are enough
     enough = sample.error * math.sqrt(SAMPLES / MANY_SAMPLES) <= HOPEFUL * POWER * abs(sample.mean)
     if sample.has_power or not (enough or sample.concentration > HEAVY):
         return sample
-    return simulate_expectation(node, dict(values), MANY_SAMPLES, seed=seed)
+    return simulate(node, dict(values), MANY_SAMPLES, seed=seed)
 
 
-def _simulated(
-    node: SequenceExpectation, point: Point, routes: Routes, number: int, held: dict[str, Fraction]
-) -> Comparison:
+def _simulated(node: Simulated, point: Point, routes: Routes, number: int, held: dict[str, Fraction]) -> Comparison:
     """One expectation: the sample mean against the referee, or the evaluators where it has no number."""
     node = instance(node, point.functions)
     inner = {s.name: held.get(s.name, 1) for s in node.free_symbols if s.name not in point.values}

@@ -8,7 +8,6 @@ from typing import Any
 import typer
 
 from symslr import __version__
-from symslr.budget import OutOfTime
 from symslr.cli import compute, derivations, finite, landscape, location, new, numbers, separation, study, validate
 
 ClickException: Any = typer.BadParameter.__mro__[2]
@@ -59,8 +58,8 @@ def run(arguments: list[str] | None = None) -> None:
         _fail(problem.format_message())
     except (ValueError, TypeError, OSError) as problem:
         _fail(str(problem))
-    except OutOfTime:
-        _fail("the budget of processor time is used up; give more time (--seconds 300)")
+    except ArithmeticError as problem:
+        _fail(f"a number leaves the range of float64 ({problem}); expected parameters nearer to 1")
     except (typer.Abort, KeyboardInterrupt):
         print("symslr: interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None

@@ -190,6 +190,7 @@ def _written(
     """Check, validate and write."""
     from symslr.check import check as check_derivations
     from symslr.export import abstract_in, kept_in, standard_figures, write_report
+    from symslr.validation.papers import papers_in
     from symslr.validation.published import published_in
     from symslr.validation.validate import validate
 
@@ -205,6 +206,7 @@ def _written(
             validations=validations,
             figures=standard_figures() if own else [],
             published=[item for folder in meant for item in published_in(folder)],
+            papers=papers_in(meant[0]) if own else None,
             abstract=next(filter(None, map(abstract_in, meant)), None),
             command="symslr derive {}" if own else f"symslr check {' '.join(map(str, meant))}",
             kept=kept,

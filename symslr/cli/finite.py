@@ -12,6 +12,7 @@ from symslr.budget import answered_within
 from symslr.cli import options
 
 if TYPE_CHECKING:
+    from symslr.evaluation.finite_sample import Tuned
     from symslr.expression.value import Value
     from symslr.model.asked import Problem
     from symslr.model.attention import Attention
@@ -93,7 +94,7 @@ class Aim:
 def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
     """Print the fit at one alpha, or along a curve."""
     problem, chosen = options.problem_and_attention(*asked)
-    from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
+    from symslr.evaluation.finite_sample import Tuned, finite_sample, tuned_finite_sample
 
     values: dict[Any, Any] = {**problem.values, "c": aim.shift}
     if aim.path:
@@ -101,12 +102,12 @@ def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
         return
     how: dict[str, Any] = {"alpha": alpha, "precision": aim.precision, "seed": aim.seed}
     if aim.ridge is None:
-        found, ridge = tuned_finite_sample(problem.task, chosen, values, **how)
+        found, tuned = tuned_finite_sample(problem.task, chosen, values, **how)
     else:
-        ridge = aim.ridge
-        found = finite_sample(problem.task, chosen, values, ridge=ridge, branch=aim.branch, **how)
+        tuned = Tuned(*aim.ridge)
+        found = finite_sample(problem.task, chosen, values, ridge=aim.ridge, branch=aim.branch, **how)
     about = {**problem.as_json(), "attention": chosen.name, "alpha": repr(alpha)}
-    about |= {"r_k": f"{ridge[0]:.6g}", "r_v": f"{ridge[1]:.6g}", "branch": found.branch}
+    about |= {**_ridges_as_json(tuned), "branch": found.branch}
     numbers = {"risk": found.risk, "training_loss": found.training_loss, "energy": found.energy}
     if as_json:
         order = {name: value.as_json() for name, value in found.order_parameters.items()}
@@ -116,7 +117,7 @@ def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
     typer.echo(
         f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}"
     )
-    typer.echo(f"  {_with_error(found.risk)}  at r_k={ridge[0]:.4g}, r_v={ridge[1]:.4g}")
+    typer.echo(f"  {_with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_limits(tuned)}")
     typer.echo(f"  training loss {_with_error(found.training_loss)}, energy {_with_error(found.energy)}")
     for name, meaning in WHAT.items():
         typer.echo(f"  {name} = {_with_error(found.order_parameters[name])}  {meaning}")
@@ -134,6 +135,17 @@ def _ridge(rk: float | None, rv: float | None, tuned: bool) -> tuple[float, floa
     if rk is None or rv is None:
         raise ValueError("ridge: found no --rk and --rv; expected both, or --tuned")
     return rk, rv
+
+
+def _ridges_as_json(tuned: Tuned) -> dict[str, object]:
+    limits = {name: "0" if limit == 0 else "inf" for name, limit in tuned.approached.items()}
+    return {"r_k": f"{tuned.r_k:.6g}", "r_v": f"{tuned.r_v:.6g}", "limits": limits}
+
+
+def _limits(tuned: Tuned) -> str:
+    """What stands behind ridges that are so far out that they give a limit."""
+    ends = ", ".join(f"{name} -> {limit:g}" for name, limit in tuned.approached.items())
+    return f", where the risk is that of {ends}" if ends else ""
 
 
 def _numbers(text: str) -> list[float]:
@@ -167,8 +179,7 @@ def _curve(
         rows = [
             {
                 "alpha": repr(point.alpha),
-                "r_k": f"{point.ridge[0]:.6g}",
-                "r_v": f"{point.ridge[1]:.6g}",
+                **_ridges_as_json(point.tuned),
                 "branch": fit.branch,
                 "risk": fit.risk.as_json(),
                 "energy": fit.energy.as_json(),
@@ -186,7 +197,7 @@ def _curve(
             mark = "" if fit.stable else ", replica symmetry broken"
             typer.echo(
                 f"  {point.alpha:8g}  {_with_error(fit.risk):<20} {_with_error(fit.energy):<20}"
-                f" {point.ridge[0]:8.4g} {point.ridge[1]:8.4g}  {fit.branch}{mark}"
+                f" {point.tuned.r_k:8.4g} {point.tuned.r_v:8.4g}  {fit.branch}{_limits(point.tuned)}{mark}"
             )
 
 

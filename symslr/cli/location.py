@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.budget import OutOfTime, processor_time
+from symslr.budget import answered_within
 from symslr.cli import options
 from symslr.model.request import AttentionRequest, HeadsRequest, TaskRequest, read_task
 from symslr.model.text_numbers import read_number
@@ -30,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 def problem(wanted: TaskRequest, seconds: float) -> Located:
     """The law of location that was asked for, made within a budget of processor time."""
-    with processor_time(seconds):
+    with answered_within(seconds, options.SIMPLER):
         from symslr.model import asked
 
         return asked.located(wanted, dash="--")
@@ -48,7 +46,7 @@ def bayes(law: Located, digits: int, certified: bool, seconds: float) -> Value:
     from symslr.evaluation import CannotEvaluate
     from symslr.evaluation.location import bayes_value
 
-    with _budget(seconds):
+    with answered_within(seconds, options.FEWER):
         if certified:
             return bayes_value(law.task, law.values, digits, "arb")
         try:
@@ -66,23 +64,11 @@ def risk(
     from symslr.evaluation.location import least_value, risk_value
     from symslr.model.text import exactly
 
-    with _budget(seconds):
+    with answered_within(seconds, options.FEWER):
         if scale is None:
             return least_value(law.task, chosen, law.values, digits, FOR_SAMPLES * seconds)
         at = exactly(read_number(scale, what="--scale"))
         return risk_value(law.task, chosen, at, law.values, digits, FOR_SAMPLES * seconds), {}
-
-
-@contextmanager
-def _budget(seconds: float) -> Iterator[None]:
-    """A budget of processor time that ends with one line."""
-    try:
-        with processor_time(seconds):
-            yield
-    except OutOfTime:
-        raise ValueError(
-            f"no answer in {seconds:g} s of processor time; give more time (--seconds {10 * seconds:g})"
-        ) from None
 
 
 def optimal(
@@ -99,7 +85,7 @@ def optimal(
     The risk is printed where every parameter has a value, the length among them.
     """
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=True)
-    with processor_time(seconds):
+    with answered_within(seconds, options.SIMPLER):
         from symslr.model import asked
 
         law = asked.located(wanted, dash="--", symbolic=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from symslr.budget import OutOfTime, processor_time
+from symslr.budget import OutOfTime, answered_within, processor_time
 from symslr.cli import location, options
 from symslr.model.request import is_located, is_selection, read_attention, read_heads, read_task
 from symslr.model.text_numbers import read_number
@@ -53,7 +53,7 @@ def bayes(
             value = location.bayes(law, digits, certified, seconds)
             show("Bayes risk", law, value, {}, as_json)
             return
-    with processor_time(seconds):
+    with answered_within(seconds, options.SIMPLER):
         problem = options.problem(task, length, nu, noise, symbolic)
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
@@ -62,7 +62,7 @@ def bayes(
     backend = "arb" if certified else None
     expr = bayes_risk(problem.task)
     if symbolic:
-        with processor_time(seconds):
+        with answered_within(seconds, options.SIMPLER):
             _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
         return
     with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
@@ -104,7 +104,7 @@ def risk(
     """
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
-    at = None if scale is None else read_number(scale, what="--scale")
+    at = None if scale is None else read_number(scale, what="--scale", allow_infinite=True)
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
     asked_heads = read_heads(heads, separate, bias, filter_, dash="--")
@@ -121,9 +121,9 @@ def risk(
             show(title, law, value, {"attention": found.name}, as_json, places)
             return
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
-    with processor_time(seconds):
+    with answered_within(seconds, options.SIMPLER):
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
-    from symslr.evaluation import evaluate
+    from symslr.evaluation import evaluate, risk_at
     from symslr.evaluation.in_time import in_time
     from symslr.model.text import exactly
     from symslr.theory import population_risk
@@ -143,11 +143,11 @@ def risk(
         return least_formula(problem.task, chosen) if at is None else risk_formula(problem.task, chosen, exactly(at))
 
     if symbolic:
-        with processor_time(seconds):
+        with answered_within(seconds, options.SIMPLER):
             _show_formula(title, problem, formula(), named, as_json)
         return
     # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
-    if not (chosen.is_normalised or bounds):
+    if not (chosen.is_normalised or bounds or isinstance(at, float)):
         with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
             made = formula()
             number = made.exact(problem.values)
@@ -160,10 +160,10 @@ def risk(
                 return
     backend = "arb" if certified else None
     if at is not None:
-        expr = population_risk(problem.task, chosen, exactly(at))
+        place = exactly(at)
 
         def one(n: int | None, by: str | None) -> Found:
-            return evaluate(expr, problem.values, digits=n, backend=by), {}
+            return risk_at(problem.task, chosen, place, problem.values, n, by), {}
 
         value, _ = in_time(seconds, digits, lambda d: _asked(one, d, backend))
         show(title, problem, value, named, as_json)

@@ -52,6 +52,10 @@ SecondsOption = typer.Option(
 LongSecondsOption = typer.Option(
     300.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
 )
+FEWER = "ask for fewer digits (--digits 6)"
+SIMPLER = "ask for a simpler task or attention"
+"""What may be asked instead of what uses up its time."""
+
 JsonOption = typer.Option(False, "--json", help="Print JSON, numbers as decimal strings.")
 
 

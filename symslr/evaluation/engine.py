@@ -63,7 +63,7 @@ def evaluate(
         backend: ``"numpy"`` (float64), ``"mpmath"`` (any digits), ``"arb"`` (certified), ``"arb-exponential"`` (certified,
             for exponential kernels under Gaussian laws only, where it takes milliseconds). By default numpy for arrays and up
             to 13 digits where it reaches them, else Arb for exponential kernels, else mpmath.
-        seconds: processor time for the answer, as ``--seconds``; without limit by default, and off the first thread.
+        seconds: processor time for the answer, as ``--seconds``; without limit by default. It holds in every thread.
 
     The Bayes risk at a signal too strong for any mesh comes from its expansion, as ``method`` says.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from symslr.budget import OutOfTime, processor_time
+from symslr.budget import OutOfTime, processor_time, used_up
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
 
@@ -21,8 +21,6 @@ Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]])
 
 def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], Answer]) -> Answer:
     """What is computed to so many digits within a budget of processor time; to few where none were asked for.
-
-    The budget holds on the first thread of a process, where the system has a timer of processor time.
 
     Raises:
         CannotEvaluate: in one line, when the budget is used up: how far fewer digits came, and what may be asked instead.
@@ -41,7 +39,5 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
         far = f"to {FEW} digits it is {found[0] if isinstance(found, tuple) else found}"
     except (OutOfTime, CannotEvaluate):
         pass
-    asked = f"no answer to {digits or 'the usual'} digits in {seconds:g} s of processor time, {far}"
-    raise CannotEvaluate(
-        f"{asked}; ask for fewer digits (--digits {FEW}) or give more time (--seconds {10 * seconds:g})"
-    )
+    instead = f"ask for fewer digits (--digits {FEW})"
+    raise CannotEvaluate(used_up(seconds, instead, far, f"no answer to {digits or 'the usual'} digits"))

@@ -24,6 +24,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, l
 from symslr.model.symbols import m as index_m
+from symslr.validation.papers import Beside, Entry
 from symslr.validation.published import Judged, Statement, judge
 from symslr.validation.validate import Validation
 
@@ -145,6 +146,8 @@ class Content:
     published: tuple[Judged, ...] = ()
     graph: Graph | None = None
     abstract: Abstract | None = None
+    letter: tuple[Entry, ...] = ()
+    settings: tuple[Beside, ...] = ()
 
     @property
     def formulas(self) -> list[tuple[Section, str]]:

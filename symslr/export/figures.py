@@ -83,6 +83,20 @@ def no_claims(table: Table) -> Sequence[NamedComparison]:
 
 
 @dataclass(frozen=True)
+class Printed:
+    """A table of running text, mathematics between dollar signs; the first cell of a row is its heading."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def nothing_printed(table: Table) -> Printed | None:
+    """The figure stands without a table."""
+    return None
+
+
+@dataclass(frozen=True)
 class Figure:
     """A figure and the numbers in it.
 
@@ -94,7 +108,10 @@ class Figure:
         alt: what the figure shows, in words, for who cannot see it.
         claims: what the table says about published statements, as comparisons.
         seeds: where chance enters, the seeds in words.
+        settings: (parameter, value) pairs, text with mathematics between dollar signs, from the figure's own constants.
         file: where the figure is defined; its numbers may be kept beside it.
+        chapter: heading of the derivations that it stands behind; with the other figures where there is no such chapter.
+        printed: what of the table is printed under the figure.
     """
 
     name: str
@@ -104,7 +121,10 @@ class Figure:
     alt: str = ""
     claims: Callable[[Table], Sequence[NamedComparison]] = no_claims
     seeds: str = ""
+    settings: tuple[tuple[str, str], ...] = ()
     file: Path | None = None
+    chapter: str = ""
+    printed: Callable[[Table], Printed | None] = nothing_printed
 
     @property
     def recorded(self) -> Recorded | None:
@@ -126,13 +146,14 @@ class Drawn:
     comparisons: tuple[NamedComparison, ...] = ()
     recorded: Recorded | None = None
     curves: str = "[]"
+    printed: Printed | None = None
 
 
 @dataclass(frozen=True)
 class FigureFiles:
     """Where a figure was written, what its table says about published statements, and the record it was taken from.
 
-    ``curves`` are the points of its lines, see ``symslr.export.curves``.
+    ``curves`` are the points of its lines, see ``symslr.export.curves``; ``printed`` is the table under it.
     """
 
     svg: Path
@@ -141,6 +162,7 @@ class FigureFiles:
     comparisons: tuple[NamedComparison, ...] = ()
     recorded: Recorded | None = None
     curves: str = "[]"
+    printed: Printed | None = None
 
 
 def colour(name: str, position: int = 0) -> str:
@@ -189,7 +211,7 @@ def _written(figure: Figure, table: Table, folder: Path, found: Recorded | None)
     if len(set(lengths.values())) > 1:
         raise ValueError(f"figure {figure.name}: found columns of lengths {lengths}; expected one length")
     svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
-    files = FigureFiles(svg, pdf, data, tuple(figure.claims(table)), found)
+    files = FigureFiles(svg, pdf, data, tuple(figure.claims(table)), found, printed=figure.printed(table))
     with files.csv.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(table)
@@ -213,7 +235,7 @@ def drawn(
     except ValueError as error:
         return Drawn(figure, failure=str(error).splitlines()[0] if str(error) else type(error).__name__)
     svg, data = (path.read_text(encoding="utf-8") for path in (files.svg, files.csv))
-    return Drawn(figure, svg, csv=data, comparisons=files.comparisons, recorded=files.recorded, curves=files.curves)
+    return Drawn(figure, svg, "", data, files.comparisons, files.recorded, files.curves, files.printed)
 
 
 def figures_in(file: Path, module: ModuleType) -> list[Figure]:

@@ -11,9 +11,9 @@ from symslr.export.html import detail, display, folded, folding, part, source, t
 from symslr.export.verdicts import Word
 
 
-def chapter(heading: str, sections: Sequence[Section]) -> str:
-    """The derivations of one chapter."""
-    return part(chapter_anchor(heading), escape(heading), *map(derivation, sections))
+def chapter(heading: str, sections: Sequence[Section], *figures: str) -> str:
+    """The derivations of one chapter, and its figures."""
+    return part(chapter_anchor(heading), escape(heading), *map(derivation, sections), *figures)
 
 
 def chapter_anchor(heading: str) -> str:

@@ -9,7 +9,7 @@ from html import escape
 from symslr.export import kept_numbers
 from symslr.export.adaptive import adaptive
 from symslr.export.figures import Drawn
-from symslr.export.html import text
+from symslr.export.html import table, text
 from symslr.export.text import text_to_plain
 from symslr.export.validated import rows_to_html
 
@@ -31,8 +31,17 @@ def figure(number: int, shown: Drawn) -> str:
     return (
         f'<figure id="fig-{item.name}"><div class="drawing"><div role="img" aria-label="{label}">{_drawing(shown)}</div>'
         f"</div><figcaption><strong>Figure {number}.</strong> {text(item.caption)} {link}."
-        f"{kept_numbers.to_html(shown.recorded)}</figcaption>{points}{found}</figure>"
+        f"{kept_numbers.to_html(shown.recorded)}</figcaption>{points}{_printed(shown)}{found}</figure>"
     )
+
+
+def _printed(shown: Drawn) -> str:
+    """The table under a figure."""
+    if shown.printed is None:
+        return ""
+    rows = [[text(cell) for cell in row] for row in shown.printed.rows]
+    said = text_to_plain(shown.printed.caption)
+    return f"<p>{text(shown.printed.caption)}</p>{table(shown.printed.head, rows, said, 'numbers')}"
 
 
 def _drawing(shown: Drawn) -> str:

@@ -15,6 +15,8 @@ from symslr.export.html import CLASS, display, marked, part, table, text, verdic
 from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
 from symslr.export.html_figure import figure
 from symslr.export.mathml import mathml
+from symslr.export.papers import HEADING as LETTER
+from symslr.export.papers import papers_to_html
 from symslr.export.provenance import HEADING as MADE_WITH
 from symslr.export.provenance import Provenance, provenance_to_html
 from symslr.export.published import HEADING as FOUND
@@ -63,10 +65,24 @@ def page(
 
 
 def in_order(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
-    """The figures as they are met: that of the abstract, the graph of results, the others."""
+    """The figures as they are met: that of the abstract, the graph of results, those of the chapters, the others."""
     first = content.abstract.figure if content.abstract is not None else ""
-    place = {first: 0, GRAPH: 1}
-    return sorted(figures, key=lambda item: place.get(item.figure.name, 2))
+    headings = [heading for heading, _ in content.chapters]
+
+    def place(item: Drawn) -> int:
+        if item.figure.name in (first, GRAPH):
+            return (first, GRAPH).index(item.figure.name)
+        return 2 + (headings.index(item.figure.chapter) if item.figure.chapter in headings else len(headings))
+
+    return sorted(figures, key=place)
+
+
+def behind(heading: str, content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
+    """The figures that stand in a chapter; with the heading "", those that stand in none, nor before the chapters."""
+    first = content.abstract.figure if content.abstract is not None else ""
+    headings = {known for known, _ in content.chapters}
+    free = [item for item in figures if item.figure.name not in (first, GRAPH)]
+    return [item for item in free if (item.figure.chapter if item.figure.chapter in headings else "") == heading]
 
 
 def _parts(
@@ -82,12 +98,18 @@ def _parts(
     if graph:
         yield HANG_TOGETHER, part("graph", HANG_TOGETHER, *graph)
     yield "The model", _definitions(opening)
+    shown = list(figures.values())
+    number = {item.figure.name: place for place, item in figures.items()}
+
+    def drawings(heading: str) -> list[str]:
+        return [figure(number[item.figure.name], item) for item in behind(heading, content, shown)]
+
     for heading, sections in content.chapters:
-        yield heading, chapter(heading, sections)
-    first = content.abstract.figure if content.abstract is not None else ""
-    others = [figure(number, item) for number, item in figures.items() if item.figure.name not in (first, GRAPH)]
-    if others:
+        yield heading, chapter(heading, sections, *drawings(heading))
+    if others := drawings(""):
         yield "Figures", part("figures", "Figures", *others)
+    if content.letter:
+        yield LETTER, papers_to_html(content.letter, content.settings, targets)
     if content.rules:
         yield "Rules used", rules(content.rules)
     if content.checked:
@@ -128,7 +150,7 @@ def _formula(section: Section, says: str) -> str:
     return f'<div class="key">{display(section.result)}<p class="meta">{text(says)} {found} {link}</p></div>'
 
 
-ANCHORS = {FOUND: "found", MADE_WITH: "versions", HANG_TOGETHER: "graph", "The model": "model"}
+ANCHORS = {FOUND: "found", LETTER: "letter", MADE_WITH: "versions", HANG_TOGETHER: "graph", "The model": "model"}
 
 
 def _contents(content: Content, headings: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.export.tex_derivation import fragment
 from symslr.kept.results import Kept
+from symslr.validation.papers import Papers, beside, weighed
 from symslr.validation.published import Statement, judge
 from symslr.validation.validate import Validation
 
@@ -67,6 +68,7 @@ def write_report(
     validations: Sequence[Validation] = (),
     figures: Sequence[Figure] = (),
     published: Sequence[Statement] = (),
+    papers: Papers | None = None,
     references: Mapping[str, Reference] = REFERENCES,
     title: str = TITLE,
     abstract: Abstract | None = None,
@@ -86,6 +88,7 @@ def write_report(
         validations: what ``symslr.validation.validate`` found; none leaves their section out.
         figures: computed, drawn and shown in this order.
         published: statements of papers, shown with what checks, validations and figures say of them.
+        papers: what else the papers have, and the settings of their figures; with them comes the chapter that lists all.
         references: the records that sources are looked up in.
         title: of the report.
         abstract: what the report opens with.
@@ -112,7 +115,7 @@ def write_report(
         from_figures = [
             Validation(item.figure.name, item.comparisons, recorded=item.recorded) for item in shown if item.comparisons
         ]
-        said = replace(said, published=tuple(judge(published, checks, [*validations, *from_figures])))
+        said = _with_papers(said, published, papers, checks, [*validations, *from_figures], figures)
         made = provenance(shown, checked=checks is not None, validated=bool(validations))
         progress(1 + len(figures), total, "writing LaTeX")
         _write(folder / "report.tex", tex.document(said, opening, shown, title, made))
@@ -124,6 +127,24 @@ def write_report(
         behind = compile_pdf(folder / "supplement.tex") if outcome.path is not None else outcome
     progress(total, total, "done")
     return _files(out, said, shown, outcome, behind)
+
+
+def _with_papers(
+    said: Content,
+    published: Sequence[Statement],
+    papers: Papers | None,
+    checks: CheckReport | None,
+    compared: Sequence[Validation],
+    figures: Sequence[Figure],
+) -> Content:
+    """The content with all that is said of the papers, now that the figures are drawn."""
+    judged = tuple(judge(published, checks, compared))
+    said = replace(said, published=judged)
+    if papers is None:
+        return said
+    entries = weighed(papers, judged, checks, compared, [figure.name for figure in figures])
+    settings = beside(papers.settings, {figure.name: figure.settings for figure in figures})
+    return replace(said, letter=tuple(entries), settings=tuple(settings))
 
 
 def _fragments(said: Content, folder: Path) -> None:

@@ -9,9 +9,10 @@ from symslr.export.bibliography import Reference
 from symslr.export.content import CHECKED, Content, RuleEntry, Section
 from symslr.export.definitions import Definitions
 from symslr.export.figure_results import NAME as GRAPH
-from symslr.export.figures import Drawn
+from symslr.export.figures import Drawn, Printed
 from symslr.export.latex import display, source, verdict
-from symslr.export.page import in_order
+from symslr.export.page import behind, in_order
+from symslr.export.papers import papers_to_tex
 from symslr.export.provenance import Provenance, provenance_to_tex
 from symslr.export.published import evidence_to_tex, found_to_tex
 from symslr.export.tex_derivation import chain, chapter_results, fragment
@@ -73,13 +74,14 @@ def document(
     It reads ``macros.tex`` and ``figures/`` beside it, or is ``whole`` in one file, with its chains and without figures.
     """
     results = []
+    numbered = in_order(content, figures)
     for heading, items in content.chapters:
         results.append(rf"\section{{{plain_to_tex(heading)}}}")
         results += [fragment(item) for item in items] if whole else chapter_results(content, items)
-    numbered = in_order(content, figures)
+        results += map(_figure, behind(heading, content, numbered))
     first = [item for item in numbered if content.abstract and item.figure.name == content.abstract.figure]
     graph = [item for item in numbered if item.figure.name == GRAPH]
-    others = [item for item in numbered if item not in (*first, *graph)]
+    others = behind("", content, numbered)
     parts = [*_head(title, "", TITLES if whole else "", whole=whole), r"\maketitle"]
     parts += [_abstract(content), *(_figure(item, OPENING_WIDTH) for item in first)]
     parts += [r"\tableofcontents"] if whole else []
@@ -88,6 +90,7 @@ def document(
     parts += [_definitions(opening), *results]
     if others:
         parts += [r"\section{Figures}", *map(_figure, others)]
+    parts += [papers_to_tex(content.letter, content.settings)] if content.letter else []
     parts += [_rules(content.rules)] if whole and content.rules else []
     parts += [_references(content.references)] if content.references else []
     return "\n".join([*parts, r"\end{document}", ""])
@@ -190,6 +193,24 @@ def _figure(shown: Drawn, width: float = 0.0) -> str:
     return rf"""\begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{figure}}\makeatother
 \centering\includegraphics{size}{{figures/{item.name}}}
 \caption{{{text_to_tex(item.caption)} {kept_numbers.to_tex(shown.recorded)}}}\label{{fig:{item.name}}}
+\end{{minipage}}\end{{center}}{"" if shown.printed is None else _printed(shown.printed)}"""
+
+
+def _printed(table: Printed) -> str:
+    """The table under a figure."""
+    rows = "\n".join(" & ".join(map(text_to_tex, row)) + r" \\" for row in table.rows)
+    last = r">{\raggedright\arraybackslash}p{.27\linewidth}"
+    return rf"""
+\begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{table}}\makeatother
+\caption{{{text_to_tex(table.caption)}}}
+{{\footnotesize\setlength{{\tabcolsep}}{{3.5pt}}
+\begin{{tabular}}{{@{{}}l{"r" * (len(table.head) - 2)}{last}@{{}}}}
+\toprule
+{" & ".join(map(text_to_tex, table.head))} \\
+\midrule
+{rows}
+\bottomrule
+\end{{tabular}}}}
 \end{{minipage}}\end{{center}}"""
 
 

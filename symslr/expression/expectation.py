@@ -30,6 +30,9 @@ class Expectation(Expr):
     def body(self) -> Expr:
         return self.args[0]
 
+    def _eval_is_nonnegative(self) -> bool | None:
+        return True if self.body.is_nonnegative else None
+
     def with_body(self, body: Expr) -> Expr:
         """The same expectation of another body."""
         return self.func(body, *self.args[1:])

@@ -18,5 +18,7 @@ def exponential_slope(law: SequenceLaw) -> Expr | None:
     kernel = law.posterior_kernel
     if kernel is None:
         return None
-    slope = simplify(kernel.diff(x) / kernel)
+    slope = kernel.diff(x) / kernel
+    if slope.has(x):  # not asked for where it need not be: simplify imports SymPy's physical units, a fifth of a second
+        slope = simplify(slope)
     return None if slope.has(x) else slope

@@ -99,7 +99,7 @@ def exactly(number: Fraction | float) -> Expr:
 def parse_length(text: str, *, what: str = "length") -> Integer | tuple[tuple[Integer, Rational], ...]:
     """A fixed length '3', or a law of the length '1:1/3,2:1/3,3:1/3' as pairs (length, probability) in rising order.
 
-    Lengths are distinct integers from 1 to 10**9; probabilities are positive and sum to 1 exactly.
+    Lengths are distinct integers from 1 to 10**300; probabilities are positive and sum to 1 exactly.
 
     Raises:
         TextError: for anything else, in one line.

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from symslr.model.text_scan import NUMBER, Source, as_source, check_digits
 
-LONGEST_SEQUENCE = 10**9
+LONGEST_SEQUENCE = 10**300
 
 _INFINITE = {"inf": float("inf"), "+inf": float("inf"), "-inf": float("-inf"), "oo": float("inf"), "-oo": float("-inf")}
 _NUMBER = re.compile(rf" *([-+]?) *({NUMBER})(?: */ *({NUMBER}))? *")
@@ -31,7 +31,7 @@ def read_number(text: str, *, what: str = "number", allow_infinite: bool = False
 def read_length(text: str, *, what: str = "length") -> int | tuple[tuple[int, Fraction], ...]:
     """A fixed length '3', or a law of the length '1:1/3,2:1/3,3:1/3' as pairs (length, probability) in rising order.
 
-    Lengths are distinct integers from 1 to 10**9; probabilities are positive and sum to 1 exactly.
+    Lengths are distinct integers from 1 to 10**300; probabilities are positive and sum to 1 exactly.
 
     Raises:
         TextError: for anything else, in one line.
@@ -85,5 +85,7 @@ def _number(source: Source, start: int, text: str) -> Fraction:
 def _length(source: Source, start: int, text: str) -> int:
     value = _number(source, start, text)
     if value.denominator != 1 or not 1 <= value <= LONGEST_SEQUENCE:
-        raise source.refuse(start, f"found the length {text.strip(' ')[:40]}; expected a whole number from 1 to 10**9")
+        raise source.refuse(
+            start, f"found the length {text.strip(' ')[:40]}; expected a whole number from 1 to 10**300"
+        )
     return int(value)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
-from sympy import Expr
+from sympy import Expr, S
 
 from symslr.expression.configuration import (
     ConfigurationExpectation,
@@ -116,12 +116,16 @@ def _with_ones(length: int, count: int) -> list[list[int]]:
     ]
 
 
-def _averaged(self: Interpreter, bodies: list[Expr], prior: ConfigurationPrior, scope: Scope) -> list[Array]:
-    """The sums over configurations of probability times body."""
+def _averaged(
+    self: Interpreter, bodies: list[Expr], prior: ConfigurationPrior, scope: Scope, weight: Expr = S.One
+) -> list[Array]:
+    """The sums over configurations of probability times weight times body."""
     found = configurations(self, prior, scope)
     number = np.arange(len(found.weights)).reshape((-1,) + (1,) * scope.depth)
     inside = scope.bind(found.bound(prior, number, self), 1, len(found.weights))
     weights = found.weights[number]
+    if weight != S.One:
+        weights = weights * self.value(weight, inside)
     sums = []
     for body in bodies:
         value = self.value(body, inside)
@@ -146,7 +150,7 @@ def _posterior_mean(self: Interpreter, node: PosteriorMean, scope: Scope) -> Arr
 
 def posterior_mean(self: Interpreter, body: Expr, law: ConfigurationLaw, scope: Scope) -> Array:
     """sum_h P(h) w(h, chi) body / sum_h P(h) w(h, chi)."""
-    above, below = _averaged(self, [law.weight * body, law.weight], law.prior, scope)
+    above, below = _averaged(self, [body, S.One], law.prior, scope, law.weight)
     return above / below
 
 
@@ -169,20 +173,19 @@ def _shifted(self: Interpreter, node: ShiftedDensity, scope: Scope) -> Array:
     exponent: Array = self.number(0)
     for direction, mean in enumerate(node.means, 1):
         at = [scope.with_integers({l: place}) for place in range(1, length + 1)]
+        moves = [self.value(mean, inner) for inner in at]
+        turned = moves if rows is None else [_product(row, moves) for row in rows]
         keys = [self.value(node.key(l, direction), inner) for inner in at]
-        moved = [key - self.value(mean, inner) for key, inner in zip(keys, at)]
-        exponent = exponent + _form(keys, rows, self) - _form(moved, rows, self)
+        # chi^T K chi - (chi - mu)^T K (chi - mu) = (K mu)^T (2 chi - mu), as K is symmetric
+        exponent = exponent + 2 * _product(turned, keys) - _product(turned, moves)
     return self.arithmetic.call("exp", exponent / self.number(2))
 
 
-def _form(vector: list[Array], rows: list[list[Array]] | None, self: Interpreter) -> Array:
-    total: Array = self.number(0)
-    for i, one in enumerate(vector):
-        for k, two in enumerate(vector):
-            if rows is not None:
-                total = total + rows[i][k] * one * two
-            elif i == k:
-                total = total + one * two
+def _product(one: list[Array], two: list[Array]) -> Array:
+    """The sum of the products of entries."""
+    total = one[0] * two[0]
+    for mine, other in zip(one[1:], two[1:]):
+        total = total + mine * other
     return total
 
 
@@ -379,10 +382,4 @@ def _coloured(normals: list[Array], colour: list[list[Array]] | None) -> list[Ar
     """Gaussian tokens with a covariance, from independent ones."""
     if colour is None:
         return list(normals)
-    made = []
-    for row in colour:
-        total = row[0] * normals[0]
-        for factor, normal in zip(row[1:], normals[1:]):
-            total = total + factor * normal
-        made.append(total)
-    return made
+    return [_product(row, normals) for row in colour]

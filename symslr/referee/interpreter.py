@@ -37,7 +37,7 @@ from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
 from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
-from symslr.referee.scope import Scope
+from symslr.referee.scope import Scope, symbols_of
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
 
@@ -55,12 +55,6 @@ def definition_of(*kinds: type) -> Callable[[Handler], Handler]:
         return handler
 
     return register
-
-
-@lru_cache(maxsize=2**16)
-def symbols_of(node: Basic) -> frozenset[Basic]:
-    """Kept for all readings: an expression is read some ten times at each of its points."""
-    return frozenset(node.free_symbols)
 
 
 @dataclass
@@ -186,26 +180,40 @@ def _add(self: Interpreter, node: Add, scope: Scope) -> Array:
 
 def _without_cancellation(node: Add, scope: Scope, self: Interpreter) -> tuple[Expr, ...]:
     """The terms, with 1 - p_i written as the sum of the other p_m: posteriors sum to 1 by definition."""
-    gone = [arg for arg in node.args if arg.is_Mul and arg.args[0] == -1 and isinstance(-arg, Posterior)]
-    if S.One not in node.args or not gone:
+    gone = _complement(node)
+    if gone is None:
         return node.args
-    posterior = -gone[0]
+    posterior = -gone
     own = self.integer(posterior.index, scope)
     length = self.integer(posterior.law.length, scope)
     rest = [posterior.at(Integer(m)) for m in range(1, length + 1) if m != own]
-    return (*(arg for arg in node.args if arg not in (S.One, gone[0])), *(rest or [S.Zero]))
+    return (*(arg for arg in node.args if arg not in (S.One, gone)), *(rest or [S.Zero]))
+
+
+@lru_cache(maxsize=2**16)
+def _complement(node: Add) -> Expr | None:
+    """The term -p_i of a sum that has a 1 as well."""
+    if S.One not in node.args:
+        return None
+    return next((arg for arg in node.args if arg.is_Mul and arg.args[0] == -1 and isinstance(-arg, Posterior)), None)
 
 
 @definition_of(Mul)
 def _mul(self: Interpreter, node: Mul, scope: Scope) -> Array:
     """A factor that is exactly zero ends the product: (L-1) E[f(chi_j)] is 0 at L = 1, where no j exists."""
     product: Array = None
-    for arg in sorted(node.args, key=_weight):
+    for arg, weight in _factors(node):
         value = self.value(arg, scope)
-        if np.ndim(value) == 0 and value == 0 and _weight(arg) <= 0:
+        if weight <= 0 and np.ndim(value) == 0 and value == 0:
             return value
         product = value if product is None else product * value
     return product
+
+
+@lru_cache(maxsize=2**16)
+def _factors(node: Mul) -> tuple[tuple[Basic, int], ...]:
+    """The factors with their weights, the lightest first."""
+    return tuple(sorted(((arg, _weight(arg)) for arg in node.args), key=lambda pair: pair[1]))
 
 
 def _weight(node: Basic) -> int:

@@ -16,10 +16,10 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
-from symslr.referee.interpreter import Interpreter, symbols_of
+from symslr.referee.interpreter import Interpreter
 from symslr.referee.pairing import paired
 from symslr.referee.polynomials import NotPolynomial, Polynomial, read
-from symslr.referee.scope import Frame, Scope
+from symslr.referee.scope import Frame, Scope, symbols_of
 from symslr.referee.symmetry import symmetric
 
 KEY = (str(chi.label), 1)

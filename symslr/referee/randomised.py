@@ -26,8 +26,8 @@ STUDENT = 10.0
 FIRST_SIZE, LAST_SIZE = 2**10, 2**16
 """Points of one scrambling, fourfold from one round to the next."""
 
-ENOUGH = 1e-5
-"""A relative standard error after which no further round is made."""
+ENOUGH = 3e-5
+"""A relative standard error after which no further round is made: ten times the sum of two leaves three digits and more."""
 
 AGREE = 6.0
 """Standard errors within which the means of two rounds agree: 15 degrees of freedom each."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from math import prod
 from typing import Any
 
@@ -108,14 +109,13 @@ class Scan:
             values = np.abs(self.integrand([*self.given, *nodes[:-1], nodes[-1][part]]))
             beside = [*weights[:-1], weights[-1][part]]
             self._bounded_where_it_matters(values, beside)
-            for weight in beside:
-                values = values * weight
-            values = np.where(np.isfinite(values), values, 0)
+            values = values * reduce(np.multiply, beside)
+            finite = np.isfinite(values)
+            values = values if finite.all() else np.where(finite, values, 0)
             values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
-            rows = np.maximum(rows, values.max(axis=tuple(range(count))))
-            for i in range(count):
-                others = tuple(axis for axis in range(count) if axis != count - 1 - i)
-                slabs[i].append(values.max(axis=others) if others else values)
+            for i, largest in enumerate(reversed(_marginals(values, count))):
+                slabs[i].append(largest)
+            rows = np.maximum(rows, slabs[0][-1].max(axis=0))
         negligible = np.max(rows) * self.arithmetic.exact(10) ** -(2 * self.digits + 20)
         scale = np.where(rows > negligible, rows, np.inf)
         result = []
@@ -144,6 +144,16 @@ class Scan:
             nodes.append(x)
             weights.append(np.abs(w))
         return nodes, weights
+
+
+def _marginals(values: Array, count: int) -> list[Array]:
+    """For each of the first axes the largest value over the others of them; the whole array is passed twice, however many."""
+    if count == 1:
+        return [values]
+    first = values
+    for _ in range(count - 1):
+        first = first.max(axis=1)
+    return [first, *_marginals(values.max(axis=0), count - 1)]
 
 
 def _kept(axis: list[Piece], points: list[list[float]], found: list[tuple[float, float] | None]) -> list[Stretch]:

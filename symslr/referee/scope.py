@@ -4,11 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from sympy import Basic, Expr, Integer
 
 from symslr.referee.arithmetic import CannotReferee
+
+
+@lru_cache(maxsize=2**16)
+def symbols_of(node: Basic) -> frozenset[Basic]:
+    """The free symbols, kept for all readings: an expression is read some ten times at each of its points."""
+    return frozenset(node.free_symbols)
+
+
+@lru_cache(maxsize=2**16)
+def _integer(node: Expr, known: tuple[tuple[Basic, int], ...]) -> int:
+    """The integer that a node is where these symbols have these values."""
+    exact = node.xreplace({symbol: Integer(number) for symbol, number in known}).doit()
+    if not isinstance(exact, Integer):
+        raise CannotReferee(f"{node} = {exact} is not an integer here")
+    return int(exact)
 
 
 @dataclass
@@ -70,10 +86,7 @@ class Scope:
             return int(node)
         if node in self.integers:
             return self.integers[node]
-        exact = node.xreplace({s: Integer(self.integers[s]) for s in node.free_symbols if s in self.integers}).doit()
-        if not isinstance(exact, Integer):
-            raise CannotReferee(f"{node} = {exact} is not an integer here")
-        return int(exact)
+        return _integer(node, tuple((s, n) for s, n in self.integers.items() if s in symbols_of(node)))
 
     def scalars(self) -> tuple[tuple[str, float], ...]:
         """What is bound to single numbers, the outermost last: two scopes that differ in it may give an integral two values."""

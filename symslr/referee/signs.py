@@ -6,11 +6,13 @@ import numpy as np
 
 from symslr.expression.signs import Indicator, Relu, Sign, SignExpectation
 from symslr.referee.arithmetic import Array, CannotReferee
-from symslr.referee.interpreter import Interpreter, definition_of, truth
+from symslr.referee.interpreter import LEAVES, Interpreter, definition_of, truth
 from symslr.referee.scope import Scope
 
 MOST_SIGNS = 14
 """Signs of a vector all of whose values are tried."""
+
+LEAVES.append(SignExpectation)
 
 
 @definition_of(Sign)

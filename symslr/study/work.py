@@ -32,10 +32,7 @@ class Outcome:
 
 
 def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Outcome:
-    """Compute one point within so much processor time; an exception becomes a one-line reason.
-
-    A thread other than the first of its process, as in a worker of Dask with several, knows no such limit.
-    """
+    """Compute one point within so much processor time; an exception becomes a one-line reason."""
     version = code_version(kind.module)
     clock = time.perf_counter()
     answers, reason = None, None

@@ -17,6 +17,7 @@ from symslr.evaluation.location.counts import inclusion
 from symslr.evaluation.location.points import quadrature, refined
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tokens import Spectrum, nodes
 from symslr.expression.value import Kind, Value
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -487,3 +488,22 @@ def test_what_has_no_number_is_refused_in_one_line() -> None:
         LocatedAttention(softmax, bias="free")
     with pytest.raises(ValueError, match="no normaliser that heads could share"):
         LocatedAttention(Selection("sparsemax"), heads=2)
+
+
+def test_a_table_of_moments_is_the_sum_over_tokens() -> None:
+    """Masses spread over a grid of log kappa against sums over the tokens themselves, far below and above u kappa = 1."""
+    setting = Setting.of(task(3, 4, signal=VECTORS))
+    found = nodes(setting, 0.3)
+    log_kernel = np.where(found.keys[:, 0] > 2, -np.inf, 3 * found.keys[:, 0] - found.keys[:, 1])
+    for step in (1 / 3, 1 / 16):
+        made = Spectrum.of(found, log_kernel, step).table(int(-60 / step), int(80 / step))
+        size = np.exp(np.minimum(made.logs[:, None] + log_kernel, 700.0))
+        for masses, moments, log_left in (
+            (found.others, made.others, made.log_others),
+            (found.relevant, made.relevant, made.log_relevant),
+        ):
+            sums = [(size**power * np.exp(-size)) @ masses for power in range(3)]
+            assert np.max(np.abs(moments - sums)) < 2e-14
+            gone = -np.expm1(-size) @ masses
+            few = gone < 0.4
+            assert np.max(np.abs(log_left[few] / np.log1p(-gone[few]) - 1)) < 1e-12

@@ -64,6 +64,18 @@ def test_figure2_is_where_softmax_meets_bayes() -> None:
     assert table["spiked_bayes"][4:] == pytest.approx([0.324943297662434592, 0.0843965125386967278], rel=1e-12)
 
 
+def test_figure2_ends_in_the_selection_of_the_largest_key(tmp_path: Path) -> None:
+    """At L = 2 and nu = infinity linear attention has (1 - 1/pi)/2, as E[max] = 1/sqrt(pi); softmax reaches 0 there."""
+    figure = figure2(2, attentions=(softmax, linear), strengths=(0.5, 1.0, np.inf), name="ends")
+    table = figure.data()
+    assert table["max_linear"][-1] == pytest.approx((1 - 1 / np.pi) / 2, rel=1e-6)
+    assert (table["max_softmax"][-1], table["max_softmax_a"][-1], table["max_bayes"][-1]) == (0, np.inf, 0)
+    assert np.isnan(table["spiked_linear"][-1])
+    files = write_figure(Figure(figure.name, "", lambda: table, figure.draw, "", figure.claims), tmp_path)
+    assert all(row.agrees for row in files.comparisons)
+    assert len(files.comparisons) == 5
+
+
 def test_columns_of_two_lengths_are_refused(tmp_path: Path) -> None:
     figure = Figure("bad", "", lambda: {"a": [1], "b": [1, 2]}, lambda table: plt.figure())
     with pytest.raises(ValueError, match="columns of lengths"):

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from symslr.algebra.rules.gaussian.gaussian_erf import GaussianErf as GaussianErf
     from symslr.algebra.rules.gaussian.gaussian_moments import GaussianMoments as GaussianMoments
     from symslr.algebra.rules.gaussian.heat import HeatEquation as HeatEquation
+    from symslr.algebra.rules.gaussian.parity import ConstantEvenPart as ConstantEvenPart
     from symslr.algebra.rules.gaussian.parity import Parity as Parity
     from symslr.algebra.rules.gaussian.projection import GaussianProjection as GaussianProjection
     from symslr.algebra.rules.gaussian.projection import WriteTokensOut as WriteTokensOut
@@ -63,16 +64,23 @@ if TYPE_CHECKING:
     from symslr.algebra.rules.gaussian.sign_symmetry import OddMeans as OddMeans
     from symslr.algebra.rules.gaussian.stein import Stein as Stein
     from symslr.algebra.rules.inequalities.chernoff import ChernoffBound as ChernoffBound
+    from symslr.algebra.rules.inequalities.jensen import JensenForOthers as JensenForOthers
+    from symslr.algebra.rules.inequalities.laplace_transform import PowerBelowExponential as PowerBelowExponential
+    from symslr.algebra.rules.inequalities.laplace_transform import TwoMoments as TwoMoments
     from symslr.algebra.rules.inequalities.monotone import ExponentialOfMinimum as ExponentialOfMinimum
     from symslr.algebra.rules.inequalities.monotone import HyperbolicCosine as HyperbolicCosine
     from symslr.algebra.rules.inequalities.positive_factor import PositiveFactor as PositiveFactor
     from symslr.algebra.rules.inequalities.powers import BernoulliInequality as BernoulliInequality
     from symslr.algebra.rules.inequalities.powers import ExponentialAbove as ExponentialAbove
     from symslr.algebra.rules.inequalities.series import SeriesComparison as SeriesComparison
+    from symslr.algebra.rules.inequalities.share import LargestByExponentials as LargestByExponentials
+    from symslr.algebra.rules.inequalities.share import PowerOfOdds as PowerOfOdds
+    from symslr.algebra.rules.inequalities.share import ShareBelowLevel as ShareBelowLevel
     from symslr.algebra.rules.laplace.representation import LaplaceRepresentation as LaplaceRepresentation
     from symslr.algebra.rules.measure.absorb_weight import AbsorbWeight as AbsorbWeight
     from symslr.algebra.rules.measure.average_values import AverageValues as AverageValues
     from symslr.algebra.rules.measure.bayes_rule import BayesRule as BayesRule
+    from symslr.algebra.rules.measure.cauchy_schwarz import CauchySchwarz as CauchySchwarz
     from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure as ChangeOfMeasure
     from symslr.algebra.rules.measure.conditioning import Conditioning as Conditioning
     from symslr.algebra.rules.measure.independence import Independence as Independence
@@ -92,6 +100,7 @@ if TYPE_CHECKING:
     from symslr.algebra.rules.rewriting.collect import Collect as Collect
     from symslr.algebra.rules.rewriting.key_scale import KeyScale as KeyScale
     from symslr.algebra.rules.rewriting.logarithm import ExpandLogarithm as ExpandLogarithm
+    from symslr.algebra.rules.rewriting.one_power import OnePower as OnePower
     from symslr.algebra.rules.rewriting.simplify import Algebra as Algebra
     from symslr.algebra.rules.rewriting.split_square import SplitSquare as SplitSquare
     from symslr.algebra.rules.rewriting.unfold import Unfold as Unfold

@@ -9,3 +9,4 @@ from symslr.evaluation.finite_sample.fit import tuned_finite_sample as tuned_fin
 from symslr.evaluation.finite_sample.hard_phase import HardPhase as HardPhase
 from symslr.evaluation.finite_sample.hard_phase import hard_phase as hard_phase
 from symslr.evaluation.finite_sample.randomised import FiniteSample as FiniteSample
+from symslr.evaluation.finite_sample.tuning import Tuned as Tuned

@@ -22,7 +22,7 @@ from symslr.evaluation.finite_sample.randomised import (
 )
 from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
 from symslr.evaluation.finite_sample.solve import FixedPoint, solve
-from symslr.evaluation.finite_sample.tuning import tune
+from symslr.evaluation.finite_sample.tuning import Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
 
@@ -35,14 +35,19 @@ class CurvePoint:
 
     Attributes:
         alpha: N/D.
-        ridge: (r_k, r_v).
+        tuned: the ridges, and which of them stand for a limit.
         fits: one per branch, the lowest energy first: that one is the least value of the fit's objective, the others
             are where a fit may get stuck.
     """
 
     alpha: float
-    ridge: tuple[float, float]
+    tuned: Tuned
     fits: tuple[FiniteSample, ...]
+
+    @property
+    def ridge(self) -> tuple[float, float]:
+        """(r_k, r_v)."""
+        return self.tuned.ridge
 
     @property
     def fit(self) -> FiniteSample:
@@ -76,9 +81,10 @@ def finite_sample_curve(
     problem = numeric_problem(task, attention, values)
     check_precision(precision)
     ordered = sorted(training(alpha, ridge or (0.5, 0.5)).alpha for alpha in alphas)
-    fits = [training(alpha, ridge) for alpha in ordered] if ridge else _tuned(problem, ordered, seed)
+    ridges = [Tuned(*ridge)] * len(ordered) if ridge else _tuned(problem, ordered, seed)
+    fits = [training(alpha, tuned.ridge) for alpha, tuned in zip(ordered, ridges, strict=True)]
     points = {}
-    for fit, found in zip(fits, track(problem, fits, seed), strict=True):
+    for fit, found, tuned in zip(fits, track(problem, fits, seed), ridges, strict=True):
         if not found:
             raise not_found(fit)
         reached(f"the final accuracy at alpha = {fit.alpha:g}")
@@ -87,20 +93,20 @@ def finite_sample_curve(
             for name, point in found.items()
         ]
         lowest = tuple(sorted(numbers, key=lambda one: float(one.energy)))
-        points[fit.alpha] = CurvePoint(fit.alpha, (fit.r_k, fit.r_v), lowest)
+        points[fit.alpha] = CurvePoint(fit.alpha, tuned, lowest)
     return [points[float(alpha)] for alpha in alphas]
 
 
-def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> list[Training]:
+def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> list[Tuned]:
     """Tuned ridges at increasing alphas, found from the largest downwards: there the answer depends least on luck."""
     ridge = (0.5, 0.5)
     states: list[OrderParameters] = []
-    found: list[Training] = []
+    found: list[Tuned] = []
     for alpha in reversed(alphas):
         reached(f"the best ridges at alpha = {alpha:g}")
-        ridge, state = tune(problem, alpha, seed=seed, start=ridge, states=states)
-        states = [state]
-        found.append(training(alpha, ridge))
+        tuned, state = tune(problem, alpha, seed=seed, start=ridge, states=states)
+        ridge, states = tuned.ridge, [state]
+        found.append(tuned)
     return found[::-1]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from symslr.evaluation.finite_sample.order_parameters import STARTS
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
 from symslr.evaluation.finite_sample.randomised import FiniteSample, branches, not_found, randomised
-from symslr.evaluation.finite_sample.tuning import tune
+from symslr.evaluation.finite_sample.tuning import Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
 
@@ -62,8 +62,8 @@ def tuned_finite_sample(
     precision: float = PRECISION,
     seed: int = 0,
     start: tuple[float, float] = (0.5, 0.5),
-) -> tuple[FiniteSample, tuple[float, float]]:
-    """(the fit, (r_k, r_v)) at the ridges of least test risk, on the branch of lowest energy.
+) -> tuple[FiniteSample, Tuned]:
+    """(the fit, the ridges) of least test risk, on the branch of lowest energy.
 
     Args:
         task, attention, values, alpha, precision, seed: as for ``finite_sample``.
@@ -72,9 +72,9 @@ def tuned_finite_sample(
     problem = numeric_problem(task, attention, values)
     fit = training(alpha, start)
     check_precision(precision)
-    ridge, state = tune(problem, fit.alpha, seed=seed, start=start)
-    found = randomised(problem, training(alpha, ridge), state, precision=precision, seed=seed, branch="tuned")
-    return found, ridge
+    tuned, state = tune(problem, fit.alpha, seed=seed, start=start)
+    found = randomised(problem, training(alpha, tuned.ridge), state, precision=precision, seed=seed, branch="tuned")
+    return found, tuned
 
 
 def check_precision(precision: float) -> None:

@@ -1,13 +1,16 @@
-"""The ridges of least test risk, by a trust-region optimiser on common random numbers."""
+"""The ridges of least test risk, by a trust-region optimiser on common random numbers in a box that widens as needed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.acceleration import Memory
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, OrderParameters
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
@@ -18,11 +21,49 @@ from symslr.evaluation.finite_sample.solve import FixedPoint, solve
 
 COUNT = 2048
 LOWEST, HIGHEST = 1e-3, 1e2
-"""Range of both ridges; where the optimum sits at an end, the ridge hardly matters there."""
+"""Range of both ridges at first."""
+WIDER = math.log(100)
+"""By how much a side at which the search ends is moved outwards, in log r."""
+FARTHEST = math.log(1e30)
+"""Beyond it a ridge is not looked for."""
+FLAT = 1e-4
+"""Where the risk changes by less than this part while a ridge goes a hundred times further, it is that of the limit."""
+STRIDE = math.log(10)
+"""Longest step in log r on the way to a place that is looked at."""
+SETTLED = 1e-3
+"""Largest change of a fixed point whose risk decides whether it is flat."""
 ACCURACY = 0.03
 """Final radius of the trust region in log r: at a minimum the risk is flat, and 3 per cent of a ridge moves it by 1e-4."""
 MOST_ROUNDS = 3
 TOLERANCE = 1e-5
+
+Limits = tuple[float | None, float | None]
+"""Of r_k and r_v: 0 or infinity where the least risk is that of a limit, else None."""
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """Ridges of least test risk.
+
+    Attributes:
+        r_k, r_v: the ridges at which the order parameters are found.
+        limits: where one is 0 or infinity the risk is least, or as low as anywhere, in that limit, and the ridge is so
+            far out that the risk is that of the limit.
+    """
+
+    r_k: float
+    r_v: float
+    limits: Limits = (None, None)
+
+    @property
+    def ridge(self) -> tuple[float, float]:
+        """(r_k, r_v)."""
+        return self.r_k, self.r_v
+
+    @property
+    def approached(self) -> dict[str, float]:
+        """The limits that there are, by name: ``{"r_k": 0.0}``."""
+        return {name: at for name, at in zip(("r_k", "r_v"), self.limits, strict=True) if at is not None}
 
 
 def tune(
@@ -33,8 +74,8 @@ def tune(
     start: tuple[float, float] = (0.5, 0.5),
     states: Sequence[OrderParameters] = (),
     count: int = COUNT,
-) -> tuple[tuple[float, float], OrderParameters]:
-    """((r_k, r_v), order parameters) of least test risk at this alpha, on the branch of lowest energy at every ridge.
+) -> tuple[Tuned, OrderParameters]:
+    """The ridges of least test risk at this alpha, on the branch of lowest energy at every ridge, and what is there.
 
     COBYQA in (log r_k, log r_v): with common random numbers the risk is a smooth function of the ridges while one
     branch is lowest, and each of its values continues from the last fixed points. At the end both starts look for a
@@ -46,17 +87,67 @@ def tune(
     saddle = SaddleMap(problem, count, sub_seed(seed, 10_000, count))
     followed = _Followed(saddle, alpha, list(states) or [start_of(INFORMED, alpha)])
     logs = np.log(start)
-    ends = [(math.log(LOWEST), math.log(HIGHEST))] * 2
+    limits: Limits = (None, None)
     for _ in range(MOST_ROUNDS):
-        options = {"initial_tr_radius": 0.7, "final_tr_radius": ACCURACY, "maxfev": 60}
-        logs = minimize(lambda at: followed.lowest(at).risk, logs, method="COBYQA", bounds=ends, options=options).x
+        logs, limits = minimise_within(followed.risk, followed.aside, logs, _box_around(logs))
         best = followed.lowest(logs)
         rivals = [solve(saddle, followed.training(logs), start_of(name, alpha), TOLERANCE) for name in STARTS]
         lower = [rival for rival in rivals if rival.energy < best.energy and not is_same(rival.state, best.state)]
         if not lower:
             break
         followed.add(min(lower, key=lambda rival: rival.energy).state)
-    return (float(np.exp(logs[0])), float(np.exp(logs[1]))), best.state
+    return Tuned(float(np.exp(logs[0])), float(np.exp(logs[1])), limits), best.state
+
+
+def _box_around(logs: Array) -> Array:
+    """The first box, or more where the start lies outside: [[low, high], [low, high]] of the log ridges."""
+    low, high = math.log(LOWEST), math.log(HIGHEST)
+    return np.array([[min(low, at), max(high, at)] for at in logs])
+
+
+def minimise_within(
+    search: Callable[[Array], float], probe: Callable[[Array], float], start: Array, box: Array
+) -> tuple[Array, Limits]:
+    """(the place of the least risk, its limits), in log ridges; the box is widened until the place is inside of it.
+
+    A side near which the search ends is moved outwards, unless the risk is flat there: then the optimum is the limit of
+    that ridge.
+
+    Args:
+        search: the risk at log ridges, called along a path.
+        probe: the risk at a second place, where it is known, seen from the first.
+        start: where the search begins.
+        box: its sides at first.
+
+    Raises:
+        CannotEvaluate: where the risk still falls at the farthest ridge.
+    """
+    box, start = box.copy(), np.asarray(start, dtype=float)
+    while True:
+        options = {"initial_tr_radius": 0.7, "final_tr_radius": ACCURACY, "maxfev": 60}
+        logs = minimize(search, start, method="COBYQA", bounds=box, options=options).x
+        value, limits, outside = search(logs), [None, None], []
+        start = logs.copy()
+        for i, side in ((i, side) for i in range(2) for side in range(2)):
+            if abs(logs[i] - box[i, side]) > WIDER / 2:
+                continue
+            out = logs.copy()
+            out[i] = box[i, side] + (WIDER if side else -WIDER)
+            there = probe(logs, out)
+            if abs(there - value) < FLAT * value:
+                limits[i] = math.inf if side else 0.0
+            elif there < value or abs(logs[i] - box[i, side]) < ACCURACY:
+                outside.append((i, side, out[i]))
+                start[i] = out[i] if there < value else start[i]
+        if not outside:
+            return logs, (limits[0], limits[1])
+        for i, side, at in outside:
+            box[i, side] = at
+        if np.max(np.abs(box)) > FARTHEST:
+            raise CannotEvaluate(
+                f"tuned ridges: the risk still falls at r_k = {math.exp(logs[0]):.1g}, r_v = {math.exp(logs[1]):.1g};"
+                " expected a least risk, so give ridges"
+            )
 
 
 class _Followed:
@@ -71,6 +162,31 @@ class _Followed:
 
     def add(self, state: OrderParameters) -> None:
         self.branches.append((state, Memory()))
+
+    def risk(self, logs: Array) -> float:
+        """Of the lowest branch at these ridges; infinite where no iteration arrives, so that a search turns back."""
+        try:
+            point = self.lowest(logs)
+        except CannotEvaluate:
+            return math.inf
+        return point.risk if point.change < ARRIVED else math.inf
+
+    def aside(self, logs: Array, there: Array) -> float:
+        """The risk ``there``, reached from ``logs`` in small steps; the branches stay those at ``logs``.
+
+        Not a number where the last step does not settle: the risk there is not known.
+        """
+        self.lowest(logs)
+        before = deepcopy(self.branches)
+        count = math.ceil(np.max(np.abs(there - logs)) / STRIDE)
+        try:
+            for part in np.linspace(0, 1, count + 1)[1:]:
+                point = self.lowest(logs + part * (there - logs))
+        except CannotEvaluate:
+            return math.nan
+        finally:
+            self.branches = before
+        return point.risk if point.change < SETTLED else math.nan
 
     def lowest(self, logs: Array) -> FixedPoint:
         """The fixed point of lowest energy at these ridges; branches that have met become one."""

@@ -155,6 +155,10 @@ class Landscape:
         return weighted_moments(self.kernel, own, m_kk, squared, *weight, length, self.refined, selects=self.selects)
 
 
+LONGEST = 10**6
+"""Tokens further out than a mesh reaches have the probability 4e-17 each."""
+
+
 def _numbers(symbols: set[Expr], by_name: Mapping[str, object]) -> dict[Expr, Expr]:
     missing = sorted(s.name for s in symbols if s.name not in by_name)
     if missing:
@@ -164,12 +168,11 @@ def _numbers(symbols: set[Expr], by_name: Mapping[str, object]) -> dict[Expr, Ex
 
 def _lengths(task: Task, by_name: Mapping[str, object]) -> tuple[tuple[int, float], ...]:
     length = task.length
-    if isinstance(length, LengthLaw):
-        return tuple((int(n), float(p)) for n, p in length)
-    number = length.subs(_numbers(length.free_symbols, by_name))
-    if not number.is_Integer or number < 1:
-        raise ValueError(f"length: found {number}; expected a positive integer")
-    return ((int(number), 1.0),)
+    law = length if isinstance(length, LengthLaw) else ((length.subs(_numbers(length.free_symbols, by_name)), 1),)
+    for number, _ in law:
+        if not (number.is_Integer and 1 <= number <= LONGEST):
+            raise ValueError(f"length: found {number}; expected an integer from 1 to {LONGEST} for a landscape")
+    return tuple((int(n), float(p)) for n, p in law)
 
 
 def _log_weight(weight: Expr) -> tuple[LogWeight, float]:

@@ -12,6 +12,9 @@ from symslr.evaluation.landscape.kernel import Array
 REACH = 8.4
 """Standard deviations beyond which a normal has mass 4e-17."""
 
+MOST = 20_000
+"""Nodes on one side of a mesh."""
+
 LOG_STEP = 0.36
 """Step in log u and, times the scale of the scores, in the scores: exp(-pi^2/0.36) = 1e-12 by the strip |Im| < pi/2."""
 
@@ -29,8 +32,15 @@ def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0) -> tupl
     """Nodes x and weights of N(0, 1) for a function of scale * x that varies on the scale of exp(-e^y).
 
     ``wider`` multiplies the step where what it leaves out oscillates in a variable that is summed over afterwards.
+
+    Raises:
+        ValueError: where that takes too many nodes.
     """
     step = wider * min(LOG_STEP / max(scale, 1e-300), 0.5) / refined
+    if not step * MOST > REACH:
+        raise ValueError(
+            f"landscape: found scores that vary by {scale:.3g} per key; expected a smaller m_kk, q_kk or nu"
+        )
     count = int(np.ceil(REACH / step))
     nodes: Array = np.arange(-count, count + 1, dtype=np.float64) * step
     weights = np.exp(-(nodes**2) / 2)
@@ -61,12 +71,19 @@ def kernel_range(kappa: Array, mass: Array, tokens: int, offset: float) -> tuple
     Args:
         kappa, mass: values of the kernel over one token and their probabilities, any shape.
         tokens: how many iid ones the normaliser has at least.
+
+    Raises:
+        ValueError: where float64 does not hold these sizes.
     """
     flat, weights = kappa.ravel(), mass.ravel()
     order = np.argsort(flat)
     below = np.cumsum(weights[order])
     first = int(np.searchsorted(below, 1e-13 ** (1 / tokens) * below[-1]))
     least, mean = float(flat[order[first]]), float(flat @ weights)
+    if not (least > 0 or np.any(flat > 0)) or not np.isfinite(mean):
+        raise ValueError(
+            "landscape: found scores at which the kernel is 0 or infinite in float64; expected a smaller m_kk, q_kk or nu"
+        )
     if least <= 0:
         least = float(flat[flat > 0].min())
     low, high = float(np.log(least)), float(np.log(mean))

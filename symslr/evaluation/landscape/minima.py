@@ -86,14 +86,24 @@ def mismatched_start(landscape: Landscape, scale: float) -> Array:
 
 
 def _best_value(landscape: Landscape, k: Array, direction: Array) -> Array:
-    """The risk is quadratic in v, so three values along a line give the best one."""
+    """The risk is quadratic in v, so three values along a line give the best one.
+
+    Raises:
+        ValueError: where the outputs are so large or so small that the risk beside them has no digits.
+    """
     own = np.array([_middle(landscape, i) for i in range(len(landscape.names) - 7)])
 
     def point(size: float) -> Array:
         return np.concatenate([k, size * direction, own])
 
     left, middle, right = (in_vectors(landscape, point(size))[0] for size in (-1.0, 0.0, 1.0))
-    return point((left - right) / (2 * (left + right - 2 * middle)))
+    curvature = left + right - 2 * middle
+    if not curvature > 0:
+        raise ValueError(
+            f"landscape: found no curvature of the risk in v (it is {middle:.3g}) in float64; expected a shorter length, or "
+            "parameters nearer to 1"
+        )
+    return point((left - right) / (2 * curvature))
 
 
 def _middle(landscape: Landscape, i: int) -> float:

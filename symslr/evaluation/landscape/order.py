@@ -13,6 +13,8 @@ NAMES = tuple(symbol.name for symbol in ORDER_PARAMETERS)
 """m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv: the order of every gradient."""
 
 TOLERANCE = 1e-9
+LARGEST = 1e100
+"""Squares of what is larger are no numbers of float64."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class OrderParameters:
         numbers = astuple(self)
         if not np.all(np.isfinite(numbers)):
             raise ValueError(f"order parameters: found {numbers}; expected finite numbers")
+        if not max(map(abs, numbers)) < LARGEST:
+            raise ValueError(f"order parameters: found {max(numbers, key=abs):.3g}; expected sizes below {LARGEST:g}")
         lowest = np.linalg.eigvalsh(self.outside)[0]
         if not lowest >= -TOLERANCE * (1 + self.q_kk + self.q_vv):
             raise ValueError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, final
 
 import mpmath
@@ -25,6 +25,7 @@ from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radi
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.convergence import geometric_error
 from symslr.evaluation.quadrature.scan import scan
+from symslr.model.symbols import x as law_variable
 
 FLOAT = Float64()
 FLOAT_NODES = 16
@@ -35,6 +36,8 @@ COARSE = 64
 FINER = 1.5
 """Ratio of the numbers of panels that have to agree."""
 ROUNDS = 12
+RANGE = 500.0
+"""Largest |log kappa| beyond the law's own window: its square is still a float."""
 
 
 @final
@@ -45,7 +48,8 @@ class LargestTokenNode(Node):
         self.form, self.parameters = form, parameters
         self._codes: dict[str, Any] = {}
         inner = (form.x, *parameters)
-        self.log_weights = [(signed_log(r.rest, inner), r.exponent) for r in form.running]
+        self.log_weights = [signed_log(r.rest, inner) for r in form.running]
+        self.log_density = signed_log(form.law.density.xreplace({law_variable: form.x}), inner)
 
     def code(self, arithmetic: Arithmetic) -> Code:
         """The form as functions of numbers."""
@@ -238,22 +242,28 @@ class _Run:
         return max(1.0, float(np.max(moves, where=np.isfinite(moves), initial=0.0)) * 800 / (high - low))
 
     def _tokens(self) -> tuple[float, float]:
-        """Where the weights live."""
+        """Where the weights live, and the law itself: e^{-u kappa} leaves of a weight what lies between the two."""
         low, high = float(self.form.law.lower), float(self.form.law.upper)
         if np.isfinite(low) or np.isfinite(high):
             raise CannotEvaluate("running integrals are evaluated for token laws on the whole line")
-        weights = self.node.code(FLOAT).weights
+        weights, floats = self.node.code(FLOAT).weights, self.floats
+
+        def log_weight(n: int, x: Any) -> Any:
+            return weights(x, *floats)[2 * n] + self.node.log_weights[n](x, *floats)[1] + 0 * x
+
+        logs = [lambda x: self.node.log_density(x, *floats)[1] + 0 * x]
+        logs += [partial(log_weight, n) for n in range(len(self.node.log_weights))]
         windows = []
-        for n, (log_rest, _) in enumerate(self.node.log_weights):
-
-            def log_weight(x: Any, n: int = n, log_rest: Any = log_rest) -> Any:
-                return weights(x, *self.floats)[2 * n] + log_rest(x, *self.floats)[1] + 0 * x
-
-            window = scan(log_weight, low, high, self.depth)
+        for log in logs:
+            window = scan(log, low, high, self.depth)
             if window is None or window.is_heavy:
                 raise CannotEvaluate("running integrals are evaluated for token laws with light tails")
             windows.append(window)
-        return min(w.low for w in windows), max(w.high for w in windows)
+        x = np.linspace(min(w.low for w in windows), max(w.high for w in windows), 801)
+        size = np.abs(np.log(self.node.code(FLOAT).kappa(x, *floats)[0] + 0 * x))
+        # A weight may live where kappa is out of range, far beyond the law: e^{-u kappa} leaves nothing of it there.
+        kept = x[(size < RANGE) | ((windows[0].low <= x) & (x <= windows[0].high))]
+        return float(kept[0]), float(kept[-1])
 
     def _window(self, low: float, high: float) -> SinhMap:
         """The part of v that matters."""

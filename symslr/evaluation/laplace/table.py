@@ -21,7 +21,7 @@ EPS = Float64().eps
 TINY = 1e-300
 UNDERFLOW = 1e-200
 """A sum of weights this far below the largest one may have lost terms to underflow."""
-SUNK_ROUNDING = 1000.0
+UNDERFLOW_ROUNDING = 1000.0
 """Roundings of a moment taken from logarithms, which are of the size of some hundreds there."""
 BLOCK = 400_000
 """Numbers in one array of logarithms: what stays in the cache."""
@@ -201,7 +201,7 @@ class Table:
         cancelled = whole
         if np.min(tokens.rows[n]) < 0.0:
             cancelled = np.minimum(np.abs(self._pairs(factors, tokens.rows[n])), whole)
-        return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), SUNK_ROUNDING)
+        return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), UNDERFLOW_ROUNDING)
 
     def absolute(self, k: int, row: Any) -> Any:
         """The moment of a positive row."""

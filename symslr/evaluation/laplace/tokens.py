@@ -13,7 +13,7 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
-from symslr.evaluation.quadrature.token_mesh import bell_window, cover, zeros
+from symslr.evaluation.quadrature.token_mesh import cover, gaussian_window, zeros
 
 FLOAT = Float64()
 MOST_NODES = 40_000
@@ -93,7 +93,7 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         for i in own:
             curvature, centre, _ = (float(value) for value in family.constants.gaussians[i])
             if is_gaussian(family, i) and on_line:
-                windows.append(bell_window(curvature, centre, family.depth))
+                windows.append(gaussian_window(curvature, centre, family.depth))
 
         if len(windows) < len(own):
 

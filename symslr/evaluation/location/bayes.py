@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy
-from mpmath import mpf
+from mpmath import mp, mpf, workdps
 from sympy import Expr, N, S
 
 from symslr.evaluation.engine import digits_of, evaluate
@@ -39,6 +39,8 @@ WIDER = {2: (1.6, STEEPEST), 3: (2.6, 2 * STEEPEST)}
 """By the number of directions, how much wider steps are where weights are not steep, and that bound on them."""
 GRIDS = ((0.1, 1 / 16), (0.085, 1 / 19))
 """Steps of a token's key and of log u, in two rules whose difference is the error."""
+GUARD = 30
+"""Digits beyond those that are asked for in which the parts of a number are put together: mpmath's own are 15."""
 DIFFERENT = 10**6
 """Different coins up to which every one has its own sum."""
 
@@ -76,6 +78,13 @@ def bayes_value(
         CannotEvaluate: when the digits are out of reach, with the reason.
         ValueError: for missing or inadmissible values.
     """
+    with workdps(GUARD + (digits or GUARD)):
+        return _value(task, values, digits, backend, seconds)
+
+
+def _value(
+    task: LocationTask, values: Mapping[Any, object] | None, digits: int | None, backend: str | None, seconds: float
+) -> Value:
     began = time.perf_counter()
     here = valued(task, values)
     lengths = here.length if isinstance(here.length, LengthLaw) else ((here.length, 1),)
@@ -129,7 +138,7 @@ def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds
 
 
 def _exactly(number: Expr) -> Any:
-    return mpf(str(N(number, 60)))
+    return mpf(str(N(number, mp.dps)))
 
 
 def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:

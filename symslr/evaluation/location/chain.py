@@ -91,8 +91,6 @@ class _Chain:
         ahead = 0.0 if place == last else self.rho
         score = (own * self.nodes[:, None] - ahead * self.nodes[None, :]) / self.scale
         diagonal = 1 / self.scale**2 * (1.0 if place in (1, last) else 1 + self.rho**2)
-        if last == 1:
-            diagonal = (1 - self.rho**2) / self.scale**2
         theta = setting.values[:, 0]
         logs = np.sqrt(setting.strength) * score[..., None] * theta - theta**2 * setting.strength * diagonal / 2
         top = logs.max(axis=-1)

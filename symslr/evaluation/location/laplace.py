@@ -18,10 +18,8 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.tokens import TINY, Nodes, Table, table
+from symslr.evaluation.location.tokens import LEAST_LEFT, ORDER, Nodes, Spectrum, Table, lagrange, survival
 
-ORDER = 12
-"""Points of the local interpolation in log u."""
 FALLEN = 90.0
 """Nats below the largest weight at which a position no longer counts: its load is 1e-39 of the other's."""
 LEAST, HIGHEST = 1e-19, 4.0
@@ -82,7 +80,7 @@ def one_position(
         found, log_kernel, float(np.sum(counts * np.exp(leans - top))), offset, top, step, top - leans.min(), least
     )
     spread = _Spread.of(leans - top, one.logs, step)
-    base = np.maximum(one.others[0], TINY)
+    base = np.maximum(one.others[0], LEAST_LEFT)
     ratios = [part / base for part in (*one.relevant, one.others[1], one.others[2])]
     r0, r1, r2, b1, b2 = ratios
     weights = {"n": counts, "pi": counts * priors}
@@ -107,7 +105,7 @@ def exchangeable(
 ) -> Moments:
     """The moments with ``relevant`` of ``length`` tokens relevant: ``hit`` is E of one relevant token's sigma."""
     one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0, least)
-    base, own = np.maximum(one.others[0], TINY), np.maximum(one.relevant[0], TINY)
+    base, own = np.maximum(one.others[0], LEAST_LEFT), np.maximum(one.relevant[0], LEAST_LEFT)
     log_all = relevant * one.log_relevant + (length - relevant) * one.log_others
     with np.errstate(over="ignore"):
         density = np.exp(log_all - offset * np.exp(one.logs))
@@ -141,7 +139,7 @@ def _table(
 ) -> Table:
     """The moments on a window of log u outside of which nothing is left, ``reach`` longer below for weights that fall."""
     finite = log_kernel[np.isfinite(log_kernel)]
-    mean = np.log(max(float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0)))), TINY))
+    mean = np.log(max(float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0)))), 1e-290))
     low = np.log(least) - mean - np.log(max(load, 1.0)) - max(0.0, np.log1p(offset) - top)
     last = 1.0
     high = low
@@ -149,13 +147,11 @@ def _table(
         high += 4.0
         if high > low + 4000.0 + 20 * float(np.ptp(finite)):
             raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
-        probe = table(found, log_kernel, np.array([high]))
-        left = max(float(probe.others[0, 0]), float(probe.relevant[0, 0]))
+        left = survival(found, log_kernel, high)
         last = left * np.exp(-min(offset * np.exp(min(high - top, 700.0)), 700.0)) if offset else left
     high += HIGHEST
     first = int(np.floor((low - reach) / step)) - ORDER
-    logs = step * np.arange(first, int(np.ceil(high / step)) + ORDER)
-    return table(found, log_kernel, logs)
+    return Spectrum.of(found, log_kernel, step).table(first, int(np.ceil(high / step)) + ORDER - first)
 
 
 @dataclass(frozen=True)
@@ -169,14 +165,7 @@ class _Spread:
     @classmethod
     def of(cls, leans: Any, logs: Any, step: float) -> _Spread:
         """For b_l <= 0."""
-        at = leans / step
-        first = np.floor(at).astype(int) - ORDER // 2 + 1
-        fraction = at - first
-        shares = np.ones((len(leans), ORDER))
-        for own in range(ORDER):
-            for other in range(ORDER):
-                if other != own:
-                    shares[:, own] *= (fraction - other) / (own - other)
+        first, shares = lagrange(leans / step)
         places = first[:, None] + np.arange(ORDER)
         depth = int(-places.min())
         return cls(places + depth, shares, depth)

@@ -13,7 +13,7 @@ import numpy as np
 from sympy import exp
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location import laplace
+from symslr.evaluation.location import laplace, largest
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import STEEPEST, Part, bayes_part, by_grids, has_grid, positions
 from symslr.evaluation.location.points import (
@@ -81,6 +81,10 @@ class Evaluator:
         one = isinstance(setting.task.location, OnePosition)
         return one or (setting.is_uniform and attend.bias is None)
 
+    @cached_property
+    def largest(self) -> largest.LargestKeys:
+        return largest.LargestKeys(self.attend)
+
     @property
     def place_error(self) -> float:
         """How far, relative to 1 + its size, the place of a least risk may be off that a search found."""
@@ -99,6 +103,8 @@ class Evaluator:
         """The risk for a search: quick, and smooth in the place."""
         if self.is_tabled:
             return self._tabled(place, *SEARCH)
+        if self.largest.is_possible:
+            return self.largest.search(place)
         total: Any = 0.0
         for scores, mass, mean in self._fixed:
             total = total + self._products(scores, mass, mean, place)
@@ -144,6 +150,9 @@ class Evaluator:
         if self.is_tabled:
             found = by_grids(lambda step, load: self._tabled(place, step, load), self.setting)
             return Part(*found, Kind.ESTIMATED, "one-token tables in float64")
+        if self.largest.is_possible:
+            drawn = self.largest.means(place, PRECISE, self.seconds)
+            return Part(*drawn.number(largest.risk), drawn.kind, drawn.method)
         means = self._means(place)
         excess, error = means.number(self._residual)
         best = bayes_part(self.setting, self.seconds)

@@ -167,12 +167,12 @@ class Sampler:
         """Keys (n, L, p) with the weights of the sequences (n,), which sum to 1 over all batches."""
         setting, found = self.setting, strata(self.setting, self.alike)
         width = dimensions(setting) + self.hidden
-        engine = _engine(width, seed)
+        draw = engine(width, seed)
         root = None if setting.are_keys_independent else np.linalg.cholesky(setting.key_matrix)
         done = 0
         while done < size:
             count = 1 << max(0, min(size - done, BLOCK // width).bit_length() - 1)
-            uniform = engine(count)
+            uniform = draw(count)
             normal = scipy.special.ndtri(uniform[:, : dimensions(setting)]).reshape(
                 count, setting.length, setting.directions
             )
@@ -186,7 +186,8 @@ class Sampler:
             done += count
 
 
-def _engine(width: int, seed: int) -> Callable[[int], Any]:
+def engine(width: int, seed: int) -> Callable[[int], Any]:
+    """Uniform points (count, width) by their number: scrambled Sobol points, or random ones in very many dimensions."""
     if width <= SOBOL_DIMENSIONS:
         sobol = scipy.stats.qmc.Sobol(width, scramble=True, rng=np.random.default_rng(seed))
         return lambda count: np.clip(sobol.random(count), 1e-16, 1 - 1e-16)

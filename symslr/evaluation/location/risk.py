@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import scipy
-from mpmath import inf, mpf
+from mpmath import inf, mpf, workdps
 from sympy import Expr, N, S, exp, sqrt
 
-from symslr.evaluation.engine import digits_of, evaluate
+from symslr.evaluation.engine import FLOAT, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import SECONDS, Part, valued
+from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
 from symslr.evaluation.location.moments import Evaluator
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.minima.least import least_risk
@@ -59,6 +59,7 @@ def risk_value(
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
+    chosen = _with_constant_inside(chosen)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
@@ -95,6 +96,7 @@ def least_value(
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     here = valued(task, values)
     plain, unit = _without_shift(here, chosen)
+    chosen = _with_constant_inside(chosen)
     standard = _standard(plain, chosen)
     if standard is not None:
         assert isinstance(chosen.base, Attention)
@@ -123,6 +125,18 @@ def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[Loc
     ) else S.One
 
 
+def _with_constant_inside(attention: LocatedAttention) -> LocatedAttention:
+    """The attention with a bias that is the same at every position in its kernel, or in its offset."""
+    base, bias = attention.base, attention.bias
+    if not isinstance(bias, Expr) or bias.free_symbols:
+        return attention
+    if isinstance(base, Selection):
+        return replace(attention, bias=None)
+    if base.is_normalised:
+        return replace(attention, base=replace(base, offset=base.offset * exp(-bias)), bias=None)
+    return replace(attention, base=replace(base, kernel=base.kernel.subs(x, x + bias)), bias=None)
+
+
 def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
     """The task as one with exchangeable tokens, where the attention is a plain one."""
     plain = attention.heads == 1 and attention.bias is None and attention.filter in (None, "matched")
@@ -133,7 +147,8 @@ def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
 
 def _as_value(part: Part, task: LocationTask, digits: int | None, began: float) -> Value:
     noise = float(task.noise**2)
-    value, error = mpf(noise + float(part.value)), mpf(float(part.error))
+    value = mpf(noise + float(part.value))
+    error = mpf(float(part.error)) + 2 * FLOAT.eps * noise
     reached = digits_of(value, error)
     if digits is not None and reached < digits:
         raise CannotEvaluate(f"{part.method}: reaches {reached} of {digits} digits here; ask for fewer")
@@ -141,8 +156,9 @@ def _as_value(part: Part, task: LocationTask, digits: int | None, began: float) 
 
 
 def _rescaled(value: Value, unit: Expr) -> Value:
-    factor = mpf(str(N(unit, 30)))
-    return replace(value, value=value.value / factor, error=value.error / factor)
+    with workdps(value.digits + GUARD):
+        factor = mpf(str(N(unit, value.digits + GUARD)))
+        return replace(value, value=value.value / factor, error=value.error / factor)
 
 
 def _places(evaluator: Evaluator, place: Place, unit: float, is_far: bool) -> dict[str, Value]:

@@ -19,6 +19,9 @@ from symslr.model.symbols import L, l
 LONGEST = 10**7
 """Positions whose prior is written out."""
 
+FURTHEST = 10**9
+"""Positions that are all alike."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -45,10 +48,16 @@ class Setting:
 
         Raises:
             ValueError: where a symbol has no value.
+            CannotEvaluate: for more positions than meshes hold.
         """
         if task.free_symbols or not isinstance(task.length, Integer):
             missing = ", ".join(sorted(map(str, task.free_symbols))) or "a fixed length"
             raise ValueError(f"task {task.name}: no value for {missing}")
+        if task.length > FURTHEST:
+            raise CannotEvaluate(
+                f"length: found {task.length} positions; expected at most {FURTHEST} where the law of location has no formula, "
+                "as a mesh leaves out tokens of the probability 1e-18"
+            )
         size = {OnePosition: 1, Independent: 0}.get(type(task.location), 0)
         if isinstance(task.location, Subset):
             size = int(task.location.size)

@@ -11,6 +11,7 @@ from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.far import RISK, Answers, Far, far_or_near, far_scale, far_signal
 from symslr.evaluation.minima.minimise import minimise
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
@@ -56,12 +57,85 @@ def least_risk(
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
     if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
         return _without_scale(task, attention, values, digits, backend)
+    far = far_signal(task, values) if backend is None else None
+    if far is not None:
+        return _far_out(task, attention, values, digits, far)
+    return _by_search(task, attention, values, digits, backend)
+
+
+def _by_search(
+    task: Task, attention: Attention, values: Mapping[Any, object], digits: int | None, backend: str | None
+) -> tuple[Value, dict[str, Value]]:
+    """On meshes, whatever the size of the parameters."""
+    risk, least = population_risk(task, attention), minimal_risk(task, attention)
+    moving = list(least.variables)
     if backend is not None or least.closed() is not None:
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)
         return value, _named(places)
     value, places = minimise(risk, moving, values, digits)
     return value, _named(places)
+
+
+def _far_out(
+    task: Task, attention: Attention, values: Mapping[Any, object], digits: int | None, far: Far
+) -> tuple[Value, dict[str, Value]]:
+    """The least risk where the signal is too strong for meshes."""
+
+    def answers(found: tuple[Value, dict[str, Value]]) -> Answers:
+        return {RISK: found[0], **found[1]}
+
+    def at(value: Expr) -> Answers:
+        return answers(_by_search(task, attention, _with(values, far, value), None, None))
+
+    found = far_or_near(far, at, digits, lambda: answers(_by_search(task, attention, values, digits, None)))
+    return found.pop(RISK), found
+
+
+def risk_at(
+    task: Task,
+    attention: Attention,
+    scale: Expr,
+    values: Mapping[Any, object],
+    digits: int | None = None,
+    backend: str | None = None,
+) -> Value:
+    """The risk at a scale of the key, which may be infinite.
+
+    Args:
+        task, attention, scale: as for ``population_risk``.
+        values, digits, backend: as for ``evaluate``.
+
+    Raises:
+        CannotEvaluate: where the digits are out of reach.
+    """
+
+    def directly() -> Answers:
+        if scale.is_infinite:
+            raise CannotEvaluate("the risk does not settle as the scale grows; expected a finite scale")
+        return {RISK: evaluate(population_risk(task, attention, scale), values, digits, backend)}
+
+    large = far_scale(scale)
+    strong = far_signal(task, values) if large is None else None
+    if backend is not None or (large is None and strong is None):
+        return directly()[RISK]
+
+    def at_scale(value: Expr) -> Answers:
+        return {RISK: evaluate(population_risk(task, attention, value), values, backend="numpy")}
+
+    def at_signal(value: Expr) -> Answers:
+        assert strong is not None
+        return {RISK: evaluate(population_risk(task, attention, scale), _with(values, strong, value), backend="numpy")}
+
+    if large is not None:
+        return far_or_near(large, at_scale, digits, directly)[RISK]
+    assert strong is not None
+    return far_or_near(strong, at_signal, digits, directly)[RISK]
+
+
+def _with(values: Mapping[Any, object], far: Far, value: Expr) -> dict[Any, object]:
+    """The values with that parameter elsewhere."""
+    return {**{key: known for key, known in values.items() if str(key) != far.symbol.name}, far.symbol: value}
 
 
 def _without_scale(

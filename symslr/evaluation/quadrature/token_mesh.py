@@ -13,7 +13,7 @@ from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSi
 from symslr.evaluation.quadrature.scan import Window
 
 
-def bell_window(curvature: float, centre: float, depth: float) -> Window:
+def gaussian_window(curvature: float, centre: float, depth: float) -> Window:
     """Window of exp(curvature (x - centre)^2), curvature < 0."""
     reach = float(np.sqrt(-depth / curvature))
     return Window(centre - reach, centre + reach, centre, float(np.sqrt(-1 / curvature)), depth)

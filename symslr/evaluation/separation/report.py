@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from mpmath import mpf
 from sympy import Expr, log
 
+from symslr.evaluation.numbers.balls import centre, radius
 from symslr.evaluation.separation.hoeffding import HoeffdingBound, classes_that_suffice, hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.outputs import DataSetOutputs
@@ -143,4 +143,4 @@ def _shares(parameters: Separation, kernel: Expr, rival: Expr, digits: int) -> d
 
 def _share(outputs: DataSetOutputs, row: Row, column: Column, digits: int) -> Value:
     ball = outputs.share(row, column, max(SHARE_BITS, 4 * digits))
-    return Value(mpf(ball.mid()), mpf(ball.rad()), Kind.CERTIFIED, digits, "derived formula in ball arithmetic")
+    return Value(centre(ball), radius(ball), Kind.CERTIFIED, digits, "derived formula in ball arithmetic")

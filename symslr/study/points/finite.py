@@ -44,7 +44,7 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     chosen, values, alpha = attention(asked, files, found), values_with_shift(asked, found), real(asked["alpha"])
     precision, start = real(asked["precision"]), int(asked["seed"])
     if asked["tuned"] == "true":
-        fit, ridge = tuned_finite_sample(found.task, chosen, values, alpha=alpha, precision=precision, seed=start)
+        fit, tuned = tuned_finite_sample(found.task, chosen, values, alpha=alpha, precision=precision, seed=start)
     else:
         ridge = real(asked["r_k"]), real(asked["r_v"])
         fit = finite_sample(
@@ -60,6 +60,7 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     answers = {"risk": fit.risk, "training_loss": fit.training_loss, **fit.order_parameters}
     if asked["tuned"] == "true":
         method = "ridges of least test risk; the error of the risk says how flat it is there"
-        named = zip(("r_k", "r_v"), ridge, strict=True)
+        method += "".join(f"; {name} stands for the limit {at:g}" for name, at in tuned.approached.items())
+        named = zip(("r_k", "r_v"), tuned.ridge, strict=True)
         answers |= {name: Value(mpf(value), mpf(0), Kind.ESTIMATED, 6, method) for name, value in named}
     return answers

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symslr.evaluation import Value, evaluate
+from symslr.evaluation import Value, evaluate, risk_at
 from symslr.model.text import parse_number
 from symslr.study.parameter import Parameter, number
 from symslr.study.points.asked import ATTENTION, DIGITS, TASK, attention, problem
-from symslr.theory.population import minimal_risk, population_risk
+from symslr.theory.population import minimal_risk
 
 PARAMETERS = (*TASK, *ATTENTION, Parameter("scale", number, ""), DIGITS)
 
@@ -23,7 +23,6 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     found = problem(asked, files)
     chosen = attention(asked, files, found)
     if asked["scale"]:
-        expression = population_risk(found.task, chosen, parse_number(asked["scale"], what="scale"))
-    else:
-        expression = minimal_risk(found.task, chosen)
-    return {"risk": evaluate(expression, found.values, digits=int(asked["digits"]))}
+        scale = parse_number(asked["scale"], what="scale")
+        return {"risk": risk_at(found.task, chosen, scale, found.values, int(asked["digits"]))}
+    return {"risk": evaluate(minimal_risk(found.task, chosen), found.values, digits=int(asked["digits"]))}

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from math import isfinite, log
+from functools import cache, partial
+from math import ceil, isfinite, log, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,10 @@ LARGEST_RANGE = 2e5
 UNTILTED_EXCESS = 1.3
 TILTS_PER_UNIT = 4
 FEW_COPIES = 4
-_Z = np.linspace(-9, 9, 181)
-_WEIGHT = np.exp(-(_Z**2) / 2) / np.exp(-(_Z**2) / 2).sum()
+STEPS_PER_UNIT = 10
+"""Of the rule for a normal variable, good for the digits of float64."""
+REACH = 9
+"""It ends where less than 1e-18 is left, and further out for so many copies that what is left counts."""
 
 
 NEWTON_STEPS = 5
@@ -80,9 +82,17 @@ class Plan:
     token_nats: float
 
 
-def log_phi(s: float, t: Array) -> Array:
-    """log E exp(-e^{t + s z}): quadrature where it is near 1, Laplace's method where it is small."""
-    exceedance = -np.expm1(-np.exp(np.minimum(t[:, None] + s * _Z, 700))) @ _WEIGHT
+@cache
+def _normal(reach: int) -> tuple[Array, Array]:
+    """Nodes and weights."""
+    z = np.linspace(-REACH, reach, (REACH + reach) * STEPS_PER_UNIT + 1)
+    return z, np.exp(-(z**2) / 2) / (STEPS_PER_UNIT * sqrt(2 * pi))
+
+
+def log_phi(s: float, t: Array, copies: int) -> Array:
+    """log E exp(-e^{t + s z}), to be multiplied by ``copies``: quadrature where it is near 1, else Laplace's method."""
+    z, weight = _normal(max(REACH, ceil(sqrt(REACH**2 + 2 * log(copies))) if copies > FEW_COPIES else 0))
+    exceedance = -np.expm1(-np.exp(np.minimum(t[:, None] + s * z, 700))) @ weight
     omega = wright_omega(t + 2 * log(s))
     saddle = -(omega**2 + 2 * omega) / (2 * s**2) - np.log1p(omega) / 2
     return np.where(exceedance < 0.999, np.log1p(-np.minimum(exceedance, 0.999)), saddle)
@@ -110,8 +120,11 @@ def make_plan(shape: Shape, nats: float) -> Plan:
         v = np.linspace(low, high, 900)
         if not v[0] < v[1]:
             raise CannotEvaluate("certified: the Laplace integral lies where float64 has no digits: extreme parameters")
-        phis = [log_phi(s, v + c) for s, c, _ in shape.tokens]
+        phis = [log_phi(s, v + c, n) for s, c, n in shape.tokens]
         terms = log_terms(shape, v, phis)
+        if np.argmax(terms) == 0:  # 10^100 tokens end the integral far to the left of their moment bound
+            low -= high - low
+            continue
         size = _log_sum(terms) + log(v[1] - v[0])
         needed = (size - nats) / shape.k - 1
         if low <= needed + 1:
@@ -172,20 +185,33 @@ def _accepted_end(shape: Shape, v: Array, phis: list[Array], goal: float) -> flo
 
 
 def _token_nats(shape: Shape, v: Array, psis: list[Array], nats: float, exact: Array | None = None) -> float:
-    """Nats such that an absolute error e^-nats in every psi keeps the relative error of the integral below e^-nats."""
+    """Nats such that an absolute error e^-nats in every psi keeps the relative error of the integral below e^-nats.
+
+    The least ones to within one.
+
+    Raises:
+        CannotEvaluate: where none do.
+    """
     terms = log_terms(shape, v, psis) if exact is None else exact
     goal = _log_sum(terms) - nats
-    token_nats = nats
-    for _ in range(200):
-        if not shape.tokens:
-            break
+
+    def suffice(token_nats: float) -> bool:
         blurs = [log(n) + _log_log1p_exp(-token_nats - psi) for (_, _, n), psi in zip(shape.tokens, psis)]
-        excess = _log_sum(terms + _log_expm1_exp(np.logaddexp.reduce(blurs, axis=0))) - goal
-        if excess < 0:
-            break
-        # Far from the goal several copies of psi are all error, and the excess falls faster than the error does.
-        token_nats += max(excess, 1.0) / (2.0 if excess > nats else 1.0)
-    return token_nats
+        grown = np.where(terms > -np.inf, terms + _log_expm1_exp(np.logaddexp.reduce(blurs, axis=0)), -np.inf)
+        return bool(np.max(grown) < np.inf) and _log_sum(grown) < goal
+
+    few = enough = nats
+    step = 1.0
+    while shape.tokens and not suffice(enough):
+        if step > LARGEST_RANGE:
+            raise CannotEvaluate(
+                "certified: the Laplace integral takes too many digits of its tokens: extreme parameters"
+            )
+        few, enough, step = enough, enough + step, 2 * step
+    while enough - few > 1.0:
+        middle = (few + enough) / 2
+        few, enough = (few, middle) if suffice(middle) else (middle, enough)
+    return enough
 
 
 def _log_log1p_exp(x: Array) -> Array:

@@ -1,0 +1,117 @@
+"""Corollary 4.4 drawn: least risks at a fixed length and at random ones of the same mean, for every attention.
+
+Source: arXiv 2509.21936, Corollary 4.4; the drawing is symslr's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sympy import Rational
+
+from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.kept.processes import mapped
+from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
+from symslr.validation.validation import NamedComparison, states
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+MEAN = 3
+LAWS = {
+    "fixed": MEAN,
+    "uniform": {length: Rational(1, 5) for length in range(1, 6)},
+    "split": {1: Rational(1, 2), 5: Rational(1, 2)},
+}
+"""Laws of the length of one mean."""
+TITLES = {"fixed": "$L=3$", "uniform": r"$L\sim\mathrm{Unif}\{1,...,5\}$", "split": "$L=1$ or $5$, each 1/2"}
+DASHES = {"fixed": "-", "uniform": (0, (5, 2)), "split": (0, (1, 1.5))}
+NU = tuple(float(strength) for strength in np.geomspace(0.2, 10, 7))
+DIGITS = 7
+CLOSE = 2e-7
+"""Relative error of risks that were found by search."""
+
+
+def figure_random_length(strengths: Sequence[float] = NU, attentions: Sequence[str] = tuple(ATTENTIONS)) -> Figure:
+    """Least risk against nu at each law of the length, spiked-SLR left, max-SLR right, Delta = 0."""
+    caption = (
+        rf"Least population risk at a fixed length and at two random ones of the same mean, $\mathbb{{E}}[L]={MEAN}$,"
+        r" without noise. On spiked-SLR linear attention depends on the mean alone, so that its three curves are one; on"
+        r" max-SLR it depends on the mean key projection of the relevant token too. For every other attention the law"
+        r" matters; softmax attains the Bayes risk at each of them with one key."
+    )
+    alt = "Risk against nu for every attention at three laws of the length; those of linear attention on spiked-SLR coincide."
+    settings = (
+        ("length", "; ".join(TITLES.values())),
+        (r"signal $\nu$", f"{strengths[0]:g} to {strengths[-1]:g}, {len(strengths)} values"),
+        (r"noise $\Delta$", "0"),
+        ("attentions", ", ".join(attentions)),
+    )
+    compute = partial(_table, tuple(strengths), tuple(attentions))
+    draw, claims = partial(_draw, tuple(attentions)), partial(_claims, tuple(attentions))
+    return Figure("figure-random-length", caption, compute, draw, alt, claims, settings=settings)
+
+
+def _table(strengths: Sequence[float], attentions: Sequence[str]) -> Table:
+    jobs = [(task, law, name) for task in TASKS for law in LAWS for name in attentions]
+    risks = mapped(partial(_risks, tuple(strengths)), jobs)
+    return {"nu": list(strengths), **{"_".join(job): risk for job, risk in zip(jobs, risks, strict=True)}}
+
+
+def _risks(strengths: Sequence[float], job: tuple[str, str, str]) -> list[float]:
+    """Least risks of one attention at one law of the length: of softmax by its formula, of the others by search."""
+    from symslr.evaluation import evaluate, minimise
+    from symslr.model.symbols import a
+    from symslr.theory import minimal_risk, population_risk
+
+    name, law, kind = job
+    task, attention, at = TASKS[name](length=LAWS[law], noise=0), ATTENTIONS[kind], {"nu": np.asarray(strengths)}
+    if attention is softmax:
+        found = evaluate(minimal_risk(task, attention), at)
+    else:
+        free = [a, *sorted(attention.bounds, key=str)]
+        found, _ = minimise(population_risk(task, attention), free, at, digits=DIGITS)
+    return list(map(float, np.asarray(found.value, dtype=float)))
+
+
+def _claims(attentions: Sequence[str], table: Table) -> list[NamedComparison]:
+    """The law of the length is felt through its mean alone by linear attention on spiked-SLR, and by nothing else."""
+    rows = []
+    for task in TASKS:
+        apart = {}
+        for name in attentions:
+            fixed, *others = (np.asarray(table[f"{task}_{law}_{name}"], dtype=float) for law in LAWS)
+            apart[name] = max(float(np.max(np.abs(other / fixed - 1))) for other in others)
+        felt = {name: gap for name, gap in apart.items() if gap > CLOSE}
+        expected = set(attentions) - ({"linear"} if task == "spiked" else set())
+        note = "largest relative distance from the fixed length: " + ", ".join(f"{n} {g:.2g}" for n, g in apart.items())
+        rows.append(
+            states(
+                f"the mean length decides for linear attention on spiked-SLR alone: {task}-SLR",
+                set(felt) == expected,
+                note,
+            )
+        )
+    return rows
+
+
+def _draw(attentions: Sequence[str], table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(TASKS), figsize=(TEXT_WIDTH, 3.0), sharey=True)
+    for axes, task in zip(panels, TASKS, strict=True):
+        for position, name in enumerate(attentions):
+            for law, dashes in DASHES.items():
+                label = name if law == "fixed" and task == "spiked" else None
+                risks = np.asarray(table[f"{task}_{law}_{name}"], dtype=float)
+                axes.plot(table["nu"], risks, color=colour(name, position), linestyle=dashes, label=label)
+        axes.set(xscale="log", xlabel=r"signal strength $\nu$", title=f"{task}-SLR", ylim=(0, 1))
+    for law, dashes in DASHES.items():
+        panels[1].plot([], [], color="#444444", linestyle=dashes, label=TITLES[law])
+    for axes in panels:
+        axes.legend(loc="lower left", handlelength=2.6)
+    panels[0].set_ylabel(r"least risk $\mathcal{E}_\sigma$")
+    return drawing

@@ -1,0 +1,107 @@
+"""A selection among very many exchangeable tokens: only the largest keys get weight, and those are drawn exactly.
+
+The largest of n independent uniform numbers are U_1 = v_1^{1/n}, U_2 = U_1 v_2^{1/(n-1)}, ... with v_k uniform (Rényi 1953), so
+a sequence of any length costs no more than the keys that count. Which these are is checked on every sequence: the last
+key that was drawn must get no weight.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.points import BLOCK, REPLICATIONS, Means, engine
+from symslr.expression.value import Kind
+from symslr.model.location.where import OnePosition
+
+LONG = 256
+"""Tokens up to which all keys are drawn: posterior means then reduce the variance."""
+FEWEST_KEYS, MOST_KEYS = 32, 2048
+SEARCHED = 2**11
+
+
+class TooManyKeys(CannotEvaluate):
+    """More keys get weight than are drawn."""
+
+
+@dataclass(frozen=True)
+class LargestKeys:
+    """Moments of a selection from its largest scores."""
+
+    attend: Attend
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the tokens are exchangeable, one of them relevant, along one direction, and many."""
+        setting, attention = self.attend.setting, self.attend.attention
+        independent = setting.are_keys_independent and setting.are_values_independent
+        one = isinstance(setting.task.location, OnePosition) and setting.is_uniform and setting.directions == 1
+        plain = attention.heads == 1 and attention.filter is None and attention.bias is None
+        return self.attend.is_selection and independent and one and plain and setting.length > LONG
+
+    def search(self, place: Place) -> float:
+        """The risk above Delta^2 on always the same points."""
+        return risk(self._moments(place, SEARCHED, 0, FEWEST_KEYS))
+
+    def means(self, place: Place, relative: float, seconds: float) -> Means:
+        """Means of (sigma_eps, sum_l sigma_l^2) by samples, fourfold until the risk is as sharp as asked or the time is up."""
+        began, size = time.process_time(), 2**8
+        while True:
+            started = time.process_time()
+            rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])
+            found = Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} points for the largest keys")
+            value, error = found.number(risk)
+            now = time.process_time()
+            if error <= relative * abs(value) or now - began + 4 * (now - started) > seconds:
+                return found
+            size *= 4
+
+    def _moments(self, place: Place, size: int, seed: int, keys: int) -> Any:
+        """(E sigma_eps, E sum sigma^2), from as many keys as get weight.
+
+        Raises:
+            TooManyKeys: where those are more than ``MOST_KEYS``.
+        """
+        total = np.zeros(2)
+        for scores, mass in self._batches(place, size, seed, keys):
+            weights = self.attend.weights(scores, Place(np.ones((1, 1)), place.weights, place.bias, place.own))[..., 0]
+            if scores.shape[1] < self.attend.setting.length and np.any(weights[:, -1] > 0):
+                if 2 * keys > MOST_KEYS:
+                    raise TooManyKeys(
+                        f"attention {self.attend.attention.name}: at this scale more than {keys} of "
+                        f"{self.attend.setting.length} tokens get weight; expected a larger one"
+                    )
+                return self._moments(place, size, seed, 2 * keys)
+            total += mass @ np.stack([weights[:, 0], np.sum(weights**2, axis=1)], axis=1)
+        return total
+
+    def _batches(self, place: Place, size: int, seed: int, keys: int) -> Iterator[tuple[Any, Any]]:
+        """Scores (n, 1 + keys, 1), that of the relevant token first and the others falling, and masses (n,)."""
+        setting = self.attend.setting
+        others = setting.length - 1
+        keys = min(keys, others)
+        draw, done = engine(1 + keys, seed), 0
+        scale = float(place.scales[0, 0])
+        while done < size:
+            count = 1 << max(0, min(size - done, BLOCK // (1 + keys)).bit_length() - 1)
+            uniform = draw(count)
+            noise = scipy.special.ndtri(uniform[:, :1])
+            above = -np.expm1(np.cumsum(np.log(uniform[:, 1:]) / (others - np.arange(keys)), axis=1))
+            largest = -scipy.special.ndtri(above)
+            for theta, share in zip(setting.values[:, 0], setting.shares):
+                own = scale * (np.sqrt(setting.strength) * theta + noise)
+                # the others' law is symmetric, so their largest scores are |a| times their largest keys
+                yield np.concatenate([own, abs(scale) * largest], axis=1)[..., None], np.full(count, share / size)
+            done += count
+
+
+def risk(row: Any) -> float:
+    """1 - hit^2/norm, the risk above Delta^2 at the best value vector."""
+    return float(1 - row[0] ** 2 / row[1])

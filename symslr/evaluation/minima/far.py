@@ -1,0 +1,156 @@
+"""Risks at a scale or a signal so large that meshes end: a series in its inverse, through values nearer by.
+
+A kernel such as log(1 + e^(a x))/a has a limit of its own, and so has the risk times a power of a strong signal: both are
+series in the inverse. What is claimed is what the last values moved the series by, as for a limit at infinity.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+from sympy import Expr, S, Symbol, cancel, sign
+
+from symslr.evaluation.engine import digits_of
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.at_infinity import FEWEST, SETTLED, SHAPES, USEFUL, series
+from symslr.expression.value import Kind, Value
+from symslr.model.exact import exact
+from symslr.model.exponential import exponential_slope
+from symslr.model.symbols import a
+from symslr.model.task import Task
+
+FAR_SCALE = 300.0
+"""A softplus value takes half a second at scale 128; its table is too large at 1000."""
+
+FAR_SLOPE = 1500.0
+"""Slope of the posterior kernel of a shifted token, the root of nu: meshes take seconds at 1000."""
+
+START, FACTOR, SPAN = 24.0, 1.6, 5
+"""Scales, or slopes, of the values: 24 to 252, at which series in the inverse converge."""
+
+METHOD = "series in 1/{name} through values at {low:g} to {high:g}, its error what the last of them changed"
+
+Answers = dict[str, Value]
+"""Numbers by name: the risk, and where it is attained."""
+
+RISK = "risk"
+
+
+@dataclass(frozen=True)
+class Far:
+    """A parameter beyond meshes, of ``size`` = unit |value|^power; ``decays`` are the powers of 1/size that a value may fall as."""
+
+    symbol: Symbol
+    sign: Expr
+    size: float
+    unit: Expr
+    power: Expr
+    name: str
+    decays: tuple[int, ...]
+
+    def nearer(self, size: float) -> Expr:
+        """The parameter's value at another size."""
+        return exact((self.sign * (exact(size) / self.unit) ** (1 / self.power)).evalf(20))
+
+
+def far_scale(scale: Expr) -> Far | None:
+    """The scale of a key, if it is that large."""
+    size = float(abs(scale))
+    return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,)) if size >= FAR_SCALE else None
+
+
+def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
+    """The signal strength, if the posterior is an exponential that is that steep."""
+    slope = exponential_slope(task.law)
+    if slope is None or task.law.is_selection or len(slope.free_symbols) != 1:
+        return None
+    (symbol,) = slope.free_symbols
+    given = {str(key): value for key, value in values.items()}
+    if not isinstance(given.get(symbol.name), (int, float, Expr)):
+        return None
+    value, power = exact(given[symbol.name]), cancel(symbol * slope.diff(symbol) / slope)
+    size = abs(slope.subs(symbol, value))
+    if not (power.is_Rational and power.is_positive and size.is_finite and size >= FAR_SLOPE):
+        return None
+    return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, f"{symbol}^({power})", (0, 1, 2))
+
+
+def from_nearer(far: Far, compute: Callable[[Expr], Answers]) -> Answers:
+    """What is computed at nearer values of a parameter, continued to its own.
+
+    Raises:
+        CannotEvaluate: where nearer values cannot be had, or do not settle.
+    """
+    found: list[Answers] = []
+    best: Answers | None = None
+    sizes = START * FACTOR ** np.arange(SPAN + 1.0)
+    for size in sizes:
+        try:
+            found.append(compute(far.nearer(float(size))))
+        except CannotEvaluate:
+            if best is None:
+                raise
+            break
+        if len(found) >= FEWEST:
+            best = {name: _continued(far, sizes, [own[name] for own in found]) for name in found[0]}
+            if best[RISK].error <= SETTLED * abs(best[RISK].value):
+                break
+    if best is None or not best[RISK].error <= USEFUL * abs(best[RISK].value):
+        raise CannotEvaluate(
+            f"{far.name} is beyond the meshes at {far.size:.3g}, and values up to {sizes[len(found) - 1]:.3g} do not settle; "
+            "ask for a smaller one"
+        )
+    return best
+
+
+def far_or_near(
+    far: Far, compute: Callable[[Expr], Answers], digits: int | None, near: Callable[[], Answers]
+) -> Answers:
+    """By the series where it has the digits that are asked for, else on meshes.
+
+    Raises:
+        CannotEvaluate: where meshes do not reach, with the digits that the series has.
+    """
+    try:
+        found = from_nearer(far, compute)
+    except CannotEvaluate:
+        return near()
+    known = found[RISK].digits
+    if known >= (digits or 1):
+        return found
+    try:
+        return near()
+    except CannotEvaluate as reason:
+        raise CannotEvaluate(
+            f"{reason}; by a series in 1/{far.name} at most {known} digits are known (--digits {known})"
+        ) from reason
+
+
+def _continued(far: Far, sizes: Any, values: list[Value]) -> Value:
+    """The series of least error at the parameter's size."""
+    sizes = sizes[: len(values)]
+    numbers, errors = (np.array([float(part) for part in own]) for own in zip(*((v.value, v.error) for v in values)))
+    if not np.all(np.isfinite(numbers + errors)):
+        raise CannotEvaluate(f"a place at infinity has no series in {far.name}")
+    candidates = [
+        _at(far.size, sizes, numbers, errors, decay, shape) for decay, shape in itertools.product(far.decays, SHAPES)
+    ]
+    value, error = min(candidates, key=lambda pair: pair[1] / abs(pair[0]) if pair[0] else np.inf)
+    method = METHOD.format(name=far.name, low=sizes[0], high=sizes[-1])
+    return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, digits_of(value, error), method)
+
+
+def _at(size: float, sizes: Any, numbers: Any, errors: Any, decay: int, shape: tuple[int, int]) -> tuple[float, float]:
+    """(value, error) at a size of size^-decay times the series."""
+    raised = numbers * (sizes / sizes[0]) ** decay
+    at = sizes[0] / size
+    sums = [series(list(own), shape, FACTOR) for own in (raised, raised[:-1], raised[:-2])]
+    last, before, earlier = (float(own(at)) for own in sums)
+    doubt = max(abs(last - before), abs(before - earlier) / 10)
+    error = doubt + sums[0].amplification * float(np.max(errors * (sizes / sizes[0]) ** decay))
+    return last * at**decay, error * at**decay + 1e-15 * abs(last) * at**decay

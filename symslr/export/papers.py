@@ -1,0 +1,167 @@
+"""The chapter "The papers to the letter" in TeX and HTML: what the sources have and ours beside it, and the settings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from symslr.export import html, latex
+from symslr.export.bibliography import key_of
+from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.validation.papers import NOT_SAID, Beside, Entry, Likeness
+
+HEADING = "The papers to the letter"
+
+OPENING = (
+    "Every statement, figure and experiment of the sources that is known to us, with ours beside it. The sources' own"
+    " texts were not at hand: what they state is taken from summaries and captions of them. What is said to be the same"
+    " is shown so only where the checks of this report bear it out."
+)
+SETTINGS = "Settings of the figures"
+SETTINGS_OPENING = (
+    "The parameters with which each figure is computed, beside those of the source's figure. Those of the source come"
+    " from its captions and from notes of others on it, which are not always right."
+)
+
+SIGNS = {
+    Likeness.SAME: ("good", "=", r"\symslrtrue"),
+    Likeness.DIFFERS: ("open", "≠", r"\symslrdiffers"),
+    Likeness.RECONSTRUCTED: ("good", "≈", r"\symslrtrue"),
+    Likeness.OUT_OF_REACH: ("none", "–", r"\symslrunknown"),
+    Likeness.UNDECIDED: ("none", "?", r"\symslrunknown"),
+}
+
+KINDS = {
+    "Statements": re.compile(r"Prop\.|Cor\.|Lemma|Theorem|Remark|Result"),
+    "Figures and tables": re.compile(r"Fig\.|Table"),
+    "Sections, experiments and questions": re.compile(""),
+}
+"""What an entry is, by the place in its source; the first that fits."""
+
+NAMED = 2
+"""Names of ours that a line of the PDF has room for."""
+
+
+def tally(entries: Sequence[Entry]) -> str:
+    """How many entries there are of each verdict, in words."""
+    counts = {one: sum(entry.verdict is one for entry in entries) for one in Likeness}
+    return f"{len(entries)} entries: " + ", ".join(f"{count} {one}" for one, count in counts.items() if count) + "."
+
+
+def _groups(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
+    """(heading, entries) by source and kind; empty ones are left out."""
+    for key in dict.fromkeys(key_of(entry.source) or "" for entry in entries):
+        left = [entry for entry in entries if (key_of(entry.source) or "") == key]
+        for kind, pattern in KINDS.items():
+            here = [entry for entry in left if pattern.search(entry.source)]
+            left = [entry for entry in left if entry not in here]
+            if here:
+                yield f"{kind} of {key}", here
+
+
+def _figures(settings: Sequence[Beside]) -> Iterator[tuple[str, list[Beside]]]:
+    """(name, its settings) of each figure."""
+    for name in dict.fromkeys(row.figure for row in settings):
+        yield name, [row for row in settings if row.figure == name]
+
+
+def papers_to_html(entries: Sequence[Entry], settings: Sequence[Beside], targets: set[str]) -> str:
+    """A section with a table for each source and kind, and one of the settings; names link to what the page has."""
+    parts = []
+    head = ("where", "theirs", "verdict", "ours", "remark")
+    for number, (heading, here) in enumerate(_groups(entries)):
+        rows = [_entry_to_html(entry, targets) for entry in here]
+        parts.append(html.part(f"letter-{number}", escape(heading), html.table(head, rows, heading, "letter"), level=3))
+    if settings:
+        rows = [_setting_to_html(row, first, targets) for _, here in _figures(settings) for first, row in _first(here)]
+        inside = html.table(("figure", "setting", "ours", "theirs", "remark"), rows, SETTINGS, "letter")
+        parts.append(html.part("settings", SETTINGS, f"<p>{escape(SETTINGS_OPENING)}</p>", inside, level=3))
+    counts = f'<p class="meta">{tally(entries)}</p>'
+    return html.part("letter", HEADING, f"<p>{escape(OPENING)}</p>", counts, *parts)
+
+
+def _first(rows: Sequence[Beside]) -> list[tuple[bool, Beside]]:
+    return [(number == 0, row) for number, row in enumerate(rows)]
+
+
+def _entry_to_html(entry: Entry, targets: set[str]) -> tuple[str, ...]:
+    kind, sign, _ = SIGNS[entry.verdict]
+    names = "".join(f"<li>{_link(name, targets)}</li>" for name in entry.ours)
+    ours = f'<ul class="ours">{names}</ul>' if names else ""
+    if len(entry.ours) > NAMED:
+        ours = f"<details><summary>{len(entry.ours)} of ours</summary>{ours}</details>"
+    found = html.marked(kind, f"{sign} {entry.verdict}")
+    return html.source(entry.source), html.text(entry.theirs), found, ours, html.text(entry.why)
+
+
+def _link(name: str, targets: set[str]) -> str:
+    """A derivation, figure or validation, linked where the page has it."""
+    bare = name.partition(": ")[0]
+    place = next((at for at in (bare, f"fig-{bare}", f"validation-{bare}") if at in targets), None)
+    shown = f"<code>{escape(bare)}</code>{escape(name.removeprefix(bare))}"
+    return f'<a href="#{place}">{shown}</a>' if place else shown
+
+
+def _setting_to_html(row: Beside, first: bool, targets: set[str]) -> tuple[str, ...]:
+    figure = _link(row.figure, targets) if first else ""
+    return figure, html.text(row.setting), html.text(row.ours), html.text(_theirs(row)), html.text(row.why)
+
+
+def _theirs(row: Beside) -> str:
+    """What stands in the column of the source's setting."""
+    return {True: "the same", None: row.theirs and NOT_SAID, False: row.theirs}[row.equal]
+
+
+def papers_to_tex(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
+    """The same in LaTeX; of many names of ours the first are printed."""
+    parts = [rf"\section{{{HEADING}}}", plain_to_tex(OPENING), tally(entries)]
+    for heading, here in _groups(entries):
+        rows = [_entry_to_tex(entry) for entry in here]
+        parts += [rf"\paragraph{{{plain_to_tex(heading)}.}}", _table(ENTRY_COLUMNS, ENTRY_HEAD, rows)]
+    if settings:
+        rows = [_setting_to_tex(row, first) for _, here in _figures(settings) for first, row in _first(here)]
+        parts += [rf"\paragraph{{{SETTINGS}.}} {plain_to_tex(SETTINGS_OPENING)}"]
+        parts += [_table(SETTING_COLUMNS, SETTING_HEAD, rows)]
+    return "\n".join(parts)
+
+
+ENTRY_HEAD = ("where", "theirs", "verdict and ours", "remark")
+ENTRY_COLUMNS = (0.13, 0.33, 0.2, 0.27)
+SETTING_HEAD = ("figure", "setting", "ours", "theirs", "remark")
+SETTING_COLUMNS = (0.14, 0.15, 0.24, 0.17, 0.22)
+"""Parts of the text's width."""
+
+
+def _entry_to_tex(entry: Entry) -> tuple[str, ...]:
+    names = ", ".join(rf"\texttt{{\small {_breakable(name)}}}" for name in entry.ours[:NAMED])
+    more = f" and {len(entry.ours) - NAMED} more" if len(entry.ours) > NAMED else ""
+    found = rf"{SIGNS[entry.verdict][2]}{{{entry.verdict}}}" + (rf" \newline {names}{more}" if names else "")
+    return latex.source(entry.source), text_to_tex(entry.theirs), found, text_to_tex(entry.why)
+
+
+def _setting_to_tex(row: Beside, first: bool) -> tuple[str, ...]:
+    figure = rf"\texttt{{{_breakable(row.figure)}}}" if first else ""
+    return figure, *map(text_to_tex, (row.setting, row.ours, _theirs(row), row.why))
+
+
+def _breakable(name: str) -> str:
+    """A name in which a line may break after each hyphen and underscore."""
+    return re.sub(r"(-|\\_)", r"\1\\allowbreak{}", plain_to_tex(name))
+
+
+def _table(widths: Sequence[float], head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    columns = "".join(rf">{{\raggedright\arraybackslash}}p{{{width:g}\linewidth}}" for width in widths)
+    # In braces, as a cell may begin with [, which the \\ before it would take for a length.
+    body = "\n".join(" & ".join(f"{{{cell}}}" for cell in row) + r" \\" for row in rows)
+    return rf"""
+{{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
+\begin{{longtable}}{{@{{}}{columns}@{{}}}}
+\toprule
+{" & ".join(head)} \\
+\midrule
+\endhead
+\bottomrule
+\endfoot
+{body}
+\end{{longtable}}}}"""

@@ -1,0 +1,65 @@
+"""Ridges of least test risk: found wherever they are, in a limit where there is none, never at the edge of a box."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from sympy import oo
+
+from symslr import MaxSLR, softmax
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.finite_sample import tuned_finite_sample
+from symslr.evaluation.finite_sample.tuning import HIGHEST, LOWEST, minimise_within
+
+BOX = np.log([[LOWEST, HIGHEST]] * 2)
+
+
+def _found(risk: Callable[[np.ndarray], float]) -> tuple[np.ndarray, tuple[float | None, float | None]]:
+    logs, limits = minimise_within(risk, lambda here, there: risk(there), np.log([0.5, 0.5]), BOX)
+    return np.exp(logs), limits
+
+
+def test_an_optimum_beyond_the_first_box_is_found() -> None:
+    place, limits = _found(lambda at: 1 + (at[0] - math.log(1e-6)) ** 2 / 50 + (at[1] - math.log(2e3)) ** 2 / 50)
+    assert place == pytest.approx([1e-6, 2e3], rel=0.1)
+    assert limits == (None, None)
+
+
+def test_an_optimum_inside_is_no_limit() -> None:
+    place, limits = _found(lambda at: 1 + (at[0] - 1) ** 2 + (at[1] + 2) ** 2)
+    assert place == pytest.approx(np.exp([1, -2]), rel=0.1)
+    assert limits == (None, None)
+
+
+def test_a_risk_that_falls_to_a_limit_says_which() -> None:
+    """Least as r_k -> 0 and r_v -> infinity, and flat there: the ridges stand for both limits."""
+    place, limits = _found(lambda at: 1 + np.exp(at[0]) / (1 + np.exp(at[0])) + 1 / (1 + np.exp(at[1])))
+    assert limits == (0.0, math.inf)
+    assert place[0] < 1e-3
+    assert place[1] > 1e2
+
+
+def test_a_risk_that_falls_for_ever_is_refused() -> None:
+    with pytest.raises(CannotEvaluate, match="the risk still falls at r_k"):
+        _found(lambda at: 100 + at[0] + (at[1] - 1) ** 2)
+
+
+def test_a_risk_that_is_not_known_further_out_decides_nothing() -> None:
+    """Where a place further out cannot be had the box is widened: it is not taken for flat."""
+
+    def risk(at: np.ndarray) -> float:
+        return float(2 + np.tanh(at[0] / 4) + (at[1] - 1) ** 2)
+
+    with pytest.raises(CannotEvaluate, match="the risk still falls"):
+        minimise_within(risk, lambda here, there: math.nan, np.log([0.5, 0.5]), BOX)
+
+
+def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box() -> None:
+    """In a box that ended at r_k = 0.001 the risk was 0.0512; r_k = 1e-4 alone gives 0.0432."""
+    found, tuned = tuned_finite_sample(MaxSLR(oo, length=3, noise=0), softmax, {}, alpha=20, precision=0.05)
+    assert tuned.r_k < 1e-4
+    assert tuned.limits == (None, None)
+    assert float(found.risk) < 0.046
