@@ -206,7 +206,8 @@ def _draw(table: Table) -> Drawing:
         row[0].set(ylabel="wrong answers")
     panels[-1, 0].set_xlabel(r"keys $K$")
     panels[-1, 1].set_xlabel(r"length $T$")
-    panels[0, 0].legend()
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return drawing
 
 

@@ -15,8 +15,10 @@ from symslr.evaluation.separation.widths import sufficient_widths
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model import separation as symbols
 from symslr.model.separation import Separation, power_kernel, separation, taylor_kernel
+from symslr.theory import cost
 from symslr.theory.separation.boundary import boundary_mark, boundary_width
 from symslr.theory.separation.windows import lower_degree, upper_degree
+from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -105,13 +107,73 @@ def figure_separation_width(failures: Sequence[float] = FAILURES) -> Figure:
     return Figure("separation-width", caption, partial(_widths, tuple(failures)), _draw_widths, alt)
 
 
+def figure_attention_cost(columns: int = 64) -> Figure:
+    """Arithmetic operations of attention against the number of rows."""
+    caption = (
+        rf"Arithmetic operations of attention on $n$ rows of $d={columns}$ numbers, counted: softmax forms all $n^2$ scores,"
+        r" and so may linear attention; multiplied out as $A_1(A_2^\top A_3)$ it takes $4d^2n$ operations in place of"
+        r" $4dn^2$. They cost the same at $n=d$ (dotted). Times on a processor stand in \texttt{benchmarks/README.md}."
+    )
+    alt = "Log-log plot of operations against n: two lines of slope 2 that coincide and one of slope 1, crossing at n = d."
+    return Figure("attention-cost", caption, partial(_costs, columns), _draw_costs, alt, _cost_claims)
+
+
 FIGURES = (
+    figure_attention_cost,
     figure_separation_width,
     figure_separation_map,
     figure_separation_degrees,
     figure_separation_gap,
     figure_separation_sensitivity,
 )
+
+
+ORDERS = {
+    "softmax": cost.pairwise_attention(1),
+    "linear": cost.pairwise_attention(0),
+    "multiplied out": cost.associative_attention(),
+}
+
+
+def _costs(columns: int) -> Table:
+    sizes = [2**power for power in range(4, 17)]
+    counts = {
+        name: [int(formula.subs({cost.n: n, cost.d: columns})) for n in sizes] for name, formula in ORDERS.items()
+    }
+    return {"n": sizes, "d": [columns] * len(sizes), **counts}
+
+
+def _cost_claims(table: Table) -> list[NamedComparison]:
+    """The largest size costs n^2 and n of the smallest in the limit; both orders cost the same at n = d to a few per cent."""
+    data = {name: np.asarray(column, dtype=float) for name, column in table.items()}
+    last = {name: float(np.log2(data[name][-1] / data[name][-2])) for name in ORDERS}
+    same = float((data["softmax"] / data["multiplied out"])[data["n"] == data["d"]][0])
+    note = "from the two largest sizes"
+    return [
+        NamedComparison("softmax: exponent of n", 2.0, last["softmax"], 0.001, note),
+        NamedComparison(
+            "linear attention multiplied out: exponent of n",
+            1.0,
+            last["multiplied out"],
+            0.001,
+            "from the two largest sizes",
+        ),
+        NamedComparison("both at n = d: ratio of operations", 1.0, same, 0.02, f"d = {int(data['d'][0])}"),
+    ]
+
+
+def _draw_costs(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, axes = plt.subplots(figsize=(TEXT_WIDTH / 2, 2.4))
+    styles = {"softmax": "-", "linear": "--", "multiplied out": "-."}
+    for position, name in enumerate(ORDERS):
+        label = {"linear": "linear, pairwise", "multiplied out": "linear, multiplied out"}.get(name, name)
+        axes.plot(table["n"], table[name], styles[name], color=colour(name, position), label=label)
+    axes.axvline(float(str(table["d"][0])), color="#666666", linestyle=":", linewidth=0.9)
+    axes.set(xscale="log", yscale="log", xlabel="$n$", ylabel="operations")
+    axes.legend(fontsize=7.5)
+    return drawing
 
 
 ROUTES = ("exact", "union", "hoeffding")
