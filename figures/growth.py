@@ -81,8 +81,8 @@ def figure_growth() -> Figure:
         r" with (filled) and without a normaliser (open); dashed: the Bayes risk. How a kernel grows is computed from its"
         r" limits; the data behind the figure say how far rules derive each risk. Softmax has both properties and attains the"
         r" Bayes risk, softmax-1 nearly. Growth without a normaliser and a normaliser without growth both fall short. Without a"
-        r" normaliser growth does not even help: a sigmoid with a free shift $c$, which cannot exceed 1, is ahead of the exponential."
-        r" $1+\tanh x$ is the sigmoid at twice the scale."
+        r" normaliser growth does not even help: a sigmoid with a free shift $c$, which cannot exceed 1, is ahead of the"
+        r" exponential. $1+\tanh x$ is the sigmoid at twice the scale."
     )
     alt = "Dots: least risks of thirteen attentions on two tasks, sorted by growth of the kernel."
     return Figure("figure-growth", caption, _table, _draw, alt, _claims)
