@@ -47,6 +47,7 @@ from symslr.algebra.rules.blocks.sums import InterchangeSums, SumLinearity
 from symslr.algebra.rules.inequalities.chernoff import ChernoffBound
 from symslr.algebra.rules.inequalities.monotone import ExponentialOfMinimum, HyperbolicCosine
 from symslr.algebra.rules.inequalities.positive_factor import PositiveFactor
+from symslr.algebra.rules.inequalities.powers import BernoulliInequality, ExponentialAbove
 from symslr.algebra.rules.inequalities.series import SeriesComparison
 from symslr.algebra.rules.signs.events import Complement, PowersOfIndicators, VanishingSum
 from symslr.algebra.rules.signs.independence import ExponentialOfSum, IndependentSigns, IndependentVectors
@@ -338,6 +339,28 @@ def test_largest_power_is_an_identity_and_refuses_a_negative_sum() -> None:
         LargestPower(N).rewrite(log(-(N**x) - N))
     with pytest.raises(RuleRefused, match="expected positive numbers"):
         LargestPower(N, v)
+
+
+def test_bounds_on_powers_of_probabilities() -> None:
+    """1 - p^m <= m (1 - p) and p^m <= e^{-m (1 - p)} for means of products of indicators, and for nothing else."""
+    rows = Product(Indicator(Le(x * Sign(omega, j), y)), (j, 1, N))
+    silent = SignExpectation(rows, omega, N)
+    start = 1 - silent**M + SignExpectation(rows * Indicator(Le(y, Sign(omega, 1))), omega, N) ** M
+    for neurons, push in itertools.product((1, 2, 5), (Rational(1, 2), 2)):
+        numbers = {"N": 3, "M": neurons, "x": 1, "y": push}
+        agree(BernoulliInequality(), start, **numbers)
+        agree(ExponentialAbove(), silent**M, **numbers)
+        agree(ExponentialAbove(), BernoulliInequality().rewrite(start), **numbers)
+    many = SignExpectation(2 * rows, omega, N)
+    for rule, term in (
+        (BernoulliInequality(), 1 - many**M),
+        (ExponentialAbove(), many**M),
+        (ExponentialAbove(), silent**v),
+    ):
+        assert rule.rewrite(term) == term
+    assert BernoulliInequality().rewrite(2 - silent**M) == 2 - silent**M
+    with pytest.raises(RuleRefused, match="not known to grow"):
+        ExponentialAbove().rewrite(1 - silent**M)
 
 
 def test_chernoff_bound() -> None:
