@@ -36,8 +36,8 @@ METHOD = "strong-signal expansion of order {order}, its remainder bounded by the
 FEW = 2
 """Digits of the remainder."""
 
-MOST_BITS = 10**17
-"""Where decimal exponents end."""
+MOST_BITS = 10**15
+"""Beyond it mpmath prints no decimal exponent: it runs out of memory."""
 
 Compute = Callable[[Expr, int], Value]
 """The value of an expression without a sequence in it, to so many digits."""

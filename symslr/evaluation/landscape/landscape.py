@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sympy import Expr, S
+from sympy import Expr
 
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
@@ -23,7 +23,7 @@ from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL
-from symslr.model.symbols import L, x
+from symslr.model.symbols import L, chi, x
 from symslr.model.task import Task
 
 HESSIAN_STEP = 1e-4
@@ -73,7 +73,7 @@ class Landscape:
                 f"task {task.name}: found the token law {law.base.density}; expected N(0, 1) off the manifold"
             )
         try:
-            shift = 0.0 if law.weight == S.One else float(gaussian_shift(law, CameronMartin()))
+            shift = 0.0 if not law.weight.has(chi) else float(gaussian_shift(law, CameronMartin()))
         except RuleRefused:
             shift = None
         log_weight: LogWeight = np.zeros_like
