@@ -113,7 +113,7 @@ def test_PowerOfOdds_and_ShareBelowLevel_are_what_their_statements_say() -> None
     assert PowerOfOdds(S.Half, Rational(1, 3)).rewrite(mean(1 - own / others)) == mean(odds)
     assert PowerOfOdds(S.One, S.One).rewrite(one(1 - 3 / (3 + exp(x)))) == one(exp(x) / 3)
     # a level far above all tokens, with a rate that feels the rest: e^u is needed
-    assert_above(ShareBelowLevel(Integer(1000), S.One, Integer(1000)), mean(share(exp(x))), {L: 2, nu: 4})
+    assert_above(ShareBelowLevel(Integer(100), S.One, Integer(100)), mean(share(exp(x))), {L: 2, nu: 4})
     assert_above(
         LargestByExponentials(S.One, Rational(1, 99)), mean(1 - IsLargest.of(epsilon, L)), {L: 6, nu: Rational(1, 100)}
     )
