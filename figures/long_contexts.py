@@ -34,7 +34,7 @@ DEGREES = (2, 8, 16)
 """Where the exponential series of softmax is cut: one feature more than this."""
 FEW_AT = (float(np.log(0.5)), float(np.log(20)))
 """Logarithms of scales between which a kernel of few features is at its best."""
-COEFFICIENTS = np.linspace(0.2, 2.4, 23)
+COEFFICIENTS = np.linspace(0.2, 2.4, 45)
 """b in the scale b sqrt(log(L - 1))."""
 WINDOW = (10**3, 10**6, 10**9)
 LOWEST = float(np.sqrt(2 * ABOVE) - np.sqrt(2 * ABOVE - 2))
@@ -224,7 +224,7 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
     moves, distance = np.diff(risk, axis=0), np.abs(risk - estimate)
     at = {name: read("attentions", name)[2] for name in ATTENTIONS}
     falling = {name: bool(np.all(np.diff(values) < 0)) for name, values in at.items()}
-    _, b, values = read("window", f"{WINDOW[0]}")
+    b = read("window", f"{WINDOW[0]}")[1]
     lengths = np.array([read("window", f"{length}")[2] for length in WINDOW])
     growing = np.all(np.diff(lengths, axis=0) > 0, axis=0)
     shrinking = np.all(np.diff(lengths, axis=0) < 0, axis=0)

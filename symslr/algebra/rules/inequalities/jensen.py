@@ -64,6 +64,8 @@ class JensenForOthers(Bound):
         if not named_tokens(body) <= {epsilon}:
             raise self.refuse(f"{node.body} names other tokens beside the sum over them")
         second = factor(simplify(body.diff(s, 2)))
+        if second == S.Zero:
+            return S.Zero
         sign = S.One
         for part in Mul.make_args(second):
             if is_positive(part) or part.is_nonnegative:
