@@ -54,7 +54,7 @@ def done(folder: Path) -> int:
 def not_gone_on(folder: Path) -> str | None:
     """What is wrong with a second run of the study; it is killed once it has done more."""
     before, process = done(folder), stopping.started("study", folder)
-    went_on = stopping.wait_until(lambda: done(folder) > before)
+    went_on = any(stopping.wait_until(lambda: done(folder) > before) for _ in range(3))
     stopping.stopped(process, signal.SIGKILL)
     return None if went_on else f"a second run did no more than {before} points"
 

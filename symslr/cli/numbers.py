@@ -88,7 +88,7 @@ def risk(
     separate: bool = options.SeparateOption,
     bias: str = options.BiasOption,
     filter_: str = options.FilterOption,
-    scale: str = typer.Option(None, "--scale", help="Key scale a; by default the best one."),
+    scale: str = typer.Option(None, "--scale", help="Key scale a, or inf; by default the best one."),
     bounds: list[str] = typer.Option(
         [], "--bounds", help="Interval in which the best scale a (or the shift c of erf) is searched, such as a:0:10."
     ),

@@ -205,7 +205,7 @@ def _peaks(law: SequenceLaw, values: Mapping[Expr, float], low: float, high: flo
     table = np.concatenate([[-np.inf], logs(wide)[0], [-np.inf]])
     inside = np.flatnonzero((table[1:-1] >= table[:-2]) & (table[1:-1] > table[2:]))
     found: list[tuple[float, float, float]] = []
-    for i in sorted(inside, key=lambda i: -table[i + 1])[:MOST_PEAKS]:
+    for i in sorted(inside.tolist(), key=lambda i: -float(table[i + 1]))[:MOST_PEAKS]:
         around = wide[max(i - 1, 0)], wide[min(i + 1, len(wide) - 1)]
         for _ in range(ZOOMS):
             near = np.linspace(*around, 21)

@@ -244,8 +244,17 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
         reached = _beyond(objective, points, values, edge)
         best = (reached.value, reached) if best is None or reached.value < best[0] else best
     if best is None:
-        raise CannotEvaluate("the function to minimise has no finite value on the scan")
+        raise CannotEvaluate(f"the function to minimise has no finite value on the scan{_why(fine, [float(points[-1])])}")
     return best[1]
+
+
+def _why(objective: Objective, place: list[float]) -> str:
+    """What is said where there is no value."""
+    try:
+        objective.pair(place)
+    except (CannotEvaluate, ArithmeticError) as fault:
+        return f" ({fault})"
+    return ""
 
 
 def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:

@@ -1,0 +1,26 @@
+"""The mean of a weight whose mass lies far out, in several places."""
+
+from __future__ import annotations
+
+import pytest
+from sympy import Expr, Integer, cosh, exp, sqrt
+
+from symslr.model.admissible import NoDensity, check_weight_at
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import chi, epsilon, nu
+from symslr.model.weight_mean import weight_mean
+
+SIGN = exp(-nu / 2) * cosh(sqrt(nu) * chi[epsilon])
+THREE = (exp(nu * chi[epsilon] - nu**2 / 2) + exp(40 * chi[epsilon] - 800) + 2 * exp(-90 * chi[epsilon] - 4050)) / 4
+
+
+@pytest.mark.parametrize(("weight", "strength"), [(SIGN, 2), (SIGN, 1e4), (SIGN, 1e8), (THREE, 7), (THREE, 1000)])
+def test_every_distant_peak_is_found(weight: Expr, strength: float) -> None:
+    """Gaussians under other means: the mean is 1, half or a quarter of it at each peak."""
+    found = weight_mean(SequenceLaw(weight, Integer(2)), {nu: strength})
+    assert abs(found.value - 1) <= 1e-9 + found.error < 1e-6
+
+
+def test_a_peak_that_float64_cannot_place_is_not_taken_for_nothing() -> None:
+    with pytest.raises(NoDensity, match="its mean is not found"):
+        check_weight_at(SequenceLaw(SIGN, Integer(2)), 2, ((nu, 1e300),))
