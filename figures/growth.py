@@ -78,10 +78,11 @@ def figure_growth() -> Figure:
     """Least risk of kernels that grow or do not, with and without a normaliser, on both tasks."""
     caption = (
         rf"Growth and normalisation: least risks at $\nu={STRENGTH}$, $L={LENGTH}$, $\Delta=0$, each at its best scale,"
-        r" with (filled) and without a normaliser (open); the line is the Bayes risk. How a kernel grows is computed from its limits, and the"
-        r" data behind the figure say what rules derive of each. The normaliser helps every kernel but those that are bounded"
-        r" and not shifted, which can neither leave out tokens nor single one out; softmax has both properties, softmax-1"
-        r" nearly so. The shifted sigmoid tends to the exponential as $c\to-\infty$."
+        r" with (filled) and without a normaliser (open); dashed: the Bayes risk. How a kernel grows is computed from its"
+        r" limits; the data behind the figure say how far rules derive each risk. Softmax has both properties and attains the"
+        r" Bayes risk, softmax-1 nearly. Growth without a normaliser and a normaliser without growth both fall short. Without a"
+        r" normaliser growth does not even help: a sigmoid with a free shift $c$, which cannot exceed 1, is ahead of the"
+        r" exponential. $1+\tanh x$ is the sigmoid at twice the scale."
     )
     alt = "Dots: least risks of thirteen attentions on two tasks, sorted by growth of the kernel."
     return Figure("figure-growth", caption, _table, _draw, alt, _claims)
@@ -128,11 +129,12 @@ def derived(task: Task, chosen: Attention) -> str:
     if matched_scale(Activation.of(epsilon, chosen, a), task.law) is not None:
         return "attains the Bayes risk"
     with suppress(RuleRefused):
-        if not least_chain(minimal_risk(task, chosen)).result.has(Expectation, Minimum):
-            return "least risk in closed form"
+        least = least_chain(minimal_risk(task, chosen)).result
+        if not least.has(Minimum):
+            return "least risk by means without the scale" if least.has(Expectation) else "least risk in closed form"
     if not closed_form(population_risk(task, chosen).formula()).has(Expectation):
         return "risk at a scale in closed form"
-    token = "one token" if task.law.is_independent else "the selected token"
+    token = "one token" if task.law.relevant_factor is not None else "the selected token"
     return f"Laplace integral over means of {token}" if chosen.is_normalised else f"means of {token}"
 
 
@@ -163,6 +165,13 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
         )
         enough = bool(bounded > at["log(1 + exp(x))"] > risks[0])
         found.append(states(f"{task}: a normaliser without growth is not enough", enough, note))
+        shifted = at[f"{SHIFTED}, no normaliser"]
+        note = f"sigmoid with a free shift {shifted:.5f}, exponential {bare:.5f}, both without normaliser"
+        found.append(states(f"{task}: without a normaliser a bounded kernel is ahead", bool(shifted < bare), note))
+        twice = at["1 + tanh(x)"]
+        found.append(
+            NamedComparison(f"{task}: 1 + tanh is the sigmoid at twice the scale", bounded, twice, 1e-3 * bounded)
+        )
     return found
 
 

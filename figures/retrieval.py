@@ -67,8 +67,9 @@ def figure_retrieval_theory() -> Figure:
         r" against predicted: wrong answers (left; the predicted ones are drawn from that law), how often another position has"
         r" the largest weight (middle, $1-\mathbb{E}\prod\Phi$), the risk"
         r" $1-(\mathbb{E}\sigma_\epsilon)^2/\mathbb{E}\|\sigma\|^2$ of reading a value"
-        r" (right, derived). Filled: with noise; open: without; crosses: with noise and learned embeddings. Seed 1. With noise the"
-        r" law of the scores is close to Gaussian and so are the predictions to what is measured; without it the layer"
+        r" (right, derived). Filled: with noise; open: without; crosses: with noise and learned embeddings. $T=256$,"
+        r" seed 1. With noise the law of the scores is close to Gaussian, and so are the predictions to what is measured;"
+        r" without it the layer"
         r" learns where its fixed tokens lie, and far fewer scores than a Gaussian's reach the relevant one."
     )
     alt = "Measured against predicted errors of trained layers, near the diagonal with noise."
@@ -76,6 +77,8 @@ def figure_retrieval_theory() -> Figure:
     return Figure("figure-retrieval-theory", caption, compute, _draw_theory, alt, _claims, seeds="none of its own")
 
 
+PREDICTED_AT = 256
+"""Length of the sequences whose errors are predicted."""
 PREDICTED = ("wrong", "elsewhere", "read_error")
 
 
@@ -91,9 +94,10 @@ def _digest() -> str:
 
 
 def _compared(digest: str) -> Table:
-    """One row for each run of the first seed: predictions beside what was measured; ``digest`` tells the runs apart."""
+    """One row for each run of one seed at one length: predictions beside what was measured; ``digest`` tells the runs apart."""
     runs = _runs() or _table()
-    chosen = [index for index, seed in enumerate(runs["seed"]) if seed == SEEDS[0]]
+    places = enumerate(zip(runs["seed"], runs["length"], strict=True))
+    chosen = [index for index, place in places if place == (SEEDS[0], PREDICTED_AT)]
     rows = [{name: column[index] for name, column in runs.items()} for index in chosen]
     found = mapped(_predictions, [tuple(row.items()) for row in rows])
     columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in LABELS}
@@ -202,7 +206,8 @@ def _draw(table: Table) -> Drawing:
         row[0].set(ylabel="wrong answers")
     panels[-1, 0].set_xlabel(r"keys $K$")
     panels[-1, 1].set_xlabel(r"length $T$")
-    panels[0, 0].legend()
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     return drawing
 
 

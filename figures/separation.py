@@ -11,11 +11,14 @@ from sympy import Expr
 
 from symslr.evaluation.separation import neuron_law
 from symslr.evaluation.separation.sweeps import by_degree, gap, moved
+from symslr.evaluation.separation.widths import sufficient_widths
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model import separation as symbols
 from symslr.model.separation import Separation, power_kernel, separation, taylor_kernel
+from symslr.theory import cost
 from symslr.theory.separation.boundary import boundary_mark, boundary_width
 from symslr.theory.separation.windows import lower_degree, upper_degree
+from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,13 +34,18 @@ MARKS = tuple(np.round(np.linspace(0.4, 1.4, 26), 3))
 WIDTHS = tuple(np.round(np.linspace(0.05, 0.95, 19), 3))
 DEGREES = (*range(1, 13), *range(14, 48, 4), *range(48, 64, 2), *range(66, 102, 6), *range(104, 116), 119)
 SIZES = (64, 256, 1024, 4096, 16384)
+FAILURES = tuple(float(f"{allowed:.3g}") for allowed in np.geomspace(1e-4, 0.5, 25))
+WIDTH_SIZES = (256, 1024)
 SWEEPS = {
     "n": (32, 64, 128, 256, 512, 1024, 4096),
     "t": (1, 2, 4, 8, 16, 32, 64, 128),
     "a0": tuple(np.round(np.linspace(0.05, 1.1, 22), 3)),
     "a1": tuple(np.round(np.linspace(0.5, 1.2, 29), 3)),
+    "b": tuple(np.round(np.linspace(0.05, 0.95, 19), 3)),
     "c": tuple(np.round(np.linspace(0.02, 1.0, 25), 3)),
     "m": (1, 2, 4, 8, 16, 32, 64, 128),
+    "margin": tuple(np.round(np.linspace(0.02, 0.5, 25), 3)),
+    "beta": tuple(np.round(np.linspace(0.4, 1.8, 29), 3)),
 }
 
 
@@ -77,21 +85,135 @@ def figure_separation_gap(sizes: Sequence[int] = SIZES) -> Figure:
 
 
 def figure_separation_sensitivity() -> Figure:
-    """Exact success probability along n, t, a0, a1, c and m."""
+    """Exact success probability along every parameter but d."""
     caption = (
         r"Exact success probability along one parameter at a time from $n=1024$, $d=258$, $t=4$, $a_0=0.05$, $a_1=1.1$,"
-        r" $b=0.2$, $c=0.8$, $m=52$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
+        r" $b=0.2$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
     )
-    alt = "Six panels: success against n, t, a0, a1, c, m."
+    alt = "Nine panels: success against n, t, a0, a1, b, c, m, the margin and beta."
     return Figure("separation-sensitivity", caption, _sensitivity, _draw_sensitivity, alt)
 
 
+def figure_separation_width(failures: Sequence[float] = FAILURES) -> Figure:
+    """Widths that suffice against the allowed probability of failure: exact law, union bound, Hoeffding."""
+    caption = (
+        r"Widths $m$ at which separation fails with probability at most $\delta$, between the lines of one colour: by the exact"
+        r" law, by the union bound $mP_{\mathrm{bad}}+e^{-mP_{\mathrm{either}}}$ with exact probabilities of"
+        r" one neuron, and with Hoeffding's bounds on these. Left $n=256$, right $n=1024$; $t=4$, $a_0=0.05$,"
+        r" $a_1=1.1$, $b=0.2$, $c=0.8$. Too narrow a network has no useful neuron,"
+        r" too wide a one has a bad neuron; a line that ends has no width beyond."
+    )
+    alt = "Least and largest width against delta on logarithmic axes, three nested regions, for two sizes."
+    return Figure("separation-width", caption, partial(_widths, tuple(failures)), _draw_widths, alt)
+
+
+def figure_attention_cost(columns: int = 64) -> Figure:
+    """Arithmetic operations of attention against the number of rows."""
+    caption = (
+        rf"Arithmetic operations of attention on $n$ rows of $d={columns}$ numbers, counted: softmax forms all $n^2$ scores,"
+        r" and so may linear attention; multiplied out as $A_1(A_2^\top A_3)$ it takes $4d^2n$ operations in place of"
+        r" $4dn^2$. They cost the same at $n=d$ (dotted). Times on a processor stand in \texttt{benchmarks/README.md}."
+    )
+    alt = "Log-log plot of operations against n: two lines of slope 2 that coincide and one of slope 1, crossing at n = d."
+    return Figure("attention-cost", caption, partial(_costs, columns), _draw_costs, alt, _cost_claims)
+
+
 FIGURES = (
+    figure_attention_cost,
+    figure_separation_width,
     figure_separation_map,
     figure_separation_degrees,
     figure_separation_gap,
     figure_separation_sensitivity,
 )
+
+
+ORDERS = {
+    "softmax": cost.pairwise_attention(1),
+    "linear": cost.pairwise_attention(0),
+    "multiplied out": cost.associative_attention(),
+}
+
+
+def _costs(columns: int) -> Table:
+    sizes = [2**power for power in range(4, 17)]
+    counts = {
+        name: [int(formula.subs({cost.n: n, cost.d: columns})) for n in sizes] for name, formula in ORDERS.items()
+    }
+    return {"n": sizes, "d": [columns] * len(sizes), **counts}
+
+
+def _cost_claims(table: Table) -> list[NamedComparison]:
+    """The largest size costs n^2 and n of the smallest in the limit; both orders cost the same at n = d to a few per cent."""
+    data = {name: np.asarray(column, dtype=float) for name, column in table.items()}
+    last = {name: float(np.log2(data[name][-1] / data[name][-2])) for name in ORDERS}
+    same = float((data["softmax"] / data["multiplied out"])[data["n"] == data["d"]][0])
+    note = "from the two largest sizes"
+    return [
+        NamedComparison("softmax: exponent of n", 2.0, last["softmax"], 0.001, note),
+        NamedComparison(
+            "linear attention multiplied out: exponent of n",
+            1.0,
+            last["multiplied out"],
+            0.001,
+            "from the two largest sizes",
+        ),
+        NamedComparison("both at n = d: ratio of operations", 1.0, same, 0.02, f"d = {int(data['d'][0])}"),
+    ]
+
+
+def _draw_costs(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, axes = plt.subplots(figsize=(TEXT_WIDTH / 2, 2.4))
+    styles = {"softmax": "-", "linear": "--", "multiplied out": "-."}
+    for position, name in enumerate(ORDERS):
+        label = {"linear": "linear, pairwise", "multiplied out": "linear, multiplied out"}.get(name, name)
+        axes.plot(table["n"], table[name], styles[name], color=colour(name, position), label=label)
+    axes.axvline(float(str(table["d"][0])), color="#666666", linestyle=":", linewidth=0.9)
+    axes.set(xscale="log", yscale="log", xlabel="$n$", ylabel="operations")
+    axes.legend(fontsize=7.5)
+    return drawing
+
+
+ROUTES = ("exact", "union", "hoeffding")
+
+
+def _widths(failures: Sequence[float]) -> Table:
+    columns: dict[str, list[object]] = {"n": [], "delta": []}
+    columns |= {f"{route}_{end}": [] for route in ROUTES for end in ("least", "most")}
+    for rows in WIDTH_SIZES:
+        for allowed in failures:
+            found = sufficient_widths(moved(BASE, "n", rows), allowed)
+            columns["n"].append(rows)
+            columns["delta"].append(allowed)
+            for route in ROUTES:
+                least, most = getattr(found, route) or (float("nan"), float("nan"))
+                columns[f"{route}_least"].append(float(least))
+                columns[f"{route}_most"].append(float("inf") if most is None else float(most))
+    return columns
+
+
+def _draw_widths(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(WIDTH_SIZES), figsize=(TEXT_WIDTH, 2.5))
+    data = {name: np.asarray(column, dtype=float) for name, column in table.items()}
+    labels = {"exact": "exact law", "union": "union bound", "hoeffding": "Hoeffding"}
+    for axes, rows in zip(panels, WIDTH_SIZES, strict=True):
+        here = data["n"] == rows
+        for position, route in enumerate(ROUTES):
+            for end in ("least", "most"):
+                label = labels[route] if end == "least" else None
+                widths = data[f"{route}_{end}"][here]
+                axes.plot(data["delta"][here], widths, ROUTE_STYLES[route], color=colour("", position), label=label)
+        axes.set(xscale="log", yscale="log", xlabel=r"$\delta$", title=rf"$n={rows}$")
+    panels[0].set_ylabel("width $m$")
+    panels[0].legend()
+    return drawing
+
+
+ROUTE_STYLES = {"exact": "-", "union": "--", "hoeffding": ":"}
 
 
 def _success(parameters: Separation) -> float:
@@ -211,7 +333,7 @@ def _sensitivity() -> Table:
 def _draw_sensitivity(table: Table) -> Drawing:
     from matplotlib import pyplot as plt
 
-    drawing, panels = plt.subplots(2, 3, figsize=(TEXT_WIDTH, 3.4), sharey=True)
+    drawing, panels = plt.subplots(3, 3, figsize=(TEXT_WIDTH, 4.8), sharey=True)
     names = np.asarray(table["parameter"])
     for axes, name in zip(panels.flat, SWEEPS, strict=True):
         here = names == name
@@ -219,7 +341,7 @@ def _draw_sensitivity(table: Table) -> Drawing:
         axes.plot(
             values, np.asarray(table["success"], dtype=float)[here], "o-", color=colour("softmax"), markersize=2.5
         )
-        symbol = {"a0": "a_0", "a1": "a_1"}.get(name, name)
+        symbol = {"a0": "a_0", "a1": "a_1", "margin": r"\kappa", "beta": r"\beta"}.get(name, name)
         axes.set(xlabel=rf"${symbol}$", xscale="log" if name in {"n", "t", "m"} else "linear")
     for axes in panels[:, 0]:
         axes.set_ylabel("P(separation)")

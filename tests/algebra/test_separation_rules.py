@@ -47,6 +47,7 @@ from symslr.algebra.rules.blocks.sums import InterchangeSums, SumLinearity
 from symslr.algebra.rules.inequalities.chernoff import ChernoffBound
 from symslr.algebra.rules.inequalities.monotone import ExponentialOfMinimum, HyperbolicCosine
 from symslr.algebra.rules.inequalities.positive_factor import PositiveFactor
+from symslr.algebra.rules.inequalities.powers import BernoulliInequality, ExponentialAbove
 from symslr.algebra.rules.inequalities.series import SeriesComparison
 from symslr.algebra.rules.signs.events import Complement, PowersOfIndicators, VanishingSum
 from symslr.algebra.rules.signs.independence import ExponentialOfSum, IndependentSigns, IndependentVectors
@@ -147,7 +148,7 @@ def test_interchange_and_linearity_of_sums() -> None:
 
 def test_places() -> None:
     """Residues and their order; what is open is left open."""
-    at = Places(StackedBlocks(j, g), {i})
+    at = Places(StackedBlocks(j, g), Sum(i, (i, 1, D + 2)) + Sum(j, (j, 1, D)) + Sum(j, (j, 1, R)))
     assert bounds(Mod(j, D) + 2) == (2, D + 1)
     assert bounds(3 - Mod(j, D)) == (4 - D, 3)
     assert at.equal(Mod(j + D, D), Mod(j, D)) is True
@@ -158,8 +159,12 @@ def test_places() -> None:
     assert not at.assumed
     assert at.equal(Mod(j + 2, D), Mod(j, D)) is False
     assert [h.condition for h in at.assumed] == [Gt(D, 2)]
-    with pytest.raises(RuleRefused, match="at every index"):
-        at.inside(i, S.One, N)
+    assert at.inside(i, S.One, D + 2)
+    assert not at.inside(i + D + 2, S.One, D + 2)
+    assert len(at.assumed) == 1
+    for open_one in (i + 1, j):  # beyond the last place at one end; an index of two sums
+        with pytest.raises(RuleRefused, match="at every index"):
+            at.inside(open_one, S.One, D + 2)
 
 
 def sign_bodies() -> list[Expr]:
@@ -334,6 +339,28 @@ def test_largest_power_is_an_identity_and_refuses_a_negative_sum() -> None:
         LargestPower(N).rewrite(log(-(N**x) - N))
     with pytest.raises(RuleRefused, match="expected positive numbers"):
         LargestPower(N, v)
+
+
+def test_bounds_on_powers_of_probabilities() -> None:
+    """1 - p^m <= m (1 - p) and p^m <= e^{-m (1 - p)} for means of products of indicators, and for nothing else."""
+    rows = Product(Indicator(Le(x * Sign(omega, j), y)), (j, 1, N))
+    silent = SignExpectation(rows, omega, N)
+    start = 1 - silent**M + SignExpectation(rows * Indicator(Le(y, Sign(omega, 1))), omega, N) ** M
+    for neurons, push in itertools.product((1, 2, 5), (Rational(1, 2), 2)):
+        numbers = {"N": 3, "M": neurons, "x": 1, "y": push}
+        agree(BernoulliInequality(), start, **numbers)
+        agree(ExponentialAbove(), silent**M, **numbers)
+        agree(ExponentialAbove(), BernoulliInequality().rewrite(start), **numbers)
+    many = SignExpectation(2 * rows, omega, N)
+    for rule, term in (
+        (BernoulliInequality(), 1 - many**M),
+        (ExponentialAbove(), many**M),
+        (ExponentialAbove(), silent**v),
+    ):
+        assert rule.rewrite(term) == term
+    assert BernoulliInequality().rewrite(2 - silent**M) == 2 - silent**M
+    with pytest.raises(RuleRefused, match="not known to grow"):
+        ExponentialAbove().rewrite(1 - silent**M)
 
 
 def test_chernoff_bound() -> None:

@@ -16,6 +16,7 @@ from symslr.evaluation.separation.sweeps import moved
 from symslr.model.exact import exact
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b, margin
 from symslr.theory.separation import sufficient
+from symslr.theory.separation.definition import m
 
 DIGITS = 40
 """Of one neuron's probabilities: failures down to 1e-30 are told from none."""
@@ -107,7 +108,7 @@ def classes_that_do(
 
 def _numbers(parameters: Separation, allowed: Expr) -> dict[Expr, Expr]:
     values = parameters.values(0)
-    return {b: values.b, margin: parameters.margin, sufficient.m: parameters.m, sufficient.delta: allowed}
+    return {b: values.b, margin: parameters.margin, m: parameters.m, sufficient.delta: allowed}
 
 
 def _either(bound: HoeffdingBound) -> mpf:

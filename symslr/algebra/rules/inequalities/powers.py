@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Mul, Pow, exp
+from sympy import Add, Expr, Mul, Pow, Product, exp
 
 from symslr.algebra.bound import Bound
 from symslr.expression.signs import Indicator, SignExpectation
@@ -18,8 +18,6 @@ def is_probability(expr: Expr) -> bool:
 
 
 def _product_of_indicators(factor: Expr) -> bool:
-    from sympy import Product
-
     return isinstance(factor, Product) and isinstance(factor.function, Indicator)
 
 
