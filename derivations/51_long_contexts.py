@@ -74,8 +74,8 @@ def located(attention: Attention) -> Derivation:
         title=f"{attention.name.capitalize()} at any scale: what the relevant token does not get",
         name=f"long-located-{attention.name}",
         symbol=MISSED,
-        introduction=r"For every length, $0\le t\le1$, $0\le r\le1$: the bound of a random code, whose best $t$ and $r$ give the "
-        r"exponent. With $v$ at $m_v=1$ the risk is at most twice this, with the best $v$ at most $1-(\mathbb{E}\sigma_\epsilon)^2$."
+        introduction=r"For every length, $0\le t\le1$, $0\le r\le1$: the bound of a random code, whose best $t$ and $r$ give "
+        r"the exponent. The risk with the best $v$ is at most $1-(\mathbb{E}\sigma_\epsilon)^2$, twice this or less."
         + (" The offset counts as one more token of score $0$." if attention.offset != 0 else ""),
         sources=SOURCES,
     )
@@ -132,9 +132,9 @@ def derive_softmax() -> Iterator[Derivation]:
         title="Above the freezing point every scale succeeds above the transition, with one exponent",
         name="long-large-scales",
         introduction=r"At $\nu=2\kappa\log(L-1)$ and $a=b\sqrt{\log(L-1)}$. The best scale, $a=\sqrt\nu$ (Proposition 4.2), is "
-        r"$b=\sqrt{2\kappa}$: the coefficient of a temperature that falls like $1/\sqrt{\log L}$ on keys of order 1, of "
-        r"log-length scaling on keys of order $\sqrt{\log L}$. $b=\sqrt2$ succeeds for every $\kappa>1$. No upper end: "
-        r"$b\to\infty$ attends the largest key and has the same exponent.",
+        r"$b=\sqrt{2\kappa}$: the coefficient of log-length scaling, scores $b\log L$ times keys in units of "
+        r"$\sqrt{\log L}$. $b=\sqrt2$ needs no knowledge of $\kappa$ and has the same exponent, for $\kappa\le4$. No upper end: "
+        r"$b\to\infty$ attends the largest key and has it too.",
     )
     yield at_long(
         soft,
@@ -173,7 +173,7 @@ def derive_bayes() -> Iterator[Derivation]:
         .apply(PowerOfOdds(1 / (1 + r), r))
         .apply(JensenForOthers())
     )
-    yield code.claim(OTHERS**r * exp(-nu * r / (2 * (1 + r))), "gallager1965", label="reconstructed")
+    yield code.claim(OTHERS**r * exp(-nu * r / (2 * (1 + r))), "symslr, the exponent of a random code", label="own")
     yield at_long(
         code,
         {r: sqrt(kappa) - 1},
@@ -194,7 +194,12 @@ def derive_bayes() -> Iterator[Derivation]:
     below = sqrt(2 * kappa)
     yield at_long(
         gone,
-        {a: sqrt(LONG), theta: OTHERS ** (1 + kappa) / 2, s: (1 - kappa) / (2 * kappa), u: OTHERS ** (TAIL.subs(b, below) / p) / 4},
+        {
+            a: sqrt(LONG),
+            theta: OTHERS ** (1 + kappa) / 2,
+            s: (1 - kappa) / (2 * kappa),
+            u: OTHERS ** (TAIL.subs(b, below) / p) / 4,
+        },
         2 ** ((1 - kappa) / (2 * kappa)) * OTHERS ** (-((1 - kappa) ** 2) / (4 * kappa))
         + exp(2**-p - OTHERS ** (TAIL.subs(b, below) / p) / 4),
         title="Below the transition no attention finds the relevant token",
@@ -232,8 +237,8 @@ def derive_sigmoid() -> Iterator[Derivation]:
             title="The Bayes risk is at most that of a sigmoid with bias -log(L-1)",
             name="long-sigmoid",
             symbol=BAYES,
-            introduction=r"Jensen's inequality puts the mean in place of the sum over the others. The result is the risk of the best "
-            r"element-wise attention, the sigmoid of $\sqrt\nu\chi-\nu/2-\log(L-1)$, which needs no normaliser.",
+            introduction=r"Jensen's inequality puts the mean in place of the sum over the others. The result is the risk of the "
+            r"best element-wise attention, the sigmoid of $\sqrt\nu\chi-\nu/2-\log(L-1)$, which needs no normaliser.",
             sources=SOURCES,
         )
         .apply(Unfold(Posterior))
@@ -242,8 +247,12 @@ def derive_sigmoid() -> Iterator[Derivation]:
         .apply(Independence())
     )
     yield annealed.claim(1 - one_token(odds / (1 + odds)), "symslr, the sigmoid's risk", label="own")
-    bound = annealed.apply(PowerOfOdds(S.One, r)).apply(Linearity()).apply(CameronMartin()).apply(Linearity()).named(
-        title="The risk of the sigmoid: a bound with a free power", name="long-sigmoid-power", symbol=BAYES
+    bound = (
+        annealed.apply(PowerOfOdds(S.One, r))
+        .apply(Linearity())
+        .apply(CameronMartin())
+        .apply(Linearity())
+        .named(title="The risk of the sigmoid: a bound with a free power", name="long-sigmoid-power", symbol=BAYES)
     )
     yield bound
     yield at_long(
@@ -261,8 +270,8 @@ def derive_sigmoid() -> Iterator[Derivation]:
             title="At the transition the Bayes risk is at most one half, at every length",
             name="long-transition",
             symbol=BAYES,
-            introduction=r"At $\nu=2\log(L-1)$ the sigmoid's risk is exactly $1/2$. The Bayes risk is less, by an amount that falls "
-            r"like $1/\sqrt{\log L}$ (an estimate): there the sum over the others is half its mean.",
+            introduction=r"At $\nu=2\log(L-1)$ the sigmoid's risk is exactly $1/2$. The Bayes risk is less, by an amount that "
+            r"falls like $1/\sqrt{\log L}$ (an estimate): there the sum over the others is half its mean.",
             sources=SOURCES,
         )
         .apply(Cite(annealed, {nu: 2 * log(OTHERS)}))
@@ -293,7 +302,9 @@ def derive_others() -> Iterator[Derivation]:
         name="long-largest-above",
     )
     yield lost(softplus, theta, S.One, S(2))
-    square = lost(SQUARE, theta, S.One, S(2)).apply(GaussianMoments()).named(ranges={theta: (Rational(3, 2), Rational(4))})
+    square = (
+        lost(SQUARE, theta, S.One, S(2)).apply(GaussianMoments()).named(ranges={theta: (Rational(3, 2), Rational(4))})
+    )
     yield square
     yield (
         Derivation(
@@ -303,8 +314,8 @@ def derive_others() -> Iterator[Derivation]:
             symbol=FOUND,
             introduction=r"The kernel $1+x^2$, of two features, at any scale. At $\nu=2\kappa\log L$ and $u=\sqrt{L}/8$ this "
             r"falls like $(\log L)/L$ at every $\kappa$. With it goes the risk: since $\sum_l\sigma_l^2\ge1/L$, the best $v$ "
-            r"leaves at least $1-L\,(\mathbb{E}\sigma_\epsilon)^2$, which tends to 1. The rules are those of softmax, and serve any "
-            r"positive kernel: what decides is $\mathbb{E}_g[\kappa(\chi_\epsilon)]/\mathbb{E}_0[\kappa]$, a power of $\log L$ "
+            r"leaves at least $1-L\,(\mathbb{E}\sigma_\epsilon)^2$, which tends to 1. The rules are those of softmax and serve "
+            r"any positive kernel: what decides is $\mathbb{E}_g[\kappa(\chi_\epsilon)]/\mathbb{E}_0[\kappa]$, a power of $\log L$ "
             "where the kernel grows like a power.",
             sources=SOURCES,
         )

@@ -45,7 +45,7 @@ LAWS: dict[str, tuple[str, Mapping[str, Any]]] = {
 
 ATTENTIONS: dict[str, tuple[str, LocatedAttention]] = {
     "softmax": ("softmax", LocatedAttention(softmax)),
-    "matched": ("with bias, filter", LocatedAttention(softmax, bias="matched", filter="matched")),
+    "matched": ("matched", LocatedAttention(softmax, bias="matched", filter="matched")),
     "heads": ("2 heads", LocatedAttention(softmax, heads=2)),
     "softmax1": ("softmax-1", LocatedAttention(softmax1)),
     "sigmoid": (
@@ -150,7 +150,8 @@ def _printed(table: Table) -> Printed:
     head = ("law", "Bayes", *(title for title, _ in ATTENTIONS.values()), "optimal attention")
     caption = (
         rf"Which attention for which data: the Bayes risk at $L={LENGTH}$, $\nu={PRINTED}$ without noise, the least risk of every "
-        r"attention as a multiple of it, and the attention that is derived to be optimal. 1 where an attention is optimal."
+        r"attention as a multiple of it, and the attention that is derived to be optimal. 1 where an attention is optimal; matched is softmax with the bias and the filter "
+        r"of the posterior."
     )
     return Printed(caption, head, tuple(rows))
 

@@ -34,7 +34,7 @@ DEGREES = (2, 8, 16)
 """Where the exponential series of softmax is cut: one feature more than this."""
 FEW_AT = (float(np.log(0.5)), float(np.log(20)))
 """Logarithms of scales between which a kernel of few features is at its best."""
-COEFFICIENTS = np.linspace(0.2, 2.4, 23)
+COEFFICIENTS = np.linspace(0.2, 2.4, 45)
 """b in the scale b sqrt(log(L - 1))."""
 WINDOW = (10**3, 10**6, 10**9)
 LOWEST = float(np.sqrt(2 * ABOVE) - np.sqrt(2 * ABOVE - 2))
@@ -125,7 +125,9 @@ def _attentions() -> Rows:
     from symslr.theory import minimal_risk, population_risk
 
     task = SpikedSLR(noise=0)
-    at_scale = {name: population_risk(task, chosen, a) for name, chosen in (("softmax", softmax), ("softmax1", softmax1))}
+    at_scale = {
+        name: population_risk(task, chosen, a) for name, chosen in (("softmax", softmax), ("softmax1", softmax1))
+    }
     straight = minimal_risk(task, linear)
     chosen = LocatedAttention(Selection("entmax"))
     found: Rows = []
@@ -222,7 +224,7 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
     moves, distance = np.diff(risk, axis=0), np.abs(risk - estimate)
     at = {name: read("attentions", name)[2] for name in ATTENTIONS}
     falling = {name: bool(np.all(np.diff(values) < 0)) for name, values in at.items()}
-    _, b, values = read("window", f"{WINDOW[0]}")
+    b = read("window", f"{WINDOW[0]}")[1]
     lengths = np.array([read("window", f"{length}")[2] for length in WINDOW])
     growing = np.all(np.diff(lengths, axis=0) > 0, axis=0)
     shrinking = np.all(np.diff(lengths, axis=0) < 0, axis=0)
@@ -248,7 +250,10 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
         states(
             "long contexts at kappa = 3/2: softmax, softmax-1, the sigmoid and entmax at a fixed scale succeed; softmax at a "
             "fixed scale, linear attention and three features fail",
-            bool(all(falling[name] for name in succeed) and all(at[name][-1] > 0.5 and not falling[name] for name in fail)),
+            bool(
+                all(falling[name] for name in succeed)
+                and all(at[name][-1] > 0.5 and not falling[name] for name in fail)
+            ),
             "at L = 10^9: " + ", ".join(f"{name} {values[-1]:.4f}" for name, values in at.items()),
         ),
         states(
@@ -258,7 +263,11 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
         ),
         states(
             "long contexts: kappa at risk one half lies below 1 and tends to it like the estimate",
-            bool(np.all(half < 1) and np.all(np.diff(half) > 0) and abs(half[-1] - straight[-1]) < abs(half[0] - straight[0])),
+            bool(
+                np.all(half < 1)
+                and np.all(np.diff(half) > 0)
+                and abs(half[-1] - straight[-1]) < abs(half[0] - straight[0])
+            ),
             f"{half[-1]:.4f} at L = 10^9, estimate {straight[-1]:.4f}",
         ),
     ]
@@ -273,20 +282,26 @@ def _draw(table: Table) -> Drawing:
         for kind, style in (("estimate", "-"), ("exact", "o")):
             lengths, at, values = read("risk", kind)
             label = rf"$\kappa={kappa:g}$" if kind == "exact" else None
-            risks.plot(lengths[at == kappa], values[at == kappa], style, color=shade, markersize=4, linewidth=1, label=label)
+            risks.plot(
+                lengths[at == kappa], values[at == kappa], style, color=shade, markersize=4, linewidth=1, label=label
+            )
     risks.set(xscale="log", xlabel="length $L$", ylabel="least risk", ylim=(0, 1), xlim=(70, 1e14))
     risks.set_xticks([10**power for power in (2, 4, 6, 8)])
     risks.legend(fontsize=7, loc="center right")
     for name, (shade, marker, style) in ATTENTIONS.items():
         lengths, _, values = read("attentions", name)
-        attentions.plot(lengths, values, marker=marker, linestyle=style, color=shade, markersize=4, linewidth=1, label=name)
+        attentions.plot(
+            lengths, values, marker=marker, linestyle=style, color=shade, markersize=4, linewidth=1, label=name
+        )
     attentions.set(xscale="log", yscale="log", xlabel="length $L$", ylabel=r"risk, $\kappa=3/2$", ylim=(0.04, 20))
     attentions.legend(fontsize=6.5, ncols=2, loc="upper center")
     for length, shade in zip(WINDOW, ("#9ECAE1", "#4292C6", "#084594"), strict=True):
         _, b, values = read("window", f"{length}")
         window.plot(b, values, color=shade, linewidth=1.2, label=rf"$L=10^{{{round(np.log10(length))}}}$")
     window.axvline(LOWEST, color="black", linewidth=0.8, linestyle="--")
-    window.set(xlabel=r"coefficient $b$ of the scale $b\sqrt{\log(L-1)}$", ylabel=r"risk of softmax, $\kappa=3/2$", ylim=(0, 1))
+    window.set(
+        xlabel=r"coefficient $b$ of the scale $b\sqrt{\log(L-1)}$", ylabel=r"risk of softmax, $\kappa=3/2$", ylim=(0, 1)
+    )
     window.legend(fontsize=7.5)
     lengths, _, values = read("half", "softmax")
     halves.plot(lengths, values, "o", color="#084594", markersize=4, label="softmax")

@@ -36,6 +36,7 @@ COMMANDS = {
     "check": ["check", str(ROOT / "derivations" / "50_asymptotics.py"), str(ROOT / "derivations" / "25_landscape.py")],
     "report": ["report", str(ROOT / "derivations" / "50_asymptotics.py"), "--out", "report"],
     "validate": ["validate", str(ROOT / "validation"), "--keep", "kept.sqlite"],
+    "compute": ["compute", "figure3", "--keep", "kept.sqlite"],
     "study": ["study", "run", "study.toml", "--store", "study.sqlite", "--workers", "2"],
 }
 

@@ -51,7 +51,7 @@ def _of_factor(expr: Expr, sign: str) -> list[str]:
     root = power == S.Half and (base.is_real or sign == ">")
     if root or (power.is_number and power != 1 and base.is_real and sign == "!="):
         return _of_factor(base, sign)
-    if isinstance(expr, log) and (expr.args[0].is_positive or (expr.args[0].is_real and sign == ">")):
+    if isinstance(expr, log) and (expr.args[0].is_positive or (expr.args[0].is_nonnegative and sign == ">")):
         ratio = factor(together(expr.args[0] - 1))
         return _against_zero(ratio, sign) or [f"{latex(expr)} {SIGNS[sign]} 0"]
     terms = Add.make_args(expr.expand())

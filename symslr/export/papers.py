@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from symslr.export import html, latex
-from symslr.export.bibliography import key_of
+from symslr.export.bibliography import key_of, place_in
 from symslr.export.text import plain_to_tex, text_to_tex
 from symslr.validation.papers import NOT_SAID, Beside, Entry, Likeness
 
@@ -57,7 +57,7 @@ def _groups(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
             here = [entry for entry in left if pattern.search(entry.source)]
             left = [entry for entry in left if entry not in here]
             if here:
-                yield f"{kind} of {key}", here
+                yield f"{kind} of {key}" if key else kind, here
 
 
 def _figures(settings: Sequence[Beside]) -> Iterator[tuple[str, list[Beside]]]:
@@ -72,13 +72,20 @@ def papers_to_html(entries: Sequence[Entry], settings: Sequence[Beside], targets
     head = ("where", "theirs", "verdict", "ours", "remark")
     for number, (heading, here) in enumerate(_groups(entries)):
         rows = [_entry_to_html(entry, targets) for entry in here]
-        parts.append(html.part(f"letter-{number}", escape(heading), html.table(head, rows, heading, "letter"), level=3))
+        listed = html.table(head, rows, heading, "letter")
+        parts.append(html.part(f"letter-{number}", _linked(heading, here[0]), listed, level=3))
     if settings:
         rows = [_setting_to_html(row, first, targets) for _, here in _figures(settings) for first, row in _first(here)]
         inside = html.table(("figure", "setting", "ours", "theirs", "remark"), rows, SETTINGS, "letter")
         parts.append(html.part("settings", SETTINGS, f"<p>{escape(SETTINGS_OPENING)}</p>", inside, level=3))
     counts = f'<p class="meta">{tally(entries)}</p>'
     return html.part("letter", HEADING, f"<p>{escape(OPENING)}</p>", counts, *parts)
+
+
+def _linked(heading: str, entry: Entry) -> str:
+    """The heading, with its source linked to the list of references."""
+    key = key_of(entry.source)
+    return escape(heading).replace(key, f'<a href="#ref-{key}">{key}</a>') if key else escape(heading)
 
 
 def _first(rows: Sequence[Beside]) -> list[tuple[bool, Beside]]:
@@ -92,7 +99,8 @@ def _entry_to_html(entry: Entry, targets: set[str]) -> tuple[str, ...]:
     if len(entry.ours) > NAMED:
         ours = f"<details><summary>{len(entry.ours)} of ours</summary>{ours}</details>"
     found = html.marked(kind, f"{sign} {entry.verdict}")
-    return html.source(entry.source), html.text(entry.theirs), found, ours, html.text(entry.why)
+    place = html.text(place_in(entry.source) or entry.source)
+    return place, html.text(entry.theirs), found, ours, html.text(entry.why)
 
 
 def _link(name: str, targets: set[str]) -> str:
@@ -118,7 +126,8 @@ def papers_to_tex(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
     parts = [rf"\section{{{HEADING}}}", plain_to_tex(OPENING), tally(entries)]
     for heading, here in _groups(entries):
         rows = [_entry_to_tex(entry) for entry in here]
-        parts += [rf"\paragraph{{{plain_to_tex(heading)}.}}", _table(ENTRY_COLUMNS, ENTRY_HEAD, rows)]
+        cited = latex.source(here[0].source.partition(",")[0])
+        parts += [rf"\paragraph{{{plain_to_tex(heading)}}} {cited}", _table(ENTRY_COLUMNS, ENTRY_HEAD, rows)]
     if settings:
         rows = [_setting_to_tex(row, first) for _, here in _figures(settings) for first, row in _first(here)]
         parts += [rf"\paragraph{{{SETTINGS}.}} {plain_to_tex(SETTINGS_OPENING)}"]
@@ -137,7 +146,8 @@ def _entry_to_tex(entry: Entry) -> tuple[str, ...]:
     names = ", ".join(rf"\texttt{{\small {_breakable(name)}}}" for name in entry.ours[:NAMED])
     more = f" and {len(entry.ours) - NAMED} more" if len(entry.ours) > NAMED else ""
     found = rf"{SIGNS[entry.verdict][2]}{{{entry.verdict}}}" + (rf" \newline {names}{more}" if names else "")
-    return latex.source(entry.source), text_to_tex(entry.theirs), found, text_to_tex(entry.why)
+    place = text_to_tex(place_in(entry.source) or entry.source)
+    return place, text_to_tex(entry.theirs), found, text_to_tex(entry.why)
 
 
 def _setting_to_tex(row: Beside, first: bool) -> tuple[str, ...]:
@@ -153,7 +163,7 @@ def _breakable(name: str) -> str:
 def _table(widths: Sequence[float], head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     columns = "".join(rf">{{\raggedright\arraybackslash}}p{{{width:g}\linewidth}}" for width in widths)
     # In braces, as a cell may begin with [, which the \\ before it would take for a length.
-    body = "\n".join(" & ".join(f"{{{cell}}}" for cell in row) + r" \\" for row in rows)
+    body = "\n".join(" & ".join(f"{{{cell}}}" for cell in row) + r" \\[2pt]" for row in rows)
     return rf"""
 {{\footnotesize\setlength{{\tabcolsep}}{{4pt}}
 \begin{{longtable}}{{@{{}}{columns}@{{}}}}

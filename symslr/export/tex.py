@@ -199,11 +199,11 @@ def _figure(shown: Drawn, width: float = 0.0) -> str:
 def _printed(table: Printed) -> str:
     """The table under a figure."""
     rows = "\n".join(" & ".join(map(text_to_tex, row)) + r" \\" for row in table.rows)
-    last = r">{\raggedright\arraybackslash}p{.27\linewidth}"
+    last = r">{\raggedright\arraybackslash}p{.2\linewidth}"
     return rf"""
 \begin{{center}}\begin{{minipage}}{{\linewidth}}\makeatletter\def\@captype{{table}}\makeatother
 \caption{{{text_to_tex(table.caption)}}}
-{{\footnotesize\setlength{{\tabcolsep}}{{3.5pt}}
+{{\footnotesize\setlength{{\tabcolsep}}{{3pt}}
 \begin{{tabular}}{{@{{}}l{"r" * (len(table.head) - 2)}{last}@{{}}}}
 \toprule
 {" & ".join(map(text_to_tex, table.head))} \\

@@ -154,7 +154,7 @@ def attention(wanted: AttentionRequest, written: Attention | None) -> Attention:
     if is_selection(wanted.name):
         raise ValueError(f"attention {wanted.name}: has no kernel; the command that knows it is risk")
     if wanted.kernel is not None:
-        return attention_from_text(wanted.kernel, wanted.normalise, str(wanted.offset))
+        return attention_from_text(wanted.kernel, wanted.normalise, wanted.offset)
     if wanted.name is None:
         return written or softmax
     if wanted.tables is None:

@@ -11,9 +11,12 @@ from functools import lru_cache
 import mpmath
 import numpy as np
 from sympy import (
+    Abs,
+    Add,
     Dummy,
     Expr,
     Function,
+    Mul,
     Piecewise,
     Pow,
     Sum,
@@ -22,6 +25,7 @@ from sympy import (
     expand_mul,
     expand_multinomial,
     lambdify,
+    log,
     oo,
     sinh,
 )
@@ -31,6 +35,20 @@ from symslr.model.symbols import chi, epsilon, x
 
 WIDTHS = tuple(10.0**power for power in range(-5, 5))
 """Distances from a peak at which the quadrature is cut: a narrow or a distant peak is not stepped over."""
+
+MOST_PEAKS = 6
+"""Highest places, between which a weight may be nothing."""
+
+FURTHEST = 40.0
+"""Logarithm of the furthest place; at half of that, a Gaussian's exponent has lost all digits."""
+
+ZOOMS = 12
+"""Each takes a factor of ten off the distance to a peak."""
+
+DEEP = 60.0
+"""Nats below the highest place at which another counts for nothing."""
+
+EPS = float(np.finfo(float).eps)
 
 MOST_ON_GRIDS = 3
 """So many tokens are integrated over on product grids; more are sampled."""
@@ -90,9 +108,9 @@ def compiled(symbols: tuple[Expr, ...], expr: Expr) -> Callable[..., np.ndarray]
     return lambdify(list(letters.values()), expr.xreplace(letters), "numpy" if plain else "scipy")
 
 
-def far_nodes(low: float, high: float) -> np.ndarray:
-    """Points of the support up to 1e6 in size, 1 % apart, where a peak is looked for."""
-    points = np.sinh(np.linspace(-14.5, 14.5, 2901))
+def far_nodes(low: float, high: float, furthest: float = 14.5) -> np.ndarray:
+    """Points of the support up to 1e6 in size (the logarithm of the furthest may be given), 1 % apart."""
+    points = np.sinh(np.linspace(-furthest, furthest, 2 * int(100 * furthest) + 1))
     inside = points[(points > low) & (points < high)]
     return inside if inside.size else np.array([(low + high) / 2])
 
@@ -156,19 +174,67 @@ def _one_token(law: SequenceLaw, values: Mapping[Expr, float]) -> Mean:
     low, high = _ends(law, values)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an integral that does not converge is told by its error
-        wide = far_nodes(low, high)
-        table = np.broadcast_to(plain(wide, *given), wide.shape)
-        peak = float(wide[np.argmax(np.where(np.isfinite(table), table, -np.inf))])
+        peaks, rounding = _peaks(law, values, low, high)
+        diverges = _diverges(integrand, low, high)
+        if not diverges and (not peaks or rounding > 1.0):
+            return Mean(0.0, np.inf, 0.0)
         from scipy.integrate import quad
 
-        panels = [quad(integrand, *ends, limit=300)[:2] for ends in _pieces(low, high, peak)]
+        panels = [quad(integrand, *ends, limit=300)[:2] for ends in _pieces(low, high, peaks)]
         nodes, _ = _nodes(law, values, *FINE)
-        lowest = np.broadcast_to(plain(nodes, *given), nodes.shape)
+        lowest = np.broadcast_to(np.asarray(plain(nodes, *given), dtype=float), nodes.shape)
         mean, error = (sum(column) for column in zip(*panels, strict=True))
         least = float(np.min(lowest[np.isfinite(lowest)], initial=np.inf))
-        if _diverges(integrand, low, high) or (least >= 0 > mean):  # beside a pole quad may return anything
+        if diverges or (least >= 0 > mean):  # beside a pole quad may return anything
             mean = np.inf
-    return Mean(mean, error, least)
+    return Mean(mean, error + rounding * abs(mean), least)
+
+
+def _peaks(law: SequenceLaw, values: Mapping[Expr, float], low: float, high: float) -> tuple[list[float], float]:
+    """The highest places of density times weight, however far apart, and the relative rounding error of the function there.
+
+    They are told from the logarithm of the largest term, which is seen from afar.
+    """
+    size = _log_size(law, tuple(values))
+
+    def logs(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        both = np.broadcast_to(np.array(np.broadcast_arrays(*size(points, *values.values()))), (2, len(points)))
+        return np.where(np.isfinite(both[0]), both[0], -np.inf), both[1]
+
+    wide = far_nodes(low, high, FURTHEST)
+    table = np.concatenate([[-np.inf], logs(wide)[0], [-np.inf]])
+    inside = np.flatnonzero((table[1:-1] >= table[:-2]) & (table[1:-1] > table[2:]))
+    found: list[tuple[float, float, float]] = []
+    for i in sorted(inside, key=lambda i: -table[i + 1])[:MOST_PEAKS]:
+        around = wide[max(i - 1, 0)], wide[min(i + 1, len(wide) - 1)]
+        for _ in range(ZOOMS):
+            near = np.linspace(*around, 21)
+            heights, sizes = logs(near)
+            best = int(np.argmax(heights))
+            around = near[max(best - 1, 0)], near[min(best + 1, 20)]
+        found.append((float(heights[best]), float(near[best]), float(sizes[best])))
+    top = max((height for height, _, _ in found), default=-np.inf)
+    kept = [item for item in found if item[0] > top - DEEP]
+    return [place for _, place, _ in kept], EPS * max((size for _, _, size in kept), default=0.0)
+
+
+@lru_cache(maxsize=256)
+def _log_size(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    """log of the largest term of density times weight, and the sum of the sizes of what stands in its exponent."""
+    found, sizes = [], []
+    for term in Add.make_args(_merged(law)):
+        factors = Mul.make_args(term)
+        exponent = Add(*(factor.exp for factor in factors if isinstance(factor, exp)))
+        rest = Mul(*(factor for factor in factors if not isinstance(factor, exp)))
+        found.append(exponent + log(Abs(rest)))
+        sizes.append(Add(*(Abs(part) for part in Add.make_args(exponent.expand()))))
+    functions = [(compiled((x, *parameters), f), compiled((x, *parameters), s)) for f, s in zip(found, sizes)]
+
+    def largest(points: np.ndarray, *given: float) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [[np.broadcast_to(part(points, *given), points.shape) for part in pair] for pair in functions]
+        return np.fmax.reduce([pair[0] for pair in pairs]), np.fmax.reduce([pair[1] for pair in pairs])
+
+    return largest
 
 
 @lru_cache(maxsize=256)
@@ -207,9 +273,9 @@ def _ends(law: SequenceLaw, values: Mapping[Expr, float]) -> tuple[float, float]
     return low, high
 
 
-def _pieces(low: float, high: float, peak: float) -> list[tuple[float, float]]:
-    """The support, cut where densities bend, where their mass usually ends, and around the highest point."""
-    cuts = {-30.0, -6.0, 0.0, 6.0, 30.0, *(peak + side * width for side in (-1, 1) for width in WIDTHS)}
+def _pieces(low: float, high: float, peaks: list[float]) -> list[tuple[float, float]]:
+    """The support, cut where densities bend, where their mass usually ends, and around the highest points."""
+    cuts = {-30.0, -6.0, 0.0, 6.0, 30.0, *(p + side * width for p in peaks for side in (-1, 1) for width in WIDTHS)}
     return list(itertools.pairwise([low, *sorted(cut for cut in cuts if low < cut < high), high]))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 from sympy import Expr, IndexedBase, Integer, Rational, Symbol, oo
@@ -17,7 +18,7 @@ from symslr.model.request import LOCATION_KEYS, NORMALISERS, Length, Tables, rea
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.symbols import Delta, L, chi, epsilon, l, nu, x
 from symslr.model.task import Task
-from symslr.model.text import parse_expression, parse_number
+from symslr.model.text import exactly, parse_expression, parse_number
 from symslr.model.text_numbers import read_length
 
 
@@ -42,7 +43,9 @@ def length_of(found: Length) -> Expr | LengthLaw:
     return LengthLaw(*((Integer(length), Rational(share)) for length, share in found))
 
 
-def attention_from_text(kernel: str, normalise: str, offset: str, parameters: Mapping[str, Expr] = {}) -> Attention:
+def attention_from_text(
+    kernel: str, normalise: str, offset: str | Fraction, parameters: Mapping[str, Expr] = {}
+) -> Attention:
     """An attention from a kernel in ``x`` such as ``"log(1+exp(x))"``; ``normalise`` is ``sum`` or ``none``.
 
     Raises:
@@ -55,7 +58,7 @@ def attention_from_text(kernel: str, normalise: str, offset: str, parameters: Ma
     return Attention(
         written,
         normaliser="sum" if normalise == "sum" else None,
-        offset=parse_number(offset, what="offset"),
+        offset=exactly(offset) if isinstance(offset, Fraction) else parse_number(offset, what="offset"),
         name=kernel.strip(),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from symslr.simulate.estimate import Estimate
@@ -60,6 +60,7 @@ class Trained:
         losses: mean squared error on each step's batch.
         test: mean squared error on fresh sequences after the last step, where it was asked for.
         network: log kappa as a function of an array of scores, where the kernel was trained; None elsewhere.
+        parameters: those of the kernel that were trained, such as the shift c of erf attention, by name.
     """
 
     seed: int
@@ -70,3 +71,4 @@ class Trained:
     losses: Array
     test: Estimate | None = None
     network: Callable[[Array], Array] | None = field(default=None, repr=False)
+    parameters: Mapping[str, float] = field(default_factory=dict)

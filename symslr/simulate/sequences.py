@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L
+from symslr.model.task import Task
 from symslr.simulate.log_domain import Array
 from symslr.simulate.projections import Placement, at_position, effective_size, placement
-from symslr.simulate.values import Values, checked_length
+from symslr.simulate.values import Values, checked_length, lengths
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,51 @@ class SequenceSampler:
         moved = np.nonzero(chi != start)  # under a Gaussian base law only the relevant token moves
         X[moved] += (chi - start)[moved][:, None] * self.k_star / np.sqrt(dimension)
         return Sequences(X, epsilon, rng.standard_normal(size), self.k_star, self.v_star, weights, self.rule.method)
+
+
+@dataclass(frozen=True)
+class LengthSampler:
+    """Draws sequences whose length is random, with one k* and v*: those of each length that occurs together.
+
+    Attributes:
+        samplers: one for each length.
+        probabilities: of the lengths.
+    """
+
+    samplers: tuple[SequenceSampler, ...]
+    probabilities: tuple[float, ...]
+
+    @classmethod
+    def of(cls, task: Task, values: Values, dimension: int, rng: np.random.Generator) -> LengthSampler:
+        """The sampler of a task at dimension D, with k* and v* drawn here."""
+        pairs = lengths(task, values)
+        first = SequenceSampler.of(task.law.subs(L, pairs[0][0]), values, dimension, rng)
+        others = (replace(first, length=n, rule=placement(task.law.subs(L, n), values)) for n, _ in pairs[1:])
+        return cls((first, *others), tuple(float(p) for _, p in pairs))
+
+    @property
+    def k_star(self) -> Array:
+        """Shape (D,)."""
+        return self.samplers[0].k_star
+
+    @property
+    def v_star(self) -> Array:
+        """Shape (D,)."""
+        return self.samplers[0].v_star
+
+    @property
+    def described(self) -> str:
+        """The law of the length in words."""
+        if len(self.samplers) == 1:
+            return str(self.samplers[0].length)
+        return ", ".join(f"{s.length}: {p:.12g}" for s, p in zip(self.samplers, self.probabilities, strict=True))
+
+    def draw(self, size: int, rng: np.random.Generator) -> list[Sequences]:
+        """``size`` sequences in all."""
+        if len(self.samplers) == 1:
+            return [self.samplers[0].draw(size, rng)]
+        counts = rng.multinomial(size, self.probabilities)
+        return [sampler.draw(int(n), rng) for sampler, n in zip(self.samplers, counts, strict=True) if n]
 
 
 def sample_sequences(

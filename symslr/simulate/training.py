@@ -15,13 +15,12 @@ import numpy as np
 
 from symslr.extras import need
 from symslr.model.attention import Attention
-from symslr.model.symbols import L
 from symslr.model.task import Task
 from symslr.simulate.log_domain import Array
 from symslr.simulate.recipe import Recipe, Trained
-from symslr.simulate.sequences import SequenceSampler
+from symslr.simulate.sequences import LengthSampler
 from symslr.simulate.training_run import Run
-from symslr.simulate.values import Values, checked_length, fixed
+from symslr.simulate.values import Values, fixed
 
 __all__ = ["Progress", "Recipe", "Trained", "Training", "train", "trained"]
 
@@ -62,7 +61,8 @@ def train(
     """Train k and v, and log kappa as a small network where ``attention`` is None.
 
     Args:
-        task, values: what the sequences are drawn from; a fixed length.
+        task, values: what the sequences are drawn from; a length that is random is drawn for each. A parameter of the
+            kernel that has no value, such as the shift c of erf attention, is trained too.
         vectors: coordinates of k and of v at the start along k*, v* and two directions outside, ``(4,)`` each, in place
             of a random start.
         test: number of fresh sequences on which the predictor is tested at its end, at least two; 0 for none.
@@ -75,9 +75,8 @@ def train(
     torch = need("torch", "training")
 
     torch.set_num_threads(1)
-    length = checked_length(fixed(task.length, values))
     noise = float(fixed(task.noise, values))
-    sampler = SequenceSampler.of(task.law.subs(L, length), values, recipe.dimension, np.random.default_rng(seed))
+    sampler = LengthSampler.of(task, values, recipe.dimension, np.random.default_rng(seed))
     run = Run(attention, values, recipe, seed, sampler, vectors, _model(task, attention, values, vectors))
     first = run.restored(checkpoint) if checkpoint is not None and checkpoint.exists() else 0
     for step in range(first, recipe.steps):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from sympy import lambdify
+from sympy import Symbol, lambdify
 
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
@@ -15,7 +15,7 @@ from symslr.simulate.estimate import Estimate, RunningMean
 from symslr.simulate.log_domain import Array
 from symslr.simulate.overlaps import Overlaps
 from symslr.simulate.recipe import Recipe, Trained
-from symslr.simulate.sequences import Sequences, SequenceSampler
+from symslr.simulate.sequences import LengthSampler, Sequences
 from symslr.simulate.values import Values, fixed
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Run:
         values: Values,
         recipe: Recipe,
         seed: int,
-        sampler: SequenceSampler,
+        sampler: LengthSampler,
         vectors: tuple[Array, Array] | None,
         model: str,
     ) -> None:
@@ -51,8 +51,11 @@ class Run:
             start = np.stack(_with_coordinates(sampler, vectors, rng))
         self.k, self.v = (torch.tensor(row, requires_grad=True) for row in start)
         self.network = _network() if attention is None else None
-        self.activation = _activation(attention, values) if attention is not None else self._learned
+        self.free = _free(attention, values)
+        self.parameters = torch.zeros(len(self.free), dtype=torch.float64, requires_grad=True)
+        self.activation = self._learned if attention is None else _activation(attention, values, self.parameters)
         extra = list(self.network.parameters()) if self.network is not None else []
+        extra += [self.parameters] if self.free else []
         rate = recipe.rate * (recipe.dimension if recipe.optimiser == "sgd" else 1)
         groups = [{"params": [self.k, self.v], "lr": rate}, {"params": extra, "lr": recipe.rate}]
         make = torch.optim.SGD if recipe.optimiser == "sgd" else torch.optim.Adam
@@ -66,12 +69,12 @@ class Run:
         assert self.network is not None
         return self.network(scores[..., None])[..., 0].softmax(dim=-1)
 
-    def descend(self, batch: Sequences, noise: float, step: int) -> None:
-        """One step on the batch's mean squared error."""
+    def descend(self, batch: Sequence[Sequences], noise: float, step: int) -> None:
+        """One step on the mean squared error of the batch, which comes in a part for each length."""
         import torch
 
-        weights = torch.from_numpy(batch.weights)
-        loss = (weights * self._squared_errors(batch, noise)).mean()
+        errors = [torch.from_numpy(part.weights) * self._squared_errors(part, noise) for part in batch]
+        loss = torch.cat(errors).mean()
         left = self.recipe.share(step)
         for group, rate in zip(self.optimiser.param_groups, self.rates):
             group["lr"] = rate * left
@@ -95,8 +98,9 @@ class Run:
         mean = RunningMean()
         for number, first in enumerate(range(0, size, TEST_BATCH)):
             batch = self.sampler.draw(min(TEST_BATCH, size - first), np.random.default_rng([self.seed, number, 1]))
-            with torch.no_grad():
-                mean.add(self._squared_errors(batch, noise).numpy(), batch.weights)
+            for part in batch:
+                with torch.no_grad():
+                    mean.add(self._squared_errors(part, noise).numpy(), part.weights)
         return mean.estimate(self.seed, "trained predictor on fresh sequences")
 
     def record(self, step: int, *, last: bool = False) -> None:
@@ -120,7 +124,8 @@ class Run:
         learned = self._log_kernel if self.network is not None else None
         records = np.array(self.path), np.array(self.at), np.array(self.losses)
         tested = self._tested(noise, test) if test else None
-        return Trained(self.seed, self.recipe, overlaps, *records, tested, learned)
+        found = {str(symbol): float(value) for symbol, value in zip(self.free, self.parameters.detach(), strict=True)}
+        return Trained(self.seed, self.recipe, overlaps, *records, tested, learned, found)
 
     def _log_kernel(self, scores: Array) -> Array:
         import torch
@@ -132,7 +137,7 @@ class Run:
 
     def _state(self) -> dict[str, Any]:
         network = self.network.state_dict() if self.network is not None else None
-        vectors = {"k": self.k.detach(), "v": self.v.detach()}
+        vectors = {"k": self.k.detach(), "v": self.v.detach(), "parameters": self.parameters.detach()}
         return {"vectors": vectors, "network": network, "optimiser": self.optimiser.state_dict()}
 
     def keep(self, checkpoint: Path, step: int) -> None:
@@ -154,6 +159,7 @@ class Run:
         with torch.no_grad():
             self.k.copy_(kept["vectors"]["k"])
             self.v.copy_(kept["vectors"]["v"])
+            self.parameters.copy_(kept["vectors"]["parameters"])
         if self.network is not None:
             self.network.load_state_dict(kept["network"])
         self.optimiser.load_state_dict(kept["optimiser"])
@@ -162,11 +168,11 @@ class Run:
         return int(kept["step"])
 
     def _name(self) -> str:
-        return f"seed {self.seed}, {self.recipe}, length {self.sampler.length}, {self.model}"
+        return f"seed {self.seed}, {self.recipe}, length {self.sampler.described}, {self.model}"
 
 
 def _with_coordinates(
-    sampler: SequenceSampler, vectors: tuple[Array, Array], rng: np.random.Generator
+    sampler: LengthSampler, vectors: tuple[Array, Array], rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Vectors in R^D with these coordinates along k*, v* and two further orthogonal directions of norm sqrt(D)."""
     dimension = len(sampler.k_star)
@@ -188,16 +194,24 @@ def _network() -> Any:
     )
 
 
-def _activation(attention: Attention, values: Values) -> Callable[[Tensor], Tensor]:
-    """sigma on scores (batch, L)."""
+def _free(attention: Attention | None, values: Values) -> list[Symbol]:
+    """Parameters of the kernel that no value is given for: they are trained, from 0 on."""
+    given = {str(name) for name in values}
+    free = () if attention is None else sorted(attention.bounds, key=str)
+    return [symbol for symbol in free if str(symbol) not in given]
+
+
+def _activation(attention: Attention, values: Values, parameters: Tensor) -> Callable[[Tensor], Tensor]:
+    """sigma on scores (batch, L), at what the free parameters of the kernel are when it is called."""
     import torch
 
     names = {"exp": torch.exp, "log": torch.log, "erf": torch.erf, "Abs": torch.abs, "sqrt": torch.sqrt}
-    kernel = lambdify(x, fixed(attention.kernel, values, frozenset({x})), [names, "math"])
+    free = _free(attention, values)
+    kernel = lambdify((x, *free), fixed(attention.kernel, values, frozenset({x, *free})), [names, "math"])
     offset = float(fixed(attention.offset, values))
 
     def sigma(scores: Tensor) -> Tensor:
-        kappa: Tensor = kernel(scores)
+        kappa: Tensor = kernel(scores, *parameters)
         return kappa / (offset + kappa.sum(dim=-1, keepdim=True)) if attention.is_normalised else kappa
 
     return sigma

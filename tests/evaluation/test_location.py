@@ -14,8 +14,9 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.chain import chain_risk
 from symslr.evaluation.location.counts import inclusion
+from symslr.evaluation.location.pairs import pairs_risk
 from symslr.evaluation.location.points import quadrature, refined
-from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.posterior import _enumerated, configurations, posterior
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tokens import Spectrum, nodes
 from symslr.expression.value import Kind, Value
@@ -477,7 +478,9 @@ def test_rare_errors_are_no_samples_business() -> None:
 
 def test_what_has_no_number_is_refused_in_one_line() -> None:
     with pytest.raises(CannotEvaluate, match="hidden configurations"):
-        bayes_value(task(40, location="independent(1/2)", key_covariance=CHAIN))
+        bayes_value(task(40, location="independent(1/2)", key_covariance=1 / (1 + (i - j) ** 2)))
+    with pytest.raises(CannotEvaluate, match="hidden configurations"):
+        least_value(task(40, location="independent(1/2)", key_covariance=1 / (1 + (i - j) ** 2)), softmax)
     with pytest.raises(ValueError, match="no value for nu"):
         bayes_value(LocationTask(length=3, noise=0, prior=2 ** (-l)))
     with pytest.raises(ValueError, match="found a value for mu; its symbols: nu"):
@@ -507,3 +510,80 @@ def test_a_table_of_moments_is_the_sum_over_tokens() -> None:
             gone = -np.expm1(-size) @ masses
             few = gone < 0.4
             assert np.max(np.abs(log_left[few] / np.log1p(-gone[few]) - 1)) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"location": "subset(2)"},
+        {"location": "subset(3)", "signal": SIGNS, "prior": 1 / l},
+        {"location": "independent(1/(2+l))", "signal": "1:1/3,-2:2/3"},
+        {"location": "subset(2)", "signal": "(1,0):1/2,(1/2,1):1/2"},
+    ],
+)
+def test_a_chain_with_several_relevant_tokens_is_summed_along_it(law: dict[str, Any]) -> None:
+    """Sums forwards and backwards against all configurations, one after the other."""
+    setting = Setting.of(task(5, 3, key_covariance=2 * Rational(-1, 3) ** Abs(i - j), **law))
+    keys = 2 * np.random.default_rng(1).standard_normal((40, 5, setting.directions))
+    mean, left = posterior(setting)(keys)
+    expected = _enumerated(setting, configurations(setting), keys)
+    assert mean == pytest.approx(expected[0], abs=1e-13)
+    assert left == pytest.approx(expected[1], abs=1e-13)
+
+
+def test_a_long_chain_with_two_relevant_tokens_agrees_with_samples() -> None:
+    law = task(60, 10, location="subset(2)", key_covariance=CHAIN)
+    setting, rng = Setting.of(law), np.random.default_rng(5)
+    found = bayes_value(law, seconds=2.0)
+    root, count = np.linalg.cholesky(setting.key_matrix), 4000
+    relevant = np.argsort(rng.random((count, 60)), axis=1) < 2
+    keys = rng.standard_normal((count, 60)) @ root.T + np.sqrt(10) * relevant
+    loss = np.sum((relevant / 2 - posterior(setting)(keys[..., None])[0]) ** 2, axis=1)
+    spread = np.hypot(loss.std() / np.sqrt(count), float(found.error))
+    assert abs(loss.mean() - float(found.value)) < 4 * spread
+
+
+def by_all_keys(setting: Setting) -> tuple[float, float]:
+    """The Bayes risk by a rule over all keys."""
+    left = posterior(setting)
+    return quadrature(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), alike=False).number(
+        lambda row: float(row[0])
+    )
+
+
+def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
+    """Against a rule over all four keys, one of three that is missing, samples of a long sequence, and its own error."""
+    for law in (task(4, 4, location="subset(2)"), task(3, 2, location="subset(2)", signal=SIGNS)):
+        setting = Setting.of(law)
+        found = pairs_risk(setting)
+        assert found is not None
+        value, error = by_all_keys(setting)
+        assert abs(found[0] - value) < error + found[1] + 1e-11
+        assert found[1] < 1e-10 * found[0]
+    missing = float(bayes_value(task(3, 4)).value) / 4
+    value, error = pairs_risk(Setting.of(task(3, 4, location="subset(2)"))) or (0.0, 0.0)
+    assert abs(value - missing) < error
+    assert float(bayes_value(task(3, 4, location="subset(2)")).value) == pytest.approx(missing, rel=1e-13)
+    long = task(300, 14, location="subset(2)")
+    found = bayes_value(long)
+    assert found.digits >= 10
+    samples = refined(
+        Setting.of(long),
+        lambda keys, mass: np.array([mass @ posterior(Setting.of(long))(keys)[1]]),
+        lambda row: float(row[0]),
+        1e-2,
+        2.0,
+    )
+    value, error = samples.number(lambda row: float(row[0]))
+    assert abs(value - float(found.value)) < 5 * error
+
+
+def test_the_irrelevant_positions_are_sought_where_they_are_fewer() -> None:
+    """Against the route that does not know it."""
+    law = task(4, 3, location="subset(3)", prior=1 / l)
+    found = bayes_value(law)
+    setting = Setting.of(law)
+    value, error = by_all_keys(setting)
+    assert abs(float(found.value) - value) < error + 1e-11
+    assert found.digits >= 12
+    assert bayes_value(task(4, 3, location="subset(4)")).value == 0

@@ -125,5 +125,5 @@ def test_both_papers_print_every_entry_and_setting() -> None:
     for part in ("= same", "– out of reach", 'href="#good"', 'href="#fig-one"', "Wider_x.", "2 entries: 1 same"):
         assert part in markup
     text = papers_to_tex(entries, rows)
-    for part in (r"\symslrtrue{same}", r"\symslrunknown{out of reach}", r"Wider\_x.", r"\cite[Fig. 9]{deng2023}"):
+    for part in (r"\symslrtrue{same}", r"\symslrunknown{out of reach}", r"Wider\_x.", r"\cite{deng2023}", "Fig. 9"):
         assert part in text

@@ -46,6 +46,7 @@ def solve(
     start: OrderParameters,
     tolerance: float = TOLERANCE,
     memory: Memory | None = None,
+    most_steps: int = MOST_STEPS,
 ) -> FixedPoint:
     """The fixed point reached from ``start``.
 
@@ -55,6 +56,7 @@ def solve(
 
     Args:
         memory: what earlier solutions taught about the map's Jacobian; added to.
+        most_steps: passes over the samples after which the best state so far is returned.
 
     Raises:
         CannotEvaluate: where the first step leaves the reals; where a later one does, ``change`` tells.
@@ -79,10 +81,10 @@ def solve(
         change = float(np.max(np.abs(step.following.coordinates() - point)))
         if best is None or change < best[0]:
             best = change, state, step
-        if change < tolerance or steps >= MOST_STEPS:
+        if change < tolerance or steps >= most_steps:
             break
         try:
-            found = fixed_point(settled, point, tolerance / 2, MOST_STEPS - steps, memory)
+            found = fixed_point(settled, point, tolerance / 2, most_steps - steps, memory)
         except CannotEvaluate:
             break
         point, steps = found.point, steps + found.steps

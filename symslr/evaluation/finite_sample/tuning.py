@@ -36,6 +36,8 @@ ACCURACY = 0.03
 """Final radius of the trust region in log r: at a minimum the risk is flat, and 3 per cent of a ridge moves it by 1e-4."""
 MOST_ROUNDS = 3
 TOLERANCE = 1e-5
+MOST_STEPS = 40
+"""Passes over the samples for one pair of ridges: from the last pair a few are enough."""
 
 Limits = tuple[float | None, float | None]
 """Of r_k and r_v: 0 or infinity where the least risk is that of a limit, else None."""
@@ -106,7 +108,7 @@ def _box_around(logs: Array) -> Array:
 
 
 def minimise_within(
-    search: Callable[[Array], float], probe: Callable[[Array], float], start: Array, box: Array
+    search: Callable[[Array], float], probe: Callable[[Array, Array], float], start: Array, box: Array
 ) -> tuple[Array, Limits]:
     """(the place of the least risk, its limits), in log ridges; the box is widened until the place is inside of it.
 
@@ -126,19 +128,19 @@ def minimise_within(
     while True:
         options = {"initial_tr_radius": 0.7, "final_tr_radius": ACCURACY, "maxfev": 60}
         logs = minimize(search, start, method="COBYQA", bounds=box, options=options).x
-        value, limits, outside = search(logs), [None, None], []
-        start = logs.copy()
+        value, start = search(logs), logs.copy()
+        limits: list[float | None] = [None, None]
+        outside: list[tuple[int, int, float]] = []
         for i, side in ((i, side) for i in range(2) for side in range(2)):
             if abs(logs[i] - box[i, side]) > WIDER / 2:
                 continue
-            out = logs.copy()
-            out[i] = box[i, side] + (WIDER if side else -WIDER)
-            there = probe(logs, out)
-            if abs(there - value) < FLAT * value:
+            further = [box[i, side] + part * (WIDER if side else -WIDER) for part in (0.5, 1)]
+            risks = [probe(logs, np.where(np.arange(2) == i, at, logs)) for at in further]
+            if all(abs(risk - value) < FLAT * value for risk in risks):
                 limits[i] = math.inf if side else 0.0
-            elif there < value or abs(logs[i] - box[i, side]) < ACCURACY:
-                outside.append((i, side, out[i]))
-                start[i] = out[i] if there < value else start[i]
+            elif min(risks) < value or abs(logs[i] - box[i, side]) < ACCURACY:
+                outside.append((i, side, further[1]))
+                start[i] = further[risks.index(min(risks))] if min(risks) < value else start[i]
         if not outside:
             return logs, (limits[0], limits[1])
         for i, side, at in outside:
@@ -174,7 +176,7 @@ class _Followed:
     def aside(self, logs: Array, there: Array) -> float:
         """The risk ``there``, reached from ``logs`` in small steps; the branches stay those at ``logs``.
 
-        Not a number where the last step does not settle: the risk there is not known.
+        Not a number where a step on the way does not settle: the risk there is not known.
         """
         self.lowest(logs)
         before = deepcopy(self.branches)
@@ -182,18 +184,20 @@ class _Followed:
         try:
             for part in np.linspace(0, 1, count + 1)[1:]:
                 point = self.lowest(logs + part * (there - logs))
+                if point.change >= SETTLED:
+                    return math.nan
         except CannotEvaluate:
             return math.nan
         finally:
             self.branches = before
-        return point.risk if point.change < SETTLED else math.nan
+        return point.risk
 
     def lowest(self, logs: Array) -> FixedPoint:
         """The fixed point of lowest energy at these ridges; branches that have met become one."""
         kept: list[tuple[OrderParameters, Memory]] = []
         found: list[FixedPoint] = []
         for state, memory in self.branches:
-            point = solve(self.saddle, self.training(logs), state, TOLERANCE, memory)
+            point = solve(self.saddle, self.training(logs), state, TOLERANCE, memory, MOST_STEPS)
             if any(is_same(point.state, other.state) for other in found):
                 continue
             found.append(point)

@@ -171,7 +171,7 @@ def _lengths(task: Task, by_name: Mapping[str, object]) -> tuple[tuple[int, floa
     law = length if isinstance(length, LengthLaw) else ((length.subs(_numbers(length.free_symbols, by_name)), 1),)
     for number, _ in law:
         if not (number.is_Integer and 1 <= number <= LONGEST):
-            raise ValueError(f"length: found {number}; expected an integer from 1 to {LONGEST} for a landscape")
+            raise ValueError(f"length: found {number}; expected a positive integer up to {LONGEST} for a landscape")
     return tuple((int(n), float(p)) for n, p in law)
 
 

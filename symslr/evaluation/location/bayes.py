@@ -17,6 +17,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.chain import chain_risk
 from symslr.evaluation.location.formulas import bayes_integral
 from symslr.evaluation.location.laplace import Positions, one_position
+from symslr.evaluation.location.pairs import pairs_risk
 from symslr.evaluation.location.points import MOST_DIMENSIONS, dimensions, quadrature, refined, strata
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.setting import Setting
@@ -25,7 +26,7 @@ from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
-from symslr.model.location.where import Independent, OnePosition
+from symslr.model.location.where import Independent, OnePosition, Subset
 from symslr.theory.bayes import bayes_risk
 
 PRECISE = 1e-5
@@ -39,6 +40,8 @@ WIDER = {2: (1.6, STEEPEST), 3: (2.6, 2 * STEEPEST)}
 """By the number of directions, how much wider steps are where weights are not steep, and that bound on them."""
 GRIDS = ((0.1, 1 / 16), (0.085, 1 / 19))
 """Steps of a token's key and of log u, in two rules whose difference is the error."""
+SHORT = 3
+"""Tokens up to which a rule over all keys is as good as any."""
 GUARD = 30
 """Digits beyond those that are asked for in which the parts of a number are put together: mpmath's own are 15."""
 DIFFERENT = 10**6
@@ -122,6 +125,10 @@ def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationT
 def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
     """E (r - a)^T C_v (r - a) at a fixed length."""
     plain, factor = without_common_parts(task)
+    plain, share = by_the_irrelevant(plain)
+    factor = factor * share
+    if factor == 0:
+        return Part(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
     reduced = plain.reduced()
     formula = bayes_risk(reduced) if reduced is not None else bayes_integral(plain)
     if formula is not None:
@@ -154,6 +161,24 @@ def without_common_parts(task: LocationTask) -> tuple[LocationTask, Expr]:
     return task, S.One
 
 
+def by_the_irrelevant(task: LocationTask) -> tuple[LocationTask, Expr]:
+    """The task of finding the L - s irrelevant positions where these are fewer, and the factor left of the risk.
+
+    With one shift of independent keys, a relevant key seen from its own mean is an irrelevant one seen from there: the weights
+    become 1/w with the same law, and p_l becomes 1 - p_l.
+    """
+    where, covariances = task.location, (task.key_covariance, task.value_covariance)
+    if not isinstance(where, Subset) or len(task.signal.support) > 1 or any(c is not None for c in covariances):
+        return task, S.One
+    left = task.length - where.size
+    if left >= where.size:
+        return task, S.One
+    prior = tuple(1 / weight for weight in task.prior) if isinstance(task.prior, tuple) else task.prior
+    prior = 1 / prior if isinstance(prior, Expr) else prior
+    found = OnePosition() if left <= 1 else Subset(left)
+    return replace(task, location=found, prior=prior), (left / where.size) ** 2
+
+
 def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
     """E (r - a)^T C_v (r - a) in float64, by the best route that there is."""
     one = isinstance(setting.task.location, OnePosition)
@@ -163,6 +188,9 @@ def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
     if setting.are_keys_independent and isinstance(setting.task.location, Independent) and has_grid(setting):
         found = by_grids(lambda step, _: _coins(setting, step), setting)
         return Part(*found, Kind.ESTIMATED, "quadrature over one token in float64")
+    pairs = pairs_risk(setting) if setting.length > SHORT else None
+    if pairs is not None:
+        return Part(*pairs, Kind.ESTIMATED, "Laplace and Gaussian integrals below the largest weight in float64")
     if one:
         walked = chain_risk(setting) if setting.length > 2 else None
         if walked is not None:

@@ -14,6 +14,7 @@ import scipy
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.counts import inclusion
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.walk import along_the_chain, is_walked
 from symslr.model.location.where import Independent, OnePosition
 
 MOST_CONFIGURATIONS = 4096
@@ -44,6 +45,8 @@ def posterior(setting: Setting) -> Posterior:
         return lambda keys: _coins(setting, keys)
     if setting.are_keys_independent and setting.are_values_independent:
         return lambda keys: _subset(setting, keys)
+    if setting.are_values_independent and is_walked(setting):
+        return lambda keys: _walked(setting, keys)
     every = configurations(setting)
     return lambda keys: _enumerated(setting, every, keys)
 
@@ -92,6 +95,12 @@ def _coins(setting: Setting, keys: Any) -> tuple[Any, Any]:
 def _subset(setting: Setting, keys: Any) -> tuple[Any, Any]:
     p, miss = inclusion(log_weights(setting, keys) + setting.log_prior, setting.size)
     return p / setting.size, np.einsum("nl,nl->n", p, miss) / setting.size**2
+
+
+def _walked(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    p, miss = along_the_chain(setting, keys)
+    size = max(setting.size, 1)
+    return p / size, np.einsum("nl,nl->n", p, miss) / size**2
 
 
 def _enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any, Any]:

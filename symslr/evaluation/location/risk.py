@@ -17,6 +17,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
 from symslr.evaluation.location.moments import Evaluator
+from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
@@ -185,6 +186,8 @@ def _best(evaluator: Evaluator) -> tuple[Place, bool]:
         CannotEvaluate: where no place gives a number.
     """
     attend, heads = evaluator.attend, evaluator.attend.attention.heads
+    if not evaluator.is_tabled:
+        posterior(evaluator.setting)  # a law without one is refused with its reason, before any place is tried
     directions = evaluator.setting.directions
     free = int(attend.attention.bias == "free")
     joint = heads - 1 if attend.attention.is_joint else 0

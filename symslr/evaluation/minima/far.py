@@ -8,27 +8,34 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mpmath
 import numpy as np
 from sympy import Expr, S, Symbol, cancel, sign
 
-from symslr.evaluation.engine import digits_of
+from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.at_infinity import FEWEST, SETTLED, SHAPES, USEFUL, series
 from symslr.expression.value import Kind, Value
+from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.exponential import exponential_slope
-from symslr.model.symbols import a
+from symslr.model.largest import IsLargest
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import L, a, epsilon
 from symslr.model.task import Task
+from symslr.theory import bayes_risk
 
 FAR_SCALE = 300.0
 """A softplus value takes half a second at scale 128; its table is too large at 1000."""
 
 FAR_SLOPE = 1500.0
 """Slope of the posterior kernel of a shifted token, the root of nu: meshes take seconds at 1000."""
+
+STEEP = 300.0
+"""Slope of a selection from where on its limit is looked at: meshes take seconds at 64."""
 
 START, FACTOR, SPAN = 24.0, 1.6, 5
 """Scales, or slopes, of the values: 24 to 252, at which series in the inverse converge."""
@@ -78,6 +85,40 @@ def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
     if not (power.is_Rational and power.is_positive and size.is_finite and size >= FAR_SLOPE):
         return None
     return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, f"{symbol}^({power})", (0, 1, 2))
+
+
+def with_largest(task: Task, attention: Attention, values: Mapping[Any, object]) -> tuple[Task, Value] | None:
+    """The task whose relevant token is the largest, and by how much the risks differ at most; None where none is near.
+
+    With p the posterior of a selection, d = E[1 - max_l p_l] and weights A_l >= 0 of sum 1, M = E A_eps moves by d at most and
+    Q = E sum A_l^2 >= 1/L not at all. So 1 - M^2/Q, with M^2 <= Q, moves by 2 d sqrt(L) + L d^2 at most, at every scale. The
+    Bayes risk without noise is E[1 - sum p_l^2] >= d.
+    """
+    slope = exponential_slope(task.law)
+    if slope is None or not task.law.is_selection or not attention.is_normalised or attention.offset != 0:
+        return None
+    given = {str(key): value for key, value in values.items()}
+    known = {s: exact(given[s.name]) for s in slope.free_symbols if isinstance(given.get(s.name), (int, float, Expr))}
+    size = slope.xreplace(known)
+    if not (size.is_number and size >= STEEP):
+        return None
+    missed = evaluate(
+        bayes_risk(replace(task, noise=S.Zero)), {key: values[key] for key in values if str(key) != "Delta"}, 6
+    )
+    length = task.length if task.length != L else exact(given["L"])
+    longest = max(int(n) for n, _ in length) if isinstance(length, LengthLaw) else int(length)
+    d = missed.value + missed.error
+    bound = 2 * d * mpmath.sqrt(longest) + longest * d**2
+    limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
+    return limit, replace(missed, value=mpmath.mpf(0), error=bound)
+
+
+def beside(value: Value, remainder: Value) -> Value:
+    """A value of the limit as one of the task."""
+    error = value.error + remainder.error
+    kind = value.kind if value.kind == remainder.kind else Kind.ESTIMATED
+    method = f"limit of a strong signal, its remainder bounded by the Bayes risk: {value.method}"
+    return replace(value, error=error, kind=kind, digits=digits_of(value.value, error), method=method)
 
 
 def from_nearer(far: Far, compute: Callable[[Expr], Answers]) -> Answers:

@@ -11,7 +11,7 @@ from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.engine import evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.far import RISK, Answers, Far, far_or_near, far_scale, far_signal
+from symslr.evaluation.minima.far import RISK, Answers, Far, beside, far_or_near, far_scale, far_signal, with_largest
 from symslr.evaluation.minima.minimise import minimise
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
@@ -57,6 +57,12 @@ def least_risk(
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
     if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
         return _without_scale(task, attention, values, digits, backend)
+    near = with_largest(task, attention, values) if backend is None else None
+    if near is not None:
+        limit, remainder = near
+        value, places = least_risk(limit, attention, _without_signal(task, values), None)
+        if beside(value, remainder).digits >= (digits or 1):
+            return beside(value, remainder), {name: _in_the_limit(name, place) for name, place in places.items()}
     far = far_signal(task, values) if backend is None else None
     if far is not None:
         return _far_out(task, attention, values, digits, far)
@@ -115,6 +121,12 @@ def risk_at(
             raise CannotEvaluate("the risk does not settle as the scale grows; expected a finite scale")
         return {RISK: evaluate(population_risk(task, attention, scale), values, digits, backend)}
 
+    near = with_largest(task, attention, values) if backend is None else None
+    if near is not None:
+        limit, remainder = near
+        found = beside(risk_at(limit, attention, scale, _without_signal(task, values)), remainder)
+        if found.digits >= (digits or 1):
+            return found
     large = far_scale(scale)
     strong = far_signal(task, values) if large is None else None
     if backend is not None or (large is None and strong is None):
@@ -131,6 +143,17 @@ def risk_at(
         return far_or_near(large, at_scale, digits, directly)[RISK]
     assert strong is not None
     return far_or_near(strong, at_signal, digits, directly)[RISK]
+
+
+def _without_signal(task: Task, values: Mapping[Any, object]) -> dict[Any, object]:
+    """The values without those that the weight alone takes."""
+    names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
+    return {key: value for key, value in values.items() if str(key) not in names}
+
+
+def _in_the_limit(name: str, place: Value) -> Value:
+    """A place of the limit, which may be far from that of the task."""
+    return replace(place, error=mpmath.inf, digits=1, method=f"{name} = {place} in the limit")
 
 
 def _with(values: Mapping[Any, object], far: Far, value: Expr) -> dict[Any, object]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sympy import Symbol
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import Float64
 
@@ -58,6 +58,8 @@ class Objective:
         for objective in (self, self.rough(STRICT)) if self.context.tolerance > STRICT else (self,):
             try:
                 value, error = (float(part) for part in objective.pair([float(v) for v in place]))
+            except TooDear:
+                return np.inf  # for more digits it would be dearer
             except (CannotEvaluate, OverflowError, ZeroDivisionError, FloatingPointError):
                 # Meshes that are laid out for few digits may miss what they need to be laid out at all.
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,15 +90,26 @@ class LocationSampler:
             _matrix(task.value_covariance, length),
         )
 
+    @cached_property
+    def _key_root(self) -> Array | None:
+        """A root of the keys' covariance; None where they are independent."""
+        return None if self.task.key_covariance is None else np.linalg.cholesky(self.keys)
+
+    @cached_property
+    def _value_root(self) -> Array | None:
+        return None if self.task.value_covariance is None else np.linalg.cholesky(self.values)
+
     def draw(self, size: int, rng: np.random.Generator) -> LocationSample:
         """``size`` independent sequences."""
         relevant = self._positions(size, rng)
         drawn = rng.choice(len(self.shares), size=relevant.shape, p=self.shares / self.shares.sum())
         signal = self.support[drawn] * relevant[:, :, None]
         directions = self.support.shape[1]
-        noise = rng.standard_normal((size, directions, self.length)) @ np.linalg.cholesky(self.keys).T
+        noise = rng.standard_normal((size, directions, self.length))
+        noise = noise if self._key_root is None else noise @ self._key_root.T
         chi = self.strength * signal + noise.transpose(0, 2, 1)
-        z = rng.standard_normal((size, self.length)) @ np.linalg.cholesky(self.values).T
+        z = rng.standard_normal((size, self.length))
+        z = z if self._value_root is None else z @ self._value_root.T
         read_out = self.read_out(relevant)
         y = np.sum(read_out * z, axis=1) + self.noise * rng.standard_normal(size)
         return LocationSample(relevant, signal, chi, z, read_out, y)

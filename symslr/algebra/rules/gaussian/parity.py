@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Dummy, Expr, Pow, S, factor, simplify
+from sympy import Dummy, Expr, Pow, S, cancel, factor, simplify
 
 from symslr.algebra.denominators import cancelled
 from symslr.algebra.growth import exists
@@ -51,14 +51,18 @@ class ConstantEvenPart(Rule):
         t = node.variable
         if not _is_symmetric(node) or exists(node.with_body(_bare(node))) != S.true:
             return node
-        even = simplify((node.body + node.body.subs(t, -t)) / 2)
+        even = simplify(cancel((node.body + node.body.subs(t, -t)) / 2))
         return node if even.has(t) else even
 
 
 def _bare(node: ScalarExpectation) -> Expr:
-    """The body factored, with letters for the roots of parameters: a line that holds them means something where they are real."""
+    """The body with letters for the roots of parameters: a line that holds them means something where they are real.
+
+    It is factored where only that shows that the mean exists.
+    """
     roots = {e: Dummy(real=True) for e in node.body.atoms(Pow) if e.is_real is None and not e.has(node.variable)}
-    return factor(node.body).xreplace(roots)
+    body = node.body.xreplace(roots)
+    return body if exists(node.with_body(body)) == S.true else factor(node.body).xreplace(roots)
 
 
 def _is_symmetric(node: ScalarExpectation) -> bool:

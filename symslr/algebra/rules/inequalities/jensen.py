@@ -25,7 +25,9 @@ class JensenForOthers(Bound):
         r"\mathbb{E}_g\Big[F\Big(\chi_\epsilon,\sum_{l\ne\epsilon}h(\chi_l)\Big)\Big] \le"
         r" \mathbb{E}_g\left[F\left(\chi_\epsilon,(L-1)\,\mathbb{E}_x[h]\right)\right]"
     )
-    conditions = r"$s\mapsto F(\chi,s)$ is concave for $s\ge0$, $h\ge0$ has a mean, $g$ is a function of $\chi_\epsilon$ alone"
+    conditions = (
+        r"$s\mapsto F(\chi,s)$ is concave for $s\ge0$, $h\ge0$ has a mean, $g$ is a function of $\chi_\epsilon$ alone"
+    )
     source = "jensen1906"
 
     def upper(self, term: Expr) -> Expr | None:
@@ -62,6 +64,8 @@ class JensenForOthers(Bound):
         if not named_tokens(body) <= {epsilon}:
             raise self.refuse(f"{node.body} names other tokens beside the sum over them")
         second = factor(simplify(body.diff(s, 2)))
+        if second == S.Zero:
+            return S.Zero
         sign = S.One
         for part in Mul.make_args(second):
             if is_positive(part) or part.is_nonnegative:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import final
 
-from sympy import Add, Expr, Gt, Le, Mul, S, Sum, exp, factor, fraction
+from sympy import Add, Expr, Gt, Le, Mul, S, Sum, exp, factor, fraction, together
 
 from symslr.algebra.bodies import is_whole
 from symslr.algebra.bound import Bound, raised
@@ -52,9 +52,14 @@ class ShareBound(Bound):
         if length is None or len(totals) != 1 or not is_whole(totals[0], length):
             return None
         (total,) = totals
-        self._check(own, total, below - total)
-        bias = below - total
-        return self.of_share(own, lambda t: (bias**t if bias != 0 else bias) + total.func(total.function**t, *total.limits) - own**t)
+        offset = below - total
+        self._check(own, total, offset)
+
+        def others(t: Expr) -> Expr:
+            bias = S.Zero if offset == 0 else offset**t
+            return bias + Sum(total.function**t, *total.limits) - own**t
+
+        return self.of_share(own, others)
 
     def _check(self, own: Expr, total: Sum, offset: Expr) -> None:
         kernel = summand(total)
@@ -101,7 +106,8 @@ class PowerOfOdds(ShareBound):
         return others(self.power) ** self.outer * own ** (-self.power * self.outer)
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
-        return tuple(Hypothesis.of(Le(p, 1)) for p in dict.fromkeys((self.power, self.outer)) if not (1 - p).is_nonnegative)
+        powers = dict.fromkeys((self.power, self.outer))
+        return tuple(Hypothesis.of(Le(p, 1)) for p in powers if not factor(together(1 - p)).is_nonnegative)
 
 
 @final
@@ -156,9 +162,7 @@ class LargestByExponentials(Bound):
     """
 
     name = "largest token by exponentials"
-    statement = (
-        r"1-1[\chi_\epsilon\text{ largest}] \le \Big(\sum_{l\ne\epsilon}e^{v(\chi_l-\chi_\epsilon)}\Big)^{r}"
-    )
+    statement = r"1-1[\chi_\epsilon\text{ largest}] \le \Big(\sum_{l\ne\epsilon}e^{v(\chi_l-\chi_\epsilon)}\Big)^{r}"
     conditions = r"$v\ge0$, $0\le r\le1$"
     source = "gallager1965"
 

@@ -1,0 +1,154 @@
+"""Where theory and fits part at low ridges: the readers' dispute, drawn.
+
+Source: readers' reports on arXiv 2509.21936, Section 5; ``validation/low_ridges.py`` has the numbers point by point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sympy import Rational
+
+from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.kept.processes import mapped
+from symslr.model.catalogue import SpikedSLR, linear, softmax
+from symslr.model.task import Task
+from symslr.validation.validation import LARGEST_Z, NamedComparison, states
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+LENGTH, DIMENSION, SEEDS = 3, 300, tuple(range(10))
+RIDGES = (0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
+ATTENTIONS = (softmax, linear)
+TASKS: dict[str, tuple[str, float, Task]] = {
+    "weak": (r"$\nu=1/2$, $\alpha=2$", 2.0, SpikedSLR(Rational(1, 2), length=LENGTH, noise=0)),
+    "strong": (r"$\nu=2$, $\alpha=4$", 4.0, SpikedSLR(2, length=LENGTH, noise=0)),
+}
+PRECISION = 0.01
+FRESH = 100_000
+
+
+def figure_low_ridges(ridges: Sequence[float] = RIDGES, seeds: Sequence[int] = SEEDS) -> Figure:
+    """Test risk against the ridge, both equal: theory, crossed where replica symmetry is broken, and fits."""
+    caption = (
+        rf"Test risk on spiked-SLR against the ridge, $r_k=r_v$, $L={LENGTH}$, without noise. Lines: replica-symmetric"
+        rf" theory; a cross where replica symmetry is broken. Markers: L-BFGS fits from the informed start, $D={DIMENSION}$,"
+        rf" {len(seeds)} training sets each, with two standard errors. Towards low ridges the two part, and where they do"
+        r" it is the theory that is not to be trusted: replica symmetry is unstable there, and every fit is stationary."
+    )
+    alt = "Risk against the ridge for softmax and linear attention; theory and fits agree at large ridges and part at low ones."
+    settings = (
+        ("tasks", "spiked-SLR, " + "; ".join(title for title, _, _ in TASKS.values())),
+        ("length", f"$L={LENGTH}$"),
+        (r"ridges $r_k=r_v$", ", ".join(f"{ridge:g}" for ridge in ridges)),
+        ("dimension of the fits", f"{DIMENSION}"),
+        ("training sets", f"{len(seeds)}"),
+    )
+    compute = partial(_table, tuple(ridges), tuple(seeds))
+    drawn = f"training sets: {seeds[0]} to {seeds[-1]} at every point"
+    return Figure("figure-low-ridges", caption, compute, _draw, alt, _claims, drawn, settings)
+
+
+COLUMNS = (
+    "panel",
+    "attention",
+    "ridge",
+    "theory",
+    "theory_error",
+    "replicon",
+    "stable",
+    "fits",
+    "fits_error",
+    "stationary",
+)
+
+
+def _table(ridges: Sequence[float], seeds: Sequence[int]) -> Table:
+    jobs = [(panel, item.name, ridge) for panel in TASKS for item in ATTENTIONS for ridge in ridges]
+    rows = mapped(partial(_row, tuple(seeds)), jobs)
+    return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
+
+
+def _row(seeds: Sequence[int], job: tuple[str, str, float]) -> tuple[object, ...]:
+    from symslr.evaluation.finite_sample import finite_sample
+    from symslr.evaluation.finite_sample.scatter import standard_error
+    from symslr.simulate.erm import erm_replicates
+
+    panel, name, ridge = job
+    _, alpha, task = TASKS[panel]
+    attention = next(item for item in ATTENTIONS if item.name == name)
+    theory = finite_sample(
+        task, attention, {}, alpha=alpha, ridge=(ridge, ridge), precision=PRECISION, branch="informed"
+    )
+    fits = erm_replicates(
+        *(task, attention, {}),
+        **{"alpha": alpha, "dimension": DIMENSION, "r_k": ridge, "r_v": ridge},
+        seeds=seeds,
+        starts=("informed",),
+        fresh=FRESH,
+    )
+    error = standard_error([run.risk.mean for run in fits.runs])
+    found = (float(theory.risk), float(theory.risk.error), theory.replicon, float(theory.stable))
+    return (panel, name, ridge, *found, fits.risk, error, float(fits.converged))
+
+
+def _rows(table: Table) -> list[dict[str, Any]]:
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
+
+
+def _claims(table: Table) -> list[NamedComparison]:
+    """Every fit is stationary, and no point where replica symmetry holds is one where theory and fits part."""
+    rows = _rows(table)
+    for row in rows:
+        row["z"] = (row["fits"] - row["theory"]) / np.hypot(row["fits_error"], row["theory_error"])
+    stable = [row for row in rows if row["stable"]]
+    broken = [row for row in rows if not row["stable"]]
+    apart = [row for row in broken if abs(row["z"]) > LARGEST_Z]
+    note = f"{len(stable)} points, largest |z| {max(abs(row['z']) for row in stable):.1f}"
+    away = f"{len(apart)} of {len(broken)} points where replica symmetry is broken differ: " + ", ".join(
+        f"{row['attention']} at {row['ridge']:g} ({row['panel']}): {row['fits']:.3f} against {row['theory']:.3f}"
+        for row in apart
+    )
+    return [
+        states(
+            "fits and theory agree where replica symmetry holds",
+            all(abs(row["z"]) <= LARGEST_Z for row in stable),
+            note,
+        ),
+        states("where they part the fits are stationary", all(row["stationary"] for row in rows), away),
+    ]
+
+
+def _draw(table: Table) -> Drawing:
+    from matplotlib import pyplot as plt
+
+    drawing, panels = plt.subplots(1, len(TASKS), figsize=(TEXT_WIDTH, 2.8))
+    rows = _rows(table)
+    for axes, (panel, (title, _, _)) in zip(panels, TASKS.items(), strict=True):
+        for attention in ATTENTIONS:
+            mine = [row for row in rows if (row["panel"], row["attention"]) == (panel, attention.name)]
+            ridge, theory, fits, error, stable = (
+                np.array([row[name] for row in mine], dtype=float)
+                for name in ("ridge", "theory", "fits", "fits_error", "stable")
+            )
+            shade = colour(attention.name)
+            axes.plot(ridge, theory, color=shade, label=attention.name)
+            axes.plot(ridge[stable == 0], theory[stable == 0], "x", color=shade, markersize=6)
+            bars: dict[str, Any] = {
+                "fmt": "o",
+                "markersize": 4,
+                "capsize": 2,
+                "elinewidth": 0.9,
+                "markerfacecolor": "white",
+            }
+            axes.errorbar(ridge, fits, 2 * error, color=shade, **bars)
+        axes.set(xscale="log", xlabel="ridge $r_k=r_v$", title=f"spiked-SLR, {title}")
+        axes.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"])
+        axes.minorticks_off()
+    panels[0].set_ylabel("test risk")
+    panels[0].legend(loc="best")
+    return drawing

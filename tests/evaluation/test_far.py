@@ -1,0 +1,76 @@
+"""Scales, signals and lengths beyond meshes: what answers there agrees with a mesh where both reach, and with the limit."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+from sympy import Expr, Integer, Rational, oo
+
+from symslr.evaluation import evaluate, risk_at
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima import far
+from symslr.expression.value import Value
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softplus
+from symslr.model.symbols import x
+from symslr.theory import bayes_risk, population_risk
+
+SPIKED = SpikedSLR(nu=2, length=3, noise=0)
+
+
+def agree(one: Value, two: Value) -> bool:
+    return bool(abs(one.value - two.value) <= one.error + two.error)
+
+
+@pytest.mark.parametrize("scale", [310, -310])
+def test_the_series_in_the_scale_holds_the_value_of_a_mesh(scale: int) -> None:
+    found = risk_at(SPIKED, softmax, Integer(scale), {})
+    assert "series" in found.method
+    assert found.digits >= 6
+    assert agree(found, evaluate(population_risk(SPIKED, softmax, scale), backend="numpy"))
+
+
+def test_an_infinite_scale_attends_to_the_largest_token() -> None:
+    """Its weights are 0 and 1, so the risk is 1 - P^2 with P = E Phi(x)^2 at x ~ N(sqrt(2), 1), the relevant key's."""
+    hit, _ = quad(lambda key: norm.pdf(key - math.sqrt(2)) * norm.cdf(key) ** 2, -10, 12, epsabs=1e-13)
+    found = risk_at(SPIKED, softmax, oo, {})
+    assert abs(float(found) - (1 - hit**2)) <= float(found.error) < 1e-6
+
+
+def test_the_series_in_the_signal_holds_the_value_of_a_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At nu = 10^5 both reach: there the series is asked for."""
+    monkeypatch.setattr(far, "FAR_SLOPE", 300.0)
+    task = SpikedSLR(nu=10**5, length=3, noise=0)
+    found = risk_at(SpikedSLR(length=3, noise=0), softplus, Integer(1), {"nu": 10**5})
+    assert "series" in found.method
+    assert found.digits >= 4
+    assert agree(found, evaluate(population_risk(task, softplus, 1), digits=8))
+
+
+def test_a_steep_selection_is_its_limit_up_to_what_the_posterior_misses() -> None:
+    task, strength = MaxSLR(length=3, noise=Rational(1, 2)), 400
+    found = risk_at(task, softmax, Integer(1), {"nu": strength})
+    assert "limit" in found.method
+    direct = evaluate(population_risk(MaxSLR(nu=strength, length=3, noise=Rational(1, 2)), softmax, 1), digits=8)
+    assert agree(found, direct)
+    assert found.error < 0.1
+
+
+def test_what_does_not_settle_is_refused_in_one_line() -> None:
+    with pytest.raises(CannotEvaluate) as fault:
+        risk_at(SPIKED, Attention(x**2 + 1, normaliser=None), oo, {}, digits=30)
+    assert "\n" not in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("length", "nu"), [(10**12, 60), (10**30, 200), (10**100, 500)], ids=["10^12", "10^30", "10^100"]
+)
+def test_huge_lengths_are_proved_and_agree_with_float64(length: int, nu: Expr) -> None:
+    risk = bayes_risk(SpikedSLR(nu=nu, length=length, noise=0))
+    proved, rough = evaluate(risk, digits=15), evaluate(risk, backend="numpy")
+    assert proved.digits >= 15
+    assert 1e-3 < float(proved) < 0.99
+    assert agree(proved, rough)

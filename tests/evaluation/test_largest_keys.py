@@ -1,0 +1,122 @@
+"""Selections among very many tokens: the largest keys alone, against an exact integral, all keys, and drawn sequences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+from sympy import Rational, exp
+
+from symslr import Attention, LocationTask
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location import largest, least_value, risk_value
+from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.largest import LargestKeys
+from symslr.evaluation.location.moments import Evaluator
+from symslr.evaluation.location.setting import Setting
+from symslr.expression.value import Kind
+from symslr.model.location.attention import LocatedAttention, Selection
+from symslr.model.symbols import l, x
+from symslr.simulate.location import entmax, location_monte_carlo, sparsemax
+
+ONE = LocatedAttention(Selection("top", 1))
+ENTMAX = LocatedAttention(Selection("entmax"))
+
+
+def task(length: int, strength: object, **law: Any) -> LocationTask:
+    return LocationTask(length=length, strength=strength, noise=0, **law)
+
+
+def _found(z: float, length: int, strength: int) -> float:
+    return float(norm.pdf(z) * np.exp((length - 1) * norm.logcdf(strength**0.5 + z)))
+
+
+def test_the_largest_key_alone_has_an_exact_risk_at_any_length() -> None:
+    """1 - P(chi_eps largest)^2, P = E[Phi(x)^(L-1)] at x = sqrt(nu) + Z."""
+    for length, strength in ((10**3, 20), (10**6, 40), (10**9, 62)):
+        found = risk_value(task(length, strength), ONE, 1, seconds=0.3)
+        hit = quad(_found, -9, 9, args=(length, strength), limit=200)[0]
+        assert found.kind is Kind.STATISTICAL
+        assert abs(float(found.value) - (1 - hit**2)) < 5 * float(found.error)
+        assert float(found.error) < 5e-3
+
+
+def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = task(60, 9)
+    for chosen, scale in ((ENTMAX, 1), (LocatedAttention(Selection("sparsemax")), Rational(3, 4))):
+        every = risk_value(here, chosen, scale, seconds=1.0)
+        monkeypatch.setattr(largest, "LONG", 50)
+        few = risk_value(here, chosen, scale, seconds=1.0)
+        monkeypatch.setattr(largest, "LONG", 256)
+        assert "largest" in few.method
+        assert "largest" not in every.method
+        assert abs(float(every.value - few.value)) < 5 * float(every.error + few.error)
+
+
+@pytest.mark.parametrize(("kind", "written"), [("entmax", entmax), ("sparsemax", sparsemax)])
+def test_drawn_sequences_agree(kind: str, written: Any) -> None:
+    here = task(300, 14)
+    number = risk_value(here, LocatedAttention(Selection(kind)), Rational(3, 2), seconds=1.0)
+    attention = lambda chi: written(1.5 * chi[:, :, 0])  # noqa: E731
+    found = location_monte_carlo(here, attention, {}, size=15_000, seed=5, value_norm=None)
+    assert abs(float(number.value) - found.mean) < 4 * np.hypot(found.standard_error, float(number.error))
+
+
+def test_a_negative_scale_attends_the_smallest_keys_and_a_random_sign_half_of_the_time() -> None:
+    away = risk_value(task(1000, 30), ENTMAX, -2, seconds=0.3)
+    assert float(away.value) > 0.99
+    signs = risk_value(task(1000, 400, signal="1:1/2,-1:1/2"), ONE, 2, seconds=0.2)
+    assert float(signs.value) == pytest.approx(0.75, abs=1e-12)
+
+
+def test_a_scale_at_which_very_many_tokens_get_weight_is_refused_and_the_best_one_found() -> None:
+    with pytest.raises(CannotEvaluate, match="tokens get weight; expected a larger one"):
+        risk_value(task(10**9, 62), ENTMAX, Rational(1, 10))
+    least, places = least_value(task(10**6, 40), ENTMAX, seconds=0.2)
+    assert 1 < float(places["a"].value) < 20
+    assert float(least.value) < float(risk_value(task(10**6, 40), ENTMAX, Rational(1, 2), seconds=0.2).value)
+
+
+def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
+    """The mean of the largest of n normals, by its density."""
+    attend = Attend(ENTMAX, Setting.of(task(10**5 + 1, 9)))
+    place = Place(np.ones((1, 1)), np.zeros(1), 0.0, ())
+    first = np.concatenate([s[:, 1:3, 0] for s, _ in LargestKeys(attend)._batches(place, 2**14, 1, 8)])
+    n = 10**5
+    for rank, mean in enumerate(first.mean(axis=0)):
+        exact = quad(
+            lambda z, k=rank: (
+                z * n * (n - 1) ** k * norm.pdf(z) * norm.sf(z) ** k * np.exp((n - 1 - k) * norm.logcdf(z))
+            ),
+            2,
+            9,
+            limit=200,
+        )[0]
+        assert mean == pytest.approx(exact, abs=5 * first[:, rank].std() / 2**7)
+
+
+def test_who_can_be_had_by_the_largest_keys() -> None:
+    def possible(chosen: LocatedAttention, **law: Any) -> bool:
+        return Evaluator(Attend(chosen, Setting.of(task(1000, 2, **law))), 1.0).largest.is_possible
+
+    assert possible(ENTMAX)
+    assert not possible(ENTMAX, prior=1 / l)
+    assert not possible(ENTMAX, location="subset(2)")
+    assert not possible(LocatedAttention(Attention(exp(x))))
+
+
+def test_a_constant_bias_stands_in_the_kernel_or_in_the_offset() -> None:
+    here = task(10**9, 62)
+    sigmoid = Attention(1 / (1 + exp(-x)), normaliser=None)
+    inside = Attention(1 / (1 + exp(51 - x)), normaliser=None)
+    found = [risk_value(here, LocatedAttention(sigmoid, bias=-51), 8), risk_value(here, LocatedAttention(inside), 8)]
+    assert float(found[0].value) == pytest.approx(float(found[1].value), rel=1e-12)
+    small = task(3, 2)
+    one, moved = Attention(exp(x), offset=1), Attention(exp(x), offset=exp(-2))
+    pair = [risk_value(small, LocatedAttention(one, bias=2), 1), risk_value(small, LocatedAttention(moved), 1)]
+    assert float(pair[0].value) == pytest.approx(float(pair[1].value), rel=1e-12)
+    chosen = LocatedAttention(Selection("top", 1), bias=3)
+    assert float(risk_value(here, chosen, 1, seconds=0.2).value) < 1
