@@ -20,7 +20,7 @@ from symslr.kept.records import read_record, record_file
 from symslr.model.retrieval import ScoreLaw
 from symslr.simulate.recipe import Recipe
 from symslr.simulate.retrieval import ATTENTIONS, Recall, RetrievalRun, train_recall
-from symslr.validation.validation import NamedComparison
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -146,7 +146,8 @@ def _claims(table: Table) -> list[NamedComparison]:
         note = f"predicted less measured, farthest of {int(here.sum())} layers"
         found.append(NamedComparison(said, 0.0, farthest, close, note))
     clean = (data["blur"] == 0) & (data["attention"] == "softmax")
-    note = f"softmax is wrong in at most {data['wrong'][clean].max():.2g}, predicted {data['wrong_predicted'][clean].min():.2g} or more"
+    most, least = data["wrong"][clean].max(), data["wrong_predicted"][clean].min()
+    note = f"softmax is wrong in at most {most:.2g}, predicted {least:.2g} or more"
     holds = bool((gap["wrong"][clean] > 0.005).all())
     found.append(states("without noise scores are no Gaussians: errors are predicted that do not occur", holds, note))
     return found
