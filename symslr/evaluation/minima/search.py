@@ -244,7 +244,9 @@ def _refined_line(objective: Objective, interval: tuple[float, float]) -> list[f
         reached = _beyond(objective, points, values, edge)
         best = (reached.value, reached) if best is None or reached.value < best[0] else best
     if best is None:
-        raise CannotEvaluate(f"the function to minimise has no finite value on the scan{_why(fine, [float(points[-1])])}")
+        raise CannotEvaluate(
+            f"the function to minimise has no finite value on the scan{_why(fine, [float(points[-1])])}"
+        )
     return best[1]
 
 
