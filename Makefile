@@ -54,6 +54,7 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/erm_gradient.py
 	$(BIN)/python benchmarks/landscape.py
+	$(BIN)/python benchmarks/location.py
 
 # Checks every derivation and keeps the verdicts in the list that `symslr derive` prints.
 verdicts: $(VENV)/.test

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,7 +148,9 @@ def at_infinity(task: Task, attention: Attention | None) -> Minima:
     if matched_scale(Activation.of(epsilon, attention, a), task.law) is not None:
         return {"risk": np.array([float(evaluate(bayes_risk(task), {}))]), "a": np.array([np.inf]), "far": np.zeros(1)}
     free = [a, *sorted(attention.bounds, key=str)]
-    risk, places = minimise(population_risk(task, attention), free, {}, digits=DIGITS, bounds={a: (0, FARTHEST)})
+    expr = population_risk(task, attention)
+    tried = [minimise(expr, free, {}, digits=DIGITS, bounds={a: ends}) for ends in pairwise((0, 1, 4, FARTHEST))]
+    risk, places = min(tried, key=lambda found: float(found[0]))
     found = {"risk": risk} | {str(symbol): place for symbol, place in places.items()}
     minima = {name: np.array([float(value)]) for name, value in found.items()}
     far = minima["a"] >= FARTHEST * (1 - CLOSE)

@@ -361,7 +361,7 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
         broken = line["stable"] == 0
         axes.plot(line["alpha"][broken], line["risk"][broken], "x", markersize=5, **shade)
         axes.axhline(curves[f"{name}_limit"]["risk"][0], linestyle=":", linewidth=1.0, **shade)
-        for entries, markers in fits[name].items():
+        for entries, markers in sorted(fits[name].items()):
             at, (risk, error) = list(markers), np.array(list(markers.values())).T
             bars: dict[str, Any] = {"fmt": MARKERS.get(name, "^"), "markersize": 4, "capsize": 2, "elinewidth": 0.9}
             inside = shade["color"] if len(fits[name]) > 1 and entries == max(fits[name]) else "white"

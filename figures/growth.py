@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Expr, exp, limit, log, oo, tanh
+from sympy import Expr, exp, latex, limit, log, oo, tanh
 
-from symslr.export.figures import TEXT_WIDTH, Figure, Table
+from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
 from symslr.kept.processes import mapped
@@ -85,7 +85,7 @@ def figure_growth() -> Figure:
         r" exponential. $1+\tanh x$ is the sigmoid at twice the scale."
     )
     alt = "Dots: least risks of thirteen attentions on two tasks, sorted by growth of the kernel."
-    return Figure("figure-growth", caption, _table, _draw, alt, _claims)
+    return Figure("figure-growth", caption, _table, _draw, alt, _claims, printed=_printed)
 
 
 def _table() -> Table:
@@ -173,6 +173,23 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
             NamedComparison(f"{task}: 1 + tanh is the sigmoid at twice the scale", bounded, twice, 1e-3 * bounded)
         )
     return found
+
+
+def _printed(table: Table) -> Printed:
+    """Growth, normaliser, least risks and what rules derive of each attention."""
+    rows = []
+    for i, (kernel, normalised, offset) in enumerate(ROWS):
+        risks = [f"{float(str(table[task][i])):.4f}, {table[f'{task}_derived'][i]}" for task in TASKS]
+        normaliser = ("sum" if offset == 0 else f"{offset} + sum") if normalised else "none"
+        rows.append((f"${latex(KERNELS[kernel])}$", _grows(str(table["growth"][i])), normaliser, *risks))
+    head = ("kernel", "grows", "normaliser", *(f"{task}-SLR" for task in TASKS))
+    caption = rf"Least risks at $\nu={STRENGTH}$, $L={LENGTH}$, $\Delta=0$, and what rules derive of each."
+    return Printed(caption, head, tuple(rows))
+
+
+def _grows(said: str) -> str:
+    start, power, degree = said.partition("x^")
+    return f"{start}${power}{degree}$" if power else said
 
 
 def _draw(table: Table) -> Drawing:

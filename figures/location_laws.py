@@ -149,9 +149,9 @@ def _printed(table: Table) -> Printed:
         rows.append((title, f"{bayes:.4f}", *map(_ratio, ratios), located_attention(_task(law, PRINTED)).reading))
     head = ("law", "Bayes", *(title for title, _ in ATTENTIONS.values()), "optimal attention")
     caption = (
-        rf"Which attention for which data: the Bayes risk at $L={LENGTH}$, $\nu={PRINTED}$ without noise, the least risk of every "
-        r"attention as a multiple of it, and the attention that is derived to be optimal. 1 where an attention is optimal; matched is softmax with the bias and the filter "
-        r"of the posterior."
+        rf"Which attention for which data: the Bayes risk at $L={LENGTH}$, $\nu={PRINTED}$ without noise, the least risk of "
+        r"every attention as a multiple of it, and the attention that is derived to be optimal. 1 where an attention is "
+        r"optimal; matched is softmax with the bias and the filter of the posterior."
     )
     return Printed(caption, head, tuple(rows))
 

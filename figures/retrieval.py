@@ -20,7 +20,7 @@ from symslr.kept.records import read_record, record_file
 from symslr.model.retrieval import ScoreLaw
 from symslr.simulate.recipe import Recipe
 from symslr.simulate.retrieval import ATTENTIONS, Recall, RetrievalRun, train_recall
-from symslr.validation.validation import NamedComparison
+from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -131,7 +131,26 @@ def _predictions(cells: tuple[tuple[str, object], ...]) -> dict[str, float]:
 
 
 def _claims(table: Table) -> list[NamedComparison]:
-    return []
+    """Where Gaussian scores are a description, and where they are not."""
+    data = {name: np.asarray(column) for name, column in table.items()}
+    gap = {name: data[f"{name}_predicted"] - data[name] for name in PREDICTED}
+    linear, features = data["attention"] == "linear", data["attention"] == "feature map"
+    noisy = (data["blur"] > 0) & ~features
+    found = []
+    for said, name, here, close in (
+        ("linear attention: risk of reading a value", "read_error", linear, 0.01),
+        ("with noise, feature map apart: largest weight elsewhere", "elsewhere", noisy, 0.06),
+        ("with noise, feature map apart: risk of reading a value", "read_error", noisy, 0.07),
+    ):
+        farthest = float(gap[name][here][np.argmax(np.abs(gap[name][here]))])
+        note = f"predicted less measured, farthest of {int(here.sum())} layers"
+        found.append(NamedComparison(said, 0.0, farthest, close, note))
+    clean = (data["blur"] == 0) & (data["attention"] == "softmax")
+    most, least = data["wrong"][clean].max(), data["wrong_predicted"][clean].min()
+    note = f"softmax is wrong in at most {most:.2g}, predicted {least:.2g} or more"
+    holds = bool((gap["wrong"][clean] > 0.005).all())
+    found.append(states("without noise scores are no Gaussians: errors are predicted that do not occur", holds, note))
+    return found
 
 
 def _draw_theory(table: Table) -> Drawing:

@@ -7,12 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Expr
+from sympy import Expr, latex
 
 from symslr.evaluation.separation import neuron_law
 from symslr.evaluation.separation.sweeps import by_degree, gap, moved
 from symslr.evaluation.separation.widths import sufficient_widths
-from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table, colour
 from symslr.model import separation as symbols
 from symslr.model.separation import Separation, power_kernel, separation, taylor_kernel
 from symslr.theory import cost
@@ -115,7 +115,9 @@ def figure_attention_cost(columns: int = 64) -> Figure:
         r" $4dn^2$. They cost the same at $n=d$ (dotted). Times on a processor stand in \texttt{benchmarks/README.md}."
     )
     alt = "Log-log plot of operations against n: two lines of slope 2 that coincide and one of slope 1, crossing at n = d."
-    return Figure("attention-cost", caption, partial(_costs, columns), _draw_costs, alt, _cost_claims)
+    return Figure(
+        "attention-cost", caption, partial(_costs, columns), _draw_costs, alt, _cost_claims, printed=_cost_table
+    )
 
 
 FIGURES = (
@@ -143,11 +145,23 @@ def _costs(columns: int) -> Table:
     return {"n": sizes, "d": [columns] * len(sizes), **counts}
 
 
+def _cost_table(table: Table) -> Printed:
+    """Operations at every second size, and the formula of each."""
+    rows = [
+        (str(table["n"][i]), *(f"{float(str(table[name][i])):.3g}" for name in ORDERS))
+        for i in range(2, len(table["n"]), 2)
+    ]
+    formulas = ("$n$", *(f"${latex(formula)}$" for formula in ORDERS.values()))
+    caption = "Arithmetic operations of attention: formulas and numbers."
+    return Printed(caption, ("$n$", "softmax", "linear, pairwise", "linear, multiplied out"), (formulas, *rows))
+
+
 def _cost_claims(table: Table) -> list[NamedComparison]:
     """The largest size costs n^2 and n of the smallest in the limit; both orders cost the same at n = d to a few per cent."""
     data = {name: np.asarray(column, dtype=float) for name, column in table.items()}
     last = {name: float(np.log2(data[name][-1] / data[name][-2])) for name in ORDERS}
-    same = float((data["softmax"] / data["multiplied out"])[data["n"] == data["d"]][0])
+    square = {cost.n: int(data["d"][0]), cost.d: int(data["d"][0])}
+    same = float((ORDERS["softmax"] / ORDERS["multiplied out"]).subs(square))
     note = "from the two largest sizes"
     return [
         NamedComparison("softmax: exponent of n", 2.0, last["softmax"], 0.001, note),

@@ -88,3 +88,12 @@ def test_on_a_dumb_terminal_lines_are_plain() -> None:
     said = _on_a_terminal("dumb")
     assert "\x1b" not in said
     assert len(said.splitlines()) == 3
+
+
+def test_more_may_be_done_than_was_announced() -> None:
+    """A check counts the derivations that are cited from elsewhere too."""
+    clock = progress._Clock("checking")
+    for done in range(1, 6):
+        said = clock.said(done, 2, "one")
+    assert said.startswith("checking 5/2 one [")
+    assert "left" not in said

@@ -9,7 +9,7 @@ from symslr.validation.validation import NamedComparison, states
 RECALL = Recall(length=128, keys=16)
 RECIPE = Recipe("adam", steps=400, batch=16, rate=0.01, dimension=32)
 BLUR, SEED, TESTS = 1.0, 7, 256
-CLOSE = {"wrong answers": 0.1, "largest weight elsewhere": 0.06, "risk of reading a value": 0.06}
+CLOSE = {"wrong answers": 0.1, "largest weight elsewhere": 0.06, "risk of reading a value": 0.08}
 """Distances within which Gaussian scores are a description; they are not Gaussian, and the errors of the counts are smaller."""
 DESCRIBED = ("softmax", "softmax1", "sigmoid", "linear")
 

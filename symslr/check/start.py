@@ -40,16 +40,14 @@ ALWAYS, MOST_TOKENS = 2, 3
 MOST_NODES = 3
 """Expectations of one start that are simulated."""
 
-SIMULATED = {SequenceExpectation: simulate_expectation, ConfigurationExpectation: simulate_configurations}
-"""What is simulated, and by what."""
-
 Simulated = SequenceExpectation | ConfigurationExpectation
+"""What is simulated."""
 
 
 def simulated_start(item: Derivation, routes: Routes) -> StepCheck | None:
     """Every expectation over sequences, or over configurations, in the first line against the mean over simulated sequences."""
     start = written_out(item.start)
-    nodes = sorted(start.atoms(*SIMULATED), key=str)[:MOST_NODES]
+    nodes = sorted(start.atoms(SequenceExpectation, ConfigurationExpectation), key=str)[:MOST_NODES]
     if not nodes:
         return None
     held = {
@@ -87,13 +85,18 @@ def _plain(item: Derivation) -> list[Point]:
 
 @lru_cache(maxsize=1024)
 def _sampled(node: Simulated, values: tuple[tuple[str, Any], ...], seed: int) -> SampleMean:
-    simulate = SIMULATED[type(node)]
-    sample = simulate(node, dict(values), SAMPLES, seed=seed)
+    sample = _means(node, dict(values), SAMPLES, seed)
     # a mean that is small beside what it is a mean of takes more of them, where that many are enough
     enough = sample.error * math.sqrt(SAMPLES / MANY_SAMPLES) <= HOPEFUL * POWER * abs(sample.mean)
     if sample.has_power or not (enough or sample.concentration > HEAVY):
         return sample
-    return simulate(node, dict(values), MANY_SAMPLES, seed=seed)
+    return _means(node, dict(values), MANY_SAMPLES, seed)
+
+
+def _means(node: Simulated, values: dict[str, Any], size: int, seed: int) -> SampleMean:
+    if isinstance(node, ConfigurationExpectation):
+        return simulate_configurations(node, values, size, seed)
+    return simulate_expectation(node, values, size, seed)
 
 
 def _simulated(node: Simulated, point: Point, routes: Routes, number: int, held: dict[str, Fraction]) -> Comparison:

@@ -89,6 +89,8 @@ def optimal(
         from symslr.model import asked
 
         law = asked.located(wanted, dash="--", symbolic=True)
+    from sympy import Expr
+
     from symslr.algebra.derivation import as_text
     from symslr.model.symbols import Delta
     from symslr.theory.located_attention import located_attention
@@ -117,6 +119,8 @@ def optimal(
         typer.echo(f"  its risk needs a value of {', '.join(missing)}")
         return
     numbers = value.as_json()
-    at = ", ".join(f"{name}={text}" for name, text in {"L": str(law.task.length), **law.as_json()["values"]}.items())
+    length = law.task.length
+    lengths = str(length) if isinstance(length, Expr) else ",".join(f"{number}:{share}" for number, share in length)
+    at = ", ".join(f"{name}={text}" for name, text in {"L": lengths, **law.as_json()["values"]}.items())
     typer.echo(f"  Bayes risk {numbers['value']} at {at}")
     typer.echo(f"  error {numbers['error']} ({value.kind}), {value.method}, {value.seconds:.3f} s")

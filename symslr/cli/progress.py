@@ -38,7 +38,7 @@ class _Clock:
             if done == self.done + 1:  # more at once were found in a store
                 self.costs.add(self.name, now - self.last)
             self.done, self.last = done, now
-        left = self.costs.remaining({self.name: total - done}, 1)
+        left = self.costs.remaining({self.name: max(0, total - done)}, 1)
         guess = f", {in_words(left)} left" if left is not None and done < total else ""
         return f"{self.name} {done}/{total} {what} [{now - self.began:.0f} s{guess}]"
 

@@ -110,13 +110,17 @@ def _failures(kind: str, law: ScoreLaw, values: int, size: int, rng: np.random.G
     # one factor for all weights of a sequence changes no answer: the normaliser is left out, the largest score taken off
     top = np.maximum(relevant, np.maximum(others.max(axis=1, keepdims=True), rest.max(axis=1, keepdims=True)))
     pairs = weigh(np.concatenate([relevant, others], axis=1) + shift, top)
-    noise = law.read_spread**2 * (pairs**2).sum(axis=1) + law.rest_read_spread**2 * (weigh(rest + shift, top) ** 2).sum(
-        axis=1
-    )
-    logits = np.sqrt(noise)[:, None] * rng.standard_normal((size, values))
+    crowd = law.rest_read_spread**2 * (weigh(rest + shift, top) ** 2).sum(axis=1, keepdims=True)
     answers = rng.integers(values, size=pairs.shape)
+    # R(w, x_l) is noise where x_l is another value than w, and the mean of its diagonal where it is w itself
+    own, squares = np.zeros((size, values)), np.zeros((size, values))
     for column in range(pairs.shape[1]):
-        logits[np.arange(size), answers[:, column]] += law.read * pairs[:, column]
+        place = np.arange(size), answers[:, column]
+        own[place] += pairs[:, column]
+        squares[place] += pairs[:, column] ** 2
+    others_squared = np.maximum((pairs**2).sum(axis=1, keepdims=True) - squares, 0.0)
+    noise = np.sqrt(crowd + law.read_spread**2 * others_squared)
+    logits = law.read * own + noise * rng.standard_normal((size, values))
     return int((logits.argmax(axis=1) != answers[:, 0]).sum())
 
 

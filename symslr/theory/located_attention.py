@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sympy import Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, latex, sqrt
 
-from symslr.expression.configuration import ElementarySymmetric, Precision
+from symslr.expression.configuration import ConfigurationMean, ElementarySymmetric, Precision
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition
-from symslr.model.symbols import chi, l
+from symslr.model.symbols import L, chi, l
 from symslr.theory.configurations import optimal_location_attention, position_weight
 
 PRECISION = IndexedBase("K", real=True)
@@ -23,7 +23,7 @@ INDICES = tuple(Symbol(name, integer=True, positive=True) for name in ("m", "n",
 
 
 class NoClosedForm(ValueError):
-    """The posterior is a sum over configurations that no structure sums."""
+    """The optimal attention has no formula that rules could write out."""
 
 
 @dataclass(frozen=True)
@@ -57,26 +57,25 @@ class OptimalAttention:
 
 
 def located_attention(task: LocationTask) -> OptimalAttention:
-    """The optimal attention of a law of location.
+    """The optimal attention of a law of location; of a random length that of every length L.
+
+    Several relevant tokens among correlated keys leave a mean over all configurations, E_h, as no rule sums it.
 
     Raises:
-        NoClosedForm: for several relevant tokens among correlated keys, which no structure sums.
-        ValueError: for a law of the length.
+        NoClosedForm: for several relevant tokens among correlated keys that have signals of their own.
     """
     if isinstance(task.length, LengthLaw):
-        raise ValueError(
-            "length: found a law of the length; the optimal attention is that of every length, so leave it open"
-        )
+        return replace(located_attention(replace(task, length=L)), task=task)
     plain = task.without_common_shift()
     correlated, several = plain.key_covariance is not None, not isinstance(task.location, OnePosition)
-    if correlated and several:
+    if correlated and several and not plain.signal.is_one:
         raise NoClosedForm(
-            f"task {task.name}: with {task.location} among correlated keys the posterior is a sum over all configurations; "
-            "numbers come from symslr bayes"
+            f"task {task.name}: with {task.location} and signals {task.signal} among correlated keys the posterior is a sum "
+            "over all configurations and signals; numbers come from symslr bayes"
         )
     derived = _in_units(optimal_location_attention(plain), task) if several else optimal_location_attention(task)
     weight = _named(derived, task)
-    return OptimalAttention(task, weight, _reading(task, weight, correlated), _where(task))
+    return OptimalAttention(task, weight, _reading(task, weight, correlated), _where(task, weight))
 
 
 def _in_units(weight: Expr, task: LocationTask) -> Expr:
@@ -114,6 +113,8 @@ def _with_indices(expr: Expr, names: tuple[Symbol, ...]) -> Expr:
 def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
     """What kind of attention it is."""
     kinds = len(task.signal.support)
+    if weight.has(ConfigurationMean):
+        return "posterior mean over all sets of relevant positions, coupled by the filter over positions"
     if isinstance(task.location, Independent):
         return (
             "sigmoid with a bias, without a normaliser"
@@ -131,8 +132,12 @@ def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
     return reading + " after a linear filter over positions" * correlated
 
 
-def _where(task: LocationTask) -> tuple[str, ...]:
+def _where(task: LocationTask, weight: Expr) -> tuple[str, ...]:
     found = []
+    if weight.has(ConfigurationMean):
+        found.append(
+            "E_h the mean over the relevant positions, r[l] = 1 where l is one and 0 elsewhere, under their prior"
+        )
     if isinstance(task.prior, tuple):
         found.append(f"pi = ({', '.join(map(str, task.prior))})")
     covariance = task.key_covariance

@@ -36,6 +36,7 @@ from symslr.referee.referee import referee
 
 SPIKED = SpikedSLR()
 FEW = settings(max_examples=8, deadline=None)
+KEY = chi[epsilon]
 shares = st.integers(0, 10).map(lambda tenths: Rational(tenths, 10))
 positive = st.integers(1, 30).map(lambda tenths: Rational(tenths, 10))
 KERNELS = (exp(x), 1 + x**2, log(1 + exp(x)))
@@ -104,6 +105,18 @@ def test_ShareBelowLevel_says_something_of_many_tokens() -> None:
     assert left < right < 3.5 * left
     hypotheses = ShareBelowLevel(L - 1, Symbol("s", nonnegative=True), S.One).hypotheses(found)
     assert {h.condition for h in hypotheses} == {Le(Symbol("s", nonnegative=True), 1), Gt(L - 1, 0)}
+
+
+def test_PowerOfOdds_and_ShareBelowLevel_are_what_their_statements_say() -> None:
+    own, others = exp(KEY), tokens(exp(x))
+    odds = (tokens(exp(x / 2)) - exp(KEY / 2)) ** Rational(1, 3) * exp(-KEY / 6)
+    assert PowerOfOdds(S.Half, Rational(1, 3)).rewrite(mean(1 - own / others)) == mean(odds)
+    assert PowerOfOdds(S.One, S.One).rewrite(one(1 - 3 / (3 + exp(x)))) == one(exp(x) / 3)
+    # a level far above all tokens, with a rate that feels the rest: e^u is needed
+    assert_above(ShareBelowLevel(Integer(100), S.One, Integer(100)), mean(share(exp(x))), {L: 2, nu: 4})
+    assert_above(
+        LargestByExponentials(S.One, Rational(1, 99)), mean(1 - IsLargest.of(epsilon, L)), {L: 6, nu: Rational(1, 100)}
+    )
 
 
 @FEW
@@ -191,7 +204,6 @@ def test_a_citation_may_assume_the_sign_of_a_formula_and_of_nothing_else() -> No
             Cite(chain, {nu: wrong})
 
 
-KEY = chi[epsilon]
 REFUSALS = [
     (lambda: PowerOfOdds(a, S.One), None, "expected one that is nonnegative"),
     (lambda: ShareBelowLevel(S.One, a, S.One), None, "expected a number that is nonnegative"),

@@ -46,8 +46,8 @@ def test_first_lines_are_simulated(name: str) -> None:
 
 def test_a_wrong_definition_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """A referee that reads keys of another strength contradicts what is drawn."""
-    right = configurations._form
-    monkeypatch.setattr(configurations, "_form", lambda *arguments: right(*arguments) / 2)
+    right = configurations._product
+    monkeypatch.setattr(configurations, "_product", lambda *arguments: right(*arguments) / 2)
     assert start_of(LocationTask(noise=0)) is Verdict.FALSE
 
 

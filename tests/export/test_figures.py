@@ -66,7 +66,7 @@ def test_figure2_is_where_softmax_meets_bayes() -> None:
 
 def test_figure2_ends_in_the_selection_of_the_largest_key(tmp_path: Path) -> None:
     """At L = 2 and nu = infinity linear attention has (1 - 1/pi)/2, as E[max] = 1/sqrt(pi); softmax reaches 0 there."""
-    figure = figure2(2, attentions=(softmax, linear), strengths=(0.5, 1.0, np.inf), name="ends")
+    figure = figure2(2, attentions=(softmax, linear), strengths=(0.2, 0.5, 0.8, 1.0, 2.0, np.inf), name="ends")
     table = figure.data()
     assert table["max_linear"][-1] == pytest.approx((1 - 1 / np.pi) / 2, rel=1e-6)
     assert (table["max_softmax"][-1], table["max_softmax_a"][-1], table["max_bayes"][-1]) == (0, np.inf, 0)

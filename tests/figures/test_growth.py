@@ -34,12 +34,17 @@ def test_a_table_is_drawn() -> None:
     count = len(ROWS)
     table: dict[str, list[object]] = {
         "attention": [attention(row).name for row in ROWS],
-        "growth": ["bounded"] * count,
+        "growth": ["like x^4", *["bounded"] * (count - 1)],
         "normalised": [row[1] for row in ROWS],
     }
     for task in TASKS:
         table |= {task: [0.5 + 0.01 * i for i in range(count)], f"{task}_bayes": [0.5] * count}
+        table[f"{task}_derived"] = ["means of one token"] * count
     with mpl.rc_context(STYLE):
         drawing = figure_growth().draw(table)
     assert [axes.get_title() for axes in drawing.axes] == ["spiked-SLR", "max-SLR"]
     plt.close(drawing)
+    printed = figure_growth().printed(table)
+    assert printed is not None
+    assert printed.rows[0][1] == "like $x^4$"
+    assert printed.rows[1] == ("$e^{x}$", "bounded", "1 + sum", *["0.5100, means of one token"] * 2)

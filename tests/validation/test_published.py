@@ -11,6 +11,7 @@ from symslr.check.report import CheckReport, DerivationCheck, StepCheck, Verdict
 from symslr.export.content import content
 from symslr.export.standard import standard_figures
 from symslr.library.folders import files_of
+from symslr.validation.papers import papers_in
 from symslr.validation.published import FILE, Standing, Statement, judge, published_in
 from symslr.validation.validate import Validation
 from symslr.validation.validation import states
@@ -99,7 +100,10 @@ def test_the_houses_statements_name_what_exists_and_miss_no_claim() -> None:
     claimed = {
         item.name for item in derivations for claim in item.claims if claim.source.startswith(("duranthon", "deng"))
     }
-    assert claimed <= named
     runs = {path.stem for path in files_of(builtin_folder("validation"), "validations")}
     runs |= {figure.name for figure in standard_figures()}
     assert {name for item in statements for name, _ in (*item.validations, *item.against)} <= runs
+    entries = papers_in(builtin_folder()).entries
+    beside = {name.partition(": ")[0] for entry in entries for name in entry.ours}
+    assert beside <= runs | {item.name for item in derivations}
+    assert claimed <= named | beside

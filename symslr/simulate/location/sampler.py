@@ -93,11 +93,11 @@ class LocationSampler:
     @cached_property
     def _key_root(self) -> Array | None:
         """A root of the keys' covariance; None where they are independent."""
-        return None if self.task.key_covariance is None else np.linalg.cholesky(self.keys)
+        return None if self.task.key_covariance is None else np.linalg.cholesky(self.keys).astype(float)
 
     @cached_property
     def _value_root(self) -> Array | None:
-        return None if self.task.value_covariance is None else np.linalg.cholesky(self.values)
+        return None if self.task.value_covariance is None else np.linalg.cholesky(self.values).astype(float)
 
     def draw(self, size: int, rng: np.random.Generator) -> LocationSample:
         """``size`` independent sequences."""
