@@ -12,6 +12,7 @@ import pytest
 
 from symslr.budget import OutOfTime, processor_time
 from symslr.cli import main
+from symslr.library.folders import builtin_folder
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer of processor time on this system")
 
@@ -178,3 +179,9 @@ def test_a_budget_is_positive(capsys, seconds: str) -> None:
         main(["bayes", "--length", "3", "--nu", "2", "--seconds", seconds])
     assert ended.value.code == 2
     assert "--seconds" in capsys.readouterr().err
+
+
+def test_a_check_that_is_given_no_time_knows_nothing_and_is_no_success(capsys) -> None:
+    file = str(builtin_folder() / "11_nishimori.py")
+    assert main(["check", file, "--seconds", "0.01"]) == 3
+    assert "5 unknown" in capsys.readouterr().out

@@ -156,6 +156,12 @@ def _as_json(item: Derivation) -> dict[str, object]:
 def check(
     folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
     allow_unknown: bool = AllowUnknown,
+    seconds: float = typer.Option(
+        None,
+        "--seconds",
+        min=0.01,
+        help="Processor time for each derivation; what is not done by then is unknown. 40 by default.",
+    ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Check every step of every derivation against the referee's reading of both sides.
@@ -164,13 +170,18 @@ def check(
     """
     meant = _meant(folders)
     from symslr.check import check as check_derivations
+    from symslr.check.check import SECONDS_PER_DERIVATION
     from symslr.check.collect import collect
     from symslr.cli.progress import stages
 
     found = collect(meant)
     with stages() as stage:
         checking = stage("checking")
-        result = check_derivations(found, progress=lambda done, name: checking(done, len(found), name))
+        result = check_derivations(
+            found,
+            seconds=SECONDS_PER_DERIVATION if seconds is None else seconds,
+            progress=lambda done, name: checking(done, len(found), name),
+        )
     typer.echo(json.dumps(result.as_json()) if as_json else result.as_text())
     _exit(result, allow_unknown)
 
