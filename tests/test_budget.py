@@ -183,5 +183,7 @@ def test_a_budget_is_positive(capsys, seconds: str) -> None:
 
 def test_a_check_that_is_given_no_time_knows_nothing_and_is_no_success(capsys) -> None:
     file = str(builtin_folder() / "11_nishimori.py")
-    assert main(["check", file, "--seconds", "0.01"]) == 3
+    with pytest.raises(SystemExit) as ended:
+        main(["check", file, "--seconds", "0.01"])
+    assert ended.value.code == 3
     assert "5 unknown" in capsys.readouterr().out
