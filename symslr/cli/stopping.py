@@ -24,6 +24,10 @@ class Stopped(BaseException):
         self.number = number
 
 
+def _unsaid(problem: threading.ExceptHookArgs) -> None:
+    """A thread that fails while the process ends, as that of a pool does whose workers are gone, has nothing to say."""
+
+
 @contextmanager
 def stopping_in_one_line() -> Iterator[None]:
     """SIGINT and SIGTERM inside end the process with one line on stderr and status 128 + the signal's number.
@@ -42,6 +46,7 @@ def stopping_in_one_line() -> Iterator[None]:
             os._exit(128 + asked)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
+        threading.excepthook = _unsaid
         raise Stopped(asked)
 
     numbers = [*SAID, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]

@@ -68,7 +68,7 @@ from symslr.algebra.rules.inequalities.series import SeriesComparison
 from symslr.algebra.rules.signs.independence import IndependentSigns
 from symslr.expression.at import At
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
-from symslr.expression.folded import ConditionalMean, Posterior
+from symslr.expression.folded import ConditionalMean, Minimum, Posterior
 from symslr.expression.joint import AtMinimiser, JointMinimum
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Sign, SignExpectation, omega
@@ -191,7 +191,7 @@ def test_moments_need_the_transform_of_a_nonnegative_function(start: Expr) -> No
 
 def test_places() -> None:
     """What is not known to be whole, positive or linear is not taken for it."""
-    places = Places(StackedBlocks(row, g), {row})
+    places = Places(StackedBlocks(row, g), Minimum(row, row))
     assert not places.whole(a / N)
     assert not places.whole(N / a)
     assert not places.whole(Rational(1, 2))

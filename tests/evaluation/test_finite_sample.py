@@ -218,10 +218,10 @@ def test_both_starts_agree_where_there_is_one_branch():
 
 
 def test_tuned_ridges_beat_their_neighbours():
-    found, ridge = tuned_finite_sample(SPIKED, linear, {"nu": 2}, alpha=4)
+    found, tuned = tuned_finite_sample(SPIKED, linear, {"nu": 2}, alpha=4)
     for factor in ((2, 1), (0.5, 1), (1, 2), (1, 0.5)):
         other = finite_sample(
-            SPIKED, linear, {"nu": 2}, alpha=4, ridge=(ridge[0] * factor[0], ridge[1] * factor[1]), branch="informed"
+            SPIKED, linear, {"nu": 2}, alpha=4, ridge=(tuned.r_k * factor[0], tuned.r_v * factor[1]), branch="informed"
         )
         slack = 4 * np.hypot(float(other.risk.error), float(found.risk.error))
         assert float(found.risk) < float(other.risk) + slack

@@ -63,4 +63,4 @@ def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
     found, tuned = tuned_finite_sample(MaxSLR(oo, length=3, noise=0), softmax, {}, alpha=20, precision=0.05)
     assert tuned.r_k < 1e-4
     assert tuned.limits == (None, None)
-    assert float(found.risk) < 0.046
+    assert float(found.risk) + float(found.risk.error) < 0.0512
