@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -38,8 +39,8 @@ THIRDS = {length: Rational(1, 3) for length in (1, 2, 3)}
 INFINITE = (*NU, float("inf"))
 FEWER = (*map(float, np.geomspace(0.1, 20, 14)), float("inf"))
 """With the selection of the largest key, nu = infinity, at the end of the axis of max-SLR."""
-FARTHEST = 64.0
-"""Scales up to here are searched at nu = infinity."""
+PARTS = (0.0, 1.0, 4.0, 20.0, 64.0)
+"""Scales between these are searched at nu = infinity, as far as values are known."""
 DIGITS = 7
 CHECKED = 8
 """Every so many signal strengths softmax is searched for too: elsewhere its scale and its risk are those of the derivation."""
@@ -76,7 +77,8 @@ def figure2(
     if math.inf in strengths:
         caption += (
             rf" Diamonds: max-SLR at $\nu=\infty$, where $\epsilon$ is the largest key and softmax reaches risk 0 as"
-            rf" $a\to\infty$; the others' scales are searched up to {FARTHEST:g}, and an open diamond is the risk there."
+            rf" $a\to\infty$; the others' scales are searched up to {PARTS[-1]:g}, or {PARTS[-2]:g} where no value is known"
+            r" there, and an open diamond is the risk at the last of them."
         )
     names = ", ".join(item.name for item in attentions)
     alt = f"Risk and minimising scale against nu on logarithmic axes for {names} and the Bayes predictor, {described}."
@@ -137,9 +139,11 @@ def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray)
 def at_infinity(task: Task, attention: Attention | None) -> Minima:
     """Least risk and best scale at nu = infinity, of shape (1,).
 
-    The scale is infinite where the risk still falls at ``FARTHEST``; ``"far"`` then is 1, and the risk that of this scale.
+    The scale is infinite where the risk still falls at the last one that was searched; ``"far"`` then is 1, and the risk
+    that of this one.
     """
     from symslr.evaluation import evaluate, minimise
+    from symslr.evaluation.errors import CannotEvaluate
     from symslr.theory import bayes_risk, population_risk
     from symslr.theory.population import matched_scale
 
@@ -149,11 +153,23 @@ def at_infinity(task: Task, attention: Attention | None) -> Minima:
         return {"risk": np.array([float(evaluate(bayes_risk(task), {}))]), "a": np.array([np.inf]), "far": np.zeros(1)}
     free = [a, *sorted(attention.bounds, key=str)]
     expr = population_risk(task, attention)
-    tried = [minimise(expr, free, {}, digits=DIGITS, bounds={a: ends}) for ends in pairwise((0, 1, 4, FARTHEST))]
+    tried: list[tuple[Any, Any]] = []
+    last = 0.0
+    for ends in pairwise(PARTS):
+        # refused where the least value of a part lies at its end, or where no value is known at one
+        with suppress(CannotEvaluate):
+            tried.append(minimise(expr, free, {}, digits=DIGITS, bounds={a: ends}))
+            last = ends[1]
+    if not tried:
+        raise CannotEvaluate(f"{attention.name} attention at nu = oo: no scale up to {PARTS[-1]:g} is best")
     risk, places = min(tried, key=lambda found: float(found[0]))
     found = {"risk": risk} | {str(symbol): place for symbol, place in places.items()}
     minima = {name: np.array([float(value)]) for name, value in found.items()}
-    far = minima["a"] >= FARTHEST * (1 - CLOSE)
+    far = minima["a"] >= last * (1 - CLOSE)
+    if any(abs(float(minima["a"][0]) - end) <= CLOSE * end for end in PARTS[1:] if end != last):
+        raise CannotEvaluate(
+            f"{attention.name} attention at nu = oo: the best scale lies at the end of a part that was searched"
+        )
     return minima | {"a": np.where(far, np.inf, minima["a"]), "far": far.astype(float)}
 
 
