@@ -6,12 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from symslr.cli.stopping import stopping_in_one_line
 from symslr.study.store import Store
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc to see who is left")
@@ -133,3 +135,20 @@ def test_what_a_study_has_done_is_kept(tmp_path: Path, number) -> None:
     before = done()
     stopped(process, number)
     assert 2000 > done() >= before
+
+
+def test_an_exception_that_compiled_code_makes_of_a_signal_ends_in_the_same_line(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # put back afterwards: this process goes on
+
+    def interrupted() -> None:
+        with stopping_in_one_line():
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(LONG)
+            except BaseException as inside:
+                raise SystemError("returned a result with an exception set") from inside
+
+    with pytest.raises(SystemExit) as ended:
+        interrupted()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "symslr: interrupted\n"

@@ -19,10 +19,6 @@ SAID = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 class Stopped(BaseException):
     """A signal asks the process to end."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
 
 def _unsaid(problem: threading.ExceptHookArgs) -> None:
     """A thread that fails while the process ends, as that of a pool does whose workers are gone, has nothing to say."""
@@ -47,17 +43,19 @@ def stopping_in_one_line() -> Iterator[None]:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
         threading.excepthook = _unsaid
-        raise Stopped(asked)
+        raise Stopped
 
     numbers = [*SAID, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
     before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
-    except Stopped as end:
+    except BaseException:  # compiled code may turn what is raised inside of it into another exception
+        if not asked:
+            raise
         for number in before:
             signal.signal(number, signal.SIG_IGN)
-        print(f"symslr: {SAID[signal.Signals(end.number)]}", file=sys.stderr, flush=True)
-        raise SystemExit(128 + end.number) from None
+        print(f"symslr: {SAID[signal.Signals(asked)]}", file=sys.stderr, flush=True)
+        raise SystemExit(128 + asked) from None
     finally:
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
