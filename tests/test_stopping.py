@@ -139,6 +139,7 @@ def test_what_a_study_has_done_is_kept(tmp_path: Path, number) -> None:
 
 def test_an_exception_that_compiled_code_makes_of_a_signal_ends_in_the_same_line(capsys, monkeypatch) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # put back afterwards: this process goes on
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
 
     def interrupted() -> None:
         with stopping_in_one_line():

@@ -20,8 +20,8 @@ class Stopped(BaseException):
     """A signal asks the process to end."""
 
 
-def _unsaid(problem: threading.ExceptHookArgs) -> None:
-    """A thread that fails while the process ends, as that of a pool does whose workers are gone, has nothing to say."""
+def _unsaid(problem: object) -> None:
+    """A thread or a destructor that fails while the process ends, as of a pool whose workers are gone, has nothing to say."""
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def stopping_in_one_line() -> Iterator[None]:
             os._exit(128 + asked)
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, AGAIN)
-        threading.excepthook = _unsaid
+        threading.excepthook = sys.unraisablehook = _unsaid
         raise Stopped
 
     numbers = [*SAID, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
