@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import oo
 
+from symslr.cache.parts import mapped
 from symslr.evaluation.finite_sample.scatter import student_factor
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
-from symslr.kept.processes import mapped
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task
 from symslr.validation.validation import LARGEST_Z, NamedComparison, states

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Expr, exp, latex, limit, log, oo, tanh
 
+from symslr.cache.parts import mapped
 from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
-from symslr.kept.processes import mapped
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.symbols import c, x

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Abs, Integer, Rational, exp, sign
 
+from symslr.cache.parts import mapped
 from symslr.export.figures import COLOURS, OTHER_COLOURS, STYLES, TEXT_WIDTH, Figure, Printed, Table
-from symslr.kept.processes import mapped
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1
 from symslr.model.location.attention import LocatedAttention, Selection

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Rational
 
+from symslr.cache.parts import mapped
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
-from symslr.kept.processes import mapped
 from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
 from symslr.validation.validation import NamedComparison, states
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symslr.cache.parts import mapped
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
-from symslr.kept.processes import mapped
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.validation.validation import NamedComparison, states
 

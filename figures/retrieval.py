@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from symslr.cache.parts import mapped
+from symslr.cache.records import read_record, record_file
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
-from symslr.kept.processes import mapped
-from symslr.kept.records import read_record, record_file
 from symslr.model.retrieval import ScoreLaw
 from symslr.simulate.recipe import Recipe
 from symslr.simulate.retrieval import ATTENTIONS, Recall, RetrievalRun, train_recall

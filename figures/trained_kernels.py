@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import expand_log, log
 
+from symslr.cache.parts import mapped
 from symslr.export.figures import TEXT_WIDTH, Figure, Table
-from symslr.kept.processes import mapped
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.scalar_law import laplace
 from symslr.model.symbols import x

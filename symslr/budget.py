@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,8 +71,38 @@ def processor_time(seconds: float) -> Iterator[None]:
     the time that passes. What a library does in one call ends first.
     """
     is_first = threading.current_thread() is threading.main_thread()
-    with _timed(seconds) if is_first and hasattr(signal, "setitimer") else _watched(seconds):
+    timed = _timed if is_first and hasattr(signal, "setitimer") else _watched
+    with _unreported, timed(seconds):
         yield
+
+
+class _Unreported:
+    """Where ``OutOfTime`` meets a destructor, which nothing can leave, Python reports it and goes on; it comes again anyway.
+
+    Inside, that report is left out, whichever thread it comes from; all others are made.
+    """
+
+    def __init__(self) -> None:
+        self.alone, self.inside, self.before = threading.Lock(), 0, sys.unraisablehook
+
+    def report(self, problem: sys.UnraisableHookArgs) -> None:
+        if not issubclass(problem.exc_type, OutOfTime):
+            self.before(problem)
+
+    def __enter__(self) -> None:
+        with self.alone:
+            if not self.inside:
+                self.before, sys.unraisablehook = sys.unraisablehook, self.report
+            self.inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self.alone:
+            self.inside -= 1
+            if not self.inside and sys.unraisablehook == self.report:
+                sys.unraisablehook = self.before
+
+
+_unreported = _Unreported()
 
 
 @contextmanager

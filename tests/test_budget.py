@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -42,6 +43,37 @@ def test_a_budget_that_is_caught_inside_ends_it_all_the_same() -> None:
 
     with pytest.raises(OutOfTime), processor_time(0.1):
         stubborn()
+
+
+class _Slow:
+    """Whose destructor takes a while: Python reports what is raised in it and goes on."""
+
+    def __del__(self) -> None:
+        work_for(0.3)
+
+
+def test_a_budget_that_meets_a_destructor_ends_without_a_report(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+
+    def stubborn() -> None:
+        _Slow()
+        work_for(20)
+
+    with pytest.raises(OutOfTime), processor_time(0.1):
+        stubborn()
+    assert sys.unraisablehook is sys.__unraisablehook__
+    assert capsys.readouterr().err == ""
+
+
+def test_other_reports_stay(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Failing:
+        def __del__(self) -> None:
+            raise ValueError("lost")
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    with processor_time(5):
+        Failing()
+    assert "ValueError: lost" in capsys.readouterr().err
 
 
 def test_budgets_stand_inside_one_another() -> None:

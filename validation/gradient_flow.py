@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from symslr.cache.parts import mapped
 from symslr.evaluation.landscape import Landscape, OrderParameters, gradient_flow
-from symslr.kept.processes import mapped
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.task import Task
 from symslr.simulate.training import Recipe, Training, trained

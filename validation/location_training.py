@@ -3,8 +3,8 @@
 import numpy as np
 from sympy import S
 
+from symslr.cache.parts import mapped
 from symslr.evaluation.location import bayes_value
-from symslr.kept.processes import mapped
 from symslr.model.location import LocationTask
 from symslr.model.symbols import L, nu
 from symslr.simulate.location import TrainedHeads, train_heads

@@ -1,7 +1,7 @@
 """A short run of recall: a layer trained on fresh sequences, and its errors beside those predicted from its scores alone."""
 
+from symslr.cache.parts import mapped
 from symslr.evaluation.retrieval import elsewhere, read_error, wrong
-from symslr.kept.processes import mapped
 from symslr.simulate.recipe import Recipe
 from symslr.simulate.retrieval import ATTENTIONS, Recall, RetrievalRun, train_recall
 from symslr.validation.validation import NamedComparison, states

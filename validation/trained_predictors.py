@@ -3,9 +3,9 @@
 import numpy as np
 from sympy import Rational
 
+from symslr.cache.parts import mapped
 from symslr.evaluation import least_risk
 from symslr.evaluation.landscape import Landscape
-from symslr.kept.processes import mapped
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.length_law import LengthLaw

@@ -14,6 +14,9 @@ from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.budget import OutOfTime, processor_time
+from symslr.cache.code import code_version
+from symslr.cache.content import content
+from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
 from symslr.check.compare import compare
 from symslr.check.conclude import concluded
@@ -26,10 +29,7 @@ from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
-from symslr.kept.code import code_version
-from symslr.kept.content import content
-from symslr.kept.processes import forked, uninterrupted
-from symslr.kept.results import Kept, key_of
+from symslr.parallel.processes import forked, uninterrupted
 
 SECONDS_PER_DERIVATION = 40.0
 """Processor time; what is not done by then is unknown."""
@@ -49,7 +49,7 @@ def check(
     jobs: int | None = None,
     progress: Progress = lambda done, name: None,
     seconds: float = SECONDS_PER_DERIVATION,
-    kept: Kept | None = None,
+    kept: Cache | None = None,
 ) -> CheckReport:
     """Check derivations, one process each, ``jobs`` at a time.
 

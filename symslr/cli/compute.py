@@ -20,9 +20,9 @@ LEAVING = 10.0
 """Seconds after which a child that does not end is not waited for."""
 
 if TYPE_CHECKING:
+    from symslr.cache.records import Columns
+    from symslr.cache.results import Cache
     from symslr.export.figures import Figure
-    from symslr.kept.records import Columns
-    from symslr.kept.results import Kept
 
     Part = Callable[[int, int], None]
     """Called with the parts that are done, and their number."""
@@ -41,12 +41,12 @@ class _Computation:
     path: Path
     mark: str
     seeds: str
-    table: Callable[[Kept, Part], Columns]
+    table: Callable[[Cache, Part], Columns]
 
-    def kept(self, store: Kept, show: Part) -> None:
+    def kept(self, store: Cache, show: Part) -> None:
         """Compute the table and keep it; the time of an earlier run that was interrupted counts."""
-        from symslr.kept.records import made
-        from symslr.kept.results import key_of
+        from symslr.cache.records import made
+        from symslr.cache.results import key_of
 
         key = key_of("seconds", self.name, self.mark)
         before = store.get(key)
@@ -81,8 +81,8 @@ def compute(
         _list(kept, as_json)
         return
     chosen = _named(names, known) if names else [item for item in kept if every or _is_stale(item)]
+    from symslr.cache.results import Cache as Store
     from symslr.cli.progress import stages
-    from symslr.kept.results import Kept as Store
 
     with stages() as stage, Store(keep) as store:
         show = stage("computing")
@@ -98,9 +98,9 @@ def compute(
 
 
 def _computations() -> list[_Computation]:
+    from symslr.cache.code import file_version
+    from symslr.cache.records import fingerprint, record_file
     from symslr.export.standard import standard_figures
-    from symslr.kept.code import file_version
-    from symslr.kept.records import fingerprint, record_file
 
     found = []
     for figure in standard_figures():
@@ -113,13 +113,13 @@ def _computations() -> list[_Computation]:
     return found
 
 
-def _table(figure: Figure, store: Kept, part: Part) -> Columns:
+def _table(figure: Figure, store: Cache, part: Part) -> Columns:
     from symslr.export.figures import computed
 
     return computed(figure, store, part)
 
 
-def _compared(file: Path, store: Kept, part: Part) -> Columns:
+def _compared(file: Path, store: Cache, part: Part) -> Columns:
     """The comparisons of a validation; progress is told where the file works in parts."""
     from symslr.validation.validate import validate
 
@@ -144,14 +144,14 @@ def _named(names: Sequence[str], known: Sequence[_Computation]) -> list[_Computa
 
 
 def _is_stale(item: _Computation) -> bool:
-    from symslr.kept.records import recorded
+    from symslr.cache.records import recorded
 
     found = recorded(item.path, item.mark)
     return found is not None and found.stale
 
 
 def _list(items: Sequence[_Computation], as_json: bool) -> None:
-    from symslr.kept.records import recorded
+    from symslr.cache.records import recorded
 
     found = [kept for item in items if (kept := recorded(item.path, item.mark)) is not None]
     if as_json:

@@ -31,11 +31,11 @@ def validate(
 ) -> None:
     """Compare claims with simulation, brute force and trained predictors; exit status 1 where any disagrees."""
     files = [file for folder in folders or [builtin_folder("validation")] for file in files_of(folder, "validations")]
+    from symslr.cache.results import Cache
     from symslr.cli.progress import stages
-    from symslr.kept.results import Kept
     from symslr.validation.validate import validate as run
 
-    with stages() as stage, Kept(keep) as kept:
+    with stages() as stage, Cache(keep) as kept:
         results = run(files, stage("validating"), kept)
     if as_json:
         typer.echo(json.dumps([item.as_json() for item in results]))

@@ -27,10 +27,10 @@ from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value
-from symslr.kept.serial import one_at_a_time
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE
+from symslr.parallel.serial import one_at_a_time
 
 EXPONENTIAL = "arb-exponential"
 BACKENDS = ("numpy", "mpmath", "arb", EXPONENTIAL)

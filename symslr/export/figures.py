@@ -11,11 +11,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from symslr.cache.parts import Progress, cache_key, keeping
+from symslr.cache.records import Recorded, fingerprint, record_file, recorded
+from symslr.cache.results import Cache
 from symslr.export.curves import curves
 from symslr.extras import need
-from symslr.kept.processes import Progress, keeping, kept_key
-from symslr.kept.records import Recorded, fingerprint, record_file, recorded
-from symslr.kept.results import Kept
 from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
@@ -170,15 +170,15 @@ def colour(name: str, position: int = 0) -> str:
     return COLOURS.get(name, OTHER_COLOURS[position % len(OTHER_COLOURS)])
 
 
-def computed(figure: Figure, kept: Kept, progress: Progress = lambda done, total: None) -> Table:
+def computed(figure: Figure, kept: Cache, progress: Progress = lambda done, total: None) -> Table:
     """The figure's table from the store or computed now; of a table made of parts those in the store are not computed again."""
     with keeping(kept, figure.name, progress):
-        key = kept_key(figure.data)
+        key = cache_key(figure.data)
         return figure.data() if key is None else kept.computed(key, figure.name, figure.data)
 
 
 def write_figure(
-    figure: Figure, folder: Path, kept: Kept | None = None, progress: Progress = lambda done, total: None
+    figure: Figure, folder: Path, kept: Cache | None = None, progress: Progress = lambda done, total: None
 ) -> FigureFiles:
     """Compute the table, write it as CSV (shortest digits that give every float back), draw it as SVG and PDF.
 
@@ -195,7 +195,7 @@ def write_figure(
     """
     need("matplotlib.pyplot", "a figure")
     found = figure.recorded
-    table = found.record.table if found is not None else computed(figure, kept or Kept(), progress)
+    table = found.record.table if found is not None else computed(figure, kept or Cache(), progress)
     try:
         return _written(figure, table, folder, found)
     except (KeyError, IndexError) as problem:
@@ -227,7 +227,7 @@ def _written(figure: Figure, table: Table, folder: Path, found: Recorded | None)
 
 
 def drawn(
-    figure: Figure, folder: Path, kept: Kept | None = None, progress: Progress = lambda done, total: None
+    figure: Figure, folder: Path, kept: Cache | None = None, progress: Progress = lambda done, total: None
 ) -> Drawn:
     """``write_figure``, but where numbers cannot be had the figure says so, and the rest of a report still comes."""
     try:

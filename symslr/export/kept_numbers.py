@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
+from symslr.cache.records import Record, Recorded
 from symslr.export.html import marked
 from symslr.export.text import plain_to_tex
-from symslr.kept.records import Record, Recorded
 
 SHOWN = 12
 """Letters of a fingerprint that are shown."""

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import symslr
+from symslr.cache.results import library_versions
 from symslr.check.start import SAMPLES, SEED
 from symslr.export import html
 from symslr.export.figures import Drawn
 from symslr.export.text import plain_to_tex
-from symslr.kept.results import library_versions
 
 HEADING = "Versions and seeds"
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from symslr.algebra.derivation import Derivation
+from symslr.cache.results import Cache
 from symslr.check.report import CheckReport
 from symslr.export import tex
 from symslr.export.abstract import Abstract
@@ -23,7 +24,6 @@ from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.export.tex_derivation import fragment
-from symslr.kept.results import Kept
 from symslr.validation.papers import Papers, beside, weighed
 from symslr.validation.published import Statement, judge
 from symslr.validation.validate import Validation
@@ -73,7 +73,7 @@ def write_report(
     title: str = TITLE,
     abstract: Abstract | None = None,
     command: str = "",
-    kept: Kept | None = None,
+    kept: Cache | None = None,
     progress: Progress = lambda done, total, what: None,
 ) -> ReportFiles:
     """Write the page, the paper and its supplement into ``out``; each file appears whole or not at all.

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from symslr.kept.results import Kept
+from symslr.cache.results import Cache
 
 MANIFEST = ".symslr-report"
 """Lists what a report wrote, so that the next one removes what it no longer makes, and nothing else."""
@@ -18,14 +18,14 @@ KEPT = ".kept.sqlite"
 """Holds what a report computed, so that the next one, or the same one after an interruption, does not do it again."""
 
 
-def kept_in(out: Path) -> Kept:
+def kept_in(out: Path) -> Cache:
     """The results that are kept in a report's folder, which is made where there is none.
 
     Raises:
         NotADirectoryError: when ``out`` is a file.
     """
     _folder(out)
-    return Kept(out / KEPT)
+    return Cache(out / KEPT)
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from mpmath import mp, mpf
 from sympy import Basic, Expr, Float, Limit, Rational, Symbol
 
 from symslr.expression.value import Kind, Value
-from symslr.kept.serial import one_at_a_time
 from symslr.model.length_law import LengthLaw
+from symslr.parallel.serial import one_at_a_time
 from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, bits_for
 from symslr.referee.axes import Fineness

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 from symslr.extras import need
-from symslr.kept.processes import become_worker
+from symslr.parallel.processes import become_worker
 
 SCHEME = "dask://"
 

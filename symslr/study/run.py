@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
 
-from symslr.kept.code import code_version
-from symslr.kept.processes import ending_workers, uninterrupted
+from symslr.cache.code import code_version
+from symslr.parallel.processes import ending_workers, uninterrupted
 from symslr.study.executors import Place
 from symslr.study.point import Point
 from symslr.study.registry import PointKind, kind_named

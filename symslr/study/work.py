@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from symslr.budget import OutOfTime, processor_time
-from symslr.kept.code import code_version
+from symslr.cache.code import code_version
 from symslr.study.point import Point
 from symslr.study.registry import PointKind
 

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import ModuleType
 
+from symslr.cache.code import file_version
+from symslr.cache.parts import keeping
+from symslr.cache.records import Columns, Recorded, record_file, recorded
+from symslr.cache.results import Cache, key_of
 from symslr.check.collect import CollectError, load_module
 from symslr.extras import MissingExtra, remedy
-from symslr.kept.code import file_version
-from symslr.kept.processes import keeping
-from symslr.kept.records import Columns, Recorded, record_file, recorded
-from symslr.kept.results import Kept, key_of
 from symslr.validation.validation import NamedComparison
 
 Progress = Callable[[int, int, str], None]
@@ -73,7 +73,7 @@ class Validation:
 def validate(
     files: Sequence[Path],
     progress: Progress = lambda done, total, name: None,
-    kept: Kept | None = None,
+    kept: Cache | None = None,
     *,
     from_records: bool = False,
 ) -> list[Validation]:
@@ -91,7 +91,7 @@ def validate(
         CollectError: when a file fails to load, has no ``validate`` or compares nothing.
     """
     results = []
-    store = kept or Kept()
+    store = kept or Cache()
     for done, file in enumerate(files):
         progress(done, len(files), file.stem)
 
@@ -124,7 +124,7 @@ def _title(module: ModuleType) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def _kept(file: Path, kept: Kept) -> Validation:
+def _kept(file: Path, kept: Cache) -> Validation:
     key = key_of("validate", file.name, file_version(file))
     found = kept.get(key)
     if isinstance(found, Validation):

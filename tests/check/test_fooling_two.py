@@ -12,13 +12,13 @@ from symslr.algebra.derivation import Derivation, Step
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules import Algebra
+from symslr.cache.results import Cache
 from symslr.check import Verdict, check, collect
 from symslr.check.check import check_derivation
 from symslr.check.collect import CollectError
 from symslr.check.replay import own_rules
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.quantity import Quantity
-from symslr.kept.results import Kept
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, student
@@ -202,7 +202,7 @@ class Expands(Say):
 
 
 def test_a_verdict_is_not_found_again_for_a_chain_with_typed_lines(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "kept")
+    kept = Cache(tmp_path / "kept")
     assert check([HONEST], jobs=1, kept=kept).verdict is Verdict.TRUE
     typed = Derivation(SQUARE, name="square").apply(Expands(lambda _: TYPED))
     assert check([typed], jobs=1, kept=kept).verdict is Verdict.FALSE

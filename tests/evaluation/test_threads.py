@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from symslr import SpikedSLR, bayes_risk, evaluate, linear, population_risk
+from symslr.cache.code import code_version
 from symslr.evaluation import minimise
-from symslr.kept.code import code_version
 from symslr.model.symbols import a
 from symslr.referee.referee import referee
 

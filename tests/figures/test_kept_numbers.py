@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from symslr.cache import code
+from symslr.cache.records import FOLDER, read_record, record_file
 from symslr.cli import main
 from symslr.export import kept_numbers, standard
 from symslr.export.figures import drawn
-from symslr.kept import code
-from symslr.kept.records import FOLDER, read_record, record_file
 from symslr.library import folders
 from symslr.validation.validate import validate
 

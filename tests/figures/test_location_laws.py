@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from figures.location_laws import ATTAINED, ATTENTIONS, LAWS, STRENGTHS, figure_location_laws
+from symslr.cache.records import read_record
 from symslr.check.collect import collect
 from symslr.export.content import content
 from symslr.export.figures import Drawn
 from symslr.export.html_figure import figure as figure_to_html
 from symslr.export.page import behind, in_order
-from symslr.kept.records import read_record
 
 FOLDER = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from symslr.kept.code import code_version
+from symslr.cache.code import code_version
 from symslr.study.document import read_study
 from symslr.study.executors import Place, local_executor, place_named
 from symslr.study.point import Point

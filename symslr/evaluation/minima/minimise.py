@@ -30,7 +30,7 @@ from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
-from symslr.kept.serial import one_at_a_time
+from symslr.parallel.serial import one_at_a_time
 
 FLOAT_SEARCH = "numpy: scan and refinement in float64"
 

@@ -13,7 +13,7 @@ from flint import arb, ctx, fmpz
 from mpmath import mpf, workprec
 
 from symslr.expression.value import Kind, Value
-from symslr.kept.serial import one_at_a_time
+from symslr.parallel.serial import one_at_a_time
 
 GUARD_BITS = 32
 LARGEST_EXACT_BITS = 50_000_000

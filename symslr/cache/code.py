@@ -9,7 +9,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from symslr.kept.serial import one_at_a_time
+from symslr.parallel.serial import one_at_a_time
 
 Import = tuple[str, str]
 """(module, name) of ``from module import name``; (module, "") of ``import module``."""
@@ -52,8 +52,8 @@ def code_version(module: str, function: str = "") -> str:
 OURS = "symslr"
 """The package whose code counts for files that stand in none."""
 
-STORE = f"{OURS}.kept."
-"""The room whose code changes no result."""
+STORE = (f"{OURS}.cache.", f"{OURS}.parallel.")
+"""The rooms whose code changes no result."""
 
 
 def home(module: str) -> str:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from sympy import Function, Rational, Symbol, symbols
 
+from symslr.cache.content import NoContent, content
+from symslr.cache.parts import keeping, mapped
+from symslr.cache.results import MISSING, Cache, key_of, library_versions
 from symslr.check import check
 from symslr.check.collect import collect
-from symslr.kept.content import NoContent, content
-from symslr.kept.processes import keeping, mapped
-from symslr.kept.results import MISSING, Kept, key_of, library_versions
 from symslr.library.folders import files_of
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.validation.validate import validate
@@ -47,14 +47,14 @@ def double(job: int, log: str = "") -> int:
 
 def test_results_outlive_the_process_and_are_dropped_when_nobody_asks(tmp_path: Path) -> None:
     file = tmp_path / "kept"
-    with Kept(file) as kept:
+    with Cache(file) as kept:
         kept.put("a", "first", {"x": 1.5})
         kept.put("b", "second", None)
-    with Kept(file) as kept:
+    with Cache(file) as kept:
         assert kept.get("a") == {"x": 1.5}
         assert kept.get("b") is None
         assert kept.get("c") is MISSING
-    with Kept(file) as kept:
+    with Cache(file) as kept:
         assert kept.computed("a", "first", lambda: pytest.fail("computed again")) == {"x": 1.5}
         kept.drop_unasked()
         assert kept.get("b") is MISSING
@@ -63,16 +63,16 @@ def test_results_outlive_the_process_and_are_dropped_when_nobody_asks(tmp_path: 
 def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("not a database, but long enough to be mistaken for one " * 4)
     with pytest.raises(ValueError, match="cannot keep results there"):
-        Kept(tmp_path / "text")
+        Cache(tmp_path / "text")
     other = sqlite3.connect(tmp_path / "other")
     other.execute("CREATE TABLE mine(x)")
     other.close()
     with pytest.raises(ValueError, match="not a file of this version"):
-        Kept(tmp_path / "other")
+        Cache(tmp_path / "other")
 
 
 def test_a_result_that_cannot_be_read_is_computed_again(tmp_path: Path) -> None:
-    with Kept(tmp_path / "kept") as kept:
+    with Cache(tmp_path / "kept") as kept:
         kept._connection.execute("INSERT INTO results VALUES ('a', '', ?)", (b"no pickle",))
         assert kept.computed("a", "", lambda: 3) == 3
 
@@ -107,7 +107,7 @@ def test_content_tells_apart_what_differs() -> None:
 
 def test_content_is_the_same_in_every_process() -> None:
     program = (
-        "from symslr.kept.content import content; from symslr import SpikedSLR, bayes_risk, softmax;"
+        "from symslr.cache.content import content; from symslr import SpikedSLR, bayes_risk, softmax;"
         "print(content((bayes_risk(SpikedSLR()).doit(), softmax, {1, 2} and 3)))"
     )
     found = {
@@ -140,7 +140,7 @@ def test_keys_know_the_libraries() -> None:
 def test_an_interrupted_figure_keeps_its_finished_parts(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     seen: list[tuple[int, int]] = []
-    with Kept(tmp_path / "kept") as kept:
+    with Cache(tmp_path / "kept") as kept:
         with keeping(kept, "toy"):
             assert mapped(partial(double, log=""), [1, 2]) == [2, 4]
         with keeping(kept, "toy", lambda done, total: seen.append((done, total))):
@@ -148,7 +148,7 @@ def test_an_interrupted_figure_keeps_its_finished_parts(tmp_path: Path) -> None:
     assert seen == [(2, 3), (3, 3)]
     for folder in (first, second):
         folder.mkdir()
-        with Kept(tmp_path / "kept") as kept, keeping(kept, "toy"):
+        with Cache(tmp_path / "kept") as kept, keeping(kept, "toy"):
             mapped(partial(double, log=str(first)), [4, 5])
     assert {path.name for path in first.iterdir()} == {"4", "5"}
     assert not list(second.iterdir())
@@ -168,7 +168,7 @@ def test_a_changed_chapter_is_checked_again_and_no_other(tmp_path: Path) -> None
 
     def run() -> list[tuple[int, str]]:
         checked.clear()
-        with Kept(tmp_path / "kept") as kept:
+        with Cache(tmp_path / "kept") as kept:
             report = check(
                 collect(chapters), jobs=1, kept=kept, progress=lambda done, name: checked.append((done, name))
             )
@@ -188,7 +188,7 @@ def test_a_validation_runs_again_when_its_file_changes(tmp_path: Path) -> None:
     log = tmp_path / "log"
     file = tmp_path / "claims.py"
     file.write_text(VALIDATION.format(log=str(log)))
-    with Kept(tmp_path / "kept") as kept:
+    with Cache(tmp_path / "kept") as kept:
         for _ in range(2):
             assert validate(files_of(file, "validations"), kept=kept)[0].agrees
         assert log.read_text() == "x"
@@ -202,7 +202,7 @@ def test_a_validation_that_broke_off_keeps_its_parts(tmp_path: Path) -> None:
     file.write_text(
         f"""
 from pathlib import Path
-from symslr.kept.processes import mapped
+from symslr.cache.parts import mapped
 from symslr.model.exact import exact
 from symslr.validation.validation import states
 
@@ -214,14 +214,14 @@ def validate():
 """
     )
     said: list[str] = []
-    with Kept(tmp_path / "kept") as kept, pytest.raises(ValueError, match="broken off"):
+    with Cache(tmp_path / "kept") as kept, pytest.raises(ValueError, match="broken off"):
         validate([file], lambda done, total, what: said.append(what), kept)
     assert (said[1], said[-1]) == ("claim 0/3", "claim 3/3")
     marker.touch()
     said.clear()
-    with Kept(tmp_path / "kept") as kept:
+    with Cache(tmp_path / "kept") as kept:
         (result,) = validate([file], lambda done, total, what: said.append(what), kept)
     assert said == ["claim", "claim 3/3", "done"]
     assert result.agrees
     with pytest.raises(ValueError, match="a folder that exists"):
-        Kept(tmp_path / "none" / "kept")
+        Cache(tmp_path / "none" / "kept")

@@ -44,7 +44,7 @@ def key_of(*content: str) -> str:
     return total.hexdigest()
 
 
-class Kept:
+class Cache:
     """A store of results by key; any number of processes may use one file.
 
     The values are pickled: like compiled bytecode, the file is for the machine that wrote it and not for passing on.
@@ -79,7 +79,7 @@ class Kept:
             self._connection.execute(f"PRAGMA {name} = {value}")
         self._connection.execute("CREATE TABLE IF NOT EXISTS results(key TEXT PRIMARY KEY, what TEXT, value BLOB)")
 
-    def __enter__(self) -> Kept:
+    def __enter__(self) -> Cache:
         return self
 
     def __exit__(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from symslr.kept.code import code_version, file_version
+from symslr.cache.code import code_version, file_version
 from symslr.library.folders import builtin_folder
 
 FILES = {
@@ -58,7 +58,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[s
 
 
 def _cached() -> list:
-    from symslr.kept import code
+    from symslr.cache import code
 
     return [code.code_version, code._tree]
 
@@ -123,7 +123,7 @@ def test_a_file_outside_counts_its_neighbours_and_the_top_package_hands_on(
 
 def test_the_houses_own_chapters_depend_on_few_files() -> None:
     """Figure 3 needs the replica theory, the map of the separation does not."""
-    from symslr.kept import code
+    from symslr.cache import code
 
     reached = {}
     for module, function in (("figure3", "_table"), ("separation", "_success")):
@@ -145,4 +145,4 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(ValueError, match="found no source"):
         code_version("symslr.no_such_module")
     with pytest.raises(ValueError, match="found no 'nothing'"):
-        code_version("symslr.kept.code", "nothing")
+        code_version("symslr.cache.code", "nothing")

@@ -13,7 +13,7 @@ from types import FunctionType
 from sympy import Basic, srepr
 from sympy.core.function import UndefinedFunction
 
-from symslr.kept.code import code_version, home
+from symslr.cache.code import code_version, home
 
 
 class NoContent(TypeError):

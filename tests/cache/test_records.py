@@ -10,9 +10,9 @@ from types import ModuleType
 
 import pytest
 
+from symslr.cache import code
+from symslr.cache.records import fingerprint, made, read_record, record_file, recorded
 from symslr.check.collect import load_module
-from symslr.kept import code
-from symslr.kept.records import fingerprint, made, read_record, record_file, recorded
 
 FILE = """
 from symslr.model.scalar_law import laplace
@@ -98,5 +98,5 @@ def test_stale_when_what_the_file_imports_changes(
             monkeypatch.setattr(Path, "read_bytes", reading)
 
     assert changed("symslr/model/scalar_law.py") != before
-    assert changed("symslr/kept/*.py") == before
+    assert changed("symslr/cache/*.py") == before
     assert changed("symslr/export/page.py") == before

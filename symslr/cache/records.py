@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from symslr.kept.content import content
-from symslr.kept.results import library_versions
+from symslr.cache.content import content
+from symslr.cache.results import library_versions
 
 FOLDER = "data"
 """Stands in a folder of figures or validations and holds one file for each of them whose numbers are kept."""

@@ -1,0 +1,1 @@
+"""Several processes, and one thread at a time."""

@@ -1,0 +1,69 @@
+"""Work spread over processes that end with the one that started them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+
+
+def processors() -> int:
+    """Those that this process may use: fewer than the machine has where it is told so, as by ``taskset``."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def forked(count: int) -> Iterator[Executor]:
+    """Forked processes that end with this one, however it ends, and at once where the block is left by an exception."""
+    with warnings.catch_warnings():
+        # the children neither print nor take the locks of a progress bar's thread
+        warnings.simplefilter("ignore", DeprecationWarning)
+        context = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(count, mp_context=context, initializer=become_worker) as pool, ending_workers():
+            yield pool
+
+
+@contextmanager
+def ending_workers() -> Iterator[None]:
+    """Processes that are started inside are ended where the block is left by an exception."""
+    before = multiprocessing.active_children()
+    try:
+        yield
+    except BaseException:
+        for child in multiprocessing.active_children():
+            if child not in before:
+                child.terminate()
+        raise
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Processes that are started inside never see Ctrl-C, which a terminal sends to all: this one ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def become_worker() -> None:
+    """Let this process end on SIGTERM, without a word, and when the process that started it is gone."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_wait_and_exit, args=(parent.sentinel,), daemon=True).start()
+
+
+def _wait_and_exit(sentinel: int) -> None:
+    from multiprocessing.connection import wait as wait_for
+
+    wait_for([sentinel])
+    os._exit(1)
