@@ -14,7 +14,6 @@ from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.budget import OutOfTime, processor_time
-from symslr.cache.code import code_version
 from symslr.cache.content import content
 from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
@@ -29,6 +28,7 @@ from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
+from symslr.library.index import code_of_rooms
 from symslr.parallel.processes import forked, uninterrupted
 
 SECONDS_PER_DERIVATION = 40.0
@@ -121,7 +121,7 @@ def _key(item: Derivation, seconds: float) -> str:
     # a chain of an author's own rules may have the lines of an honest one
     made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
     asked = content((item.name, item.start, steps, made, item.claims, item.ranges, seconds))
-    return key_of("check", asked, code_version(__name__))
+    return key_of("check", asked, code_of_rooms())
 
 
 _shared: Sequence[Derivation] = ()

@@ -45,11 +45,13 @@ class Index:
         entries: in the order of the files and of the derivations in them.
         files: the hash of each file's content by its name.
         code: ``checked_code`` at the last check.
+        text: ``checked_text`` then: where the text is the same the code need not be read.
     """
 
     entries: tuple[Entry, ...]
     files: dict[str, str]
     code: str = ""
+    text: str = ""
 
     def of_file(self, file: Path) -> tuple[Entry, ...] | None:
         """The entries of a file, or None where it changed since the list was written."""
@@ -60,12 +62,12 @@ class Index:
     @property
     def is_of_this_code(self) -> bool:
         """Whether the verdicts are those of the code that runs."""
-        return self.code == checked_code(self.files)
+        return self.text == checked_text(self.files) or self.code == checked_code(self.files)
 
     def write(self, folder: Path) -> None:
         """Keep the list in the folder."""
         text = json.dumps(
-            {"code": self.code, "files": self.files, "entries": list(map(asdict, self.entries))}, indent=1
+            {"code": self.code, "text": self.text, "files": self.files, "entries": list(map(asdict, self.entries))}, indent=1
         )
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -74,7 +76,7 @@ def read_index(folder: Path) -> Index:
     """The list of a folder; an empty one where it has none or a damaged one."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        return Index(tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]), found["code"])
+        return Index(tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]), found["code"], found["text"])
     except (OSError, ValueError, TypeError, KeyError):
         return Index((), {})
 
@@ -89,17 +91,36 @@ ROOMS = ("model", "expression", "referee", "algebra", "theory", "evaluation", "c
 
 
 def checked_code(files: Mapping[str, str]) -> str:
-    """SHA-256 over the modules of these rooms and over the derivations, which may cite one another.
+    """SHA-256 over what these rooms do and over the derivations, which may cite one another.
+
+    Comments and docstrings of the rooms do not count: of docstrings a check reads those of derivations alone.
 
     Args:
         files: the hash of each file of derivations by its name.
     """
-    return hashlib.sha256(f"{_code_of_rooms()} {sorted(files.items())}".encode()).hexdigest()
+    return _with_files(code_of_rooms(), files)
+
+
+def checked_text(files: Mapping[str, str]) -> str:
+    """The same over the text of every module of symslr, which takes no time."""
+    return _with_files(_text(), files)
 
 
 @lru_cache(maxsize=1)
-def _code_of_rooms() -> str:
+def code_of_rooms() -> str:
+    """What a verdict depends on besides its derivation."""
+    from symslr.cache.code import rooms_version
+
+    return rooms_version(ROOMS)
+
+
+def _with_files(version: str, files: Mapping[str, str]) -> str:
+    return hashlib.sha256(f"{version} {sorted(files.items())}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _text() -> str:
     total = hashlib.sha256()
-    for file in sorted(file for room in ROOMS for file in (PACKAGE / room).rglob("*.py")):
+    for file in sorted(PACKAGE.rglob("*.py")):
         total.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + content_of(file).encode() + b"\0")
     return total.hexdigest()

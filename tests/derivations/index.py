@@ -12,7 +12,7 @@ from symslr.check import builtin_folder, check
 from symslr.check.collect import collect, entries_of
 from symslr.check.report import DerivationCheck
 from symslr.library.folders import files_of
-from symslr.library.index import Entry, Index, checked_code, content_of, read_index
+from symslr.library.index import Entry, Index, checked_code, checked_text, content_of, read_index
 
 
 def made_now(known: Index) -> Index:
@@ -25,12 +25,12 @@ def made_now(known: Index) -> Index:
         for e in entries_of(f)
         for v, s in [verdicts.get(e.name, ("", 0.0))]
     )
-    return Index(tuple(entries), {file.name: content_of(file) for file in files}, known.code)
+    return Index(tuple(entries), {file.name: content_of(file) for file in files}, known.code, known.text)
 
 
 def check_on(index: Index) -> None:
     """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
-    code = checked_code(index.files)
+    code, text = checked_code(index.files), checked_text(index.files)
     entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
     for file in files_of(builtin_folder()):
         if all(entry.verdict for entry in entries if entry.file == file.name):
@@ -38,7 +38,7 @@ def check_on(index: Index) -> None:
         report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr))
         found = {item.name: item for item in report.derivations}
         entries = tuple(_told(e, found[e.name]) if e.file == file.name else e for e in entries)
-        Index(entries, index.files, code).write(builtin_folder())
+        Index(entries, index.files, code, text).write(builtin_folder())
 
 
 def _told(entry: Entry, item: DerivationCheck) -> Entry:
