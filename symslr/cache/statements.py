@@ -64,7 +64,16 @@ class Statement:
 
 HARMLESS = (
     *("abstractmethod", "cache", "cached_property", "classmethod", "contextmanager", "dataclass", "final", "lru_cache"),
-    *("njit", "overload", "override", "property", "runtime_checkable", "singledispatch", "staticmethod", "total_ordering"),
+    *(
+        "njit",
+        "overload",
+        "override",
+        "property",
+        "runtime_checkable",
+        "singledispatch",
+        "staticmethod",
+        "total_ordering",
+    ),
 )
 """Decorators of other packages that keep no list of what they decorate."""
 
@@ -197,7 +206,12 @@ def _only_binds(node: ast.stmt) -> bool:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return True
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    plain = all(isinstance(part, (ast.Name, ast.Tuple, ast.Starred, ast.expr_context)) for t in targets if t for part in ast.walk(t))
+    plain = all(
+        isinstance(part, (ast.Name, ast.Tuple, ast.Starred, ast.expr_context))
+        for t in targets
+        if t
+        for part in ast.walk(t)
+    )
     return isinstance(node, (ast.Assign, ast.AnnAssign)) and plain
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from symslr.cache.beside import Shown, recorded
 from symslr.cache.parts import Progress, cache_key, keeping
-from symslr.cache.records import Recorded, fingerprint, record_file, recorded
-from symslr.cache.results import Cache
+from symslr.cache.records import Record, Recorded, record_file
+from symslr.cache.results import Cache, key_of
 from symslr.export.curves import curves
 from symslr.extras import need
 from symslr.validation.validation import NamedComparison
@@ -128,11 +129,13 @@ class Figure:
 
     @property
     def recorded(self) -> Recorded | None:
-        """The kept numbers, if there are any, and whether the code that is there now made them."""
-        if self.file is None:
-            return None
-        path = record_file(self.file, self.name)
-        return recorded(path, fingerprint(self.data)) if path.is_file() else None
+        """The kept parts of its numbers, if there are any, and which of them the code that is there now did not make."""
+        return None if self.path is None else recorded(self.path, self.data)
+
+    @property
+    def path(self) -> Path | None:
+        """Where parts of its numbers may be kept."""
+        return None if self.file is None else record_file(self.file, self.name)
 
 
 @dataclass(frozen=True)
@@ -170,11 +173,15 @@ def colour(name: str, position: int = 0) -> str:
     return COLOURS.get(name, OTHER_COLOURS[position % len(OTHER_COLOURS)])
 
 
-def computed(figure: Figure, kept: Cache, progress: Progress = lambda done, total: None) -> Table:
-    """The figure's table from the store or computed now; of a table made of parts those in the store are not computed again."""
-    with keeping(kept, figure.name, progress):
+def computed(
+    figure: Figure, kept: Cache, progress: Progress = lambda done, total: None, record: Record | None = None
+) -> Table:
+    """The figure's table from the store or computed now, from the kept parts of ``record`` where there is one."""
+    with keeping(kept, figure.name, progress, None if record is None else Shown(record)):
         key = cache_key(figure.data)
-        return figure.data() if key is None else kept.computed(key, figure.name, figure.data)
+        if key is None:
+            return figure.data()
+        return kept.computed(key_of(key, record.digest if record else ""), figure.name, figure.data)
 
 
 def write_figure(
@@ -185,17 +192,17 @@ def write_figure(
     Args:
         figure: what to draw.
         folder: where the files go; it exists.
-        kept: where the table is found if it was computed before, and written if not. A table that is kept beside
-            the figure's file is taken from there, also where the code has changed since.
+        kept: where the table is found if it was computed before, and written if not. Parts that are kept beside
+            the figure's file are taken from there, also where the code has changed since.
         progress: called with the parts of the table that are done, and their number.
 
     Raises:
         MissingExtra: when matplotlib is not installed.
-        ValueError: when the columns differ in length.
+        ValueError: when the columns differ in length, or when kept parts do not fit the code that is there.
     """
     need("matplotlib.pyplot", "a figure")
     found = figure.recorded
-    table = found.record.table if found is not None else computed(figure, kept or Cache(), progress)
+    table = computed(figure, kept or Cache(), progress, None if found is None else found.record)
     try:
         return _written(figure, table, folder, found)
     except (KeyError, IndexError) as problem:

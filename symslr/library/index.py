@@ -67,7 +67,8 @@ class Index:
     def write(self, folder: Path) -> None:
         """Keep the list in the folder."""
         text = json.dumps(
-            {"code": self.code, "text": self.text, "files": self.files, "entries": list(map(asdict, self.entries))}, indent=1
+            {"code": self.code, "text": self.text, "files": self.files, "entries": list(map(asdict, self.entries))},
+            indent=1,
         )
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -76,7 +77,9 @@ def read_index(folder: Path) -> Index:
     """The list of a folder; an empty one where it has none or a damaged one."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        return Index(tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]), found["code"], found["text"])
+        return Index(
+            tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]), found["code"], found["text"]
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return Index((), {})
 

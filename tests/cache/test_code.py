@@ -43,9 +43,11 @@ FILES = {
     "deco": "DEFAULT = 4\ndef doubled(f):\n    return lambda: 2 * f()\n",
     "other": "def wide():\n    return 2\n",
     "lazy": "def late():\n    from {p}.inner import deep\n    return deep()\n",
-    "hints": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from {p}.inner import deep\ndef f(x: deep) -> deep:\n    return 1\n",
+    "hints": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from {p}.inner import deep\n"
+    "def f(x: deep) -> deep:\n    return 1\n",
     "register": "HELD = []\ndef held(f):\n    HELD.append(f)\n    return f\ndef all_held():\n    return [f() for f in HELD]\n",
-    "plugin": "from {p}.register import held\n@held\ndef plugged():\n    return behind()\ndef behind():\n    return 1\ndef aside():\n    return 2\n",
+    "plugin": "from {p}.register import held\n@held\ndef plugged():\n    return behind()\n"
+    "def behind():\n    return 1\ndef aside():\n    return 2\n",
     "uses_plugin": "import {p}.plugin\nfrom {p}.register import all_held\ndef asked():\n    return all_held()\n",
     "filled": "from {p}.register import HELD, held\nfrom {p}.other import wide\nHELD.append(wide)\nMADE = held(wide)\n",
     "uses_filled": "from {p} import filled\nfrom {p}.register import all_held\ndef asked():\n    return all_held()\n",
@@ -151,7 +153,9 @@ def test_only_what_is_reached_matters(
 def test_a_file_outside_counts_its_neighbours_and_not_its_place(package: Package, tmp_path: Path) -> None:
     name, write = package
     (tmp_path / "beside.py").write_text("A = 1\nB = 1\n")
-    text = f"import beside\nfrom {name}.inner import deep\ndef f():\n    return deep(beside.A)\ndef g():\n    return 1\n"
+    text = (
+        f"import beside\nfrom {name}.inner import deep\ndef f():\n    return deep(beside.A)\ndef g():\n    return 1\n"
+    )
     file = tmp_path / "mine.py"
     file.write_text(text)
 
