@@ -202,14 +202,15 @@ def write_figure(
     """
     need("matplotlib.pyplot", "a figure")
     found = figure.recorded
-    table = computed(figure, kept or Cache(), progress, None if found is None else found.record)
     try:
-        return _written(figure, table, folder, found)
-    except (KeyError, IndexError) as problem:
+        return _written(figure, computed(figure, kept or Cache(), progress, found and found.record), folder, found)
+    except (KeyError, IndexError, TypeError, AttributeError) as problem:
         if found is None or not found.stale:
             raise
-        again = f"`{found.record.command}` computes them anew"
-        raise ValueError(f"its kept numbers are stale and lack {problem}; {again}") from None
+        said = f"{type(problem).__name__} {problem}; `{found.record.command}` computes them anew"
+        raise ValueError(
+            f"its kept numbers ({', '.join(found.aged)}) do not fit the code that is there: {said}"
+        ) from None
 
 
 def _written(figure: Figure, table: Table, folder: Path, found: Recorded | None) -> FigureFiles:
