@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 from sympy import Basic, srepr
 from sympy.core.function import UndefinedFunction
@@ -72,7 +73,7 @@ def _expression(node: object, seen: dict[object, str]) -> str:
     if not isinstance(node, Basic):
         return content(node)
     if node not in seen:
-        named = type(node)
+        named: Any = type(node)
         head = named.__qualname__ if isinstance(named, UndefinedFunction) else _class(named)
         if isinstance(type(node), UndefinedFunction) or not node.args:
             head += srepr(type(node)) if node.args else srepr(node)

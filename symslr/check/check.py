@@ -26,9 +26,10 @@ from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCh
 from symslr.check.routes import REFEREE, SECONDS_PER_VALUE, Routes, is_closed, is_elementary
 from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
+from symslr.check.version import code_of_rooms
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
-from symslr.library.index import code_of_rooms
+from symslr.library.index import text_version
 from symslr.parallel.processes import forked, uninterrupted
 
 SECONDS_PER_DERIVATION = 40.0
@@ -63,7 +64,10 @@ def check(
     """
     began = time.monotonic()
     derivations = [*derivations, *_cited_elsewhere(derivations)]
-    keys = [] if kept is None else [_key(item, seconds) for item in derivations]
+    version = (
+        "" if kept is None else kept.computed(key_of("code", text_version()), "version of the code", code_of_rooms)
+    )
+    keys = [] if kept is None else [_key(item, seconds, version) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]
     results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
     if results:
@@ -112,7 +116,7 @@ def _said(item: Derivation) -> object:
     return type(item), item.start, steps, replay(item) if own_rules(item) else ()
 
 
-def _key(item: Derivation, seconds: float) -> str:
+def _key(item: Derivation, seconds: float, version: str) -> str:
     """What a verdict depends on: the chain itself, not the file it stands in."""
     steps = [
         (s.before, s.after, s.remainder, s.relation, repr(s.hypotheses), s.rule.name, s.rule.statement)
@@ -121,7 +125,7 @@ def _key(item: Derivation, seconds: float) -> str:
     # a chain of an author's own rules may have the lines of an honest one
     made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
     asked = content((item.name, item.start, steps, made, item.claims, item.ranges, seconds))
-    return key_of("check", asked, code_of_rooms())
+    return key_of("check", asked, version)
 
 
 _shared: Sequence[Derivation] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,7 +100,7 @@ def _computations() -> list[_Computation]:
         found.append(_Computation(figure.name, figure.path, figure.seeds, figure.data))
     for file in files_of(builtin_folder("validation"), "validations"):
         seeds = "in the note of each comparison"
-        found.append(_Computation(file.stem, record_file(file, file.stem), seeds, lambda file=file: _compare(file)))
+        found.append(_Computation(file.stem, record_file(file, file.stem), seeds, partial(_compare, file)))
     return found
 
 

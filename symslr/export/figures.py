@@ -202,8 +202,9 @@ def write_figure(
     """
     need("matplotlib.pyplot", "a figure")
     found = figure.recorded
+    record = None if found is None else found.record
     try:
-        return _written(figure, computed(figure, kept or Cache(), progress, found and found.record), folder, found)
+        return _written(figure, computed(figure, kept or Cache(), progress, record), folder, found)
     except (KeyError, IndexError, TypeError, AttributeError) as problem:
         if found is None or not found.stale:
             raise

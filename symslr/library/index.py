@@ -44,7 +44,7 @@ class Index:
     Attributes:
         entries: in the order of the files and of the derivations in them.
         files: the hash of each file's content by its name.
-        code: ``checked_code`` at the last check.
+        code: ``symslr.check.version.checked_code`` at the last check.
         text: ``checked_text`` then: where the text is the same the code need not be read.
     """
 
@@ -58,11 +58,6 @@ class Index:
         if self.files.get(file.name) != content_of(file):
             return None
         return tuple(entry for entry in self.entries if entry.file == file.name)
-
-    @property
-    def is_of_this_code(self) -> bool:
-        """Whether the verdicts are those of the code that runs."""
-        return self.text == checked_text(self.files) or self.code == checked_code(self.files)
 
     def write(self, folder: Path) -> None:
         """Keep the list in the folder."""
@@ -89,40 +84,24 @@ def content_of(file: Path) -> str:
     return hashlib.sha256(b"\n".join(file.read_bytes().splitlines())).hexdigest()
 
 
-ROOMS = ("model", "expression", "referee", "algebra", "theory", "evaluation", "check")
-"""The rooms on whose code a verdict depends besides the derivation's own."""
-
-
-def checked_code(files: Mapping[str, str]) -> str:
-    """SHA-256 over what these rooms do and over the derivations, which may cite one another.
-
-    Comments and docstrings of the rooms do not count: of docstrings a check reads those of derivations alone.
+def with_files(version: str, files: Mapping[str, str]) -> str:
+    """SHA-256 of a version of the code and of the derivations, which may cite one another.
 
     Args:
+        version: of the code.
         files: the hash of each file of derivations by its name.
     """
-    return _with_files(code_of_rooms(), files)
-
-
-def checked_text(files: Mapping[str, str]) -> str:
-    """The same over the text of every module of symslr, which takes no time."""
-    return _with_files(_text(), files)
-
-
-@lru_cache(maxsize=1)
-def code_of_rooms() -> str:
-    """What a verdict depends on besides its derivation."""
-    from symslr.cache.code import rooms_version
-
-    return rooms_version(ROOMS)
-
-
-def _with_files(version: str, files: Mapping[str, str]) -> str:
     return hashlib.sha256(f"{version} {sorted(files.items())}".encode()).hexdigest()
 
 
+def checked_text(files: Mapping[str, str]) -> str:
+    """SHA-256 over the text of symslr and over the derivations: where it is the same, verdicts are those of this code."""
+    return with_files(text_version(), files)
+
+
 @lru_cache(maxsize=1)
-def _text() -> str:
+def text_version() -> str:
+    """SHA-256 over the text of every module of symslr."""
     total = hashlib.sha256()
     for file in sorted(PACKAGE.rglob("*.py")):
         total.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + content_of(file).encode() + b"\0")

@@ -126,7 +126,7 @@ def comparing(module: ModuleType, file: Path) -> Callable[[], Iterable[NamedComp
     function = getattr(module, "validate", None)
     if not callable(function):
         raise CollectError(f"{file}: found no function validate(); expected one that returns named comparisons")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def _run(file: Path) -> Validation:

@@ -11,8 +11,9 @@ from dataclasses import replace
 from symslr.check import builtin_folder, check
 from symslr.check.collect import collect, entries_of
 from symslr.check.report import DerivationCheck
+from symslr.check.version import checked_code
 from symslr.library.folders import files_of
-from symslr.library.index import Entry, Index, checked_code, checked_text, content_of, read_index
+from symslr.library.index import Entry, Index, checked_text, content_of, read_index
 
 
 def made_now(known: Index) -> Index:
