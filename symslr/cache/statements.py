@@ -151,15 +151,14 @@ class Source:
 
 def source_of(path: Path) -> Source:
     """The statements of a file as it is now."""
-    known = path.stat()
-    return _source(path, known.st_mtime_ns, known.st_size)
+    return _source(path.read_bytes())
 
 
 @lru_cache(maxsize=2048)
 @one_at_a_time  # ast.parse is not safe in threads before Python 3.12
-def _source(path: Path, changed: int, size: int) -> Source:
+def _source(text: bytes) -> Source:
     found = Source()
-    _add(found, ast.parse(path.read_bytes()).body)
+    _add(found, ast.parse(text).body)
     return found
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import csv
 import inspect
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 from symslr.cache.beside import Shown, recorded
+from symslr.cache.code import code_version
+from symslr.cache.content import NoContent, content
 from symslr.cache.parts import Progress, cache_key, keeping
 from symslr.cache.records import Record, Recorded, record_file
 from symslr.cache.results import Cache, key_of
@@ -192,8 +197,8 @@ def write_figure(
     Args:
         figure: what to draw.
         folder: where the files go; it exists.
-        kept: where the table is found if it was computed before, and written if not. Parts that are kept beside
-            the figure's file are taken from there, also where the code has changed since.
+        kept: where the table and its drawing are found if they were made before, and written if not. Parts that are
+            kept beside the figure's file are taken from there, also where the code has changed since.
         progress: called with the parts of the table that are done, and their number.
 
     Raises:
@@ -201,10 +206,16 @@ def write_figure(
         ValueError: when the columns differ in length, or when kept parts do not fit the code that is there.
     """
     need("matplotlib.pyplot", "a figure")
-    found = figure.recorded
+    found, store = figure.recorded, kept or Cache()
     record = None if found is None else found.record
     try:
-        return _written(figure, computed(figure, kept or Cache(), progress, record), folder, found)
+        table = computed(figure, store, progress, record)
+        key = _drawing_key(figure, table)
+        made = (
+            _made(figure, table)
+            if key is None
+            else store.computed(key, f"drawing of {figure.name}", partial(_made, figure, table))
+        )
     except (KeyError, IndexError, TypeError, AttributeError) as problem:
         if found is None or not found.stale:
             raise
@@ -212,27 +223,53 @@ def write_figure(
         raise ValueError(
             f"its kept numbers ({', '.join(found.aged)}) do not fit the code that is there: {said}"
         ) from None
+    paths = [folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv")]
+    for path, found_bytes in zip(paths, (made.svg, made.pdf, made.csv), strict=True):
+        path.write_bytes(found_bytes)
+    return FigureFiles(*paths, made.comparisons, found, made.curves, made.printed)
 
 
-def _written(figure: Figure, table: Table, folder: Path, found: Recorded | None) -> FigureFiles:
+@dataclass(frozen=True)
+class _Made:
+    """The files of a figure, the points of its lines, and what its table says."""
+
+    svg: bytes
+    pdf: bytes
+    csv: bytes
+    comparisons: tuple[NamedComparison, ...]
+    curves: str
+    printed: Printed | None
+
+
+def _drawing_key(figure: Figure, table: Table) -> str | None:
+    """What a drawing depends on; None where a function has no name to find it again by."""
+    try:
+        said = content((figure.name, figure.alt, figure.draw, figure.claims, figure.printed))
+    except NoContent:
+        return None
+    columns = repr({name: list(column) for name, column in table.items()})
+    return key_of("drawing", said, columns, code_version(__name__, _made.__name__), version("matplotlib"))
+
+
+def _made(figure: Figure, table: Table) -> _Made:
     mpl, plt = import_module("matplotlib"), import_module("matplotlib.pyplot")
     lengths = {name: len(column) for name, column in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"figure {figure.name}: found columns of lengths {lengths}; expected one length")
-    svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
-    files = FigureFiles(svg, pdf, data, tuple(figure.claims(table)), found, printed=figure.printed(table))
-    with files.csv.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+    comparisons, printed = tuple(figure.claims(table)), figure.printed(table)
+    data, svg, pdf = io.StringIO(newline=""), io.BytesIO(), io.BytesIO()
+    writer = csv.writer(data, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*table.values(), strict=True))
     with mpl.rc_context(STYLE):
         drawing = figure.draw(table)
         # Without dates two runs write the same bytes.
-        drawing.savefig(files.svg, metadata={"Date": None, "Creator": "symslr", "Title": figure.alt or figure.name})
+        title = figure.alt or figure.name
+        drawing.savefig(svg, format="svg", metadata={"Date": None, "Creator": "symslr", "Title": title})
         points = curves(drawing)
-        drawing.savefig(files.pdf, metadata={"CreationDate": None, "Creator": "symslr"})
+        drawing.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": "symslr"})
         plt.close(drawing)
-    return replace(files, curves=points)
+    return _Made(svg.getvalue(), pdf.getvalue(), data.getvalue().encode(), comparisons, points, printed)
 
 
 def drawn(
