@@ -83,8 +83,9 @@ class Brute:
     Nothing is shared with the evaluators: covariances are read entry by entry, densities are those of Gaussian vectors.
     """
 
-    def __init__(self, law: LocationTask, step: float = 0.45) -> None:
+    def __init__(self, law: LocationTask) -> None:
         length, p = int(law.length), law.signal.directions
+        step = 0.45 if length * p < 4 else 0.55
         weights = [float(law.prior_weight(place)) for place in range(1, length + 1)]
 
         def matrix(entry: Any) -> np.ndarray:
