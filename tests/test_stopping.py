@@ -24,7 +24,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
 PROGRESS = re.compile(r" \d+/\d+ ")
 """What a line about the progress of a command has, and no line about an exception."""
 
-LONG = 120.0
+LONG = 400.0
 """Seconds after which what should happen, such as the end of a process, is given up."""
 
 STUDY = """

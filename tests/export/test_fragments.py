@@ -66,7 +66,7 @@ def test_tex_takes_all_fragments_with_the_bibliography(folder: Path, tool: Calla
     (folder / "paper.tex").write_text(text, encoding="utf-8")
     command = [tool("latexmk"), "-pdf", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=280, errors="replace"
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=800, errors="replace"
     )
     assert done.returncode == 0, done.stdout[-2000:]
     log = (folder / "paper.log").read_text(encoding="utf-8", errors="replace")
