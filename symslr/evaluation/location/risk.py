@@ -14,16 +14,13 @@ from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import FLOAT, digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
-from symslr.evaluation.location.moments import Evaluator
-from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.evaluator import Evaluator
 from symslr.evaluation.minima.least import least_risk
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
-from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
@@ -65,7 +62,7 @@ def risk_value(
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
         return evaluate(expr, {}, digits)
-    evaluator = Evaluator(Attend(chosen, Setting.of(replace(plain, noise=0))), seconds)
+    evaluator = Evaluator.of(chosen, plain, seconds)
     if chosen.heads > 1 or evaluator.setting.directions > 1 or evaluator.attend.own or chosen.bias == "free":
         raise CannotEvaluate(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
@@ -103,11 +100,7 @@ def least_value(
         assert isinstance(chosen.base, Attention)
         value, places = least_risk(standard, chosen.base, {}, digits)
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
-    if isinstance(plain.length, LengthLaw):
-        raise CannotEvaluate(
-            "length: a law of the length with this attention has no number yet; expected a fixed length"
-        )
-    evaluator = Evaluator(Attend(chosen, Setting.of(replace(plain, noise=0))), seconds)
+    evaluator = Evaluator.of(chosen, plain, seconds)
     place, is_far = _best(evaluator)
     found = _as_value(evaluator.value(place), here, digits, began)
     return found, _places(evaluator, place, float(unit), is_far)
@@ -186,8 +179,7 @@ def _best(evaluator: Evaluator) -> tuple[Place, bool]:
         CannotEvaluate: where no place gives a number.
     """
     attend, heads = evaluator.attend, evaluator.attend.attention.heads
-    if not evaluator.is_tabled:
-        posterior(evaluator.setting)  # a law without one is refused with its reason, before any place is tried
+    evaluator.check()
     directions = evaluator.setting.directions
     free = int(attend.attention.bias == "free")
     joint = heads - 1 if attend.attention.is_joint else 0
