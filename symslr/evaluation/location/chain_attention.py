@@ -58,7 +58,7 @@ class Rule:
     least: float
 
 
-FINE, COARSE = Rule(0.27, 0.2, 0.7, 0.27, 1e-17), Rule(0.31, 0.23, 0.76, 0.31, 1e-16)
+FINE, COARSE = Rule(0.27, 0.2, 0.67, 0.27, 1e-17), Rule(0.3, 0.23, 0.71, 0.31, 1e-16)
 SEARCH = Rule(0.6, 0.4, 1.0, 0.5, 1e-10)
 
 Picks = Callable[[Any, float], Any]
@@ -142,7 +142,7 @@ class _Chain:
                 f"attention: {len(fine)} nodes of a key for so steep a one; expected at most {MOST_NODES}"
             )
         coarse = _mesh(rule.coarse * np.sqrt((1 - abs(rho)) / (1 + abs(rho))))
-        steps = (fine[1] - fine[0]) * (coarse[1] - coarse[0])
+        steps = fine[len(fine) // 2 + 1] * coarse[len(coarse) // 2 + 1]
         half = np.sqrt(abs(rho))
         cross = (1 + abs(rho)) * (fine[:, None] ** 2 + coarse**2) - 4 * half * np.multiply.outer(fine, coarse)
         after = np.exp(-cross / (4 * (1 - abs(rho)))) * np.sqrt(steps / (2 * np.pi * (1 - abs(rho))))

@@ -47,6 +47,8 @@ SEARCH_GRID = 0.6
 """Step of a trapezoid rule meanwhile."""
 SEARCH = (0.3, 1 / 3, 1e-10)
 """Steps of a token's key and of log u, and the mass left out, of a table while a minimum is searched."""
+ROUNDING = 2.3e-16
+"""Of every position along a chain."""
 SHARED = (0.3, 0.36, 0.6)
 """Steps of what all keys share, in its standard deviations: of two rules, and while a minimum is searched."""
 SHARED_REACH = 8.6
@@ -170,7 +172,10 @@ class Moments:
         if self.is_along:
             along = self._along(place)
             rows = along.row(chain_attention.FINE), along.row(chain_attention.COARSE)
-            return Means(np.array(rows), Kind.ESTIMATED, "transfer operator along the chain in float64"), NOTHING
+            rounding = 1e-15 + ROUNDING * self.setting.length
+            return Means(
+                np.array(rows), Kind.ESTIMATED, "transfer operator along the chain in float64", rounding
+            ), NOTHING
         if self.shared is not None:
             rows = self._shared_rows(place)
             return Means(rows, Kind.ESTIMATED, "one-token tables given what keys share in float64"), NOTHING
@@ -247,7 +252,7 @@ class Moments:
         rules = on_grids(lambda step, load: (step, load), self.shared[0])
         return np.array([self._given_shared(place, step, rule) for step, rule in zip(SHARED, rules)])
 
-    def _given_shared(self, place: Place, step: float, rule: tuple[float, ...]) -> Any:
+    def _given_shared(self, place: Place, step: float, rule: tuple[float, float] | tuple[float, float, float]) -> Any:
         """Means over the part that all keys share, which shifts them."""
         assert self.shared is not None
         setting, unit, deviation = self.shared

@@ -42,18 +42,20 @@ class Means:
     Attributes:
         rows: of a quadrature, its two steps, the finer first; of samples, the replications.
         kind, method: as of a ``Value``.
+        rounding: what float64 may lose, of numbers of the size 1.
     """
 
     rows: Any
     kind: Kind
     method: str
+    rounding: float = 1e-15
 
     def number(self, read: Callable[[Any], float]) -> tuple[float, float]:
         """A function of the means, and its error: one standard error with Student's factor, or the difference of two steps."""
         found = [read(row) for row in self.rows]
         if self.kind is Kind.STATISTICAL:
             return float(np.mean(found)), standard_error(found)
-        return found[0], abs(found[0] - found[1]) + 1e-15 * max(1.0, abs(found[0]))
+        return found[0], abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
 
 
 def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
@@ -66,7 +68,8 @@ def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
         for share, found in parts
     )
     kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
-    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)))
+    rounding = max(found.rounding for _, found in parts)
+    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding)
 
 
 @dataclass(frozen=True)

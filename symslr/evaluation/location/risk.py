@@ -56,8 +56,7 @@ def risk_value(
     began = time.perf_counter()
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     here = valued(task, values)
-    plain, unit = _without_shift(here, chosen)
-    chosen = _with_constant_inside(chosen)
+    plain, chosen, unit = _without_shift(here, _with_constant_inside(chosen))
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
@@ -93,8 +92,7 @@ def least_value(
     began = time.perf_counter()
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     here = valued(task, values)
-    plain, unit = _without_shift(here, chosen)
-    chosen = _with_constant_inside(chosen)
+    plain, chosen, unit = _without_shift(here, _with_constant_inside(chosen))
     standard = _standard(plain, chosen)
     if standard is not None:
         assert isinstance(chosen.base, Attention)
@@ -106,17 +104,20 @@ def least_value(
     return found, _places(evaluator, place, float(unit), is_far)
 
 
-def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, Expr]:
-    """The task without a common shift of keys where the attention does not see one, and the unit of its keys."""
+def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, LocatedAttention, Expr]:
+    """What has the same risk where the attention does not see a shift of all keys: independent ones, and their unit.
+
+    Keys of one correlation rho and variance v are such a shift and independent keys of the variance v (1 - rho), whatever is
+    relevant; and C^-1 is 1/(v (1 - rho)) and a shift.
+    """
     base = attention.base
     blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
-    plain = task.without_common_shift()
-    if task.key_covariance is None or not blind or attention.filter is not None:
-        return task, S.One
-    found = task.key_covariance.structure
-    return plain, sqrt(found.own_variance) if plain.key_covariance is None and isinstance(
-        found, Equicorrelated
-    ) else S.One
+    found = None if task.key_covariance is None else task.key_covariance.structure
+    if not isinstance(found, Equicorrelated) or not blind or attention.filter not in (None, "matched"):
+        return task, attention, S.One
+    plain = replace(task, strength=task.strength / found.own_variance, key_covariance=None)
+    unit = sqrt(found.own_variance)
+    return plain, replace(attention, filter=None), unit if attention.filter is None else 1 / unit
 
 
 def _with_constant_inside(attention: LocatedAttention) -> LocatedAttention:

@@ -32,10 +32,10 @@ class Term:
     over: Literal["first", "second"] | None = None
 
 
-def marked(name: str, count: int = 0) -> list[Term]:
-    """One token marked anywhere."""
-    none, one = ("none", count), (name, count)
-    return [Term(one, one, none), Term(one, none, one)]
+def marked(out: Key) -> list[Term]:
+    """What is in one of the stretches, beside nothing in the other."""
+    none = ("none", 0)
+    return [Term(out, out, none), Term(out, none, out)]
 
 
 def attention_terms(size: int, share: float, ratio: float) -> list[Term]:
