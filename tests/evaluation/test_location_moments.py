@@ -13,8 +13,11 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.moments import Moments, residual
+from symslr.evaluation.location.posterior import _enumerated, _sized, configurations, log_weights, posterior
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.shared import given_all
 from symslr.expression.value import Kind
+from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.symbols import i, j, l, x
 from symslr.simulate.location import LocationSampler
@@ -177,3 +180,31 @@ def test_least_risks_under_a_law_of_the_length() -> None:
 def test_what_is_too_steep_for_a_mesh_is_refused() -> None:
     with pytest.raises(CannotEvaluate, match="nodes of a key for so steep"):
         risk_value(task(5, key_covariance=CHAIN), softmax, 500)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"location": "independent(1/8)"},
+        {"location": Independent(1 / (1 + l)), "signal": "1:1/3,-2:2/3"},
+        {"location": "subset(2)", "prior": 1 / l, "signal": "1:1/2,2:1/2"},
+        {"location": "subset(3)"},
+    ],
+)
+def test_tokens_of_one_correlation_are_independent_given_what_they_share(law: dict[str, Any]) -> None:
+    """The mean over the shared part against all configurations, one after the other."""
+    setting = Setting.of(task(6, 9, key_covariance=2 * Rational(2, 3) ** sign(Abs(i - j)), **law))
+    keys = 3 * np.random.default_rng(1).standard_normal((40, 6, 1))
+    shared = _sized(setting, *given_all(setting, keys, log_weights))
+    expected = _enumerated(setting, configurations(setting), keys)
+    assert shared[0] == pytest.approx(expected[0], abs=1e-13)
+    assert shared[1] == pytest.approx(expected[1], abs=1e-13)
+
+
+def test_many_coins_of_one_correlation_agree_with_draws() -> None:
+    law = task(40, key_covariance=EQUAL, location="independent(1/8)")
+    value, optimal = bayes_value(law, seconds=2.0), posterior(Setting.of(law))
+    sample = LocationSampler.of(law, {}).draw(4000, np.random.default_rng(4))
+    loss = np.sum((sample.read_out - optimal(sample.chi)[0]) ** 2, axis=1)
+    assert abs(loss.mean() - float(value)) < 4 * np.hypot(loss.std() / 4000**0.5, float(value.error))
+    assert float(value) < float(least_value(law, LocatedAttention(SIGMOID, bias="free"))[0]) - 0.05
