@@ -9,37 +9,36 @@ import sys
 from dataclasses import replace
 
 from symslr.check import builtin_folder, check
-from symslr.check.collect import collect, entries_of
+from symslr.check.collect import collect
 from symslr.check.report import DerivationCheck
 from symslr.check.version import checked_code
-from symslr.library.folders import files_of
 from symslr.library.index import Entry, Index, checked_text, content_of, read_index
+from tests.derivations.made import FILES, made
 
 
 def made_now(known: Index) -> Index:
     """The list as the files have it now; a derivation keeps the verdict that it had."""
-    files = files_of(builtin_folder())
     verdicts = {entry.name: (entry.verdict, entry.seconds) for entry in known.entries}
     entries = (
-        replace(e, verdict=v, seconds=s)
-        for f in files
-        for e in entries_of(f)
-        for v, s in [verdicts.get(e.name, ("", 0.0))]
+        Entry(item.name, item.title, file.name, function, *verdicts.get(item.name, ("", 0.0)))
+        for file in FILES
+        for function, item in made(file)
     )
-    return Index(tuple(entries), {file.name: content_of(file) for file in files}, known.code, known.text)
+    return Index(tuple(entries), {file.name: content_of(file) for file in FILES}, known.code, known.text)
 
 
 def check_on(index: Index) -> None:
     """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
     code, text = checked_code(index.files), checked_text(index.files)
     entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
-    for file in files_of(builtin_folder()):
+    for file in FILES:
         if all(entry.verdict for entry in entries if entry.file == file.name):
             continue
         report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr))
         found = {item.name: item for item in report.derivations}
         entries = tuple(_told(e, found[e.name]) if e.file == file.name else e for e in entries)
         Index(entries, index.files, code, text).write(builtin_folder())
+    Index(entries, index.files, code, text).write(builtin_folder())  # words may have changed that no verdict depends on
 
 
 def _told(entry: Entry, item: DerivationCheck) -> Entry:
