@@ -22,7 +22,6 @@ results and hand them on do not count, as they compute none, nor do other packag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,7 +56,8 @@ def file_version(path: Path, name: str = "", package: str = OURS) -> str:
     return _version(Reached(package, path, LEFT_OUT), path.name, name)
 
 
-def rooms_version(rooms: Sequence[str]) -> str:
+@lru_cache(maxsize=4)
+def rooms_version(rooms: tuple[str, ...]) -> str:
     """SHA-256 over all modules of some packages of symslr and what they reach; docstrings do not count."""
     reached = Reached(OURS, left_out=LEFT_OUT)
     for room in rooms:

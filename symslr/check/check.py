@@ -9,11 +9,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 
 from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.budget import OutOfTime, processor_time
+from symslr.cache.code import rooms_version
 from symslr.cache.content import content
 from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
@@ -26,10 +28,9 @@ from symslr.check.report import CheckReport, Comparison, DerivationCheck, StepCh
 from symslr.check.routes import REFEREE, SECONDS_PER_VALUE, Routes, is_closed, is_elementary
 from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
-from symslr.check.version import code_of_rooms
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
-from symslr.library.index import text_version
+from symslr.library.index import ROOMS, text_version
 from symslr.parallel.processes import forked, uninterrupted
 
 SECONDS_PER_DERIVATION = 40.0
@@ -65,7 +66,9 @@ def check(
     began = time.monotonic()
     derivations = [*derivations, *_cited_elsewhere(derivations)]
     version = (
-        "" if kept is None else kept.computed(key_of("code", text_version()), "version of the code", code_of_rooms)
+        ""
+        if kept is None
+        else kept.computed(key_of("code", text_version()), "version of the code", partial(rooms_version, ROOMS))
     )
     keys = [] if kept is None else [_key(item, seconds, version) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]

@@ -16,7 +16,7 @@ import typer
 from symslr.cli import options
 from symslr.extras import need
 from symslr.library.folders import builtin_folder, files_of
-from symslr.library.index import Entry, Index, checked_text, read_index
+from symslr.library.index import ROOMS, Entry, Index, checked_text, read_index, with_files
 
 if TYPE_CHECKING:
     from symslr.algebra.derivation import Derivation
@@ -104,9 +104,9 @@ def _is_of_this_code(index: Index) -> bool:
     """Whether the verdicts are those of the code that runs; the code is read where its text has changed."""
     if index.text == checked_text(index.files):
         return True
-    from symslr.check.version import is_of_this_code
+    from symslr.cache.code import rooms_version
 
-    return is_of_this_code(index)
+    return index.code == with_files(rooms_version(ROOMS), index.files)
 
 
 def _listed(folder: Path) -> list[Entry]:

@@ -223,10 +223,10 @@ def write_figure(
         raise ValueError(
             f"its kept numbers ({', '.join(found.aged)}) do not fit the code that is there: {said}"
         ) from None
-    paths = [folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv")]
-    for path, found_bytes in zip(paths, (made.svg, made.pdf, made.csv), strict=True):
-        path.write_bytes(found_bytes)
-    return FigureFiles(*paths, made.comparisons, found, made.curves, made.printed)
+    svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
+    for path, written in ((svg, made.svg), (pdf, made.pdf), (data, made.csv)):
+        path.write_bytes(written)
+    return FigureFiles(svg, pdf, data, made.comparisons, found, made.curves, made.printed)
 
 
 @dataclass(frozen=True)

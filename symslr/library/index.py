@@ -44,7 +44,7 @@ class Index:
     Attributes:
         entries: in the order of the files and of the derivations in them.
         files: the hash of each file's content by its name.
-        code: ``symslr.check.version.checked_code`` at the last check.
+        code: ``rooms_version`` of ``ROOMS`` (``symslr.cache.code``) ``with_files`` at the last check.
         text: ``checked_text`` then: where the text is the same the code need not be read.
     """
 
@@ -73,7 +73,10 @@ def read_index(folder: Path) -> Index:
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
         return Index(
-            tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]), found["code"], found["text"]
+            tuple(Entry(**entry) for entry in found["entries"]),
+            dict(found["files"]),
+            found["code"],
+            found.get("text", ""),
         )
     except (OSError, ValueError, TypeError, KeyError):
         return Index((), {})
@@ -82,6 +85,14 @@ def read_index(folder: Path) -> Index:
 def content_of(file: Path) -> str:
     """SHA-256 of a file's text; line ends do not count."""
     return hashlib.sha256(b"\n".join(file.read_bytes().splitlines())).hexdigest()
+
+
+ROOMS = ("model", "expression", "referee", "algebra", "theory", "evaluation", "check")
+"""The rooms on whose code a verdict depends besides the derivation's own.
+
+They count whole: rules and nodes come with the derivation, and are not named by the code that checks it. Comments and
+docstrings do not count: a check reads those of derivations alone.
+"""
 
 
 def with_files(version: str, files: Mapping[str, str]) -> str:

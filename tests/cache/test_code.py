@@ -79,6 +79,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
     def write(module: str, text: str) -> None:
         (tmp_path / name / f"{module}.py").write_text(text.format(p=name))
         code_version.cache_clear()
+        rooms_version.cache_clear()
 
     yield name, write
     for module in [key for key in sys.modules if key.partition(".")[0] == name]:

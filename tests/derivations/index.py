@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+from symslr.cache.code import rooms_version
 from symslr.check import builtin_folder, check
 from symslr.check.collect import collect
 from symslr.check.report import DerivationCheck
-from symslr.check.version import checked_code
-from symslr.library.index import Entry, Index, checked_text, content_of, read_index
+from symslr.library.index import ROOMS, Entry, Index, checked_text, content_of, read_index, with_files
 from tests.derivations.made import FILES, made
 
 
@@ -29,7 +29,7 @@ def made_now(known: Index) -> Index:
 
 def check_on(index: Index) -> None:
     """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
-    code, text = checked_code(index.files), checked_text(index.files)
+    code, text = with_files(rooms_version(ROOMS), index.files), checked_text(index.files)
     entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
     for file in FILES:
         if all(entry.verdict for entry in entries if entry.file == file.name):

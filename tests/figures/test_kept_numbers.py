@@ -10,9 +10,10 @@ import pytest
 
 from symslr.cache.code import code_version
 from symslr.cache.records import FOLDER, read_record, record_file
+from symslr.cache.results import Cache
 from symslr.cli import main
 from symslr.export import kept_numbers, standard
-from symslr.export.figures import drawn
+from symslr.export.figures import drawn, write_figure
 from symslr.library import folders
 from symslr.validation.validate import validate
 
@@ -105,6 +106,28 @@ def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callabl
     assert again == data == "x,y\n0,0\n1,2\n2,4\n"
     assert _compute("--stale") == 0
     assert shown()[1:] == ("x,y\n0,0\n1,3\n2,6\n", False)
+
+
+@pytest.mark.needs("matplotlib")
+def test_a_drawing_is_made_again_only_when_its_table_or_what_draws_it_changed(
+    house: Callable[..., Path], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    logged = FIGURE.replace("    drawing, axes =", f"    open({str(log)!r}, 'a').write('x')\n    drawing, axes =")
+    made = []
+
+    def times(text: str) -> int:
+        (figure,) = standard.standard_figures(house(text) / "figures")
+        with Cache(tmp_path / "store") as store:
+            made.append(write_figure(figure, tmp_path, store).svg.read_bytes())
+        return len(log.read_text())
+
+    assert [times(logged), times(logged)] == [1, 1]
+    assert made[0] == made[1]
+    assert times(logged.replace("axes.plot(", "axes.plot( # words\n        ")) == 1
+    assert times(logged.replace("subplots()", "subplots(figsize=(3, 2))")) == 2
+    assert times(logged.replace("START = 0", "START = 1")) == 3
+    assert len(set(made)) == 3
 
 
 def test_a_kept_validation_is_not_run_and_stale_is_said(house: Callable[..., Path]) -> None:
