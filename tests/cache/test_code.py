@@ -50,6 +50,9 @@ FILES = {
     "def behind():\n    return 1\ndef aside():\n    return 2\n",
     "uses_plugin": "import {p}.plugin\nfrom {p}.register import all_held\ndef asked():\n    return all_held()\n",
     "filled": "from {p}.register import HELD, held\nfrom {p}.other import wide\nHELD.append(wide)\nMADE = held(wide)\n",
+    "limits": "LIMITS = {{}}\ndef asked():\n    return LIMITS\n",
+    "sets": "from {p}.limits import LIMITS\nLIMITS['a'] = 1\nif LIMITS:\n    LIMITS['b'] = 5\n",
+    "uses_sets": "from {p} import sets\nfrom {p}.limits import asked\n",
     "uses_filled": "from {p} import filled\nfrom {p}.register import all_held\ndef asked():\n    return all_held()\n",
     "by_name": "from {p} import inner\ndef asked(name):\n    return getattr(inner, name)()\n",
     "by_text": "from importlib import import_module\ndef asked():\n    return import_module('{p}.inner').deep()\n",
@@ -128,6 +131,8 @@ DEEP = ("inner", "deep")
         (("uses_filled", "asked"), "other", "return 2", "return 3", True),
         (("uses_filled", "asked"), "filled", "HELD.append(wide)", "HELD.insert(0, wide)", True),
         (("uses_filled", "asked"), "filled", "MADE = held(wide)", "MADE = held(held)", True),
+        (("uses_sets", "asked"), "sets", "= 1", "= 2", True),
+        (("uses_sets", "asked"), "sets", "= 5", "= 6", True),
         # what cannot be decided counts whole
         (("by_name", "asked"), "inner", "return 5", "return 6", True),
         (("by_text", "asked"), "inner", "return 5", "return 6", True),

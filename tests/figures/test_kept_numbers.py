@@ -113,7 +113,9 @@ def test_a_drawing_is_made_again_only_when_its_table_or_what_draws_it_changed(
     house: Callable[..., Path], tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    logged = FIGURE.replace("    drawing, axes =", f"    open({str(log)!r}, 'a').write('x')\n    drawing, axes =")
+    logged = FIGURE.replace(
+        "    drawing, axes =", f"    with open({str(log)!r}, 'a') as f: f.write('x')\n    drawing, axes ="
+    )
     made = []
 
     def times(text: str) -> int:
