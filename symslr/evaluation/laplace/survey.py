@@ -5,6 +5,7 @@ Logarithms neither overflow nor underflow, so the same windows serve float64 and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from symslr.evaluation.laplace.sinh_map import SinhMap
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.quadrature.convergence import outer_step
 from symslr.evaluation.quadrature.mesh import Line, Piece, joined
 
 FLOAT = Float64()
@@ -26,8 +28,14 @@ STEEPEST = 2.6
 MOST_ROUNDS, MOST_ZOOMS = 24, 40
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
+SMOOTH, STRIP = 3.0, 0.87
+"""First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 LONGEST = 1e6
 """A window of log u longer than this belongs to an integral that does not converge."""
+
+
+Tables = Callable[[list[Any]], Table]
+"""Outer nodes, one array per Laplace variable, to the table on them."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,35 @@ class Layout:
     pieces: list[tuple[Piece, ...]]
     axes: list[SinhMap]
     shares: list[tuple[Any, Any]]
+
+    def first_steps(self, family: Family) -> list[float]:
+        """Of log u, to begin with: under exponential kernels moments are smoother than a strip of half-width pi/2 asks for."""
+        return [outer_step(family.tolerance) * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
+
+    def first_level(self, family: Family) -> float:
+        """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for the digits, and a half.
+
+        Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
+        the ends of the pieces by themselves, where a kernel may vanish.
+        """
+        nats = -float(np.log(family.tolerance))
+        level = 1.0
+        for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
+            if len(made) > 1 or not isinstance(made[0], Line):
+                continue
+            nodes = joined(made, FLOAT, 0).nodes
+            slopes, _ = family.code.weights(k, nodes, family.p)
+            moves = np.abs(np.diff(np.array(slopes), axis=-1))
+            left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
+            needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
+            steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+            level = max(level, float(np.log2(max(steepest, 1.0))))
+        return level + 0.5
+
+    def tables(self, family: Family, level: float) -> Tables:
+        """What makes a table of outer nodes, on the token meshes of a level: one more halves their steps."""
+        tokens = placed(family, self.pieces, level)
+        return lambda v: Table(family, tokens, v)
 
 
 def layout(family: Family) -> Layout:
@@ -185,23 +222,3 @@ def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
 def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
     slack = 1e-9 * (old[1] - old[0])
     return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])
-
-
-def first_level(family: Family, found: Layout, nats: float) -> float:
-    """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for so many nats.
-
-    Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards the
-    ends of the pieces by themselves, where a kernel may vanish.
-    """
-    level = 1.0
-    for k, (made, (x, share)) in enumerate(zip(found.pieces, found.shares)):
-        if len(made) > 1 or not isinstance(made[0], Line):
-            continue
-        nodes = joined(made, FLOAT, 0).nodes
-        slopes, _ = family.code.weights(k, nodes, family.p)
-        moves = np.abs(np.diff(np.array(slopes), axis=-1))
-        left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
-        needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
-        steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
-        level = max(level, float(np.log2(max(steepest, 1.0))))
-    return level
