@@ -6,7 +6,7 @@ With C = C_v, risk - Delta^2 = E r^T C r - b^T G^{-1} b, b_h = E[r^T C sigma_h],
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from symslr.evaluation.location.points import (
     gridded,
     quadrature,
     refined,
+    sampled,
     strata,
 )
 from symslr.evaluation.location.posterior import posterior
@@ -175,7 +176,8 @@ class Evaluator:
             means = quadrature(self.setting, integrand, self.is_alike)
             if means.number(self._residual)[1] < PRECISE:
                 return means
-        return refined(self.setting, integrand, self._residual, PRECISE, self.seconds, self.is_alike)
+        sample = partial(sampled, self.setting, integrand, alike=self.is_alike)
+        return refined(sample, self._residual, PRECISE, self.seconds)
 
     @staticmethod
     def _residual(row: Any) -> float:

@@ -56,11 +56,8 @@ def risk_value(
     Raises:
         CannotEvaluate: where more than a scale is to be known, or the digits are out of reach.
     """
-    began = time.perf_counter()
-    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = valued(task, values)
-    plain, unit = _without_shift(here, chosen)
-    chosen = _with_constant_inside(chosen)
+    began, here = time.perf_counter(), valued(task, values)
+    chosen, plain, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
@@ -93,11 +90,8 @@ def least_value(
     Raises:
         CannotEvaluate: where the search fails or the digits are out of reach.
     """
-    began = time.perf_counter()
-    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = valued(task, values)
-    plain, unit = _without_shift(here, chosen)
-    chosen = _with_constant_inside(chosen)
+    began, here = time.perf_counter(), valued(task, values)
+    chosen, plain, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None:
         assert isinstance(chosen.base, Attention)
@@ -111,6 +105,14 @@ def least_value(
     place, is_far = _best(evaluator)
     found = _as_value(evaluator.value(place), here, digits, began)
     return found, _places(evaluator, place, float(unit), is_far)
+
+
+def _prepared(
+    task: LocationTask, attention: LocatedAttention | Attention
+) -> tuple[LocatedAttention, LocationTask, Expr]:
+    """The attention with constants inside, the task without a common shift of keys, and the unit of these."""
+    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
+    return _with_constant_inside(chosen), *_without_shift(task, chosen)
 
 
 def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, Expr]:

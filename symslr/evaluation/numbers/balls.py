@@ -18,8 +18,7 @@ from sympy import Expr, Symbol, lambdify
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import Arithmetic
 from symslr.evaluation.numbers.compiled import PLAIN_NAMES, MultiprecisionPrinter, stable
-from symslr.evaluation.numbers.elementary import ball
-from symslr.evaluation.numbers.special import normal_cdf, owens_t, skew_normal
+from symslr.evaluation.numbers.elementary import FUNCTIONS, ball, whole_power
 
 
 class Balls(Arithmetic):
@@ -133,14 +132,7 @@ def power(base: Any, exponent: Any) -> Any:
     """base^exponent."""
     base = arb(base)
     if isinstance(exponent, int):
-        if exponent < 0:
-            return 1 / power(base, -exponent)
-        if base.contains(0):
-            product = arb(1)
-            for _ in range(exponent):
-                product *= base
-            return product
-        return base**exponent
+        return whole_power(base, exponent)
     return base ** arb(exponent)
 
 
@@ -154,9 +146,9 @@ def _sign(y: Any) -> Any:
     return arb(1) if y > 0 else arb(-1) if y < 0 else arb(0)
 
 
-def _method(name: str) -> Callable[..., Any]:
-    function = getattr(arb, name)
-    return lambda y: function(arb(y))
+def _lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of balls as one of any numbers."""
+    return lambda *numbers: function(*map(arb, numbers))
 
 
 def _by_mpmath(name: str) -> Callable[..., Any]:
@@ -174,40 +166,22 @@ def _by_mpmath(name: str) -> Callable[..., Any]:
     return call
 
 
-_ELEMENTARY = "exp log sqrt erf erfc erfi gamma sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh lambertw"
-
-
 def _namespace() -> dict[str, Any]:
     names: dict[str, Any] = {name: _by_mpmath(name) for name in PLAIN_NAMES if callable(getattr(mpmath, name, None))}
-    names |= {name: _method(name) for name in _ELEMENTARY.split()}
+    names |= {name: _lifted(function) for name, function in FUNCTIONS.items()}
     return names | {
         "mpf": lambda y: arb(fmpq(y)) if isinstance(y, int) else from_mpf(mpmath.mpf(y)),
         "power": power,
         "pi": arb.pi,
         "e": arb.const_e,
-        "loggamma": _method("lgamma"),
+        "sqrt": _lifted(arb.sqrt),
+        "lambertw": names["LambertW"],
         "log1pexp": _log1pexp,
-        "OwensT": owens_t,
-        "NormalCdf": normal_cdf,
-        "SkewNormal": skew_normal,
         "sign": _sign,
-        "fabs": lambda y: abs(arb(y)),
+        "fabs": names["Abs"],
         "Heaviside": lambda y, half=0.5: arb(1) if arb(y) > 0 else arb(0) if arb(y) < 0 else arb(half),
-        "Max": _largest,
-        "Min": _smallest,
-        "max": _largest,
-        "min": _smallest,
-        "abs": lambda y: abs(arb(y)),
+        "max": names["Max"],
+        "min": names["Min"],
+        "abs": names["Abs"],
         "inf": arb(float("inf")),
     }
-
-
-def _largest(*numbers: Any) -> Any:
-    found = arb(numbers[0])
-    for other in numbers[1:]:
-        found = found.max(arb(other))
-    return found
-
-
-def _smallest(*numbers: Any) -> Any:
-    return -_largest(*(-arb(y) for y in numbers))

@@ -34,7 +34,7 @@ EXPONENTIAL = 1e3
 FIRST_STEP = 0.22
 """Of t, and of the token meshes, to begin with."""
 FURTHEST = 0.1 / FLOAT.eps
-"""Largest |log u|: beyond, sums of it and of log kappa are rounded by more than a tenth; an integrand such as 1/v^2 leaves 1e-15."""
+"""Largest |log u|: beyond, sums of it and of log kappa are rounded by more than a tenth; a tail 1/v^2 leaves 1e-15 there."""
 LOOKS = 200
 """Values of v at which its window is looked for."""
 BLOCK = 200_000

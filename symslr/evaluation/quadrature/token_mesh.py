@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import LaplaceCode
@@ -88,15 +89,6 @@ def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
     grid = np.linspace(start, end, 1025)
     values = np.broadcast_to(function(grid), grid.shape)
     found = [float(x) for x in grid[values == 0]]
-    return found + [_bisect(function, grid[i], grid[i + 1]) for i in np.flatnonzero(values[:-1] * values[1:] < 0)]
-
-
-def _bisect(function: Any, low: float, high: float) -> float:
-    rising = function(high) > 0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        if (function(middle) > 0) == rising:
-            high = middle
-        else:
-            low = middle
-    return 0.5 * (low + high)
+    for i in np.flatnonzero(values[:-1] * values[1:] < 0):
+        found.append(float(scipy.optimize.brentq(lambda x: float(function(x)), grid[i], grid[i + 1], xtol=1e-300)))
+    return found
