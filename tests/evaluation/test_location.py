@@ -466,9 +466,9 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
     assert abs(value - brute_bayes(LAWS["chains of both"])) < 1e-8
     assert 0 < error < 1e-6
     means = refined(partial(sampled, law, integrand), lambda row: float(row[0]), 1e-3, 2.0)
-    sampled, scatter = means.number(lambda row: float(row[0]))
+    found, scatter = means.number(lambda row: float(row[0]))
     assert means.kind is Kind.STATISTICAL
-    assert abs(sampled - value) < 4.5 * scatter
+    assert abs(found - value) < 4.5 * scatter
     assert scatter < 1e-3 * value
 
 
