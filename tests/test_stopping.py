@@ -116,6 +116,26 @@ def test_a_signal_ends_a_command_in_one_line(
     assert not [line for line in before if not PROGRESS.search(line)], err
 
 
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_at_the_very_end_ends_in_one_line(tmp_path: Path, number: signal.Signals, status: int) -> None:
+    """The answer is out and destructors run."""
+    slow = "import atexit, os, time; atexit.register(time.sleep, 60); import sys; sys.argv = ['symslr', 'derive']; "
+    process = subprocess.Popen(
+        [sys.executable, "-c", slow + "from symslr.cli import command; command()"],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    while "nishimori" not in process.stdout.readline():
+        pass
+    time.sleep(1.0)
+    found, err = stopped(process, number)
+    assert (found, err) == (status, f"symslr: {'interrupted' if number is signal.SIGINT else 'terminated'}\n")
+
+
 @pytest.mark.parametrize("name", ["check", "study"])
 def test_a_killed_command_leaves_no_worker(tmp_path: Path, name: str) -> None:
     process = started(name, tmp_path)

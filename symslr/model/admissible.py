@@ -207,7 +207,9 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
         if lowest <= 1e-9 * max(table[i - 1], table[i + 1]) and not _harmless(
             kernel, values, place, grid[i - 1 : i + 2]
         ):
-            raise ValueError(f"kernel {kernel}: vanishes at x = {place:.4g}, so its normaliser can vanish; {mend}")
+            raise ValueError(
+                f"kernel {kernel}: vanishes at x = {place:.4g} as far as float64 tells, so its normaliser can vanish; {mend}"
+            )
 
 
 @cache

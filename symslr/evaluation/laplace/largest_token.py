@@ -25,6 +25,7 @@ from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radi
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.convergence import geometric_error
 from symslr.evaluation.quadrature.scan import scan
+from symslr.evaluation.quadrature.zoom import zoomed
 from symslr.model.symbols import x as law_variable
 
 FLOAT = Float64()
@@ -274,20 +275,17 @@ class _Run:
         panels = Panels(nodes, np.tile(half * weights, steps), steps)
         kappa = self.node.code(FLOAT).kappa(nodes, *self.floats)[0] + 0 * nodes
         logs = np.log(kappa[kappa > 0])
-        start, stop = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
-        for _ in range(24):
-            v = np.linspace(start, stop, COARSE)
-            values = np.abs(self._integrand(FLOAT, v, panels, self.floats)[0])
-            inside = np.flatnonzero(np.log(values) > np.log(np.max(values)) - self.depth)
-            if not len(inside):
+        guess = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
+
+        def look(nodes: list[Any]) -> tuple[Any, float]:
+            values = np.abs(self._integrand(FLOAT, nodes[0], panels, self.floats)[0])
+            inside = np.log(values) > np.log(np.max(values)) - self.depth
+            if not inside.any():
                 raise CannotEvaluate("the outer integrand vanishes in float64")
-            step = v[1] - v[0]
-            first = start - (stop - start) / 2 if inside[0] == 0 else v[inside[0]] - step
-            last = stop + (stop - start) / 2 if inside[-1] == COARSE - 1 else v[inside[-1]] + step
-            if first >= start and last <= stop and last - first > 0.6 * (stop - start):
-                return SinhMap.over((float(first), float(last)), float(v[np.argmax(values)]))
-            start, stop = float(first), float(last)
-        raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+            return inside, float(nodes[0][np.argmax(values)])
+
+        (window,), peak = zoomed(look, [guess], COARSE)
+        return SinhMap.over(window, peak)
 
 
 @lru_cache(maxsize=32)

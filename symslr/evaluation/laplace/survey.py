@@ -19,19 +19,18 @@ from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pi
 from symslr.evaluation.numbers.arithmetic import Float64
 from symslr.evaluation.quadrature.convergence import outer_step
 from symslr.evaluation.quadrature.mesh import Line, Piece, joined
+from symslr.evaluation.quadrature.zoom import zoomed
 
 FLOAT = Float64()
 NODES = {1: 48, 2: 24}
 """Nodes of an outer axis, by the number of axes."""
 STEEPEST = 2.6
 """log kappa moves by at most so much between nodes: where it moves by more, a steep weight would be cut off between two."""
-MOST_ROUNDS, MOST_ZOOMS = 24, 40
+MOST_ROUNDS = 24
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
-LONGEST = 1e6
-"""A window of log u longer than this belongs to an integral that does not converge."""
 
 
 Tables = Callable[[list[Any]], Table]
@@ -125,19 +124,15 @@ def _outer_windows(family: Family, tokens: list[Tokens]) -> tuple[list[tuple[flo
     Raises:
         CannotEvaluate: where they do not end.
     """
-    windows = _first_windows(family, tokens)
-    for _ in range(MOST_ZOOMS):
-        nodes = [np.linspace(low, high, NODES[len(windows)]) for low, high in windows]
+
+    def look(nodes: list[Any]) -> tuple[Any, tuple[Table, Any]]:
         table = Table(family, tokens, nodes)
         logs = _logs(family, table)
-        above = np.any(logs > -family.depth, axis=0)
-        found = [_relevant(above, nodes[n], n) for n in range(len(windows))]
-        if all(_settled(old, new) for old, new in zip(windows, found)):
-            return found, table, logs
-        if any(high - low > LONGEST for low, high in found):
-            break
-        windows = found
-    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+        return np.any(logs > -family.depth, axis=0), (table, logs)
+
+    first = _first_windows(family, tokens)
+    windows, seen = zoomed(look, first, NODES[len(first)])
+    return windows, *seen
 
 
 def _logs(family: Family, table: Table) -> Any:
@@ -207,18 +202,3 @@ def _needed(
             made = (Line(low, high, line.step),)
         found.append(made)
     return found, cut_short, shares
-
-
-def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
-    """The window that holds the relevant nodes and one step around them; longer where they reach its end."""
-    line = np.any(above, axis=tuple(m for m in range(above.ndim) if m != axis))
-    index = np.flatnonzero(line)
-    step, span = nodes[1] - nodes[0], nodes[-1] - nodes[0]
-    low = nodes[0] - span / 2 if index[0] == 0 else nodes[index[0]] - step
-    high = nodes[-1] + span / 2 if index[-1] == len(nodes) - 1 else nodes[index[-1]] + step
-    return float(low), float(high)
-
-
-def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
-    slack = 1e-9 * (old[1] - old[0])
-    return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])

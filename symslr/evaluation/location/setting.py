@@ -11,6 +11,7 @@ import scipy
 from sympy import Expr, Integer, expand_log, lambdify, log
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.model.float64 import in_float64
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset
@@ -141,7 +142,7 @@ class Setting:
 
 def over_positions(expr: Expr, length: int) -> Any:
     """An expression in ``l`` and ``L`` at the positions 1, ..., L."""
-    function = lambdify((l,), expr.subs(L, length), "numpy")
+    function = lambdify((l,), in_float64(expr.subs(L, length)), "numpy")
     with np.errstate(all="ignore"):
         found = np.asarray(function(np.arange(1, length + 1, dtype=float)), dtype=float)
     return np.broadcast_to(found, (length,)).copy()
