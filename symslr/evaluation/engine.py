@@ -21,7 +21,7 @@ from symslr.evaluation.in_time import in_time
 from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import canonical, plan
 from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
@@ -42,7 +42,6 @@ DEFAULT_DIGITS = 10
 """Where no digits are asked for, a float64 value with so many is returned."""
 MULTIPRECISION_DIGITS = 15
 FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
-FLOAT = Float64()
 
 
 def evaluate(

@@ -18,18 +18,16 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.survey import Layout, layout
+from symslr.evaluation.laplace.tokens import MOST_NODES
 from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
-from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, geometric_error
 from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
 
 LARGEST_TABLE = 100_000_000
 """Entries of the product of outer nodes and tokens."""
-MOST_NODES = 40_000
 FEW = {1: 24, 2: 8}
 """Outer nodes per axis at which the token meshes are judged."""
 ROUNDS = 20
-DETUNED = 1.3
-"""Ratio of steps by which a result is confirmed."""
 LN2 = log(2)
 
 

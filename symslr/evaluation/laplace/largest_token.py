@@ -20,7 +20,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.largest_form import CumulativeForm, sizes
 from symslr.evaluation.laplace.sinh_map import SinhMap
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64
 from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.convergence import geometric_error
@@ -28,7 +28,6 @@ from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.zoom import zoomed
 from symslr.model.symbols import x as law_variable
 
-FLOAT = Float64()
 FLOAT_NODES = 16
 """Nodes of a panel in float64; with more digits their number grows with these."""
 MOST_TOKENS = 40_000
@@ -123,7 +122,7 @@ class _Run:
         for _ in range(ROUNDS):
             if count * FINER * order > MOST_TOKENS:
                 raise CannotEvaluate("the running integrals need too many nodes: the kernel is too steep")
-            v, density, exact = self._outer(axis, step)
+            v, density, exact = axis.nodes(step, self.arithmetic)
             fine = self._panels(low, high, int(np.ceil(count * FINER)), order)
             values, rounding = self._integrand(self.arithmetic, v, fine, self.p)
             values = values * density
@@ -156,19 +155,6 @@ class _Run:
 
     def _mass(self, values: Any) -> Any:
         return np.sum(np.abs(values)) if self.is_float else size(np.sum(abs(values)))
-
-    def _outer(self, axis: SinhMap, step: float) -> tuple[Any, Any, Any]:
-        """(v, what the nodes stand for, step)."""
-        v, density, exact = axis.nodes(step)
-        if self.is_float:
-            return v, density, exact
-        low, high = (self.arithmetic.number(end) for end in axis.ends)
-        count = len(v) - 1
-        w = low + (high - low) / count * self.arithmetic.integers(0, count + 1)
-        if np.isinf(axis.scale):
-            return w, self.arithmetic.full(count + 1, arb(1)), (high - low) / count
-        up, down = (self.arithmetic.exp(sign * w / axis.scale) for sign in (1, -1))
-        return axis.centre + axis.scale * (up - down) / 2, (up + down) / 2, (high - low) / count
 
     def _panels(self, low: float, high: float, count: int, order: int) -> Panels:
         t, weights, _ = _rule(order, 0 if self.is_float else ctx.prec)

@@ -21,11 +21,9 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.rule import integrate
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64, Multiprecision
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, Multiprecision
 from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import has_power_tail
-
-FLOAT = Float64()
 
 
 @final

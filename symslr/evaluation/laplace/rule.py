@@ -16,10 +16,8 @@ from symslr.evaluation.laplace.family import Family, Moments
 from symslr.evaluation.laplace.survey import Layout, Tables, layout
 from symslr.evaluation.laplace.table import EPS, TINY, Table
 from symslr.evaluation.power_tails.tails import TailLayout, has_power_tail, tail_layout
-from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, geometric_error
 
-DETUNED = 1.3
-"""Ratio of steps by which a result is confirmed."""
 FEW = {1: 24, 2: 12}
 """Outer nodes per axis at which the token meshes are judged."""
 ROUNDS = 14

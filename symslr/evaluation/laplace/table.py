@@ -15,9 +15,9 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
 from symslr.evaluation.laplace.tokens import Tokens
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 
-EPS = Float64().eps
+EPS = FLOAT.eps
 TINY = 1e-300
 UNDERFLOW = 1e-200
 """A sum of weights this far below the largest one may have lost terms to underflow."""

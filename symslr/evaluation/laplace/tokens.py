@@ -10,12 +10,11 @@ from sympy import exp as exp_
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
 from symslr.evaluation.quadrature.token_mesh import cover, gaussian_window, zeros
 
-FLOAT = Float64()
 MOST_NODES = 40_000
 FEW_NODES, ROUGH = 12_000, 1e-5
 """Nodes at a tolerance above ROUGH, as in the scan for a minimum: a value that takes more is too dear to look at."""

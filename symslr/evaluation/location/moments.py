@@ -15,7 +15,7 @@ from sympy import exp
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import laplace, largest
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import STEEPEST, Part, bayes_part, by_grids, has_grid, positions
+from symslr.evaluation.location.bayes import PRECISE, STEEPEST, Part, bayes_part, by_grids, has_grid, positions
 from symslr.evaluation.location.points import (
     MOST_DIMENSIONS,
     Means,
@@ -36,8 +36,6 @@ from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
 from symslr.model.symbols import x
 
-PRECISE = 1e-5
-"""Relative standard error at which sampling stops."""
 SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
 FEW_STRATA = 4

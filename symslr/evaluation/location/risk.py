@@ -12,7 +12,7 @@ import scipy
 from mpmath import inf, mpf, workdps
 from sympy import Expr, N, S, exp, sqrt
 
-from symslr.evaluation.engine import FLOAT, digits_of, evaluate
+from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
@@ -20,6 +20,7 @@ from symslr.evaluation.location.moments import Evaluator
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.minima.least import least_risk
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact

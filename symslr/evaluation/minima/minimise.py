@@ -13,7 +13,6 @@ from sympy import Expr, Symbol
 from symslr.evaluation.admitted import check_admitted
 from symslr.evaluation.divergent import check_means_exist
 from symslr.evaluation.engine import (
-    FLOAT,
     FLOAT_AIM,
     FLOAT_DIGITS,
     digits_of,
@@ -28,6 +27,7 @@ from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs, one
 from symslr.evaluation.multiprecision import minimum_multiprecision
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time

@@ -10,19 +10,16 @@ from sympy import Expr, S, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
-from symslr.evaluation.quadrature.convergence import beyond, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, beyond, geometric_error
 from symslr.evaluation.quadrature.mesh import joined
 from symslr.evaluation.quadrature.scan import Window, scan
 from symslr.evaluation.quadrature.token_mesh import cover
 
-FLOAT = Float64()
 DEPTH = 46.0
-DETUNED = 0.38
-"""log2 of the ratio of steps by which a sum is confirmed."""
 
 MOST_LEVELS = 9
 
@@ -131,7 +128,7 @@ class IntegralNode(Node):
 
     def _detuned(self, pieces: Any, arithmetic: Any, table: Any, level: float, p: tuple[Any, ...]) -> Any:
         """The sum on a finer mesh that is nested in none."""
-        mesh = joined(pieces, arithmetic, level + DETUNED)
+        mesh = joined(pieces, arithmetic, level + float(np.log2(DETUNED)))
         exponent, rest, _ = table(mesh.nodes, *p)
         values = arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes
         if arithmetic.name == "numpy" and not np.isfinite(values).all():

@@ -92,6 +92,9 @@ class Float64(Arithmetic):
         return compile_float(symbols, exprs)
 
 
+FLOAT = Float64()
+
+
 class Multiprecision(Arithmetic):
     """mpmath numbers in object arrays, at the working precision that is set while the plan runs."""
 
