@@ -13,12 +13,12 @@ import mpmath
 import numpy as np
 from sympy import Expr, Integral, Symbol
 
-from symslr.evaluation.admitted import check_admitted
-from symslr.evaluation.divergent import check_means_exist
+from symslr.evaluation.admission.admitted import check_admitted
+from symslr.evaluation.admission.divergent import check_means_exist
+from symslr.evaluation.admission.guard import UNHELD, guard
+from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
-from symslr.evaluation.guard import UNHELD, guard
 from symslr.evaluation.in_time import in_time
-from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT

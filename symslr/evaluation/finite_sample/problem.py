@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sympy import Expr, Integer, Symbol
 
-from symslr.evaluation.finite_sample.saddle import Problem, Share, Training
+from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, Share, Training
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw

@@ -13,12 +13,12 @@ from sympy import Expr
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
-from symslr.evaluation.landscape.kernel import Array, Kernel
-from symslr.evaluation.landscape.moments import Moments
+from symslr.evaluation.landscape.moments.kernel import Array, Kernel
+from symslr.evaluation.landscape.moments.moments import Moments
+from symslr.evaluation.landscape.moments.sharpness import sharpened
+from symslr.evaluation.landscape.moments.tokens import LogWeight, shifted_moments, weighted_moments
 from symslr.evaluation.landscape.order import NAMES
 from symslr.evaluation.landscape.risk import compiled_risk
-from symslr.evaluation.landscape.sharpness import sharpened
-from symslr.evaluation.landscape.tokens import LogWeight, shifted_moments, weighted_moments
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw

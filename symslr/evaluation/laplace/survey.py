@@ -13,12 +13,12 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.sinh_map import SinhMap
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import outer_step
 from symslr.evaluation.quadrature.mesh import Line, Piece, joined
+from symslr.evaluation.quadrature.sinh_map import SinhMap
 from symslr.evaluation.quadrature.zoom import zoomed
 
 NODES = {1: 48, 2: 24}

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.scatter import standard_error
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.location.posterior import configurations, ways
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind

@@ -10,8 +10,10 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
-from symslr.evaluation.admitted import check_admitted
-from symslr.evaluation.divergent import check_means_exist
+from symslr.evaluation.admission.admitted import check_admitted
+from symslr.evaluation.admission.divergent import check_means_exist
+from symslr.evaluation.admission.guard import PLACE, guard
+from symslr.evaluation.admission.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.engine import (
     FLOAT_AIM,
     FLOAT_DIGITS,
@@ -22,8 +24,6 @@ from symslr.evaluation.engine import (
     symbols_of,
     tolerance_of,
 )
-from symslr.evaluation.guard import PLACE, guard
-from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import minimum_multiprecision
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair

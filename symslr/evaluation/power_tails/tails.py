@@ -16,11 +16,11 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family, Moments
-from symslr.evaluation.laplace.sinh_map import SinhMap
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.power_tails.centred_mesh import CentredMesh
 from symslr.evaluation.quadrature.scan import scan
+from symslr.evaluation.quadrature.sinh_map import SinhMap
 
 FAR, FURTHER = 1e6, 1e12
 """Tokens between which tails are told apart."""

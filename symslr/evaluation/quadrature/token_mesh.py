@@ -9,7 +9,6 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
 from symslr.evaluation.quadrature.scan import Window
 
@@ -54,34 +53,6 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
         else:
             pieces.append(ExpSinh(cuts[-1], +1, width, float(np.log((last - cuts[-1]) / width)) + 1))
     return tuple(pieces)
-
-
-def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
-    """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
-    found: list[float] = []
-    start, end = min(w.low for w in windows), max(w.high for w in windows)
-    for _, exact, equation in code.kinks(kernel):
-        if exact is not None:
-            value = float(exact(*p)[0])
-            if np.isfinite(value):
-                found.append(value)
-            continue
-        found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
-    for slope in code.touches[kernel]:
-        places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
-        found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]
-    return sorted(set(found))
-
-
-NEAR_ZERO = 1e-12
-"""A kernel this far below its size around is 0 there but for rounding."""
-
-
-def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
-    """Whether one of the kernel's factors vanishes at a place, beside its size around."""
-    around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
-    slopes, _ = code.weights(kernel, around, p)
-    return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)
 
 
 def changes_of_sign(function: Any, start: float, end: float) -> list[float]:

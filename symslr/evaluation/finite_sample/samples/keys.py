@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from sympy import Dummy, Expr, Sum, expand_log, lambdify, log, simplify
 
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.exponential import exponential_slope
 from symslr.model.float64 import in_float64

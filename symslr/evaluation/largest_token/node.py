@@ -17,14 +17,14 @@ from flint import arb, arb_mat, ctx
 from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.largest_form import CumulativeForm, sizes
-from symslr.evaluation.laplace.sinh_map import SinhMap
+from symslr.evaluation.largest_token.form import CumulativeForm, sizes
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64
 from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.convergence import geometric_error
 from symslr.evaluation.quadrature.scan import scan
+from symslr.evaluation.quadrature.sinh_map import SinhMap
 from symslr.evaluation.quadrature.zoom import zoomed
 from symslr.model.symbols import x as law_variable
 

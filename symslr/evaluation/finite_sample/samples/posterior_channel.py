@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from scipy.special import ndtr
 
-from symslr.evaluation.finite_sample.keys import gaussian_shift
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.keys import gaussian_shift
+from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.model.exponential import exponential_slope
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
