@@ -108,7 +108,7 @@ def integrate(
         if not family.active:
             return [arb(0)] * len(family.integrals)
         found = layout(family)
-    guard = 14 + int(log2(2.0 + max(max(family.powers(t), default=0.0) for t in family.active)))
+    guard = 14 + int(log2(2.0 + float(family.largest.max())))
     with ctx.workprec(arithmetic.bits + guard):
         return _Rule(code, family, p, arithmetic, found, tolerance).run()
 
@@ -295,7 +295,7 @@ class _Rule:
             ends = [[array([line[e] for line in table]) for table in factors] for e in (0, -1)]
             left, right = (own[0] if len(own) == 1 else np.multiply.outer(*own) for own in ends)
             for row, i in zip(kernel.rows, indices):
-                power = self.family.largest_power(i)
+                power = float(self.family.largest[i])
                 if power > 0:
                     lost = (abs(row[0]) * left + abs(row[-1]) * right) * arb(8 * power)
                     whole = _sizes(means[i])

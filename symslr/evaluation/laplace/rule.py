@@ -193,7 +193,7 @@ class _Rule:
         for own in self.family.integrals:
             total = 0.0
             for t in own:
-                powers, size = self.family.powers(t), np.abs(next(rest))
+                powers, size = self.family.powers[t], np.abs(next(rest))
                 inside = sum((n * part for n, part in zip(powers, per_moment) if n), np.zeros(now.few.shape))
                 few = size[now.thin]
                 seen = float(np.sum(few))
