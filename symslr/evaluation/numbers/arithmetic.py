@@ -33,8 +33,6 @@ class Arithmetic(ABC):
     pi: Any
     exp: Callable[[Any], Any]
     log: Callable[[Any], Any]
-    expm1: Callable[[Any], Any]
-    log1p: Callable[[Any], Any]
 
     @abstractmethod
     def number(self, value: Any) -> Any:
@@ -71,8 +69,6 @@ class Float64(Arithmetic):
     pi = np.pi
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
-    expm1 = staticmethod(np.expm1)
-    log1p = staticmethod(np.log1p)
 
     def number(self, value: Any) -> float:
         return float(value)
@@ -107,8 +103,6 @@ class Multiprecision(Arithmetic):
 
     exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
     log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
-    expm1 = staticmethod(np.frompyfunc(mpmath.expm1, 1, 1))
-    log1p = staticmethod(np.frompyfunc(mpmath.log1p, 1, 1))
 
     @property
     def eps(self) -> Any:

@@ -32,8 +32,6 @@ class Balls(Arithmetic):
 
     exp = staticmethod(np.frompyfunc(arb.exp, 1, 1))
     log = staticmethod(np.frompyfunc(arb.log, 1, 1))
-    expm1 = staticmethod(np.frompyfunc(arb.expm1, 1, 1))
-    log1p = staticmethod(np.frompyfunc(arb.log1p, 1, 1))
 
     @property
     def eps(self) -> Any:
