@@ -162,19 +162,19 @@ class LaplaceCode:
         return [[self.arithmetic.compile(arguments, [slope]) for slope in slopes] for slopes in self.form.touches]
 
     @cached_property
-    def _kinks(self) -> list[list[tuple[Expr, Any, Any]]]:
+    def _kinks(self) -> list[list[tuple[Any, Any]]]:
         table = []
         for equations in self.form.kinks:
             row = []
             for equation in equations:
                 zero = solved(equation, self.form.x)
                 exact = None if zero is None else self.arithmetic.compile(self.parameters, [zero])
-                row.append((equation, exact, self.arithmetic.compile((self.form.x, *self.parameters), [equation])))
+                row.append((exact, self.arithmetic.compile((self.form.x, *self.parameters), [equation])))
             table.append(row)
         return table
 
-    def kinks(self, kernel: int) -> list[tuple[Expr, Any, Any]]:
-        """(equation, its zero as a function of p where it is linear, the equation as a function of x and p)."""
+    def kinks(self, kernel: int) -> list[tuple[Any, Any]]:
+        """(Its zero as a function of p where it is linear, the equation as a function of x and p)."""
         return self._kinks[kernel]
 
 

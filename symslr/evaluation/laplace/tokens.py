@@ -14,7 +14,7 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
-from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window
+from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window, kinks_between
 
 MOST_NODES = 40_000
 FEW_NODES, ROUGH = 12_000, 1e-5
@@ -119,15 +119,8 @@ def is_gaussian(family: Family, moment: int) -> bool:
 
 def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
     """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
-    found: list[float] = []
     start, end = min(w.low for w in windows), max(w.high for w in windows)
-    for _, exact, equation in code.kinks(kernel):
-        if exact is not None:
-            value = float(exact(*p)[0])
-            if np.isfinite(value):
-                found.append(value)
-            continue
-        found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
+    found = kinks_between(code.kinks(kernel), p, start, end)
     for slope in code.touches[kernel]:
         places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
         found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]

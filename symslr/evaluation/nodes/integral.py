@@ -16,8 +16,8 @@ from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
 from symslr.evaluation.quadrature.convergence import DETUNED, beyond, geometric_error
 from symslr.evaluation.quadrature.mesh import joined
-from symslr.evaluation.quadrature.scan import Window, scan
-from symslr.evaluation.quadrature.token_mesh import cover
+from symslr.evaluation.quadrature.scan import scan
+from symslr.evaluation.quadrature.token_mesh import cover, kinks_between
 
 DEPTH = 46.0
 
@@ -162,19 +162,7 @@ class IntegralNode(Node):
             return None
         if window.is_heavy:
             _check_tails(log_weight, low, high)
-        return cover([window], low, high, self._cuts(zeros, p, window))
-
-    def _cuts(self, zeros: list[Any], p: tuple[float, ...], window: Window) -> list[float]:
-        found = []
-        for exact, equation in zeros:
-            if exact is not None:
-                found.append(float(exact(*p)[0]))
-                continue
-            grid = np.linspace(window.low, window.high, 1025)
-            values = np.broadcast_to(equation(grid, *p)[0], grid.shape)
-            if np.any(values[:-1] * values[1:] < 0):
-                raise CannotEvaluate("a kink whose place is not linear in the variable inside a nested integral")
-        return sorted({x for x in found if np.isfinite(x)})
+        return cover([window], low, high, kinks_between(zeros, p, window.low, window.high))
 
 
 FAR = 1e30, 1e40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,17 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
         else:
             pieces.append(ExpSinh(cuts[-1], +1, width, float(np.log((last - cuts[-1]) / width)) + 1))
     return tuple(pieces)
+
+
+def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], start: float, end: float) -> list[float]:
+    """Places where equations vanish: (its zero as a function of p or None, the equation as one of x and p) each."""
+    found: list[float] = []
+    for exact, equation in equations:
+        if exact is not None:
+            found.append(float(exact(*p)[0]))
+        else:
+            found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
+    return sorted({x for x in found if np.isfinite(x)})
 
 
 def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
