@@ -91,16 +91,45 @@ class Float64(Arithmetic):
 FLOAT = Float64()
 
 
-class Multiprecision(Arithmetic):
-    """mpmath numbers in object arrays, at the working precision that is set while the plan runs."""
-
-    name = "mpmath"
-    tiny = 0
+class ObjectArrays(Arithmetic):
+    """Abstract: numbers of any precision in object arrays."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self.decades = bits * 0.30103
 
+    @abstractmethod
+    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
+        """Functions of single numbers."""
+
+    def integers(self, start: int, stop: int) -> Any:
+        return np.array([self.number(i) for i in range(start, stop)], dtype=object)
+
+    def full(self, count: int, value: Any) -> Any:
+        return np.full(count, value, dtype=object)
+
+    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+        function = self.function(symbols, exprs)
+        vectorised = np.frompyfunc(function, len(symbols), 1)
+
+        def call(*arrays: Any) -> list[Any]:
+            if not any(isinstance(a, np.ndarray) for a in arrays):
+                return list(function(*arrays))
+            table = vectorised(*arrays)
+            columns = [np.empty(table.shape, dtype=object) for _ in exprs]
+            for index in np.ndindex(table.shape):
+                for column, value in zip(columns, table[index]):
+                    column[index] = value
+            return columns
+
+        return call
+
+
+class Multiprecision(ObjectArrays):
+    """mpmath numbers, at the working precision that is set while the plan runs."""
+
+    name = "mpmath"
+    tiny = 0
     exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
     log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
 
@@ -117,28 +146,8 @@ class Multiprecision(Arithmetic):
             return mpmath.mpf(value.evalf(int(self.decades) + 5)._mpf_) if not value.is_Rational else _ratio(value)
         return mpmath.mpf(value)
 
-    def integers(self, start: int, stop: int) -> Any:
-        return np.array([mpmath.mpf(i) for i in range(start, stop)], dtype=object)
-
-    def full(self, count: int, value: Any) -> Any:
-        return np.full(count, value, dtype=object)
-
-    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
-        function = compile_multiprecision(symbols, exprs)
-        vectorised = np.frompyfunc(function, len(symbols), 1)
-        count = len(exprs)
-
-        def call(*arrays: Any) -> list[Any]:
-            table = vectorised(*arrays)
-            if not isinstance(table, np.ndarray):
-                return list(table)
-            flat = [np.empty(table.shape, dtype=object) for _ in range(count)]
-            for index in np.ndindex(table.shape):
-                for k, value in enumerate(table[index]):
-                    flat[k][index] = value
-            return flat
-
-        return call
+    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
+        return compile_multiprecision(symbols, exprs)
 
 
 def _ratio(value: Expr) -> Any:

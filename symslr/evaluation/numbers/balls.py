@@ -16,20 +16,15 @@ from mpmath.libmp import from_man_exp
 from sympy import Expr, Symbol, lambdify
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.arithmetic import ObjectArrays
 from symslr.evaluation.numbers.compiled import PLAIN_NAMES, MultiprecisionPrinter, stable
 from symslr.evaluation.numbers.elementary import FUNCTIONS, ball, whole_power
 
 
-class Balls(Arithmetic):
+class Balls(ObjectArrays):
     """Arb balls in object arrays."""
 
     name = "balls"
-
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-        self.decades = bits * 0.30103
-
     exp = staticmethod(np.frompyfunc(arb.exp, 1, 1))
     log = staticmethod(np.frompyfunc(arb.log, 1, 1))
 
@@ -46,34 +41,11 @@ class Balls(Arithmetic):
             return ball(value)
         return from_mpf(value) if isinstance(value, mpmath.mpf) else arb(value)
 
-    def integers(self, start: int, stop: int) -> Any:
-        return array([arb(i) for i in range(start, stop)])
-
-    def full(self, count: int, value: Any) -> Any:
-        return array([value] * count)
-
-    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
         function = lambdify(
             list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True
         )
-        count = len(exprs)
-
-        def one(*numbers: Any) -> tuple[Any, ...]:
-            return tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
-
-        vectorised = np.frompyfunc(one, len(symbols), 1)
-
-        def call(*arrays: Any) -> list[Any]:
-            if not any(isinstance(a, np.ndarray) for a in arrays):
-                return list(one(*arrays))
-            table = vectorised(*arrays)
-            columns = [np.empty(table.shape, dtype=object) for _ in range(count)]
-            for index in np.ndindex(table.shape):
-                for column, value in zip(columns, table[index]):
-                    column[index] = value
-            return columns
-
-        return call
+        return lambda *numbers: tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
 
 
 def array(numbers: Sequence[Any]) -> Any:
