@@ -114,21 +114,21 @@ class _Run:
     def run(self) -> Pair:
         if not any(self.node.code(FLOAT).coefficients(*self.floats)):
             return (0.0, 0.0) if self.is_float else (mpmath.mpf(0), mpmath.mpf(0))
-        low, high = self._tokens()
-        axis = self._window(low, high)
+        self.ends = low, high = self._tokens()
+        axis = self._window()
         order = FLOAT_NODES if self.is_float else max(FLOAT_NODES, int(0.5 * self.nats))
-        count = max(8, int((high - low) * self._steepness(low, high) * self.nats / order / 4.0))
+        count = max(8, int((high - low) * self._steepness() * self.nats / order / 4.0))
         step, tolerance = 7.1 / (2.0 + self.nats), mpmath.exp(-self.nats)
         for _ in range(ROUNDS):
             if count * FINER * order > MOST_TOKENS:
                 raise CannotEvaluate("the running integrals need too many nodes: the kernel is too steep")
             v, density, exact = axis.nodes(step, self.arithmetic)
-            fine = self._panels(low, high, int(np.ceil(count * FINER)), order)
+            fine = self._panels(self.arithmetic, int(np.ceil(count * FINER)), order)
             values, rounding = self._integrand(self.arithmetic, v, fine, self.p)
             values = values * density
             few = slice(None, None, max(1, len(v) // 40))
             coarse = (
-                self._integrand(self.arithmetic, v[few], self._panels(low, high, count, order), self.p)[0]
+                self._integrand(self.arithmetic, v[few], self._panels(self.arithmetic, count, order), self.p)[0]
                 * density[few]
             )
             mass, thin = self._mass(values), self._mass(values[few])
@@ -156,10 +156,11 @@ class _Run:
     def _mass(self, values: Any) -> Any:
         return np.sum(np.abs(values)) if self.is_float else size(np.sum(abs(values)))
 
-    def _panels(self, low: float, high: float, count: int, order: int) -> Panels:
-        t, weights, _ = _rule(order, 0 if self.is_float else ctx.prec)
-        half = self.arithmetic.number(high - low) / (2 * count)
-        starts = self.arithmetic.number(low) + 2 * half * self.arithmetic.integers(0, count)
+    def _panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
+        t, weights, _ = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
+        low, high = self.ends
+        half = arithmetic.number(high - low) / (2 * count)
+        starts = arithmetic.number(low) + 2 * half * arithmetic.integers(0, count)
         nodes = (starts[:, None] + half * (1 + t)[None, :]).ravel()
         return Panels(nodes, np.tile(half * weights, count), count)
 
@@ -221,8 +222,9 @@ class _Run:
         floor = arb((1, -ctx.prec))
         return np.frompyfunc(lambda c: (c if c > floor else floor).log(), 1, 1)(below)
 
-    def _steepness(self, low: float, high: float) -> float:
+    def _steepness(self) -> float:
         """How fast log kappa moves, at least as fast as the law's own scale."""
+        low, high = self.ends
         x = np.linspace(low, high, 801)
         kappa = self.node.code(FLOAT).kappa(x, *self.floats)[0] + 0 * x
         moves = np.abs(np.diff(np.log(kappa)))
@@ -252,13 +254,11 @@ class _Run:
         kept = x[(size < RANGE) | ((windows[0].low <= x) & (x <= windows[0].high))]
         return float(kept[0]), float(kept[-1])
 
-    def _window(self, low: float, high: float) -> SinhMap:
+    def _window(self) -> SinhMap:
         """The part of v that matters."""
-        steps = int(np.clip((high - low) * self._steepness(low, high) / 8.0, 12, 200))
-        t, weights = np.polynomial.legendre.leggauss(FLOAT_NODES)
-        half = (high - low) / (2 * steps)
-        nodes = (low + half * (2 * np.arange(steps)[:, None] + 1 + t)).ravel()
-        panels = Panels(nodes, np.tile(half * weights, steps), steps)
+        low, high = self.ends
+        panels = self._panels(FLOAT, int(np.clip((high - low) * self._steepness() / 8.0, 12, 200)), FLOAT_NODES)
+        nodes = panels.nodes
         kappa = self.node.code(FLOAT).kappa(nodes, *self.floats)[0] + 0 * nodes
         logs = np.log(kappa[kappa > 0])
         guess = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
