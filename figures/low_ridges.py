@@ -76,7 +76,7 @@ def _table(ridges: Sequence[float], seeds: Sequence[int]) -> Table:
 
 def _mean(fits: Sequence[tuple[float, bool]]) -> tuple[float, float, float]:
     """(mean risk, its standard error, whether every fit is stationary)."""
-    from symslr.evaluation.finite_sample.scatter import standard_error
+    from symslr.evaluation.finite_sample.samples.scatter import standard_error
 
     risks = [risk for risk, _ in fits]
     return float(np.mean(risks)), standard_error(risks), float(all(converged for _, converged in fits))
