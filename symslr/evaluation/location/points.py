@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.scatter import standard_error
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.location.posterior import configurations, ways
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
@@ -42,18 +42,34 @@ class Means:
     Attributes:
         rows: of a quadrature, its two steps, the finer first; of samples, the replications.
         kind, method: as of a ``Value``.
+        rounding: what float64 may lose, of numbers of the size 1.
     """
 
     rows: Any
     kind: Kind
     method: str
+    rounding: float = 1e-15
 
     def number(self, read: Callable[[Any], float]) -> tuple[float, float]:
         """A function of the means, and its error: one standard error with Student's factor, or the difference of two steps."""
         found = [read(row) for row in self.rows]
         if self.kind is Kind.STATISTICAL:
             return float(np.mean(found)), standard_error(found)
-        return found[0], abs(found[0] - found[1]) + 1e-15 * max(1.0, abs(found[0]))
+        return found[0], abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
+
+
+def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
+    """Means of a mixture; where any is sampled, those that are not have their value in every replication."""
+    if len(parts) == 1:
+        return parts[0][1]
+    sampled = [found for _, found in parts if found.kind is Kind.STATISTICAL]
+    rows = sum(
+        share * (found.rows if found.kind is Kind.STATISTICAL or not sampled else found.rows[:1])
+        for share, found in parts
+    )
+    kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
+    rounding = max(found.rounding for _, found in parts)
+    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding)
 
 
 @dataclass(frozen=True)
@@ -247,19 +263,12 @@ def sampled(setting: Setting, integrand: Integrand, size: int, alike: bool = Tru
     return Means(np.array(rows), Kind.STATISTICAL, method)
 
 
-def refined(
-    setting: Setting,
-    integrand: Integrand,
-    read: Callable[[Any], float],
-    relative: float,
-    seconds: float,
-    alike: bool = True,
-) -> Means:
-    """Samples, fourfold until a number read from the means has a relative standard error, or the time is used up."""
+def refined(sample: Callable[[int], Means], read: Callable[[Any], float], relative: float, seconds: float) -> Means:
+    """``sample`` with more points, fourfold until a number read from the means is as sharp as asked, or the time is up."""
     began, size = time.process_time(), 2**8
     while True:
         started = time.process_time()
-        found = sampled(setting, integrand, size, alike)
+        found = sample(size)
         value, error = found.number(read)
         now = time.process_time()
         if error <= relative * abs(value) or now - began + 4 * (now - started) > seconds:
