@@ -49,13 +49,13 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further
     """
     begin = perf_counter()
     ways = (token_terms,) if further is None else (token_terms, further)
-    enclosure = _Certified(_substitute(expr, values), ways).enclosure(digits)
+    enclosure = _Certified(substitute(expr, values), ways).enclosure(digits)
     value, error = _centre(enclosure, digits)
     correct = digits if error == 0 else _correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
 
 
-def _substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
+def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
     laws = {symbol: value for symbol, value in values.items() if not isinstance(value, Expr)}
     numbers = {symbol: value for symbol, value in values.items() if isinstance(value, Expr)}
     open_sums = expr.xreplace(laws).replace(LengthExpectation, lambda body, law: LengthExpectation(body, law).doit())
@@ -74,7 +74,7 @@ class _Certified:
     def __init__(self, expr: Expr, ways: tuple[TokenTerms, ...]) -> None:
         self.expr = expr
         self.bits = 0
-        self.forms, self.lines = _normal_forms(expr, ways)
+        self.forms, self.lines = normal_forms(expr, ways)
 
     def enclosure(self, digits: int) -> Any:
         """Raise the precision until the relative radius is below 10^-digits."""
@@ -123,7 +123,7 @@ class _Certified:
         return total
 
 
-def _normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, list[Monomial]], Lines]:
+def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, list[Monomial]], Lines]:
     """The normal form of every integral and every expectation outside of one, and the lines that they need.
 
     An exponential kernel under a Gaussian law has a form whose sums are products of polynomials, the fastest; any other

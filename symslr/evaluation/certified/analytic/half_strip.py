@@ -94,7 +94,8 @@ class HalfStrip:
         enclosure = ball(expr)
         near = float(enclosure.mid())
         exact = enclosure == near
-        re = iv.mpf(near) if exact else _interval(nextafter(near, -inf), nextafter(near, inf))
+        low, high = float(enclosure.lower()), float(enclosure.upper())
+        re = iv.mpf(near) if exact else _interval(nextafter(low, -inf), nextafter(high, inf))
         argument = iv.mpf(0) if re.a > 0 else PI if re.b < 0 else None
         return _made(re, iv.mpf(0), argument=argument)
 
