@@ -50,8 +50,8 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further
     begin = perf_counter()
     ways = (token_terms,) if further is None else (token_terms, further)
     enclosure = _Certified(substitute(expr, values), ways).enclosure(digits)
-    value, error = _centre(enclosure, digits)
-    correct = digits if error == 0 else _correct_digits(value, error)
+    value, error = centred(enclosure, digits)
+    correct = digits if error == 0 else correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
 
 
@@ -163,7 +163,7 @@ def _laplace_variable(expr: Expr) -> Expr:
     return limits[0][0]
 
 
-def _centre(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
+def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
     """A number of about ``digits`` + 5 digits and an upper bound of its distance to every point of the enclosure."""
     with ctx.workprec(ceil((digits + 5) * BITS_PER_DIGIT)):
         centre = (+enclosure).mid()
@@ -177,6 +177,6 @@ def _exact_mpf(point: Any) -> mpf:
     return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
 
 
-def _correct_digits(value: mpf, error: mpf) -> int:
+def correct_digits(value: mpf, error: mpf) -> int:
     """The largest n with error <= 10^-n |value| / 2."""
     return max(0, floor(log10(abs(value) / (2 * error)))) if value else 0

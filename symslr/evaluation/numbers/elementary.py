@@ -106,6 +106,8 @@ def elementary_ball(expr: Expr, descend: Descend) -> Any:
 def _power(base: Any, exponent: Expr, descend: Descend) -> Any:
     if exponent.is_Integer:
         n = int(exponent)
+        if n > 0 and n % 2 == 0 and base.contains(0):
+            return arb(0).union(abs(base).upper() ** n)
         # Arb's power is undefined on a ball centred at 0, where a product is not.
         return _fold(arb.__mul__, (base,) * n) if n > 0 and base.contains(0) else base**n
     if exponent == sympy.S.Half:

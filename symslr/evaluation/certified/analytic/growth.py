@@ -77,7 +77,10 @@ class GrowthBounds:
         return found
 
     def _is_polynomial(self, expr: Expr) -> bool:
-        return bool(expr.is_Add and expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() > 1)
+        if not (expr.is_Add and expr.is_polynomial(self.variable)):
+            return False
+        polynomial = Poly(expr, self.variable)
+        return bool(polynomial.degree() > 1 and not ball(polynomial.LC()).contains(0))
 
     def _led_by_the_highest_power(self, expr: Expr) -> Expr:
         """z^n (c_n + c_{n-1}/z + ...), where what stands beside c_n is small far out."""

@@ -117,6 +117,16 @@ class Line:
         cells = (rectangle(i * FINE - reach, (i + 1) * FINE - reach, 0.0, 0.0) for i in range(count))
         return [enclosed(function, self.variable, cell, CELLS) for cell in cells]
 
+    def tails(self, side: int, at: float) -> list[Any]:
+        """Bounds of what lies beyond ``at`` on one side, for each factor; of Riemann sums too."""
+        found: list[Any] = self._once(self._tails, side, at)
+        return found
+
+    def _tails(self, side: int, at: float) -> list[Any]:
+        growth = GrowthBounds(self.variable, at, side, 0.0)
+        with ctx.workprec(PROOF_BITS):
+            return [growth.modulus(factor).tail(at) for factor in self.factors]
+
     def rule(self, nats: float) -> LineRule:
         """The trapezoid rule whose error is about e^-nats."""
         return LineRule(self, nats)
@@ -154,13 +164,9 @@ class LineRule:
     def _end(self, side: int) -> tuple[float, list[Any]]:
         """Where the rule is cut, and a bound of what lies beyond, for each factor."""
 
-        def tails(at: float) -> list[Any]:
-            growth = GrowthBounds(self.line.variable, at, side, 0.0)
-            return [growth.modulus(factor).tail(at) for factor in self.line.factors]
-
         def reaches(at: float) -> bool:
             try:
-                return all(float(tail.log()) < -self.nats for tail in tails(at))
+                return all(float(tail.log()) < -self.nats for tail in self.line.tails(side, at))
             except NotProved:
                 return False
 
@@ -170,7 +176,7 @@ class LineRule:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if reaches(NEAREST + GRID * middle) else (middle, high)
-        return NEAREST + GRID * high, tails(NEAREST + GRID * high)
+        return NEAREST + GRID * high, self.line.tails(side, NEAREST + GRID * high)
 
     def at(self, u: Any) -> list[Any]:
         """Enclosures of M(u) for every factor; u >= 0 a ball."""

@@ -22,6 +22,7 @@ from symslr.evaluation.certified.least.series import Series, terms, whole_power
 from symslr.evaluation.certified.least.taylor import Taylor
 from symslr.evaluation.numbers.elementary import Between
 
+
 class MovingTransform(Transform):
     """The functions M_j of one line at every scale of an interval.
 
@@ -29,12 +30,13 @@ class MovingTransform(Transform):
 
     Args:
         line: with ``scale`` in its kernel or factors.
-        nats: errors of about e^-nats.
+        nats: errors of about e^-nats in the M_j.
+        goal: errors of about e^-goal of an integral in its tails.
         scale: holds the interval.
     """
 
-    def __init__(self, line: Line, nats: float, scale: Between) -> None:
-        self.scale = scale
+    def __init__(self, line: Line, nats: float, goal: float, scale: Between) -> None:
+        self.scale, self.goal = scale, goal
         super().__init__(line, nats)
         self.windows: dict[Integrand, tuple[range, Any, Any]] = {}
         self.loads: dict[Any, Any] = {}
@@ -58,14 +60,14 @@ class MovingTransform(Transform):
         rest = wide[sums.length] * sums.spread + arb(0, self.rule.errors[j])
         return sums.model([thin[i] for i in range(sums.length)], rest)
 
-    def missing_nats(self, integrand: Integrand, nats: float) -> float:
-        """How much smaller the errors of the M_j have to be for an integral to about e^-nats; 0 where they are."""
-        needed = self.needed_nats(integrand, nats) - self.nats
+    def missing_nats(self, integrand: Integrand) -> float:
+        """How much smaller the errors of the M_j have to be for an integral to about e^-goal; 0 where they are."""
+        needed = self.needed_nats(integrand, self.goal) - self.nats
         if needed > 0:
             return needed
         _, off, _ = self._kept_window(integrand)
         size = float(np.logaddexp.reduce(self._log_terms(integrand))) + log(0.25 / self.step)
-        return max(0.0, float(off.log()) - size + nats)
+        return max(0.0, float(off.log()) - size + self.goal)
 
     def _kept_window(self, integrand: Integrand) -> tuple[range, Any, Any]:
         if integrand not in self.windows:
@@ -77,8 +79,8 @@ class MovingTransform(Transform):
         planned = self._log_terms(integrand)
         size = float(np.logaddexp.reduce(planned)) + log(0.25)
         zero = sum(n * self.logs[j][0] for j, n in enumerate(integrand.copies) if n)
-        low = floor(((size - self.nats - max(zero, 0.0)) / float(integrand.k) - 2) / self.step)
-        high, frozen, powers = self._right_end(integrand, planned, size - self.nats)
+        low = floor(((size - self.goal - max(zero, 0.0)) / float(integrand.k) - 2) / self.step)
+        high, frozen, powers = self._right_end(integrand, planned, size - self.goal)
         window = range(low, high + 1)
         off = sum((self._off(integrand, i) for i in window), arb(0))
         return window, off, self._left_tail(integrand, low) + self._right_tail(integrand, high, frozen, powers)

@@ -25,6 +25,9 @@ from symslr.expression.expectation import ScalarExpectation
 ATTEMPTS = 6
 """Rules that are made, each sharper, until the integrals are as sharp as asked for."""
 
+WIDER = 2.0**-40
+"""Models reach beyond the interval by the rounding of their centre and radius; the proofs by this much, relative."""
+
 SPARE_NATS = 4.0
 """Errors of the sums are so much below what is asked of the models."""
 
@@ -54,7 +57,8 @@ class Moving:
     ) -> None:
         self.low, self.high, self.side = low, high, -1 if high <= 0 else 1
         with ctx.workprec(PROOF_BITS):
-            self.scale = Between(scale.name, (self.side * arb(low)).union(self.side * arb(high)))
+            around = (self.side * arb(low)).union(self.side * arb(high))
+            self.scale = Between(scale.name, around + arb(0, WIDER * max(abs(low), abs(high))))
         own = {**values, scale: self.side * self.scale}
         self.expr = substitute(expr, own)
         forms, _ = normal_forms(self.expr, (tokens(own),))
@@ -65,14 +69,14 @@ class Moving:
         self.lines = Lines([term for terms in forms.values() for term in terms])
         self.transforms: dict[tuple[Expr, float], MovingTransform] = {}
 
-    def prepare(self) -> None:
-        """Prove the strips.
+    def prepare(self, nats: float) -> None:
+        """Prove the strips, and the tails of sums to about e^-nats.
 
         Raises:
-            NotProved: where there are none.
+            NotProved: where no proof is found.
         """
         for kernel in self.lines.factors:
-            self.lines.line(kernel)
+            self.transform(kernel, nats + SPARE_NATS)
 
     def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
         """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
@@ -80,7 +84,7 @@ class Moving:
         Raises:
             NotProved: where no proof is found.
         """
-        with ctx.workprec(_bits(nats)):
+        with ctx.workprec(_bits(2 * nats)):
             model = _Model(self, self.side * centre, radius, nats, length).of(self.expr)
         return model if self.side > 0 else model.mirrored()
 
@@ -92,8 +96,8 @@ class Moving:
             needed = nats
             for _ in range(ATTEMPTS):
                 with ctx.workprec(_bits(needed)):
-                    made = MovingTransform(self.lines.line(kernel), needed, self.scale)
-                    lost = max([0.0, *(made.missing_nats(own, nats) for _, own in integrands)])
+                    made = MovingTransform(self.lines.line(kernel), needed, nats, self.scale)
+                    lost = max([0.0, *(made.missing_nats(own) for _, own in integrands)])
                 if not lost:
                     break
                 needed += lost + 1
@@ -143,7 +147,9 @@ class _Model:
             return result
         if expr.is_Pow and expr.exp.is_Integer:
             return self.of(expr.base).power(int(expr.exp))
-        raise NotProved(f"certified: no proof is available for {type(expr).__name__} of integrals of a scale that moves")
+        raise NotProved(
+            f"certified: no proof is available for {type(expr).__name__} of integrals of a scale that moves"
+        )
 
     def _free(self, term: Monomial) -> Taylor:
         result = self._made([arb(1)])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil, inf, log, nextafter
 from typing import Any
 
-from flint import ctx
+from flint import arb, ctx
 
 from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.proof import NotProved
@@ -16,13 +16,11 @@ from symslr.evaluation.certified.least.model import Moving
 
 ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
-RATIO = 1.5
+RATIO = 1.25
 COARSE = 9.0
 """Nats of the first models: they tell values apart that differ by 1e-3."""
 TERMS = 10
 """Terms of the models."""
-PARTS = 4
-"""Into so many parts a stretch is cut at first."""
 REACH = 0.25
 """The coefficients of a model grow about like (REACH a)^-k; where sums are made sharper than the models nothing is won."""
 SMALLEST = 1e-4
@@ -39,18 +37,18 @@ ATTEMPTS = 4
 
 @dataclass(frozen=True)
 class Part:
-    """[centre - radius, centre + radius] in a stretch, on which the function is above ``below``."""
+    """[low, high] in a stretch, on which the function is above ``below``; its last model had sums to e^-nats."""
 
     stretch: Moving
-    centre: float
-    radius: float
+    low: float
+    high: float
     nats: float
     below: Any
 
 
 @dataclass(frozen=True)
 class Enclosed:
-    """The infimum over an interval lies in the ball ``value``, and every scale that attains it in one of ``places``."""
+    """The infimum over an interval lies in the ball ``value``, and every scale that attains it between the ends of one of ``places``."""
 
     value: Any
     places: list[tuple[float, float]]
@@ -91,14 +89,14 @@ class Search:
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
-                    self._cut(own, (own.low + own.high) / 2, (own.high - own.low) / 2, COARSE, PARTS)
+                    self._halved(own, own.low, own.high, COARSE)
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
                     break
                 self.extra += self._missing() + 2
-        value = self._lowest().union(self.above)
-        return Enclosed(value, [(part.centre, part.radius) for part in self.waiting])
+            value = self._lowest().union(self.above)
+        return Enclosed(value, [(part.low, part.high) for part in self.waiting if not part.below > self.above])
 
     def _lowest(self) -> Any:
         found = self.above
@@ -117,9 +115,11 @@ class Search:
         size = 0.0 if self.above is None else float(abs(self.above).log())
         return max(COARSE, self.digits * log(10) + 4 - size) + self.extra
 
-    def _nats(self, centre: float, radius: float) -> float:
+    def _nats(self, low: float, high: float) -> float:
         """As sharp as a model on this part can be, in steps, so that sums serve several parts."""
-        wanted = TERMS * log(max(1.0, REACH * max(abs(centre), ZERO) / radius))
+        wanted = TERMS * log(max(1.0, 2 * REACH * max(abs(low), abs(high), ZERO) / (high - low))) if low < high else inf
+        if wanted > self._finest():
+            return self._finest()
         return min(self._finest(), max(COARSE, 8.0 * ceil(wanted / 8.0)))
 
     def _refined(self) -> None:
@@ -127,42 +127,46 @@ class Search:
         while self._missing() > 0:
             self.waiting = [part for part in self.waiting if not part.below > self.above]
             part = min(self.waiting, key=lambda part: float(part.below - self.above))
-            nats = self._nats(part.centre, part.radius)
+            nats = self._nats(part.low, part.high)
             if nats <= part.nats and nats >= self._finest():
                 return
             self.waiting.remove(part)
             if nats > part.nats:
-                self._look(part.stretch, part.centre, part.radius, nats)
+                self._look(part.stretch, part.low, part.high, nats)
             else:
-                self._cut(part.stretch, part.centre, part.radius, nats, 2)
+                self._halved(part.stretch, part.low, part.high, nats)
 
-    def _cut(self, stretch: Moving, centre: float, radius: float, nats: float, parts: int) -> None:
-        for i in range(parts):
-            middle = centre + radius * (2 * i + 1 - parts) / parts
-            self._look(stretch, middle, radius / parts * (1 + 1e-12) + 1e-15 * abs(centre), nats)
+    def _halved(self, stretch: Moving, low: float, high: float, nats: float) -> None:
+        middle = (low + high) / 2
+        self._look(stretch, low, middle, nats)
+        self._look(stretch, middle, high, nats)
 
-    def _look(self, stretch: Moving, centre: float, radius: float, nats: float) -> None:
+    def _look(self, stretch: Moving, low: float, high: float, nats: float) -> None:
         """Model a part, and keep what of it may hold the infimum."""
         self.made += 1
         if self.made > MOST:
             raise NotProved("certified: the least value lies where the risk is too flat in the scale")
+        centre = (low + high) / 2
+        radius = nextafter(max(high - centre, centre - low), inf)
         try:
-            bounded = Bounded(stretch.model(centre, radius, nats, TERMS))
+            model = stretch.model(centre, radius, nats, TERMS)
         except NotProved:
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
-            self._cut(stretch, centre, radius, min(SHARPER * nats, self._finest()), 2)
+            self._halved(stretch, low, high, min(SHARPER * nats, self._finest()))
             return
+        bounded = Bounded(model, arb(low) - centre, arb(high) - centre)
         self.above = bounded.above if self.above is None else self.above.min(bounded.above)
         if not bounded.below > self.above:
-            shift, near = bounded.near(self.above)
-            self.waiting.append(Part(stretch, centre + shift, near + 2e-16 * abs(centre + shift), nats, bounded.below))
+            left, right = (float(centre + t) for t in bounded.near(self.above))
+            low, high = max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
+            self.waiting.append(Part(stretch, low, high, nats, bounded.below))
 
     def _proved(self, low: float, high: float) -> list[Moving]:
         """The interval as stretches on which strips and tails are proved."""
         stretch = self.stretch(low, high)
         try:
-            stretch.prepare()
+            stretch.prepare(COARSE)
             return [stretch]
         except NotProved:
             middle = (low + high) / 2

@@ -35,7 +35,9 @@ class Taylor:
         coefficients = polynomial.coeffs()
         beyond = arb_poly(coefficients[self.length :])
         kept = arb_poly(coefficients[: self.length])
-        return Taylor(kept, arb(rest) + beyond(self._whole) * arb(0, self.radius**self.length), self.radius, self.length)
+        return Taylor(
+            kept, arb(rest) + beyond(self._whole) * arb(0, self.radius**self.length), self.radius, self.length
+        )
 
     @property
     def values(self) -> Any:
