@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 import pytest
@@ -95,13 +96,15 @@ def test_the_least_value_of_a_polynomial_is_enclosed(coefficients: list[int], lo
         left, right = bounded.near(arb(lowest) + 1e-5)
         places = [i / 500 for i in range(-250, 251)]
         low = [t for t in places if sum(c * t**k for k, c in enumerate(coefficients)) <= lowest + 1e-5]
-        assert low and all(left <= t <= right for t in low)
+        assert low
+        assert all(left <= t <= right for t in low)
 
 
 def test_stretches_cover_the_interval() -> None:
     found = stretches(-3.0, 7.0)
-    assert found[0][0] == -3 and found[-1][1] == 7
-    assert all(left[1] == right[0] for left, right in zip(found, found[1:]))
+    assert found[0][0] == -3
+    assert found[-1][1] == 7
+    assert all(left[1] == right[0] for left, right in itertools.pairwise(found))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +118,8 @@ def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
     """Against the search to as many digits; where the least value lies at an end, against the value there."""
     attention = Attention(kernel)
     value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, digits, "arb", {a: bounds})
-    assert value.kind is Kind.CERTIFIED and value.digits >= digits
+    assert value.kind is Kind.CERTIFIED
+    assert value.digits >= digits
     other, at = minimise(population_risk(TASK, attention), [a], {"L": 2, "nu": 2}, digits, {a: bounds})
     with mp.workdps(30):
         assert abs(value.value - other.value) <= value.error + other.error

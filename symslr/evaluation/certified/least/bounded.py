@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flint import arb, arb_poly
+from flint import arb
 
 from symslr.evaluation.certified.least.taylor import Taylor
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, inf, log, nextafter
@@ -48,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Enclosed:
-    """The infimum over an interval lies in the ball ``value``, and every scale that attains it between the ends of one of ``places``."""
+    """The infimum over an interval lies in ``value``, every scale that attains it between the ends of one of ``places``."""
 
     value: Any
     places: list[tuple[float, float]]
@@ -63,7 +64,7 @@ def stretches(low: float, high: float) -> list[tuple[float, float]]:
             cuts |= {side * at} if low < side * at < high else set()
             at *= RATIO
     ordered = sorted(cuts)
-    return list(zip(ordered, ordered[1:]))
+    return list(itertools.pairwise(ordered))
 
 
 class Search:
