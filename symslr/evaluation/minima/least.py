@@ -19,12 +19,13 @@ from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.homogeneous import degree, has_parity
-from symslr.model.symbols import a, epsilon, x
+from symslr.model.symbols import a, epsilon
 from symslr.model.task import Task
 from symslr.theory.population import matched_scale, minimal_risk, population_risk
 
-AROUND = 1.5
-"""A least risk is proved, where no bounds are given, for scales up to so many times the one that a search finds."""
+AROUND, SMALL = (0.5, 1.5), 0.5
+"""Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
+|a| <= SMALL where that is smaller."""
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
@@ -97,7 +98,7 @@ def _certified(
     digits: int | None,
     bounds: Mapping[Symbol, tuple[float, float]] | None = None,
 ) -> tuple[Value, dict[str, Value]]:
-    """Proved over an interval of the scale: the one given, else up to ``AROUND`` times the scale that a search finds."""
+    """Proved over an interval of the scale: the one given, else one around the scale that a search finds."""
     from symslr.evaluation.certified.least.least import least_certified
 
     risk, variables = population_risk(task, attention), minimal_risk(task, attention).variables
@@ -114,9 +115,8 @@ def _certified(
             raise CannotEvaluate(
                 "certified: the risk falls as the scale grows, to a limit that is not proved; give an interval (--bounds a:0:8)"
             )
-        end = float(f"{AROUND * max(abs(guess), 1.0):.2g}")
-        is_even = attention.kernel.subs(x, -x) == attention.kernel
-        interval, guess = ((0.0, end), abs(guess)) if is_even else ((-end, end), guess)
+        ends = [float(f"{factor * guess:.2g}") for factor in AROUND]
+        interval = (min(ends), max(ends)) if abs(guess) > SMALL else (-SMALL, SMALL)
     needed, known = symbols_of(risk)
     inputs = checked_inputs(needed - {a}, known - {a}, values)
     if inputs.arrays:
