@@ -1,5 +1,5 @@
 """``python -m symslr``."""
 
-from symslr.cli import main
+from symslr.cli import command
 
-main()
+command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from symslr.cli.stopping import stopping_in_one_line
+from symslr.cli.stopping import stop_at_once, stopping_in_one_line
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -11,3 +11,11 @@ def main(arguments: list[str] | None = None) -> None:
         from symslr.cli.application import run
 
         run(arguments)
+
+
+def command() -> None:
+    """What the shell runs: ``main`` and the end of the process."""
+    try:
+        main()
+    finally:
+        stop_at_once()

@@ -61,3 +61,14 @@ def stopping_in_one_line() -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def stop_at_once() -> None:
+    """From here on SIGINT and SIGTERM end the process as it is, in one line: for a command that is over and tidies up."""
+    for number in SAID:
+        signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os.write(2, f"symslr: {SAID[signal.Signals(number)]}\n".encode())
+    os._exit(128 + number)

@@ -7,7 +7,7 @@ from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import Any, final
 
-from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
+from sympy import Dummy, Expr, Integral, Sum, Symbol, oo, sqrt
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
@@ -32,6 +32,8 @@ from symslr.expression.expectation import (
 )
 from symslr.expression.folded import FOLDED, Minimum
 from symslr.expression.quantity import conditioned
+from symslr.expression.special import NormalCdf
+from symslr.model.float64 import uncancelled
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 from symslr.model.symbols import x as law_variable
@@ -40,10 +42,11 @@ SPECIAL = (Expectation, Integral, Sum, Minimum, EqualForms)
 
 
 def canonical(expr: Expr) -> Expr:
-    """Quantities conditioned, names unfolded, sequence expectations reduced where a rule takes them."""
+    """Quantities conditioned, names unfolded, sums kept from cancelling, sequence expectations reduced where a rule takes them."""
     expr = conditioned(expr)
     if expr.has(*FOLDED):
         expr = expr.replace(lambda node: isinstance(node, FOLDED), lambda node: node.doit())
+    expr = uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
     if expr.has(SequenceExpectation):
         expr = rewrite_expectations(expr, _reduced, SequenceExpectation)
     return expr

@@ -18,7 +18,6 @@ from sympy import (
     Function,
     Mul,
     Piecewise,
-    Pow,
     Sum,
     cosh,
     exp,
@@ -30,6 +29,7 @@ from sympy import (
     sinh,
 )
 
+from symslr.model.float64 import in_float64
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
 
@@ -100,12 +100,10 @@ def lowest_kernel(law: SequenceLaw, values: Mapping[Expr, float]) -> float:
 def compiled(symbols: tuple[Expr, ...], expr: Expr) -> Callable[..., np.ndarray]:
     """A numpy function of the symbols in order; letters of its own, since two symbols may share a name."""
     letters = {symbol: Dummy() for symbol in symbols}
-    expr = expr.xreplace(
-        {power: power.evalf(17) for power in expr.atoms(Pow) if power.is_number}
-    )  # numpy has no big roots
+    expr = in_float64(expr.xreplace(letters))
     # SciPy is loaded for special functions only, so that the catalogue imports quickly
     plain = all(hasattr(np, node.func.__name__.lower()) for node in expr.atoms(Function) - expr.atoms(Piecewise))
-    return lambdify(list(letters.values()), expr.xreplace(letters), "numpy" if plain else "scipy")
+    return lambdify(list(letters.values()), expr, "numpy" if plain else "scipy")
 
 
 def far_nodes(low: float, high: float, furthest: float = 14.5) -> np.ndarray:

@@ -12,6 +12,7 @@ from sympy import Add, Expr, Integer, Mul, Product, Sum, lambdify
 from symslr.expression.configuration import PosteriorMean, ShiftedDensity
 from symslr.expression.folded import ConditionalMean
 from symslr.model.configuration import ALIKE, ConfigurationLaw, Signal, r
+from symslr.model.float64 import in_float64
 from symslr.model.symbols import chi, l, m
 from symslr.simulate.log_domain import Array
 
@@ -133,7 +134,7 @@ class ConfigurationSampler:
         """An expression in the keys alone, for keys (n, L, p)."""
         places = range(1, self.length + 1)
         letters = [chi[p] if self.law.directions == 1 else chi[p, d] for p in places for d in self._directions]
-        function = lambdify([letters], expr, modules=["scipy", "numpy"])
+        function = lambdify([letters], in_float64(expr), modules=["scipy", "numpy"])
         with np.errstate(all="ignore"):
             return np.broadcast_to(function(keys.reshape(len(keys), -1).T), len(keys)).astype(float)
 

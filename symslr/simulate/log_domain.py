@@ -33,6 +33,7 @@ from sympy import (
     sinh,
 )
 
+from symslr.model.float64 import in_float64
 from symslr.model.symbols import chi
 
 Array = NDArray[np.float64]
@@ -57,7 +58,7 @@ def log_of_product(expr: Expr) -> Expr:
 def plain(expr: Expr, variables: tuple[Expr, ...]) -> Plain:
     """The function (arrays for ``variables``) -> values of ``expr``; exponentials inside may overflow."""
     if not _overflows(expr, variables):
-        function = lambdify(variables, expr, "scipy")
+        function = lambdify(variables, in_float64(expr), "scipy")
 
         def direct(*arrays: Array) -> Array:
             with np.errstate(all="ignore"):

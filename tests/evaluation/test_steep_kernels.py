@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Rational, exp
+from scipy.special import log_ndtr
+from sympy import Expr, Integer, Rational, erf, erfc, exp, tanh
 
 from symslr import SpikedSLR, evaluate, population_risk
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.model.attention import Attention
 from symslr.model.symbols import x
 
@@ -58,3 +60,32 @@ def test_a_doubly_exponential_kernel() -> None:
     for digits in (3, 6, 10):
         found = evaluate(risk, VALUES, digits=digits, backend="numpy")
         assert abs(float(found) - expected) <= float(found.error) + 1e-8 * expected
+
+
+@pytest.mark.parametrize("size", [Integer(10) ** 200, Integer(10) ** -200, Integer(10) ** 300], ids=str)
+def test_a_factor_of_the_kernel_changes_nothing(size: Expr) -> None:
+    """Float64 made 1 / 10^400 an exact zero and gave a risk of 0 +- 0, where it is 0.671."""
+    plain = evaluate(population_risk(TASK, Attention(exp(x), None), 1), VALUES)
+    risk = population_risk(TASK, Attention(size * exp(x), None), 1)
+    for backend in (None, "mpmath", "arb"):
+        found = evaluate(risk, VALUES, backend=backend)
+        assert abs(float(found) - float(plain)) <= float(found.error) + float(plain.error)
+    with pytest.raises(CannotEvaluate, match="beyond the range of float64"):
+        evaluate(risk, VALUES, backend="numpy")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "log_kernel"),
+    [
+        (1 + tanh(x), lambda x: -np.logaddexp(0.0, -4 * x)),
+        (1 - tanh(x), lambda x: -np.logaddexp(0.0, 4 * x)),
+        (1 + erf(x), lambda x: log_ndtr(np.sqrt(8) * x)),
+        (erfc(-x) / 3, lambda x: log_ndtr(np.sqrt(8) * x)),
+        (erfc(x), lambda x: log_ndtr(-np.sqrt(8) * x)),
+    ],
+    ids=str,
+)
+def test_a_kernel_that_vanishes_by_cancellation(kernel: Expr, log_kernel: Callable[[Any], Any]) -> None:
+    """In decimals 1 + tanh(-20) is zero; what decides where all keys are low is how small it is."""
+    found = evaluate(population_risk(TASK, Attention(kernel), 2), VALUES, digits=8)
+    assert abs(float(found) - by_product_rule(log_kernel)) <= float(found.error) + 1e-10

@@ -20,6 +20,7 @@ from sympy import Dummy, Expr, Sum, expand_log, lambdify, log, simplify
 
 from symslr.evaluation.finite_sample.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.model.float64 import in_float64
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, x
@@ -171,7 +172,9 @@ def _quantile(density: Expr, support: tuple[Expr, Expr]) -> Callable[[Array], Ar
     low, high = (float(end) for end in support)
     nodes = GRID[(low < GRID) & (high > GRID)]
     with np.errstate(all="ignore"):
-        values = np.nan_to_num(np.broadcast_to(lambdify(x, density, "scipy")(nodes), nodes.shape), posinf=0.0)
+        values = np.nan_to_num(
+            np.broadcast_to(lambdify(x, in_float64(density), "scipy")(nodes), nodes.shape), posinf=0.0
+        )
     cumulative = np.concatenate([[0.0], np.cumsum((values[1:] + values[:-1]) / 2 * np.diff(nodes))])
     cumulative /= cumulative[-1]
     return lambda u: np.asarray(np.interp(u, cumulative, nodes))

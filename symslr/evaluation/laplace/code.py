@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 from sympy import Expr, S, Symbol
-from sympy import exp as exp_
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.numbers.arithmetic import Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
-from symslr.evaluation.numbers.logarithm import SignedLog, signed_log
+from symslr.evaluation.numbers.logarithm import FAR_REACHING, SignedLog, signed_log
 from symslr.evaluation.quadrature.breakpoints import solved
 
 
@@ -44,8 +43,8 @@ class LaplaceCode:
         return functions
 
     def _logarithm(self, rest: Expr) -> SignedLog | None:
-        """A sum of exponentials may overflow in float64 where its product with a density is tame."""
-        if self.arithmetic.name != "numpy" or not rest.has(exp_):
+        """A sum of exponentials may overflow in float64, and erfc underflow, where the product with a density is tame."""
+        if self.arithmetic.name != "numpy" or not rest.has(*FAR_REACHING):
             return None
         return signed_log(rest, (self.form.x, *self.parameters))
 

@@ -13,6 +13,7 @@ from sympy import Expr, exp, lambdify
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting, over_positions, written_out
 from symslr.model.attention import Attention
+from symslr.model.float64 import in_float64
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x
@@ -67,7 +68,7 @@ class Attend:
         """kappa(x, *own) on arrays."""
         base = self.attention.base
         assert isinstance(base, Attention)
-        function = lambdify((x, *self.own), base.kernel, ["numpy", "scipy"])
+        function = lambdify((x, *self.own), in_float64(base.kernel), ["numpy", "scipy"])
 
         def of(points: Any, *own: float) -> Any:
             with np.errstate(over="ignore", under="ignore"):

@@ -11,6 +11,7 @@ import scipy
 from sympy import Expr, Integer, expand_log, lambdify, log
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.model.float64 import in_float64
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset
@@ -136,12 +137,17 @@ class Setting:
     @cached_property
     def precision_diagonal(self) -> Any:
         """(C^-1)_ll, (L,)."""
-        return np.ones(self.length) if self.are_keys_independent else np.diag(self.precision).copy()
+        chain = chain_of(self.task.key_covariance)
+        if chain is None:
+            return np.diag(self.precision).copy()
+        found = np.full(self.length, (1 + chain[1] ** 2) / (chain[0] * (1 - chain[1] ** 2)))
+        found[[0, -1]] = 1 / (chain[0] * (1 - chain[1] ** 2 * (self.length > 1)))
+        return found
 
 
 def over_positions(expr: Expr, length: int) -> Any:
     """An expression in ``l`` and ``L`` at the positions 1, ..., L."""
-    function = lambdify((l,), expr.subs(L, length), "numpy")
+    function = lambdify((l,), in_float64(expr.subs(L, length)), "numpy")
     with np.errstate(all="ignore"):
         found = np.asarray(function(np.arange(1, length + 1, dtype=float)), dtype=float)
     return np.broadcast_to(found, (length,)).copy()

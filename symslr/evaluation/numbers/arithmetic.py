@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -10,6 +12,7 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.compiled import compile_float, compile_multiprecision
 
 
@@ -36,6 +39,14 @@ class Arithmetic(ABC):
     @abstractmethod
     def number(self, value: Any) -> Any:
         """A scalar: from a float, an integer or a SymPy number."""
+
+    def held(self, value: Any) -> Any:
+        """The scalar itself.
+
+        Raises:
+            CannotEvaluate: for one that is beyond what the arithmetic holds: 1 / inf would be an exact zero.
+        """
+        return value
 
     @abstractmethod
     def integers(self, start: int, stop: int) -> Any:
@@ -65,6 +76,11 @@ class Float64(Arithmetic):
 
     def number(self, value: Any) -> float:
         return float(value)
+
+    def held(self, value: Any) -> Any:
+        if not math.isfinite(value):
+            raise CannotEvaluate(f"a number on the way is beyond the range of float64, {sys.float_info.max:.1e}")
+        return value
 
     def integers(self, start: int, stop: int) -> Any:
         return np.arange(start, stop, dtype=float)

@@ -18,6 +18,7 @@ from sympy import log as log_
 from sympy.printing.pycode import MpmathPrinter
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.model.float64 import in_float64
 
 _LINE = np.linspace(-4.0, 4.2, 165)
 TAIL = np.exp(_LINE - np.exp(-_LINE))
@@ -99,7 +100,9 @@ def _float_namespace() -> dict[str, Any]:
 
 def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
     """Float64 functions of arrays, all sharing their common subexpressions."""
-    return lambdify(list(symbols), [stable(e) for e in exprs], modules=[_float_namespace(), "scipy", "numpy"], cse=True)
+    return lambdify(
+        list(symbols), [in_float64(stable(e)) for e in exprs], modules=[_float_namespace(), "scipy", "numpy"], cse=True
+    )
 
 
 class MultiprecisionPrinter(MpmathPrinter):

@@ -6,18 +6,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from sympy import Add, E, Expr, Mul, Pow, Symbol
+from scipy.special import log_ndtr
+from sympy import Add, E, Expr, Mul, Pow, Symbol, erfc, sqrt
 from sympy import exp as exp_
 
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.expression.special import NormalCdf
 
 SignedLog = Callable[..., tuple[Any, Any]]
 """(sign, log of the absolute value) as arrays."""
 
 
+FAR_REACHING = (exp_, E, erfc, NormalCdf)
+"""What leaves the range of float64 at a modest argument."""
+
+
 def signed_log(expr: Expr, symbols: Sequence[Symbol]) -> SignedLog:
     """(sign, log |expr|) as a function of arrays."""
-    if not expr.has(exp_) and not expr.has(E):
+    if not expr.has(*FAR_REACHING):
         return _leaf(expr, symbols)
     if isinstance(expr, Mul):
         return _product([signed_log(arg, symbols) for arg in expr.args])
@@ -26,9 +32,20 @@ def signed_log(expr: Expr, symbols: Sequence[Symbol]) -> SignedLog:
     if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == E):
         function = compile_float(symbols, [expr.exp])
         return lambda *args: (1.0, function(*args)[0])
+    if isinstance(expr, NormalCdf):
+        return _lower_tail(compile_float(symbols, expr.args))
+    if isinstance(expr, erfc):
+        return signed_log(2 * NormalCdf(-sqrt(2) * expr.args[0]), symbols)
     if isinstance(expr, Pow) and expr.exp.is_number and (expr.exp.is_Integer or expr.base.is_positive):
         return _power(signed_log(expr.base, symbols), float(expr.exp), odd=bool(expr.exp.is_odd))
     return _leaf(expr, symbols)
+
+
+def _lower_tail(argument: Callable[..., list[Any]]) -> SignedLog:
+    def log_of(*args: Any) -> tuple[Any, Any]:
+        return 1.0, log_ndtr(np.asarray(argument(*args)[0], dtype=float))
+
+    return log_of
 
 
 def _leaf(expr: Expr, symbols: Sequence[Symbol]) -> SignedLog:

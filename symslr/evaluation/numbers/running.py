@@ -61,9 +61,12 @@ def _constant(expr: Expr) -> Formula:
     def constant(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
         key = arithmetic.eps
         if key not in kept:
-            kept[key] = arithmetic.number(expr)
+            number = arithmetic.number(expr)
+            kept[key] = number if expr.is_infinite else arithmetic.held(number)
         value = kept[key]
-        return value, 0 * value if exact else abs(value) * key
+        if exact:
+            return value, 0 * value
+        return value, abs(value) * key + _lost(arithmetic, value)
 
     return constant
 
@@ -71,7 +74,7 @@ def _constant(expr: Expr) -> Formula:
 def _sum(parts: list[Formula]) -> Formula:
     def total(arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
         pairs = [part(arithmetic, scope) for part in parts]
-        value = sum(v for v, _ in pairs)
+        value = arithmetic.held(sum(v for v, _ in pairs))
         return value, sum(e for _, e in pairs) + arithmetic.eps * sum(abs(v) for v, _ in pairs)
 
     return total
@@ -85,7 +88,7 @@ def _product(parts: list[Formula]) -> Formula:
             if v == 0 and e == 0:
                 return v, e
             error = abs(value) * e + abs(v) * error + error * e
-            value = value * v
+            value = arithmetic.held(value * v)
         return value, error + len(parts) * arithmetic.eps * abs(value) + _lost(arithmetic, value)
 
     return product
@@ -96,7 +99,7 @@ def _integer_power(base: Formula, exponent: int) -> Formula:
         v, e = base(arithmetic, scope)
         if exponent < 0 and abs(v) <= e:
             raise CannotEvaluate("a denominator cannot be told from zero")
-        value = v**exponent
+        value = arithmetic.held(v**exponent)
         nearest = abs(v) - e if exponent < 0 else abs(v) + e
         error = abs(exponent) * nearest ** (exponent - 1) * e + 2 * arithmetic.eps * abs(value)
         return value, error if v == 0 == e else error + _lost(arithmetic, value)
@@ -119,7 +122,7 @@ def _function(head: Any, parts: list[Formula]) -> Formula:
             slopes = [] if key[1] else [applied.diff(d) for d in dummies]
             function = kept[key] = arithmetic.compile(dummies, [applied, *slopes])
         value, *slopes = function(*(v for v, _ in pairs))
-        error = 8 * arithmetic.eps * abs(value)
+        error = 8 * arithmetic.eps * abs(arithmetic.held(value))
         if head is not log and all(v != 0 for v, _ in pairs):
             error = error + _lost(arithmetic, value)
         for slope, (_, e) in zip(slopes, pairs):

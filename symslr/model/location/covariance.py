@@ -10,6 +10,7 @@ import numpy as np
 from sympy import Abs, Eq, Expr, KroneckerDelta, Matrix, Piecewise, S, Symbol, lambdify, simplify
 
 from symslr.model.exact import exact
+from symslr.model.float64 import in_float64
 from symslr.model.form import check_parameters
 from symslr.model.symbols import L, i, j
 
@@ -120,7 +121,7 @@ class Covariance:
             )
         # numpy knows no Kronecker delta of arrays
         entry = self.entry.subs(L, length).replace(KroneckerDelta, lambda a, b: Piecewise((1, Eq(a, b)), (0, True)))
-        function = lambdify((i, j), entry, "numpy")
+        function = lambdify((i, j), in_float64(entry), "numpy")
         rows, columns = np.meshgrid(np.arange(1, length + 1), np.arange(1, length + 1), indexing="ij")
         return np.broadcast_to(np.asarray(function(1.0 * rows, 1.0 * columns), dtype=float), (length, length)).copy()
 

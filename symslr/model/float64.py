@@ -1,0 +1,54 @@
+"""Expressions as NumPy takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sympy import Add, Expr, Integer, Pow, Rational, UnevaluatedExpr, erf, erfc, exp, tanh
+
+LARGEST_EXACT = 2**53
+"""float64 holds every integer up to it; NumPy's functions take no integer beyond 64 bits at all."""
+
+DIGITS = 17
+"""What a float64 holds."""
+
+
+def in_float64(expr: Expr) -> Expr:
+    """The expression with long integers, fractions of them and powers of numbers as decimals: NumPy takes no others.
+
+    Sums that lose all their digits in a tail are written without one, as by ``uncancelled``.
+    """
+    long = {number for number in expr.atoms(Rational) if _is_long(number)}
+    powers = {power for power in expr.atoms(Pow) if power.is_number}
+    # a fraction that stands in a power of numbers goes with it
+    return uncancelled(expr.xreplace({number: number.evalf(DIGITS) for number in long | powers}), _complement)
+
+
+def _is_long(number: Rational) -> bool:
+    return any(abs(Integer(part)) > LARGEST_EXACT for part in (number.p, number.q))
+
+
+def uncancelled(expr: Expr, lower_tail: Callable[[Expr], Expr]) -> Expr:
+    """``expr`` without sums that lose all their digits in a tail: in decimals 1 + tanh(-30) is 0.
+
+    c + c tanh(y) becomes 2 c / (1 + exp(-2 y)), and c + c erf(y) becomes c lower_tail(y), as 2 c - c erfc(y) does.
+    """
+    if not expr.has(tanh, erf, erfc):
+        return expr
+    return expr.replace(lambda node: isinstance(node, Add), lambda total: _one_term(total, lower_tail))
+
+
+def _one_term(total: Add, lower_tail: Callable[[Expr], Expr]) -> Expr:
+    number, rest = total.as_coeff_Add()
+    factor, function = rest.as_coeff_Mul()
+    sign = factor / number if number else 0
+    if isinstance(function, tanh) and sign in (1, -1):
+        return 2 * number / (1 + exp(-2 * sign * function.args[0]))
+    if isinstance(function, erf) and sign in (1, -1):
+        return number * lower_tail(sign * function.args[0])
+    return number / 2 * lower_tail(function.args[0]) if isinstance(function, erfc) and 2 * sign == -1 else total
+
+
+def _complement(y: Expr) -> Expr:
+    """1 + erf(y); left to itself SymPy would make 2 - erfc(y) of it."""
+    return erfc(UnevaluatedExpr(-y))

@@ -1,0 +1,39 @@
+"""Kernels as NumPy takes them: long numbers, and sums that would lose their digits in a tail."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from sympy import Expr, Integer, Rational, erf, erfc, exp, log, tanh
+
+from symslr.model.symbols import x
+from symslr.model.weight_mean import compiled
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        1 + tanh(3 * x),
+        Rational(1, 3) - tanh(x) / 3,
+        1 + erf(x),
+        2 - 2 * erf(x / 2),
+        2 - erfc(x),
+        (1 + tanh(x)) * exp(x) + 1 + erf(x),
+        1 + tanh(x) + x**2,
+        2 + erf(x),
+    ],
+    ids=str,
+)
+def test_a_tail_keeps_its_digits(kernel: Expr) -> None:
+    points = np.array([-15.0, -3.0, -0.1, 0.0, 2.0, 15.0])
+    found = compiled((x,), kernel)(points)
+    with mpmath.workdps(400):
+        expected = [float(kernel.subs(x, Rational(point)).evalf(400)) for point in points]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_numbers_beyond_64_bits() -> None:
+    np.testing.assert_allclose(
+        compiled((x,), log(Integer(10) ** 300 + Integer(7) ** -200 * x))(np.array([1.0, 2.0])), 300 * np.log(10)
+    )
