@@ -58,7 +58,7 @@ def least_certified(
 
     found = Search(stretch, digits).over(*interval, guess)
     value, error = centred(found.value, digits)
-    method = f"Arb: Taylor models, branch and bound over {interval[0]:.17g} <= {scale} <= {interval[1]:.17g}"
+    method = f"Arb: Taylor models, branch and bound over {interval[0]!r} <= {scale} <= {interval[1]!r}"
     seconds = perf_counter() - begin
     infimum = Value(value, error, Kind.CERTIFIED, correct_digits(value, error), method, seconds)
     return infimum, _place(found, method, seconds)
