@@ -99,7 +99,8 @@ class _Certified:
             return sum((self._free(term) for term in self.forms[expr]), arb(0))
         if isinstance(expr, Minimum):
             raise CannotEvaluate(
-                "certified: no proof is available for a minimum that is searched; give the scale (--scale)"
+                "certified: no proof is available here for a minimum that is searched; give the scale (--scale), or ask "
+                "least_risk for an interval"
             )
         if isinstance(expr, Expectation):
             raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
