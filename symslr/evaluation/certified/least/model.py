@@ -62,6 +62,7 @@ class Moving:
         own = {**values, scale: self.side * self.scale}
         self.expr = substitute(expr, own)
         forms, _ = normal_forms(self.expr, (tokens(own),))
+        forms = {node: [term for term in terms if not term.coefficient.is_zero] for node, terms in forms.items()}
         if low * high > 0:
             forms = {node: [_by_scores(term, self.scale) for term in terms] for node, terms in forms.items()}
         self.forms = forms
