@@ -10,9 +10,9 @@ from typing import Any
 import mpmath
 from sympy import Expr, S, Symbol, oo
 
+from symslr.evaluation.admission.inputs import checked_inputs
 from symslr.evaluation.engine import MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.inputs import checked_inputs
 from symslr.evaluation.minima.far import RISK, Answers, Far, beside, far_or_near, far_scale, far_signal, with_largest
 from symslr.evaluation.minima.minimise import minimise
 from symslr.expression.folded import Activation

@@ -18,7 +18,7 @@ from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.proof import enclosed
 from symslr.evaluation.certified.exponential.integral import outer_error
 from symslr.evaluation.certified.exponential.steps import outer_strip
-from symslr.evaluation.certified.least.series import Series, terms, whole_power
+from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.least.taylor import Taylor
 from symslr.evaluation.numbers.elementary import Between
 
@@ -101,7 +101,7 @@ class MovingTransform(Transform):
                 product = arb_series([self._weight(integrand, i)])
                 for n, moment in zip(integrand.copies, sums.at(i, (i * step).exp())):
                     if n:
-                        product = product * whole_power(moment, n)
+                        product = product * series_power(moment, n)
                 total = total + product
             return total
 

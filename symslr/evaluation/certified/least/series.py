@@ -47,7 +47,7 @@ class Series:
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         if exponent.denominator == 1:
-            return whole_power(base, int(exponent))
+            return series_power(base, int(exponent))
         if not base[0] > 0:
             raise NotProved("certified: a branch point of a root cannot be excluded")
         return (base.log() * arb(fmpq(exponent.numerator, exponent.denominator))).exp()
@@ -58,12 +58,12 @@ class Series:
         return getattr(at, name)()
 
 
-def whole_power(base: Any, n: int) -> Any:
+def series_power(base: Any, n: int) -> Any:
     """By squaring; ``base`` may hold 0 unless n < 0."""
     if n < 0:
         if base[0].contains(0):
             raise NotProved("certified: a pole cannot be excluded")
-        return whole_power(base.inv(), -n)
+        return series_power(base.inv(), -n)
     result, square = None, base
     while n:
         if n % 2:
