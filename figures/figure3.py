@@ -15,7 +15,7 @@ import numpy as np
 from sympy import oo
 
 from symslr.cache.parts import mapped
-from symslr.evaluation.finite_sample.scatter import student_factor
+from symslr.evaluation.finite_sample.samples.scatter import student_factor
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task

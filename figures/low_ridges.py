@@ -75,7 +75,7 @@ def _table(ridges: Sequence[float], seeds: Sequence[int]) -> Table:
 
 def _row(seeds: Sequence[int], job: tuple[str, str, float]) -> tuple[object, ...]:
     from symslr.evaluation.finite_sample import finite_sample
-    from symslr.evaluation.finite_sample.scatter import standard_error
+    from symslr.evaluation.finite_sample.samples.scatter import standard_error
     from symslr.simulate.erm import erm_replicates
 
     panel, name, ridge = job

@@ -7,7 +7,7 @@ import numpy as np
 from sympy import Rational
 
 from symslr.evaluation.finite_sample import FiniteSample, finite_sample
-from symslr.evaluation.finite_sample.scatter import standard_error, student_factor
+from symslr.evaluation.finite_sample.samples.scatter import standard_error, student_factor
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.simulate.erm import Replicates, erm_replicates

@@ -8,7 +8,7 @@ from sympy import Rational, oo
 from symslr.evaluation.finite_sample import bayes_optimal
 from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
 from symslr.evaluation.finite_sample.problem import numeric_problem
-from symslr.evaluation.finite_sample.scatter import standard_error
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.task import Task
 from symslr.simulate.erm import sample_training_set

@@ -217,7 +217,7 @@ def _show_exact(
     from dataclasses import replace
 
     from symslr.evaluation import CannotEvaluate, evaluate
-    from symslr.evaluation.guard import UNHELD, is_new
+    from symslr.evaluation.admission.guard import UNHELD, is_new
 
     value = evaluate(number, {}, digits=digits, backend="arb")
     method = f"closed form, by {formula.rules}"

@@ -13,15 +13,15 @@ import mpmath
 import numpy as np
 from sympy import Expr, Integral, Symbol
 
-from symslr.evaluation.admitted import check_admitted
-from symslr.evaluation.divergent import check_means_exist
+from symslr.evaluation.admission.admitted import check_admitted
+from symslr.evaluation.admission.divergent import check_means_exist
+from symslr.evaluation.admission.guard import UNHELD, guard
+from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
-from symslr.evaluation.guard import UNHELD, guard
 from symslr.evaluation.in_time import in_time
-from symslr.evaluation.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import canonical, plan
 from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
@@ -42,7 +42,6 @@ DEFAULT_DIGITS = 10
 """Where no digits are asked for, a float64 value with so many is returned."""
 MULTIPRECISION_DIGITS = 15
 FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
-FLOAT = Float64()
 
 
 def evaluate(

@@ -14,9 +14,9 @@ from symslr.algebra.reduction import reduce
 from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.form import laplace_form, together
-from symslr.evaluation.laplace.largest_form import cumulative_form
-from symslr.evaluation.laplace.largest_token import LargestTokenNode
 from symslr.evaluation.laplace.node import LaplaceNode
+from symslr.evaluation.largest_token.form import cumulative_form
+from symslr.evaluation.largest_token.node import LargestTokenNode
 from symslr.evaluation.nodes.equal_forms import FormsNode
 from symslr.evaluation.nodes.integral import IntegralNode
 from symslr.evaluation.nodes.minimum import MinimumNode

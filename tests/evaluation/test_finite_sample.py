@@ -7,16 +7,16 @@ from sympy import oo, sqrt
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
-from symslr.evaluation.finite_sample.keys import ScoredKeys, ShiftedKeys, key_dimensions, key_sampler
+from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Training
+from symslr.evaluation.finite_sample.fixed_point.solve import solve
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, OrderParameters, start
-from symslr.evaluation.finite_sample.points import normal_points, uniform_points
 from symslr.evaluation.finite_sample.problem import numeric_problem
-from symslr.evaluation.finite_sample.proximal import Samples, minimise, newton
-from symslr.evaluation.finite_sample.proximal_affine import dual_residual
-from symslr.evaluation.finite_sample.saddle import SaddleMap, Training
-from symslr.evaluation.finite_sample.sample_terms import SampleTerms
-from symslr.evaluation.finite_sample.solve import solve
-from symslr.evaluation.finite_sample.values import value_fields
+from symslr.evaluation.finite_sample.proximal.affine import dual_residual
+from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise, newton
+from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
+from symslr.evaluation.finite_sample.samples.keys import ScoredKeys, ShiftedKeys, key_dimensions, key_sampler
+from symslr.evaluation.finite_sample.samples.points import normal_points, uniform_points
+from symslr.evaluation.finite_sample.samples.values import value_fields
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal

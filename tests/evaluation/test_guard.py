@@ -12,7 +12,8 @@ from sympy import Expr, Rational, S, Sum, exp, sqrt, tanh
 from symslr.algebra import tokens
 from symslr.algebra.rules.laplace import representation
 from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure
-from symslr.evaluation import CannotEvaluate, engine, evaluate, guard, minimise
+from symslr.evaluation import CannotEvaluate, engine, evaluate, minimise
+from symslr.evaluation.admission import guard
 from symslr.evaluation.plan import plan
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
 from symslr.expression.folded import Activation

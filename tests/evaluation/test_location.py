@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, product
 from typing import Any
 
@@ -18,7 +18,7 @@ from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.chain import chain_risk
 from symslr.evaluation.location.counts import inclusion
 from symslr.evaluation.location.pairs import pairs_risk
-from symslr.evaluation.location.points import quadrature, refined
+from symslr.evaluation.location.points import quadrature, refined, sampled
 from symslr.evaluation.location.posterior import _enumerated, configurations, posterior
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tokens import Spectrum, nodes
@@ -245,7 +245,8 @@ def test_many_kinds_of_positions_are_one_table() -> None:
 def by_samples(law: LocationTask) -> Value:
     setting = Setting.of(law)
     left = posterior(setting)
-    means = refined(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), lambda row: float(row[0]), 1e-4, 3.0)
+    sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
+    means = refined(sample, lambda row: float(row[0]), 1e-4, 3.0)
     mean, error = means.number(lambda row: float(row[0]))
     from mpmath import mpf
 
@@ -479,10 +480,10 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
     value, error = quadrature(law, integrand).number(lambda row: float(row[0]))
     assert abs(value - brute_bayes(law_called("chains of both"))) < 1e-8
     assert 0 < error < 1e-6
-    means = refined(law, integrand, lambda row: float(row[0]), 1e-3, 2.0)
-    sampled, scatter = means.number(lambda row: float(row[0]))
+    means = refined(partial(sampled, law, integrand), lambda row: float(row[0]), 1e-3, 2.0)
+    found, scatter = means.number(lambda row: float(row[0]))
     assert means.kind is Kind.STATISTICAL
-    assert abs(sampled - value) < 4.5 * scatter
+    assert abs(found - value) < 4.5 * scatter
     assert scatter < 1e-3 * value
 
 
@@ -595,9 +596,8 @@ def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
     setting = Setting.of(task(40, 8, location="subset(2)"))
     found, left = pairs_risk(setting) or (0.0, 0.0), posterior(setting)
     assert found[1] < 1e-10 * found[0]
-    samples = refined(
-        setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), lambda row: float(row[0]), 1e-2, 1.0
-    )
+    sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
+    samples = refined(sample, lambda row: float(row[0]), 1e-2, 1.0)
     value, error = samples.number(lambda row: float(row[0]))
     assert abs(value - found[0]) < 5 * error
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from sympy import Expr, Rational, cos, exp, sin
+from mpmath import mp
+from sympy import Abs, Expr, Integral, Rational, Symbol, cos, exp, oo, sin
 
 from symslr.evaluation import evaluate
 from symslr.model.symbols import chi, epsilon
@@ -46,3 +47,14 @@ def test_zeros_between_which_a_weight_is_positive(name: str) -> None:
     weight, expected, error = PRODUCT_GRID[name]
     found = evaluate(bayes_risk(Task(weight, noise=0)), {"L": 2})
     assert abs(float(found.value) - expected) <= float(found.error) + error
+
+
+@pytest.mark.parametrize("digits", [12, 25])
+def test_a_kink_whose_place_no_formula_gives(digits: int) -> None:
+    """Against mpmath's rule, cut where the cubic vanishes; the place is known to float64, the error of a kink is its square."""
+    y = Symbol("y", real=True)
+    found = evaluate(Integral(exp(-(y**2)) * Abs(y**3 + y - 1), (y, -oo, oo)), digits=digits)
+    with mp.workdps(40):
+        kink = mp.findroot(lambda t: t**3 + t - 1, 0.7)
+        expected = mp.quad(lambda t: mp.exp(-t * t) * abs(t**3 + t - 1), [-11, -4, 0, kink, 4, 11])
+        assert abs(found.value - expected) <= found.error

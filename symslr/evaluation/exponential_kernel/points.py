@@ -11,7 +11,7 @@ from sympy import exp as exp_
 from sympy import oo
 
 from symslr.evaluation.exponential_kernel.saddle import log_survival, saddle
-from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import LARGE_POWER
 from symslr.evaluation.laplace.form import LaplaceForm
 
@@ -49,19 +49,16 @@ class Points:
         self.table = code.constant_table(p) if table is None else table
         self.columns = tuple(p[:, :, None]) if p.shape[1] > 1 else tuple(p[:, 0].tolist())
         self.survivors, self.alternating = form.survivors, form.alternating
-        self.coefficients = self.table[: len(form.terms), :, None]
-        moments = len(form.moments)
-        gaussians = self.table[-4 - 3 * moments : -4].reshape(moments, 3, -1, 1)
-        self.curvature, self.centre, self.height = gaussians[:, 0], gaussians[:, 1], gaussians[:, 2]
-        self.rate = self.table[-3][:, None]
-        self.shift = np.log(self.table[-4])[:, None]
+        self.constants = Constants.of(form, self.table)
+        self.coefficients = self.constants.coefficients[..., None]
+        self.curvature, self.centre, self.height = self.constants.gaussians.swapaxes(0, 1)[..., None]
+        size, rate = self.constants.exponentials[0, :, :, None]
+        self.rate, self.shift = rate, np.log(size)
 
     @cached_property
     def powers(self) -> Any:
         """Size of the power of every moment in every term that counts, (terms, moments, points)."""
-        terms, moments = len(self.code.form.terms), len(self.code.form.moments)
-        powers = np.abs(self.table[terms : terms * (1 + moments)].reshape(terms, moments, -1))
-        return powers * (self.table[:terms, None] != 0.0)
+        return self.constants.sizes
 
     @cached_property
     def largest(self) -> Any:
@@ -80,7 +77,7 @@ class Points:
     def fit(self) -> Any:
         """Whether the structure holds with these numbers: (points,)."""
         numbers = np.isfinite(self.table[:-2]).all(axis=0)
-        return numbers & (self.table[-4] > 0) & (self.curvature < 0).all(axis=0)[:, 0]
+        return numbers & (self.constants.exponentials[0, 0] > 0) & (self.curvature < 0).all(axis=0)[:, 0]
 
 
 @dataclass(frozen=True)

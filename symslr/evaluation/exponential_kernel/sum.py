@@ -15,10 +15,9 @@ import numpy as np
 from symslr.evaluation.exponential_kernel.points import Points
 from symslr.evaluation.exponential_kernel.table import SharedTable
 from symslr.evaluation.laplace.table import TINY
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import alternating_error, geometric_error
 
-FLOAT = Float64()
 LARGEST = 709.0
 """Logarithms below this have an exponential in float64."""
 RARE = -1.5

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from sympy import Symbol
 
-from symslr.evaluation.finite_sample.points import Array, normal_points
-from symslr.evaluation.finite_sample.posterior_channel import Seen, position_channel
+from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, Share, own_seed
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical, sub_seed
-from symslr.evaluation.finite_sample.saddle import Problem, Share, own_seed
-from symslr.evaluation.finite_sample.scatter import standard_error
+from symslr.evaluation.finite_sample.samples.points import Array, normal_points
+from symslr.evaluation.finite_sample.samples.posterior_channel import Seen, position_channel
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax

@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from symslr.budget import reached
 from symslr.evaluation.finite_sample.fit import PRECISION, check_precision
+from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, SaddleMap, Training
+from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
 from symslr.evaluation.finite_sample.randomised import (
@@ -20,8 +22,6 @@ from symslr.evaluation.finite_sample.randomised import (
     randomised,
     sub_seed,
 )
-from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
-from symslr.evaluation.finite_sample.solve import FixedPoint, solve
 from symslr.evaluation.finite_sample.tuning import Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task

@@ -11,7 +11,7 @@ import numpy as np
 from symslr.evaluation.finite_sample.bayes_optimal import INFORMED, STARTS, UNINFORMED, StateEvolution, differ
 from symslr.evaluation.finite_sample.problem import numeric_problem
 from symslr.evaluation.finite_sample.randomised import statistical, sub_seed
-from symslr.evaluation.finite_sample.scatter import standard_error
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
 from symslr.model.task import Task

@@ -6,12 +6,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sympy import Expr, Integer, Symbol
-
-from symslr.evaluation.finite_sample.saddle import Problem, Share, Training
+from symslr.evaluation.admission.inputs import lengths_of, numbers_of
+from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, Share, Training
 from symslr.model.attention import Attention
-from symslr.model.exact import exact
-from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 from symslr.model.task import Task
 
@@ -31,39 +28,15 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
     Raises:
         ValueError: in one line, for a missing value, a length outside 1..10, a negative noise.
     """
-    numbers = {str(key): exact(value, str(key)) for key, value in values.items() if not isinstance(value, LengthLaw)}
-    law = task.law.subs(_needed(task.law.free_symbols - {L}, numbers, f"task {task.name}"))
-    shares = tuple(Share(n, p, law.subs(L, n)) for n, p in _lengths(task, values))
-    noise = float(task.noise.subs(_needed(task.noise.free_symbols, numbers, "noise")))
+    named = {str(key): value for key, value in values.items()}
+    law = task.law.subs(numbers_of(task.law.free_symbols - {L}, named, f"task {task.name}"))
+    shares = tuple(Share(n, p, law.subs(L, n)) for n, p in lengths_of(task, named, LONGEST, "at finite alpha"))
+    noise = float(task.noise.subs(numbers_of(task.noise.free_symbols, named, "noise")))
     if not 0 <= noise <= NOISIEST:
         raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta from 0 to {NOISIEST:g}")
-    fixed = _needed(attention.parameters | attention.offset.free_symbols, numbers, f"attention {attention.name}")
+    fixed = numbers_of(attention.parameters | attention.offset.free_symbols, named, f"attention {attention.name}")
     fitted = replace(attention, kernel=attention.kernel.subs(fixed), offset=attention.offset.subs(fixed), bounds={})
     return Problem(shares, noise, fitted)
-
-
-def _lengths(task: Task, values: Mapping[object, object]) -> list[tuple[int, float]]:
-    """(length, probability) of every length that occurs; a symbolic one is read from ``values`` as L or P_L."""
-    named = {str(key): value for key, value in values.items()}
-    length = task.length
-    if length == L:
-        length = named.get("L", named.get("P_L"))
-        if length is None:
-            raise ValueError(
-                f"length: found none; expected an integer from 1 to {LONGEST} or a law of such, as L or P_L"
-            )
-    pairs = list(length) if isinstance(length, LengthLaw) else [(exact(length, "length"), 1)]
-    for n, _ in pairs:
-        if not (isinstance(n, Integer) and 1 <= n <= LONGEST):
-            raise ValueError(f"length: found {n}; expected an integer from 1 to {LONGEST} at finite alpha")
-    return [(int(n), float(p)) for n, p in pairs]
-
-
-def _needed(symbols: set[Symbol], numbers: Mapping[str, Expr], what: str) -> dict[Symbol, Expr]:
-    missing = sorted(str(s) for s in symbols if str(s) not in numbers)
-    if missing:
-        raise ValueError(f"{what}: no value for {missing[0]}; give one")
-    return {s: numbers[str(s)] for s in symbols}
 
 
 def training(alpha: float, ridge: tuple[float, float]) -> Training:

@@ -11,11 +11,11 @@ import numpy as np
 from mpmath import mpf
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.acceleration import Memory
+from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
+from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, SaddleMap, Training
+from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
 from symslr.evaluation.finite_sample.order_parameters import STARTS, OrderParameters, start
-from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
-from symslr.evaluation.finite_sample.scatter import standard_error
-from symslr.evaluation.finite_sample.solve import FixedPoint, solve
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.expression.value import Kind, Value
 
 RANDOMISATIONS = 8

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.acceleration import Memory
+from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
+from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, SaddleMap, Training
+from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, OrderParameters
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
-from symslr.evaluation.finite_sample.points import Array
 from symslr.evaluation.finite_sample.randomised import ARRIVED, is_same, sub_seed
-from symslr.evaluation.finite_sample.saddle import Problem, SaddleMap, Training
-from symslr.evaluation.finite_sample.solve import FixedPoint, solve
+from symslr.evaluation.finite_sample.samples.points import Array
 
 COUNT = 2048
 LOWEST, HIGHEST = 1e-3, 1e2

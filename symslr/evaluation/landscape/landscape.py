@@ -13,15 +13,14 @@ from sympy import Expr
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
-from symslr.evaluation.landscape.kernel import Array, Kernel
-from symslr.evaluation.landscape.moments import Moments
+from symslr.evaluation.admission.inputs import lengths_of, numbers_of
+from symslr.evaluation.landscape.moments.kernel import Array, Kernel
+from symslr.evaluation.landscape.moments.moments import Moments
+from symslr.evaluation.landscape.moments.sharpness import sharpened
+from symslr.evaluation.landscape.moments.tokens import LogWeight, shifted_moments, weighted_moments
 from symslr.evaluation.landscape.order import NAMES
 from symslr.evaluation.landscape.risk import compiled_risk
-from symslr.evaluation.landscape.sharpness import sharpened
-from symslr.evaluation.landscape.tokens import LogWeight, shifted_moments, weighted_moments
 from symslr.model.attention import Attention
-from symslr.model.exact import exact
-from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.symbols import L, chi, x
 from symslr.model.task import Task
@@ -67,7 +66,7 @@ class Landscape:
                 the relevant token nor a selection, or a selection that is too steep.
         """
         by_name = {str(key): value for key, value in (values or {}).items()}
-        law = task.law.subs(_numbers(task.law.free_symbols - {L}, by_name))
+        law = task.law.subs(numbers_of(task.law.free_symbols - {L}, by_name, f"task {task.name}"))
         if law.base != STANDARD_NORMAL:
             raise ValueError(
                 f"task {task.name}: found the token law {law.base.density}; expected N(0, 1) off the manifold"
@@ -91,9 +90,10 @@ class Landscape:
                     f"task {task.name}: found a weight whose logarithm has slope {steepness:.4g}; expected {STEEPEST:g} at"
                     " most, as a mesh grows with its square"
                 )
-        noise = float(task.noise.subs(_numbers(task.noise.free_symbols, by_name)))
+        noise = float(task.noise.subs(numbers_of(task.noise.free_symbols, by_name, "noise")))
         kernel = sharpened(Kernel.of(attention, by_name))
-        return cls(kernel, _lengths(task, by_name), noise, shift, log_weight, steepness, selects)
+        lengths = lengths_of(task, by_name, LONGEST, "for a landscape")
+        return cls(kernel, lengths, noise, shift, log_weight, steepness, selects)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -157,22 +157,6 @@ class Landscape:
 
 LONGEST = 10**6
 """Tokens further out than a mesh reaches have the probability 4e-17 each."""
-
-
-def _numbers(symbols: set[Expr], by_name: Mapping[str, object]) -> dict[Expr, Expr]:
-    missing = sorted(s.name for s in symbols if s.name not in by_name)
-    if missing:
-        raise ValueError(f'no value for {missing[0]}; give one with values={{"{missing[0]}": ...}}')
-    return {s: exact(by_name[s.name], s.name) for s in symbols}
-
-
-def _lengths(task: Task, by_name: Mapping[str, object]) -> tuple[tuple[int, float], ...]:
-    length = task.length
-    law = length if isinstance(length, LengthLaw) else ((length.subs(_numbers(length.free_symbols, by_name)), 1),)
-    for number, _ in law:
-        if not (number.is_Integer and 1 <= number <= LONGEST):
-            raise ValueError(f"length: found {number}; expected a positive integer up to {LONGEST} for a landscape")
-    return tuple((int(n), float(p)) for n, p in law)
 
 
 def _log_weight(weight: Expr) -> tuple[LogWeight, float]:

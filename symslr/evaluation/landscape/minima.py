@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import minimize
 
 from symslr.budget import reached
-from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.landscape.moments.kernel import Array
 from symslr.evaluation.landscape.order import OrderParameters
 from symslr.evaluation.landscape.vectors import COORDINATES, hessian_in_vectors, in_vectors
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from symslr.evaluation.landscape.kernel import Array
 from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.landscape.moments.kernel import Array
 from symslr.evaluation.landscape.order import OrderParameters
 
 COORDINATES = 8

@@ -142,19 +142,8 @@ class LaplaceCode:
 
     def constants(self, p: tuple[Any, ...]) -> Constants:
         """What depends on the parameters alone."""
-        form = self.form
-        values = self._constants(*p)
-        terms, moments, kernels = len(form.terms), len(form.moments), len(form.kernels)
-        head, values = values[:terms], values[terms:]
-        powers, values = values[: terms * moments], values[terms * moments :]
-        gaussians, values = values[: 3 * moments], values[3 * moments :]
-        return Constants(
-            head,
-            [powers[i * moments : (i + 1) * moments] for i in range(terms)],
-            [tuple(gaussians[3 * i : 3 * i + 3]) for i in range(moments)],
-            [tuple(values[4 * i : 4 * i + 2]) for i in range(kernels)],
-            [tuple(values[4 * i + 2 : 4 * i + 4]) for i in range(kernels)],
-        )
+        kind = float if self.arithmetic.name == "numpy" else object
+        return Constants.of(self.form, np.array(self._constants(*p), dtype=kind))
 
     def constant_table(self, p: Any) -> Any:
         """The numbers behind ``constants`` at many points: (constants, points) for ``p`` (parameters, points), float64."""
@@ -173,33 +162,49 @@ class LaplaceCode:
         return [[self.arithmetic.compile(arguments, [slope]) for slope in slopes] for slopes in self.form.touches]
 
     @cached_property
-    def _kinks(self) -> list[list[tuple[Expr, Any, Any]]]:
+    def _kinks(self) -> list[list[tuple[Any, Any]]]:
         table = []
         for equations in self.form.kinks:
             row = []
             for equation in equations:
                 zero = solved(equation, self.form.x)
                 exact = None if zero is None else self.arithmetic.compile(self.parameters, [zero])
-                row.append((equation, exact, self.arithmetic.compile((self.form.x, *self.parameters), [equation])))
+                row.append((exact, self.arithmetic.compile((self.form.x, *self.parameters), [equation])))
             table.append(row)
         return table
 
-    def kinks(self, kernel: int) -> list[tuple[Expr, Any, Any]]:
-        """(equation, its zero as a function of p where it is linear, the equation as a function of x and p)."""
+    def kinks(self, kernel: int) -> list[tuple[Any, Any]]:
+        """(Its zero as a function of p where it is linear, the equation as a function of x and p)."""
         return self._kinks[kernel]
 
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Coefficients and powers per term, (curvature, centre, height) per moment, (constant, rate) and ends per kernel."""
+    """What depends on the parameters alone, at one point or at many, which are then the last axis of all.
 
-    coefficients: list[Any]
-    powers: list[list[Any]]
-    gaussians: list[tuple[Any, ...]]
-    exponentials: list[tuple[Any, ...]]
-    ends: list[tuple[Any, ...]]
+    Attributes:
+        coefficients: (terms,).
+        powers: of every moment in every term, (terms, moments).
+        gaussians: curvature, centre and height of every moment, (moments, 3).
+        exponentials, ends: constant and rate, and both ends, of every kernel, (kernels, 2).
+    """
 
-    def largest_power(self, form: LaplaceForm, active: list[int]) -> float:
-        """The largest power of a survival function in the terms that count."""
-        powers = [self.powers[t][i] for t in active for i, m in enumerate(form.moments) if m.is_survival]
-        return max((abs(float(n)) for n in powers), default=0.0)
+    coefficients: Any
+    powers: Any
+    gaussians: Any
+    exponentials: Any
+    ends: Any
+
+    @classmethod
+    def of(cls, form: LaplaceForm, table: Any) -> Constants:
+        """From the numbers in the order in which they are compiled."""
+        terms, moments, points = len(form.terms), len(form.moments), table.shape[1:]
+        parts = np.split(table, np.cumsum([terms, terms * moments, 3 * moments]))
+        kernels = parts[3].reshape(-1, 4, *points)
+        powers, gaussians = parts[1].reshape(terms, moments, *points), parts[2].reshape(moments, 3, *points)
+        return cls(parts[0], powers, gaussians, kernels[:, :2], kernels[:, 2:])
+
+    @property
+    def sizes(self) -> Any:
+        """Size of the power of every moment in every term, 0 in terms that do not count."""
+        return np.abs(self.powers) * (self.coefficients != 0.0)[:, None]

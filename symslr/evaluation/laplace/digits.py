@@ -18,18 +18,16 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.survey import Layout, layout
+from symslr.evaluation.laplace.tokens import MOST_NODES
 from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
-from symslr.evaluation.quadrature.convergence import geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, geometric_error
 from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
 
 LARGEST_TABLE = 100_000_000
 """Entries of the product of outer nodes and tokens."""
-MOST_NODES = 40_000
 FEW = {1: 24, 2: 8}
 """Outer nodes per axis at which the token meshes are judged."""
 ROUNDS = 20
-DETUNED = 1.3
-"""Ratio of steps by which a result is confirmed."""
 LN2 = log(2)
 
 
@@ -110,7 +108,7 @@ def integrate(
         if not family.active:
             return [arb(0)] * len(family.integrals)
         found = layout(family)
-    guard = 14 + int(log2(2.0 + max(max(family.powers(t), default=0.0) for t in family.active)))
+    guard = 14 + int(log2(2.0 + float(family.largest.max())))
     with ctx.workprec(arithmetic.bits + guard):
         return _Rule(code, family, p, arithmetic, found, tolerance).run()
 
@@ -297,7 +295,7 @@ class _Rule:
             ends = [[array([line[e] for line in table]) for table in factors] for e in (0, -1)]
             left, right = (own[0] if len(own) == 1 else np.multiply.outer(*own) for own in ends)
             for row, i in zip(kernel.rows, indices):
-                power = self.family.largest_power(i)
+                power = float(self.family.largest[i])
                 if power > 0:
                     lost = (abs(row[0]) * left + abs(row[-1]) * right) * arb(8 * power)
                     whole = _sizes(means[i])

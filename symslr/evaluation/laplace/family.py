@@ -30,7 +30,8 @@ class Family:
 
     Attributes:
         integrals: for every integral the terms whose coefficients are not zero.
-        power: the largest power of a survival function among them.
+        powers: size of the power of every moment in every term that counts, (terms, moments).
+        largest, power: the largest power of every moment, and that of survival functions.
         tolerance: relative error aimed at, exp(-nats); 0 where float64 cannot name it.
         depth: nats below the largest contribution that are left out.
     """
@@ -41,7 +42,9 @@ class Family:
         self.constants: Constants = code.constants(p)
         self.integrals = [[t for t in own if self.constants.coefficients[t] != 0] for own in self.form.integrals]
         self.active = [t for own in self.integrals for t in own]
-        self.power = self.constants.largest_power(self.form, self.active)
+        self.powers = self.constants.sizes
+        self.largest = self.powers.max(axis=0)
+        self.power = float(self.largest[self.form.survivors].max(initial=0.0))
         self.depth = 8.0 + nats + float(np.log1p(self.power))
 
     @property
@@ -49,18 +52,11 @@ class Family:
         """For every kernel its moments."""
         return [[i for i, m in enumerate(self.form.moments) if m.kernel == kernel] for kernel in self.form.kernels]
 
-    def powers(self, term: int) -> list[float]:
-        """Size of the power of every moment in a term."""
-        return [abs(float(n)) for n in self.constants.powers[term]]
-
     @cached_property
     def together(self) -> float:
         """The most means that are multiplied in one term, each as often as its power; survival functions stand in logarithms."""
         own = [i for i, m in enumerate(self.form.moments) if not m.is_survival]
-        return max((sum(self.powers(t)[i] for i in own) for t in self.active), default=0.0)
-
-    def largest_power(self, moment: int) -> float:
-        return max((self.powers(t)[moment] for t in self.active), default=0.0)
+        return float(self.powers[:, own].sum(axis=1).max())
 
     def values(self, grid: list[Any], moments: Moments, shifts: Any = None) -> tuple[list[Any], Any]:
         """Every term that counts (in the order of ``active``), each integral's divided by exp(shift), and the shifts.

@@ -21,11 +21,9 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.rule import integrate
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64, Multiprecision
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, Multiprecision
 from symslr.evaluation.numbers.balls import Balls, from_mpf
-from symslr.evaluation.power_tails.tails import PowerTails, has_power_tail
-
-FLOAT = Float64()
+from symslr.evaluation.power_tails.tails import has_power_tail
 
 
 @final
@@ -62,18 +60,13 @@ class LaplaceNode(Node):
         floats = tuple(float(scope[s][0]) for s in self.parameters)
         with np.errstate(all="ignore"):
             family = Family(self._code(FLOAT), floats, float(-mpmath.log(context.tolerance)))
-            has_tail = bool(family.active) and has_power_tail(family.code, family.constants, floats)
             if isinstance(context.arithmetic, Float64):
-                if not has_tail:
-                    return integrate(family)
-                if len(family.integrals) > 1:
-                    raise CannotEvaluate("a token law with a power tail needs a mesh of its own for every u")
-                return [PowerTails(family).run()]
-        if has_tail:
-            raise CannotEvaluate(
-                "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
-                "ask for at most 12 digits"
-            )
+                return integrate(family)
+            if family.active and has_power_tail(family):
+                raise CannotEvaluate(
+                    "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
+                    "ask for at most 12 digits"
+                )
         return self._in_balls(context, scope)
 
     def _in_balls(self, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair]:

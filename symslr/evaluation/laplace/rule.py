@@ -13,15 +13,11 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family, Moments
-from symslr.evaluation.laplace.survey import Layout, first_level, layout
-from symslr.evaluation.laplace.table import EPS, TINY, UNDERFLOW, Table
-from symslr.evaluation.laplace.tokens import Tokens, placed
-from symslr.evaluation.quadrature.convergence import geometric_error, outer_step
+from symslr.evaluation.laplace.survey import Layout, Tables, layout
+from symslr.evaluation.laplace.table import EPS, TINY, Table
+from symslr.evaluation.power_tails.tails import TailLayout, has_power_tail, tail_layout
+from symslr.evaluation.quadrature.convergence import DETUNED, geometric_error
 
-DETUNED = 1.3
-"""Ratio of steps by which a result is confirmed."""
-SMOOTH, STRIP = 3.0, 0.87
-"""First steps of log u, beside that which a strip of half-width pi/2 asks for: under exponential kernels moments are smoother."""
 FEW = {1: 24, 2: 12}
 """Outer nodes per axis at which the token meshes are judged."""
 ROUNDS = 14
@@ -43,8 +39,7 @@ def integrate(family: Family) -> list[Pair]:
     if not family.active:
         return [(0.0, 0.0)] * len(family.integrals)
     with np.errstate(all="ignore"):
-        found = _Rule(family, layout(family)).run()
-    return found
+        return _Rule(family, tail_layout(family) if has_power_tail(family) else layout(family)).run()
 
 
 @dataclass(slots=True)
@@ -65,19 +60,17 @@ class Seen:
 
 
 class _Rule:
-    def __init__(self, family: Family, found: Layout) -> None:
+    def __init__(self, family: Family, found: Layout | TailLayout) -> None:
         self.family, self.layout = family, found
         self.tolerance = family.tolerance
         self.axes = len(found.axes)
 
     def run(self) -> list[Pair]:
-        nats = -float(np.log(self.tolerance))
-        usual = outer_step(self.tolerance)
-        steps = [usual * (SMOOTH if smooth else STRIP) for smooth in self.family.form.are_exponential]
-        level = min(first_level(self.family, self.layout, nats) + 0.5, LEVELS)
-        tokens = placed(self.family, self.layout.pieces, level)
+        steps = self.layout.first_steps(self.family)
+        level = min(self.layout.first_level(self.family), LEVELS)
+        tables = self.layout.tables(self.family, level)
         for turn in range(ROUNDS):
-            now = self._seen(tokens, steps)
+            now = self._seen(tables, steps)
             if turn == SETTLED:
                 self.tolerance = max(self.tolerance, self._floor(now))
             outer = [self._axis_error(now, n) for n in range(self.axes)]
@@ -87,13 +80,13 @@ class _Rule:
             errors = np.array([*outer, inner])
             doubt = np.zeros(len(self.family.integrals))
             if errors.max() < self.tolerance:
-                doubt = self._doubt(now, tokens)
+                doubt = self._doubt(now, tables)
                 if doubt.max() < self.tolerance:
                     break
                 outer = [doubt] * self.axes
             if inner.max() >= self.tolerance and level < LEVELS:
                 level = min(level + self._finer(float(inner.max())), LEVELS)
-                tokens = placed(self.family, self.layout.pieces, level)
+                tables = self.layout.tables(self.family, level)
             if inner.max() <= BLIND:
                 steps = [
                     h / 2.0 ** self._finer(float(e.max())) if e.max() >= self.tolerance else h
@@ -113,10 +106,10 @@ class _Rule:
         ratio = float(np.log(self.tolerance)) / float(np.log(error))
         return float(np.clip(np.log2(1.1 * ratio), 0.2, 1.0))
 
-    def _seen(self, tokens: list[Tokens], steps: list[float]) -> Seen:
+    def _seen(self, tables: Tables, steps: list[float]) -> Seen:
         nodes = [axis.nodes(step) for axis, step in zip(self.layout.axes, steps)]
         density = np.multiply.outer(*(own[1] for own in nodes)) if len(nodes) == 2 else nodes[0][1]
-        table = Table(self.family, tokens, [own[0] for own in nodes])
+        table = tables([own[0] for own in nodes])
         terms, shifts = table.values(table.moments)
         terms = [term * density for term in terms]
         integrands = self.family.sums(terms)
@@ -139,7 +132,7 @@ class _Rule:
 
         On steps near a period of 2 + sin(50 x) every nested rule sees the same slow function.
         """
-        other = Table(self.family, placed(self.family, self.layout.pieces, level + float(np.log2(DETUNED))), now.few.v)
+        other = self.layout.tables(self.family, level + float(np.log2(DETUNED)))(now.few.v)
         errors = []
         for values, detuned in zip(now.integrands, self._weighed(other, other.moments, now.shifts)):
             size = float(np.sum(np.abs(values[now.thin])))
@@ -165,19 +158,20 @@ class _Rule:
             errors.append(float(geometric_error(far + near, near, 0.0, size)) if size > 0 else 0.0)
         return np.array(errors)
 
-    def _doubt(self, now: Seen, tokens: list[Tokens]) -> Any:
+    def _doubt(self, now: Seen, tables: Tables) -> Any:
         """Relative error told by a mesh that is coarser in all outer directions and nested in none.
 
         Nested rules on few nodes may agree by chance. The error exp(-c/h) itself would be the change to the power r, but
         where the integrand is a ridge across both axes it was found up to eight times larger than that.
         """
-        other = self._seen(tokens, [step * DETUNED for step in now.steps])
+        other = self._seen(tables, [step * DETUNED for step in now.steps])
         mine, its = (np.array([np.sum(own) for own in o.integrands]) * np.prod(o.steps) for o in (now, other))
         size = np.maximum(np.array(now.sizes), TINY) * np.prod(now.steps)
         return np.abs(its * np.exp(other.shifts - now.shifts) - mine) / size
 
     def _result(self, now: Seen, relative: Any) -> list[Pair]:
-        edges, rounding, cut = self._edges(now), self._rounding(now), self._cut(now)
+        edges, rounding = self._edges(now), self._rounding(now)
+        cut = self._weighted(now, now.few.lost(), 1.0)
         found = []
         for n, values in enumerate(now.integrands):
             factor = float(np.prod(now.steps)) * float(np.exp(now.shifts[n]))
@@ -199,29 +193,13 @@ class _Rule:
         for own in self.family.integrals:
             total = 0.0
             for t in own:
-                powers, size = self.family.powers(t), np.abs(next(rest))
+                powers, size = self.family.powers[t], np.abs(next(rest))
                 inside = sum((n * part for n, part in zip(powers, per_moment) if n), np.zeros(now.few.shape))
                 few = size[now.thin]
                 seen = float(np.sum(few))
                 total += float(np.sum(few * np.minimum(inside, most))) * (float(np.sum(size)) / seen if seen else 1.0)
             totals.append(total)
         return totals
-
-    def _cut(self, now: Seen) -> list[float]:
-        """What the ends of the token meshes leave out, seen through the moments of the absolute weights."""
-        few, lost = now.few, [0.0] * len(self.family.form.moments)
-        for k, own in enumerate(self.family.moments_of):
-            for row, i in zip(np.abs(few.tokens[k].rows), own):
-                ends = sum(row[e] * self._at(few.factors[k], e) for e in (0, -1))
-                size = few.absolute(k, row)
-                share = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), np.exp(-self.family.depth))
-                lost[i] = 8.0 * share
-        return self._weighted(now, lost, 1.0)
-
-    @staticmethod
-    def _at(factors: list[Any], e: int) -> Any:
-        """The table at one token."""
-        return factors[0][:, e] if len(factors) == 1 else np.multiply.outer(factors[0][:, e], factors[1][:, e])
 
     def _rounding(self, now: Seen) -> list[float]:
         """Rounding of the integrals in units of the roundoff: of every moment by its power, and of the terms' exponents."""

@@ -5,6 +5,7 @@ Logarithms neither overflow nor underflow, so the same windows serve float64 and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,22 +13,27 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.sinh_map import SinhMap
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pieces, placed
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.quadrature.convergence import outer_step
 from symslr.evaluation.quadrature.mesh import Line, Piece, joined
+from symslr.evaluation.quadrature.sinh_map import SinhMap
+from symslr.evaluation.quadrature.zoom import zoomed
 
-FLOAT = Float64()
 NODES = {1: 48, 2: 24}
 """Nodes of an outer axis, by the number of axes."""
 STEEPEST = 2.6
 """log kappa moves by at most so much between nodes: where it moves by more, a steep weight would be cut off between two."""
-MOST_ROUNDS, MOST_ZOOMS = 24, 40
+MOST_ROUNDS = 24
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
-LONGEST = 1e6
-"""A window of log u longer than this belongs to an integral that does not converge."""
+SMOOTH, STRIP = 3.0, 0.87
+"""First steps of log u, beside that which a strip of half-width pi/2 asks for."""
+
+
+Tables = Callable[[list[Any]], Table]
+"""Outer nodes, one array per Laplace variable, to the table on them."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,35 @@ class Layout:
     pieces: list[tuple[Piece, ...]]
     axes: list[SinhMap]
     shares: list[tuple[Any, Any]]
+
+    def first_steps(self, family: Family) -> list[float]:
+        """Of log u, to begin with: under exponential kernels moments are smoother than a strip of half-width pi/2 asks for."""
+        return [outer_step(family.tolerance) * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
+
+    def first_level(self, family: Family) -> float:
+        """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for the digits, and a half.
+
+        Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
+        the ends of the pieces by themselves, where a kernel may vanish.
+        """
+        nats = -float(np.log(family.tolerance))
+        level = 1.0
+        for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
+            if len(made) > 1 or not isinstance(made[0], Line):
+                continue
+            nodes = joined(made, FLOAT, 0).nodes
+            slopes, _ = family.code.weights(k, nodes, family.p)
+            moves = np.abs(np.diff(np.array(slopes), axis=-1))
+            left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
+            needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
+            steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+            level = max(level, float(np.log2(max(steepest, 1.0))))
+        return level + 0.5
+
+    def tables(self, family: Family, level: float) -> Tables:
+        """What makes a table of outer nodes, on the token meshes of a level: one more halves their steps."""
+        tokens = placed(family, self.pieces, level)
+        return lambda v: Table(family, tokens, v)
 
 
 def layout(family: Family) -> Layout:
@@ -88,19 +123,15 @@ def _outer_windows(family: Family, tokens: list[Tokens]) -> tuple[list[tuple[flo
     Raises:
         CannotEvaluate: where they do not end.
     """
-    windows = _first_windows(family, tokens)
-    for _ in range(MOST_ZOOMS):
-        nodes = [np.linspace(low, high, NODES[len(windows)]) for low, high in windows]
+
+    def look(nodes: list[Any]) -> tuple[Any, tuple[Table, Any]]:
         table = Table(family, tokens, nodes)
         logs = _logs(family, table)
-        above = np.any(logs > -family.depth, axis=0)
-        found = [_relevant(above, nodes[n], n) for n in range(len(windows))]
-        if all(_settled(old, new) for old, new in zip(windows, found)):
-            return found, table, logs
-        if any(high - low > LONGEST for low, high in found):
-            break
-        windows = found
-    raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+        return np.any(logs > -family.depth, axis=0), (table, logs)
+
+    first = _first_windows(family, tokens)
+    windows, seen = zoomed(look, first, NODES[len(first)])
+    return windows, *seen
 
 
 def _logs(family: Family, table: Table) -> Any:
@@ -148,9 +179,7 @@ def _needed(
     A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
     """
     size = np.max(logs, axis=0)
-    sizes = [
-        size if family.largest_power(i) > 0 else np.full(table.shape, -np.inf) for i in range(len(family.form.moments))
-    ]
+    sizes = [size if family.largest[i] > 0 else np.full(table.shape, -np.inf) for i in range(len(family.form.moments))]
     found, cut_short, shares = [], False, []
     for k, (share, made) in enumerate(zip(table.largest_shares(sizes, family.depth), own)):
         x = table.tokens[k].mesh.nodes
@@ -170,38 +199,3 @@ def _needed(
             made = (Line(low, high, line.step),)
         found.append(made)
     return found, cut_short, shares
-
-
-def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
-    """The window that holds the relevant nodes and one step around them; longer where they reach its end."""
-    line = np.any(above, axis=tuple(m for m in range(above.ndim) if m != axis))
-    index = np.flatnonzero(line)
-    step, span = nodes[1] - nodes[0], nodes[-1] - nodes[0]
-    low = nodes[0] - span / 2 if index[0] == 0 else nodes[index[0]] - step
-    high = nodes[-1] + span / 2 if index[-1] == len(nodes) - 1 else nodes[index[-1]] + step
-    return float(low), float(high)
-
-
-def _settled(old: tuple[float, float], new: tuple[float, float]) -> bool:
-    slack = 1e-9 * (old[1] - old[0])
-    return old[0] <= new[0] + slack and new[1] <= old[1] + slack and new[1] - new[0] > 0.6 * (old[1] - old[0])
-
-
-def first_level(family: Family, found: Layout, nats: float) -> float:
-    """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for so many nats.
-
-    Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards the
-    ends of the pieces by themselves, where a kernel may vanish.
-    """
-    level = 1.0
-    for k, (made, (x, share)) in enumerate(zip(found.pieces, found.shares)):
-        if len(made) > 1 or not isinstance(made[0], Line):
-            continue
-        nodes = joined(made, FLOAT, 0).nodes
-        slopes, _ = family.code.weights(k, nodes, family.p)
-        moves = np.abs(np.diff(np.array(slopes), axis=-1))
-        left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
-        needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
-        steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
-        level = max(level, float(np.log2(max(steepest, 1.0))))
-    return level

@@ -15,9 +15,9 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
 from symslr.evaluation.laplace.tokens import Tokens
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 
-EPS = Float64().eps
+EPS = FLOAT.eps
 TINY = 1e-300
 UNDERFLOW = 1e-200
 """A sum of weights this far below the largest one may have lost terms to underflow."""
@@ -25,6 +25,7 @@ UNDERFLOW_ROUNDING = 1000.0
 """Roundings of a moment taken from logarithms, which are of the size of some hundreds there."""
 BLOCK = 400_000
 """Numbers in one array of logarithms: what stays in the cache."""
+ENDS = [0, -1]
 TAME = 600.0
 """Logarithms below this have an exponential in float64, and two of them a product."""
 LARGEST = {1: 2e8, 2: 2.5e7}
@@ -66,7 +67,7 @@ class Table:
         if len(self.v) > 1 or parts < 2:
             return self._moments([(own.rows, own.logs) for own in self.tokens])
         found = [Table(self.family, self.tokens, [part]).moments for part in np.array_split(self.v[0], parts)]
-        return _joined(found, -1)
+        return joined_moments(found, -1)
 
     def thinned(self, strides: list[int]) -> Table:
         """The table at every few outer nodes."""
@@ -75,7 +76,7 @@ class Table:
     @cached_property
     def coarser(self) -> Moments:
         """As ``moments``, with twice and with four times the step of the token meshes: the first axis."""
-        return _joined([self._moments([own.coarser(times) for own in self.tokens], 1) for times in (1, 2)], 0)
+        return joined_moments([self._moments([own.coarser(times) for own in self.tokens], 1) for times in (1, 2)], 0)
 
     def values(self, moments: Moments, shifts: Any = None) -> tuple[list[Any], Any]:
         """As ``Family.values``."""
@@ -203,9 +204,16 @@ class Table:
             cancelled = np.minimum(np.abs(self._pairs(factors, tokens.rows[n])), whole)
         return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), UNDERFLOW_ROUNDING)
 
-    def absolute(self, k: int, row: Any) -> Any:
-        """The moment of a positive row."""
-        return self._pairs(self.factors[k], row)
+    def lost(self) -> Any:
+        """What the ends of the token meshes leave out, relative to every moment: (moments, *outer nodes)."""
+        found = np.zeros((len(self.family.form.moments), *self.shape))
+        for k, own in enumerate(self.family.moments_of):
+            factors = self.factors[k]
+            for row, i in zip(np.abs(self.tokens[k].rows), own):
+                ends, size = self._pairs([f[:, ENDS] for f in factors], row[ENDS]), self._pairs(factors, row)
+                share = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), np.exp(-self.family.depth))
+                found[i] = 8.0 * share
+        return found
 
     @staticmethod
     def _pairs(factors: list[Any], row: Any) -> Any:
@@ -219,7 +227,7 @@ def _load(v: Any, slope: Any) -> Any:
     return np.exp(v[:, None] + slope)
 
 
-def _joined(parts: list[Moments], axis: int) -> Moments:
+def joined_moments(parts: list[Moments], axis: int) -> Moments:
     """Moments at one set of outer nodes after another."""
 
     def column(columns: tuple[Any, ...]) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 from sympy import exp as exp_
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
+from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
-from symslr.evaluation.quadrature.token_mesh import cover, gaussian_window, zeros
+from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window, kinks_between
 
-FLOAT = Float64()
 MOST_NODES = 40_000
 FEW_NODES, ROUGH = 12_000, 1e-5
 """Nodes at a tolerance above ROUGH, as in the scan for a minimum: a value that takes more is too dear to look at."""
@@ -115,3 +115,24 @@ def is_gaussian(family: Family, moment: int) -> bool:
     if own.gaussian is None or own.rest.has(exp_):
         return False
     return float(family.constants.gaussians[moment][0]) < 0
+
+
+def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
+    """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
+    start, end = min(w.low for w in windows), max(w.high for w in windows)
+    found = kinks_between(code.kinks(kernel), p, start, end)
+    for slope in code.touches[kernel]:
+        places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
+        found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]
+    return sorted(set(found))
+
+
+NEAR_ZERO = 1e-12
+"""A kernel this far below its size around is 0 there but for rounding."""
+
+
+def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
+    """Whether one of the kernel's factors vanishes at a place, beside its size around."""
+    around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
+    slopes, _ = code.weights(kernel, around, p)
+    return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from symslr.evaluation.location.chain import chain_risk
 from symslr.evaluation.location.formulas import bayes_integral
 from symslr.evaluation.location.laplace import Positions, one_position
 from symslr.evaluation.location.pairs import pairs_risk
-from symslr.evaluation.location.points import MOST_DIMENSIONS, dimensions, quadrature, refined, strata
-from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.points import MOST_DIMENSIONS, dimensions, quadrature, refined, sampled, strata
+from symslr.evaluation.location.posterior import log_mean, posterior
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tokens import nodes
 from symslr.expression.value import Kind, Value
@@ -203,7 +204,7 @@ def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
     if dimensions(setting) <= MOST_DIMENSIONS and strata(setting, True) is not None:
         means = quadrature(setting, integrand)
     else:
-        means = refined(setting, integrand, lambda row: float(row[0]), PRECISE, seconds)
+        means = refined(partial(sampled, setting, integrand), lambda row: float(row[0]), PRECISE, seconds)
     value, error = means.number(lambda row: float(row[0]))
     if means.kind is Kind.STATISTICAL and error > CARRIED * value:
         raise CannotEvaluate(
@@ -241,8 +242,7 @@ def token_log_weight(setting: Setting, keys: Any) -> Any:
     logs = np.sqrt(setting.strength) * keys @ setting.values.T - setting.strength / 2 * np.sum(
         setting.values**2, axis=1
     )
-    top = logs.max(axis=1)
-    return top + np.log(np.exp(logs - top[:, None]) @ setting.shares)
+    return log_mean(logs, setting.shares)
 
 
 def positions(setting: Setting, leans: Any | None) -> Positions:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.posterior import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
 from symslr.evaluation.location.stretches import Key, Term, joined, marked, repeated
 
@@ -94,8 +95,7 @@ class _Chain:
         diagonal = 1 / self.scale**2 * (1.0 if place in (1, last) else 1 + self.rho**2)
         theta = setting.values[:, 0]
         logs = np.sqrt(setting.strength) * score[..., None] * theta - theta**2 * setting.strength * diagonal / 2
-        top = logs.max(axis=-1)
-        return setting.log_prior[place - 1] + top + np.log(np.exp(logs - top[..., None]) @ setting.shares)
+        return setting.log_prior[place - 1] + log_mean(logs, setting.shares)
 
     def risk(self) -> float:
         """2 v' int du E_0[sum_{l<m} omega_l omega_m (1 - rho'^{m-l}) e^{-u sum omega}] with omega = pi w."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 from sympy import Add, Expr, Integral, Mul, S, Symbol, exp, oo, sqrt
 
 from symslr.expression.expectation import ScalarExpectation
@@ -84,9 +83,3 @@ def _coins(task: LocationTask, weight: Expr) -> Expr | None:
         for share, count in kinds.items()
     )
     return task.noise**2 + Add(*risks)
-
-
-def kinds_of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct numbers and how often each occurs."""
-    found, counts = np.unique(values, return_counts=True)
-    return found, counts.astype(float)

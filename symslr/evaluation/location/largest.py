@@ -7,7 +7,6 @@ key that was drawn must get no weight.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,7 @@ import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.points import BLOCK, REPLICATIONS, Means, engine
+from symslr.evaluation.location.points import BLOCK, REPLICATIONS, Means, engine, refined
 from symslr.expression.value import Kind
 from symslr.model.location.where import OnePosition
 
@@ -51,17 +50,13 @@ class LargestKeys:
         return self._moments(place, SEARCHED, 0, FEWEST_KEYS)
 
     def means(self, place: Place, relative: float, seconds: float) -> Means:
-        """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2) of samples, fourfold until it is sharp or the time is up."""
-        began, size = time.process_time(), 2**8
-        while True:
-            started = time.process_time()
+        """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2); four times the samples until the risk is sharp."""
+
+        def sample(size: int) -> Means:
             rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])
-            found = Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} points for the largest keys")
-            value, error = found.number(risk)
-            now = time.process_time()
-            if error <= relative * abs(value) or now - began + 4 * (now - started) > seconds:
-                return found
-            size *= 4
+            return Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} points for the largest keys")
+
+        return refined(sample, risk, relative, seconds)
 
     def _moments(self, place: Place, size: int, seed: int, keys: int) -> Any:
         """(1, E sigma_eps, E sigma_eps, E sum sigma^2), from as many keys as get weight.

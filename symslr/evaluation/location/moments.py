@@ -7,7 +7,7 @@ means, so that those of a law of the length are mixtures; they are kept as one r
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,15 @@ from sympy import exp
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import chain_attention, laplace, largest
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import STEEPEST, Part, bayes_part, has_grid, on_grids, positions
+from symslr.evaluation.location.bayes import (
+    PRECISE,
+    STEEPEST,
+    Part,
+    bayes_part,
+    has_grid,
+    on_grids,
+    positions,
+)
 from symslr.evaluation.location.chain_attention import Along
 from symslr.evaluation.location.points import (
     MOST_DIMENSIONS,
@@ -26,6 +34,7 @@ from symslr.evaluation.location.points import (
     gridded,
     quadrature,
     refined,
+    sampled,
     strata,
 )
 from symslr.evaluation.location.posterior import posterior
@@ -37,8 +46,6 @@ from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
 from symslr.model.symbols import x
 
-PRECISE = 1e-5
-"""Relative standard error at which sampling stops."""
 SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
 FEW_STRATA = 4
@@ -232,7 +239,8 @@ class Moments:
             means = quadrature(self.setting, integrand, self.is_alike)
             if means.number(residual)[1] < PRECISE:
                 return means
-        return refined(self.setting, integrand, residual, PRECISE, self.seconds, self.is_alike)
+        sample = partial(sampled, self.setting, integrand, alike=self.is_alike)
+        return refined(sample, residual, PRECISE, self.seconds)
 
     def _along(self, place: Place) -> Along:
         base = self.attend.attention.base

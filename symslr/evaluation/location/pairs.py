@@ -24,6 +24,7 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.posterior import log_mean
 from symslr.evaluation.location.setting import Setting
 
 REACH = 8.8
@@ -89,7 +90,7 @@ def token_of(setting: Setting) -> Token | None:
 
     def log_weight(x: Any) -> Any:
         logs = root * np.multiply.outer(np.asarray(x), slopes) - slopes**2 * setting.strength / 2
-        return scipy.special.logsumexp(logs, axis=-1, b=setting.shares)
+        return log_mean(logs, setting.shares)
 
     return Token(log_weight, -np.inf if one_sign else 0.0, 1.0 if one_sign else 2.0, root * float(np.max(slopes)))
 

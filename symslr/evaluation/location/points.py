@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.scatter import standard_error
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.location.posterior import configurations, ways
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
@@ -263,19 +263,12 @@ def sampled(setting: Setting, integrand: Integrand, size: int, alike: bool = Tru
     return Means(np.array(rows), Kind.STATISTICAL, method)
 
 
-def refined(
-    setting: Setting,
-    integrand: Integrand,
-    read: Callable[[Any], float],
-    relative: float,
-    seconds: float,
-    alike: bool = True,
-) -> Means:
-    """Samples, fourfold until a number read from the means has a relative standard error, or the time is used up."""
+def refined(sample: Callable[[int], Means], read: Callable[[Any], float], relative: float, seconds: float) -> Means:
+    """``sample`` with more points, fourfold until a number read from the means is as sharp as asked, or the time is up."""
     began, size = time.process_time(), 2**8
     while True:
         started = time.process_time()
-        found = sampled(setting, integrand, size, alike)
+        found = sample(size)
         value, error = found.number(read)
         now = time.process_time()
         if error <= relative * abs(value) or now - began + 4 * (now - started) > seconds:

@@ -61,10 +61,11 @@ def log_weights(setting: Setting, keys: Any) -> Any:
     filtered = keys if setting.are_keys_independent else np.einsum("lm,nmp->nlp", setting.precision, keys)
     inner = np.sqrt(setting.strength) * filtered @ setting.values.T
     cost = setting.strength / 2 * setting.precision_diagonal[:, None] * np.sum(setting.values**2, axis=1)
-    return _log_mean(inner - cost, setting.shares)
+    return log_mean(inner - cost, setting.shares)
 
 
-def _log_mean(logs: Any, shares: Any) -> Any:
+def log_mean(logs: Any, shares: Any) -> Any:
+    """log of the mean of exp(logs) over the last axis."""
     if len(shares) == 1:
         return logs[..., 0]
     top = logs.max(axis=-1)

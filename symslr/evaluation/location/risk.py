@@ -12,12 +12,13 @@ import scipy
 from mpmath import inf, mpf, workdps
 from sympy import Expr, N, S, exp, sqrt
 
-from symslr.evaluation.engine import FLOAT, digits_of, evaluate
+from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
 from symslr.evaluation.location.evaluator import Evaluator
 from symslr.evaluation.minima.least import least_risk
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
@@ -53,10 +54,8 @@ def risk_value(
     Raises:
         CannotEvaluate: where more than a scale is to be known, or the digits are out of reach.
     """
-    began = time.perf_counter()
-    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = valued(task, values)
-    plain, chosen, unit = _without_shift(here, _with_constant_inside(chosen))
+    began, here = time.perf_counter(), valued(task, values)
+    plain, chosen, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
@@ -89,10 +88,8 @@ def least_value(
     Raises:
         CannotEvaluate: where the search fails or the digits are out of reach.
     """
-    began = time.perf_counter()
-    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    here = valued(task, values)
-    plain, chosen, unit = _without_shift(here, _with_constant_inside(chosen))
+    began, here = time.perf_counter(), valued(task, values)
+    plain, chosen, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None:
         assert isinstance(chosen.base, Attention)
@@ -102,6 +99,14 @@ def least_value(
     place, is_far = _best(evaluator)
     found = _as_value(evaluator.value(place), here, digits, began)
     return found, _places(evaluator, place, float(unit), is_far)
+
+
+def _prepared(
+    task: LocationTask, attention: LocatedAttention | Attention
+) -> tuple[LocationTask, LocatedAttention, Expr]:
+    """The task without a common shift of keys, the attention with constants inside, and the unit of these keys."""
+    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
+    return _without_shift(task, _with_constant_inside(chosen))
 
 
 def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, LocatedAttention, Expr]:

@@ -10,10 +10,11 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
-from symslr.evaluation.admitted import check_admitted
-from symslr.evaluation.divergent import check_means_exist
+from symslr.evaluation.admission.admitted import check_admitted
+from symslr.evaluation.admission.divergent import check_means_exist
+from symslr.evaluation.admission.guard import PLACE, guard
+from symslr.evaluation.admission.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.engine import (
-    FLOAT,
     FLOAT_AIM,
     FLOAT_DIGITS,
     digits_of,
@@ -23,11 +24,10 @@ from symslr.evaluation.engine import (
     symbols_of,
     tolerance_of,
 )
-from symslr.evaluation.guard import PLACE, guard
-from symslr.evaluation.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.multiprecision import minimum_multiprecision
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Pair
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time

@@ -11,9 +11,8 @@ from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 
-FLOAT = Float64()
 SECOND_DIFFERENCE = 1e-11
 """Tolerance at which mixed second differences over small steps mean something."""
 STRICT = 1e-12

@@ -10,19 +10,16 @@ from sympy import Expr, S, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
-from symslr.evaluation.quadrature.convergence import beyond, geometric_error
-from symslr.evaluation.quadrature.mesh import joined
-from symslr.evaluation.quadrature.scan import Window, scan
-from symslr.evaluation.quadrature.token_mesh import cover
+from symslr.evaluation.quadrature.convergence import DETUNED, beyond, geometric_error
+from symslr.evaluation.quadrature.mesh import Mesh, joined
+from symslr.evaluation.quadrature.scan import scan
+from symslr.evaluation.quadrature.token_mesh import cover, kinks_between
 
-FLOAT = Float64()
 DEPTH = 46.0
-DETUNED = 0.38
-"""log2 of the ratio of steps by which a sum is confirmed."""
 
 MOST_LEVELS = 9
 
@@ -86,7 +83,7 @@ class IntegralNode(Node):
     def _evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         arithmetic = context.arithmetic
         p = tuple(scope[s][0] for s in self.parameters)
-        table, outer, _ = self._code(arithmetic)
+        _, outer, _ = self._code(arithmetic)
         low, high, height, curvature = outer(*p)
         reversed_ends = low > high
         if reversed_ends:
@@ -101,10 +98,7 @@ class IntegralNode(Node):
         for level in range(MOST_LEVELS):
             mesh = joined(pieces, arithmetic, level)
             columns, errors = self._children_at(context, mesh.nodes, scope)
-            exponent, rest, size = table(mesh.nodes, *columns, *p)
-            values = arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes
-            if arithmetic.name == "numpy" and not np.isfinite(values).all():
-                values = self._finite(values, mesh, exponent, columns, p)
+            values, size = self._values(arithmetic, mesh, columns, p)
             mass = np.sum(abs(values))
             if not mass > 0:
                 return 0 * mass, 0 * mass
@@ -113,9 +107,9 @@ class IntegralNode(Node):
             error = geometric_error(quarter, half, full, mass)
             if error < context.tolerance and not self.children:
                 # on steps near a period of cos(1000 x) every nested rule sees the same slow function
-                error = max(
-                    error, abs(self._detuned(pieces, arithmetic, table, level, p) - full) / mass - arithmetic.eps * 64
-                )
+                other = joined(pieces, arithmetic, level + float(np.log2(DETUNED)))
+                change = abs(np.sum(self._values(arithmetic, other, [], p)[0]) - full)
+                error = max(error, change / mass - arithmetic.eps * 64)
             if error < context.tolerance:
                 break
         # mpmath adds in order, one rounding a term; NumPy adds floats in pairs
@@ -129,16 +123,15 @@ class IntegralNode(Node):
         lost = arithmetic.tiny if mass * factor < arithmetic.tiny else 0
         return full * factor, mass * factor * (error + rounding + edge + inherited) + lost
 
-    def _detuned(self, pieces: Any, arithmetic: Any, table: Any, level: float, p: tuple[Any, ...]) -> Any:
-        """The sum on a finer mesh that is nested in none."""
-        mesh = joined(pieces, arithmetic, level + DETUNED)
-        exponent, rest, _ = table(mesh.nodes, *p)
+    def _values(self, arithmetic: Arithmetic, mesh: Mesh, columns: list[Any], p: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The integrand times the weights of a mesh, and the sum of |addends| of its exponent."""
+        exponent, rest, size = self._code(arithmetic)[0](mesh.nodes, *columns, *p)
         values = arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes
         if arithmetic.name == "numpy" and not np.isfinite(values).all():
-            values = self._finite(values, mesh, exponent, [], p)
-        return np.sum(values)
+            values = self._finite(values, mesh, exponent, columns, p)
+        return values, size
 
-    def _finite(self, values: Any, mesh: Any, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
+    def _finite(self, values: Any, mesh: Mesh, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
         """Values that overflow in parts, from their logarithms; what is no number even so is 0 where it is negligible."""
         sign, log = self._log_rest(mesh.nodes, *columns, *p)
         better = sign * np.exp(exponent + log) * mesh.weights + 0 * mesh.nodes
@@ -165,19 +158,7 @@ class IntegralNode(Node):
             return None
         if window.is_heavy:
             _check_tails(log_weight, low, high)
-        return cover([window], low, high, self._cuts(zeros, p, window))
-
-    def _cuts(self, zeros: list[Any], p: tuple[float, ...], window: Window) -> list[float]:
-        found = []
-        for exact, equation in zeros:
-            if exact is not None:
-                found.append(float(exact(*p)[0]))
-                continue
-            grid = np.linspace(window.low, window.high, 1025)
-            values = np.broadcast_to(equation(grid, *p)[0], grid.shape)
-            if np.any(values[:-1] * values[1:] < 0):
-                raise CannotEvaluate("a kink whose place is not linear in the variable inside a nested integral")
-        return sorted({x for x in found if np.isfinite(x)})
+        return cover([window], low, high, kinks_between(zeros, p, window.low, window.high))
 
 
 FAR = 1e30, 1e40

@@ -14,7 +14,7 @@ from sympy import Dummy, Expr, Integer, Poly, S, Sum, Symbol, factorial2, preord
 
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
 from symslr.evaluation.quadrature.convergence import geometric_error
@@ -26,7 +26,6 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, xi, z, zeta
 from symslr.model.symbols import x as law_variable
 
-FLOAT = Float64()
 LONGEST = 3
 DEPTH = 42.0
 MOST_POINTS = 30_000_000

@@ -33,8 +33,6 @@ class Arithmetic(ABC):
     pi: Any
     exp: Callable[[Any], Any]
     log: Callable[[Any], Any]
-    expm1: Callable[[Any], Any]
-    log1p: Callable[[Any], Any]
 
     @abstractmethod
     def number(self, value: Any) -> Any:
@@ -71,8 +69,6 @@ class Float64(Arithmetic):
     pi = np.pi
     exp = staticmethod(np.exp)
     log = staticmethod(np.log)
-    expm1 = staticmethod(np.expm1)
-    log1p = staticmethod(np.log1p)
 
     def number(self, value: Any) -> float:
         return float(value)
@@ -92,20 +88,50 @@ class Float64(Arithmetic):
         return compile_float(symbols, exprs)
 
 
-class Multiprecision(Arithmetic):
-    """mpmath numbers in object arrays, at the working precision that is set while the plan runs."""
+FLOAT = Float64()
 
-    name = "mpmath"
-    tiny = 0
+
+class ObjectArrays(Arithmetic):
+    """Abstract: numbers of any precision in object arrays."""
 
     def __init__(self, bits: int) -> None:
         self.bits = bits
         self.decades = bits * 0.30103
 
+    @abstractmethod
+    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
+        """Functions of single numbers."""
+
+    def integers(self, start: int, stop: int) -> Any:
+        return np.array([self.number(i) for i in range(start, stop)], dtype=object)
+
+    def full(self, count: int, value: Any) -> Any:
+        return np.full(count, value, dtype=object)
+
+    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+        function = self.function(symbols, exprs)
+        vectorised = np.frompyfunc(function, len(symbols), 1)
+
+        def call(*arrays: Any) -> list[Any]:
+            if not any(isinstance(a, np.ndarray) for a in arrays):
+                return list(function(*arrays))
+            table = vectorised(*arrays)
+            columns = [np.empty(table.shape, dtype=object) for _ in exprs]
+            for index in np.ndindex(table.shape):
+                for column, value in zip(columns, table[index]):
+                    column[index] = value
+            return columns
+
+        return call
+
+
+class Multiprecision(ObjectArrays):
+    """mpmath numbers, at the working precision that is set while the plan runs."""
+
+    name = "mpmath"
+    tiny = 0
     exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
     log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
-    expm1 = staticmethod(np.frompyfunc(mpmath.expm1, 1, 1))
-    log1p = staticmethod(np.frompyfunc(mpmath.log1p, 1, 1))
 
     @property
     def eps(self) -> Any:
@@ -120,28 +146,8 @@ class Multiprecision(Arithmetic):
             return mpmath.mpf(value.evalf(int(self.decades) + 5)._mpf_) if not value.is_Rational else _ratio(value)
         return mpmath.mpf(value)
 
-    def integers(self, start: int, stop: int) -> Any:
-        return np.array([mpmath.mpf(i) for i in range(start, stop)], dtype=object)
-
-    def full(self, count: int, value: Any) -> Any:
-        return np.full(count, value, dtype=object)
-
-    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
-        function = compile_multiprecision(symbols, exprs)
-        vectorised = np.frompyfunc(function, len(symbols), 1)
-        count = len(exprs)
-
-        def call(*arrays: Any) -> list[Any]:
-            table = vectorised(*arrays)
-            if not isinstance(table, np.ndarray):
-                return list(table)
-            flat = [np.empty(table.shape, dtype=object) for _ in range(count)]
-            for index in np.ndindex(table.shape):
-                for k, value in enumerate(table[index]):
-                    flat[k][index] = value
-            return flat
-
-        return call
+    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
+        return compile_multiprecision(symbols, exprs)
 
 
 def _ratio(value: Expr) -> Any:

@@ -16,25 +16,17 @@ from mpmath.libmp import from_man_exp
 from sympy import Expr, Symbol, lambdify
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.arithmetic import ObjectArrays
 from symslr.evaluation.numbers.compiled import PLAIN_NAMES, MultiprecisionPrinter, stable
-from symslr.evaluation.numbers.elementary import ball
-from symslr.evaluation.numbers.special import normal_cdf, owens_t, skew_normal
+from symslr.evaluation.numbers.elementary import FUNCTIONS, ball, whole_power
 
 
-class Balls(Arithmetic):
+class Balls(ObjectArrays):
     """Arb balls in object arrays."""
 
     name = "balls"
-
-    def __init__(self, bits: int) -> None:
-        self.bits = bits
-        self.decades = bits * 0.30103
-
     exp = staticmethod(np.frompyfunc(arb.exp, 1, 1))
     log = staticmethod(np.frompyfunc(arb.log, 1, 1))
-    expm1 = staticmethod(np.frompyfunc(arb.expm1, 1, 1))
-    log1p = staticmethod(np.frompyfunc(arb.log1p, 1, 1))
 
     @property
     def eps(self) -> Any:
@@ -49,34 +41,11 @@ class Balls(Arithmetic):
             return ball(value)
         return from_mpf(value) if isinstance(value, mpmath.mpf) else arb(value)
 
-    def integers(self, start: int, stop: int) -> Any:
-        return array([arb(i) for i in range(start, stop)])
-
-    def full(self, count: int, value: Any) -> Any:
-        return array([value] * count)
-
-    def compile(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
+    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
         function = lambdify(
             list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True
         )
-        count = len(exprs)
-
-        def one(*numbers: Any) -> tuple[Any, ...]:
-            return tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
-
-        vectorised = np.frompyfunc(one, len(symbols), 1)
-
-        def call(*arrays: Any) -> list[Any]:
-            if not any(isinstance(a, np.ndarray) for a in arrays):
-                return list(one(*arrays))
-            table = vectorised(*arrays)
-            columns = [np.empty(table.shape, dtype=object) for _ in range(count)]
-            for index in np.ndindex(table.shape):
-                for column, value in zip(columns, table[index]):
-                    column[index] = value
-            return columns
-
-        return call
+        return lambda *numbers: tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
 
 
 def array(numbers: Sequence[Any]) -> Any:
@@ -133,14 +102,7 @@ def power(base: Any, exponent: Any) -> Any:
     """base^exponent."""
     base = arb(base)
     if isinstance(exponent, int):
-        if exponent < 0:
-            return 1 / power(base, -exponent)
-        if base.contains(0):
-            product = arb(1)
-            for _ in range(exponent):
-                product *= base
-            return product
-        return base**exponent
+        return whole_power(base, exponent)
     return base ** arb(exponent)
 
 
@@ -154,9 +116,9 @@ def _sign(y: Any) -> Any:
     return arb(1) if y > 0 else arb(-1) if y < 0 else arb(0)
 
 
-def _method(name: str) -> Callable[..., Any]:
-    function = getattr(arb, name)
-    return lambda y: function(arb(y))
+def _lifted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of balls as one of any numbers."""
+    return lambda *numbers: function(*map(arb, numbers))
 
 
 def _by_mpmath(name: str) -> Callable[..., Any]:
@@ -174,40 +136,22 @@ def _by_mpmath(name: str) -> Callable[..., Any]:
     return call
 
 
-_ELEMENTARY = "exp log sqrt erf erfc erfi gamma sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh lambertw"
-
-
 def _namespace() -> dict[str, Any]:
     names: dict[str, Any] = {name: _by_mpmath(name) for name in PLAIN_NAMES if callable(getattr(mpmath, name, None))}
-    names |= {name: _method(name) for name in _ELEMENTARY.split()}
+    names |= {name: _lifted(function) for name, function in FUNCTIONS.items()}
     return names | {
         "mpf": lambda y: arb(fmpq(y)) if isinstance(y, int) else from_mpf(mpmath.mpf(y)),
         "power": power,
         "pi": arb.pi,
         "e": arb.const_e,
-        "loggamma": _method("lgamma"),
+        "sqrt": _lifted(arb.sqrt),
+        "lambertw": names["LambertW"],
         "log1pexp": _log1pexp,
-        "OwensT": owens_t,
-        "NormalCdf": normal_cdf,
-        "SkewNormal": skew_normal,
         "sign": _sign,
-        "fabs": lambda y: abs(arb(y)),
+        "fabs": names["Abs"],
         "Heaviside": lambda y, half=0.5: arb(1) if arb(y) > 0 else arb(0) if arb(y) < 0 else arb(half),
-        "Max": _largest,
-        "Min": _smallest,
-        "max": _largest,
-        "min": _smallest,
-        "abs": lambda y: abs(arb(y)),
+        "max": names["Max"],
+        "min": names["Min"],
+        "abs": names["Abs"],
         "inf": arb(float("inf")),
     }
-
-
-def _largest(*numbers: Any) -> Any:
-    found = arb(numbers[0])
-    for other in numbers[1:]:
-        found = found.max(arb(other))
-    return found
-
-
-def _smallest(*numbers: Any) -> Any:
-    return -_largest(*(-arb(y) for y in numbers))

@@ -92,12 +92,15 @@ def elementary_ball(expr: Expr, descend: Descend) -> Any:
 
 def _power(base: Any, exponent: Expr, descend: Descend) -> Any:
     if exponent.is_Integer:
-        n = int(exponent)
-        # Arb's power is undefined on a ball centred at 0, where a product is not.
-        return _fold(arb.__mul__, (base,) * n) if n > 0 and base.contains(0) else base**n
+        return whole_power(base, int(exponent))
     if exponent == sympy.S.Half:
         return base.sqrt()
     return base ** descend(exponent)
+
+
+def whole_power(base: Any, n: int) -> Any:
+    """base^n; Arb's own power is undefined on a ball centred at 0, where a product is not."""
+    return _fold(arb.__mul__, (base,) * n) if n > 0 and base.contains(0) else base**n
 
 
 def ball(expr: Expr) -> Any:

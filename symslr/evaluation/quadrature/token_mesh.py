@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
 from symslr.evaluation.quadrature.scan import Window
 
@@ -55,32 +56,15 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
     return tuple(pieces)
 
 
-def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
-    """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
+def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], start: float, end: float) -> list[float]:
+    """Places where equations vanish: (its zero as a function of p or None, the equation as one of x and p) each."""
     found: list[float] = []
-    start, end = min(w.low for w in windows), max(w.high for w in windows)
-    for _, exact, equation in code.kinks(kernel):
+    for exact, equation in equations:
         if exact is not None:
-            value = float(exact(*p)[0])
-            if np.isfinite(value):
-                found.append(value)
-            continue
-        found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
-    for slope in code.touches[kernel]:
-        places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
-        found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]
-    return sorted(set(found))
-
-
-NEAR_ZERO = 1e-12
-"""A kernel this far below its size around is 0 there but for rounding."""
-
-
-def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
-    """Whether one of the kernel's factors vanishes at a place, beside its size around."""
-    around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
-    slopes, _ = code.weights(kernel, around, p)
-    return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)
+            found.append(float(exact(*p)[0]))
+        else:
+            found += changes_of_sign(lambda x, f=equation: f(x, *p)[0], start, end)
+    return sorted({x for x in found if np.isfinite(x)})
 
 
 def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
@@ -88,15 +72,6 @@ def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
     grid = np.linspace(start, end, 1025)
     values = np.broadcast_to(function(grid), grid.shape)
     found = [float(x) for x in grid[values == 0]]
-    return found + [_bisect(function, grid[i], grid[i + 1]) for i in np.flatnonzero(values[:-1] * values[1:] < 0)]
-
-
-def _bisect(function: Any, low: float, high: float) -> float:
-    rising = function(high) > 0
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        if (function(middle) > 0) == rising:
-            high = middle
-        else:
-            low = middle
-    return 0.5 * (low + high)
+    for i in np.flatnonzero(values[:-1] * values[1:] < 0):
+        found.append(float(scipy.optimize.brentq(lambda x: float(function(x)), grid[i], grid[i + 1], xtol=1e-300)))
+    return found

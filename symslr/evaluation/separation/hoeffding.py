@@ -8,12 +8,12 @@ from math import exp, log
 
 from sympy import Expr, lambdify
 
+from symslr.evaluation.separation.law import SIGNS
 from symslr.evaluation.separation.outputs import DataSetOutputs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b
 from symslr.theory.separation.definition import Row
 from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, other_share, others
 
-SIGNS = (1, -1)
 TRIPLES = tuple((first, group, last) for first in SIGNS for group in SIGNS for last in SIGNS)
 """Signs (w_1, w of the row's class, w_d)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, floor
@@ -163,7 +164,4 @@ def _turning_width(bad: mpf, either: mpf) -> mpf:
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
     """The least whole number in low..high from which on ``holds`` does, which it does at ``high``."""
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle + 1, high)
-    return low
+    return low + bisect_left(range(low, high), True, key=holds)

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
+
 LONG = 120.0
 """Windows longer than this are stretched."""
 SCALE = 10.0
@@ -62,15 +64,16 @@ class SinhMap:
             return 1.0 + scipy.special.wrightomega(self.tail - v)
         return np.ones(len(v)) if np.isinf(self.scale) else np.hypot(1.0, (v - self.centre) / self.scale)
 
-    def nodes(self, step: float) -> tuple[Any, Any, float]:
+    def nodes(self, step: float, arithmetic: Arithmetic = FLOAT) -> tuple[Any, Any, Any]:
         """(v, dv/dw, step of w): every second and fourth node is a mesh too."""
-        low, high = self.ends
-        count = 4 * max(2, int(np.ceil((high - low) / step / 4)))
+        count = 4 * max(2, int(np.ceil(self.length / step / 4)))
+        low, high = map(arithmetic.number, self.ends)
         exact = (high - low) / count
-        w = low + exact * np.arange(count + 1)
+        w = low + exact * arithmetic.integers(0, count + 1)
         if not np.isinf(self.tail):
-            rest = np.exp(self.tail - w)
-            return w - rest, 1.0 + rest, exact
+            rest = arithmetic.exp(self.tail - w)
+            return w - rest, 1 + rest, exact
         if np.isinf(self.scale):
-            return w, np.ones(count + 1), exact
-        return self.centre + self.scale * np.sinh(w / self.scale), np.cosh(w / self.scale), exact
+            return w, arithmetic.full(count + 1, arithmetic.number(1)), exact
+        up, down = arithmetic.exp(w / self.scale), arithmetic.exp(-w / self.scale)
+        return self.centre + self.scale * (up - down) / 2, (up + down) / 2, exact

@@ -21,9 +21,9 @@ from typing import final
 
 import numpy as np
 
-from symslr.evaluation.landscape.kernel import Array
-from symslr.evaluation.landscape.mesh import inverse_power
-from symslr.evaluation.landscape.smoothed import Smoothed
+from symslr.evaluation.landscape.moments.kernel import Array
+from symslr.evaluation.landscape.moments.mesh import inverse_power
+from symslr.evaluation.landscape.moments.smoothed import Smoothed
 
 MOMENTS = ("h", "n", "d1", "e1", "d2", "e2", "p")
 

@@ -11,8 +11,8 @@ from sympy import Symbol, simplify
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
-from symslr.evaluation.finite_sample.points import Array
-from symslr.evaluation.finite_sample.sample_set import SampleSet
+from symslr.evaluation.finite_sample.samples.points import Array
+from symslr.evaluation.finite_sample.samples.sample_set import SampleSet
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw

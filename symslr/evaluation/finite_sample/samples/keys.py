@@ -18,8 +18,9 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from sympy import Dummy, Expr, Sum, expand_log, lambdify, log, simplify
 
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.model.exponential import exponential_slope
 from symslr.model.float64 import in_float64
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
@@ -154,11 +155,8 @@ def _slope(kernel: Expr, keys: Array) -> Array:
 @lru_cache(maxsize=64)
 def gaussian_shift(law: SequenceLaw) -> float | None:
     """s where chi*_eps ~ N(s, 1) and the others are N(0, 1); None for any other law."""
-    factor = law.relevant_factor
-    if factor is None or law.base != STANDARD_NORMAL:
-        return None
-    slope = simplify(expand_log(log(factor), force=True).diff(x))
-    return None if slope.has(x) else float(slope)
+    slope = exponential_slope(law) if law.base == STANDARD_NORMAL and law.relevant_factor is not None else None
+    return None if slope is None else float(slope)
 
 
 GRID = np.sinh(np.linspace(-14.0, 14.0, 40_001))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.keys import Fields
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.keys import Fields
+from symslr.evaluation.finite_sample.samples.points import Array
 
 
 def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fields, Array]:

@@ -13,7 +13,7 @@ from sympy import Expr, Integer, Rational, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.node import Context
-from symslr.evaluation.numbers.arithmetic import Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.plan import plan
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
@@ -147,9 +147,8 @@ def _agrees(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> bool:
 
 
 def _planned(expr: Expr, point: Mapping[Symbol, Any]) -> tuple[float, float]:
-    arithmetic = Float64()
-    scope = {s: v if isinstance(v, LengthLaw) else (float(v), abs(float(v)) * arithmetic.eps) for s, v in point.items()}
-    value, error = plan(expr).evaluate(Context(arithmetic, 10.0 ** -(DIGITS + 2)), scope)
+    scope = {s: v if isinstance(v, LengthLaw) else (float(v), abs(float(v)) * FLOAT.eps) for s, v in point.items()}
+    value, error = plan(expr).evaluate(Context(FLOAT, 10.0 ** -(DIGITS + 2)), scope)
     return float(value), float(error)
 
 

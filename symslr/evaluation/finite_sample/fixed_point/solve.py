@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.acceleration import Memory, fixed_point
+from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory, fixed_point
+from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Step, Training
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
-from symslr.evaluation.finite_sample.points import Array
-from symslr.evaluation.finite_sample.saddle import SaddleMap, Step, Training
+from symslr.evaluation.finite_sample.samples.points import Array
 
 TOLERANCE = 1e-6
 """No coordinate (m, log R, log V of keys and values) may move by more under one more step."""

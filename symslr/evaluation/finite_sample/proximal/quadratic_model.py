@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.points import Array
 
 Matrix = list[list[Array]]
 """Lower triangle of a symmetric matrix: ``matrix[i][j]`` for j <= i, each an array over the columns."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.points import Array
 
 DEPTH = 8
 

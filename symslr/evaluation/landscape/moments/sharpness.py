@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from symslr.evaluation.landscape.kernel import Array, Kernel
-from symslr.evaluation.landscape.tokens import shifted_moments
+from symslr.evaluation.landscape.moments.kernel import Array, Kernel
+from symslr.evaluation.landscape.moments.tokens import shifted_moments
 
 FACTOR = 1.4
 TRIALS = 10

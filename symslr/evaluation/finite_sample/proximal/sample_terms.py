@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sympy import Add, Expr, Symbol, simplify
 
-from symslr.evaluation.finite_sample.points import Array
-from symslr.evaluation.finite_sample.quadratic_model import Matrix
+from symslr.evaluation.finite_sample.proximal.quadratic_model import Matrix
+from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.symbols import x
 from symslr.theory.finite_sample import S_0, SUMS, ProximalProblem, V_v, offset, w, y

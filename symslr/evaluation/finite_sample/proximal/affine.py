@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.theory.finite_sample import RESIDUAL, UU, UW, WW, V_a, V_v, dual_slope, y
 

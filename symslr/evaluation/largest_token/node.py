@@ -17,17 +17,17 @@ from flint import arb, arb_mat, ctx
 from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.largest_form import CumulativeForm, sizes
-from symslr.evaluation.laplace.sinh_map import SinhMap
+from symslr.evaluation.largest_token.form import CumulativeForm, sizes
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Arithmetic, Float64
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64
 from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.convergence import geometric_error
 from symslr.evaluation.quadrature.scan import scan
+from symslr.evaluation.quadrature.sinh_map import SinhMap
+from symslr.evaluation.quadrature.zoom import zoomed
 from symslr.model.symbols import x as law_variable
 
-FLOAT = Float64()
 FLOAT_NODES = 16
 """Nodes of a panel in float64; with more digits their number grows with these."""
 MOST_TOKENS = 40_000
@@ -114,21 +114,21 @@ class _Run:
     def run(self) -> Pair:
         if not any(self.node.code(FLOAT).coefficients(*self.floats)):
             return (0.0, 0.0) if self.is_float else (mpmath.mpf(0), mpmath.mpf(0))
-        low, high = self._tokens()
-        axis = self._window(low, high)
+        self.ends = low, high = self._tokens()
+        axis = self._window()
         order = FLOAT_NODES if self.is_float else max(FLOAT_NODES, int(0.5 * self.nats))
-        count = max(8, int((high - low) * self._steepness(low, high) * self.nats / order / 4.0))
+        count = max(8, int((high - low) * self._steepness() * self.nats / order / 4.0))
         step, tolerance = 7.1 / (2.0 + self.nats), mpmath.exp(-self.nats)
         for _ in range(ROUNDS):
             if count * FINER * order > MOST_TOKENS:
                 raise CannotEvaluate("the running integrals need too many nodes: the kernel is too steep")
-            v, density, exact = self._outer(axis, step)
-            fine = self._panels(low, high, int(np.ceil(count * FINER)), order)
+            v, density, exact = axis.nodes(step, self.arithmetic)
+            fine = self._panels(self.arithmetic, int(np.ceil(count * FINER)), order)
             values, rounding = self._integrand(self.arithmetic, v, fine, self.p)
             values = values * density
             few = slice(None, None, max(1, len(v) // 40))
             coarse = (
-                self._integrand(self.arithmetic, v[few], self._panels(low, high, count, order), self.p)[0]
+                self._integrand(self.arithmetic, v[few], self._panels(self.arithmetic, count, order), self.p)[0]
                 * density[few]
             )
             mass, thin = self._mass(values), self._mass(values[few])
@@ -156,23 +156,11 @@ class _Run:
     def _mass(self, values: Any) -> Any:
         return np.sum(np.abs(values)) if self.is_float else size(np.sum(abs(values)))
 
-    def _outer(self, axis: SinhMap, step: float) -> tuple[Any, Any, Any]:
-        """(v, what the nodes stand for, step)."""
-        v, density, exact = axis.nodes(step)
-        if self.is_float:
-            return v, density, exact
-        low, high = (self.arithmetic.number(end) for end in axis.ends)
-        count = len(v) - 1
-        w = low + (high - low) / count * self.arithmetic.integers(0, count + 1)
-        if np.isinf(axis.scale):
-            return w, self.arithmetic.full(count + 1, arb(1)), (high - low) / count
-        up, down = (self.arithmetic.exp(sign * w / axis.scale) for sign in (1, -1))
-        return axis.centre + axis.scale * (up - down) / 2, (up + down) / 2, (high - low) / count
-
-    def _panels(self, low: float, high: float, count: int, order: int) -> Panels:
-        t, weights, _ = _rule(order, 0 if self.is_float else ctx.prec)
-        half = self.arithmetic.number(high - low) / (2 * count)
-        starts = self.arithmetic.number(low) + 2 * half * self.arithmetic.integers(0, count)
+    def _panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
+        t, weights, _ = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
+        low, high = self.ends
+        half = arithmetic.number(high - low) / (2 * count)
+        starts = arithmetic.number(low) + 2 * half * arithmetic.integers(0, count)
         nodes = (starts[:, None] + half * (1 + t)[None, :]).ravel()
         return Panels(nodes, np.tile(half * weights, count), count)
 
@@ -234,8 +222,9 @@ class _Run:
         floor = arb((1, -ctx.prec))
         return np.frompyfunc(lambda c: (c if c > floor else floor).log(), 1, 1)(below)
 
-    def _steepness(self, low: float, high: float) -> float:
+    def _steepness(self) -> float:
         """How fast log kappa moves, at least as fast as the law's own scale."""
+        low, high = self.ends
         x = np.linspace(low, high, 801)
         kappa = self.node.code(FLOAT).kappa(x, *self.floats)[0] + 0 * x
         moves = np.abs(np.diff(np.log(kappa)))
@@ -265,29 +254,24 @@ class _Run:
         kept = x[(size < RANGE) | ((windows[0].low <= x) & (x <= windows[0].high))]
         return float(kept[0]), float(kept[-1])
 
-    def _window(self, low: float, high: float) -> SinhMap:
+    def _window(self) -> SinhMap:
         """The part of v that matters."""
-        steps = int(np.clip((high - low) * self._steepness(low, high) / 8.0, 12, 200))
-        t, weights = np.polynomial.legendre.leggauss(FLOAT_NODES)
-        half = (high - low) / (2 * steps)
-        nodes = (low + half * (2 * np.arange(steps)[:, None] + 1 + t)).ravel()
-        panels = Panels(nodes, np.tile(half * weights, steps), steps)
+        low, high = self.ends
+        panels = self._panels(FLOAT, int(np.clip((high - low) * self._steepness() / 8.0, 12, 200)), FLOAT_NODES)
+        nodes = panels.nodes
         kappa = self.node.code(FLOAT).kappa(nodes, *self.floats)[0] + 0 * nodes
         logs = np.log(kappa[kappa > 0])
-        start, stop = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
-        for _ in range(24):
-            v = np.linspace(start, stop, COARSE)
-            values = np.abs(self._integrand(FLOAT, v, panels, self.floats)[0])
-            inside = np.flatnonzero(np.log(values) > np.log(np.max(values)) - self.depth)
-            if not len(inside):
+        guess = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
+
+        def look(nodes: list[Any]) -> tuple[Any, float]:
+            values = np.abs(self._integrand(FLOAT, nodes[0], panels, self.floats)[0])
+            inside = np.log(values) > np.log(np.max(values)) - self.depth
+            if not inside.any():
                 raise CannotEvaluate("the outer integrand vanishes in float64")
-            step = v[1] - v[0]
-            first = start - (stop - start) / 2 if inside[0] == 0 else v[inside[0]] - step
-            last = stop + (stop - start) / 2 if inside[-1] == COARSE - 1 else v[inside[-1]] + step
-            if first >= start and last <= stop and last - first > 0.6 * (stop - start):
-                return SinhMap.over((float(first), float(last)), float(v[np.argmax(values)]))
-            start, stop = float(first), float(last)
-        raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+            return inside, float(nodes[0][np.argmax(values)])
+
+        (window,), peak = zoomed(look, [guess], COARSE)
+        return SinhMap.over(window, peak)
 
 
 @lru_cache(maxsize=32)

@@ -13,6 +13,8 @@ from sympy import Expr, Symbol
 
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import L
+from symslr.model.task import Task
 
 MOST_DIGITS = 10_000
 PLAIN = (int, float)
@@ -81,6 +83,34 @@ def checked_inputs(needed: Iterable[Symbol], known: Iterable[Symbol], values: Ma
             else:
                 scalars[symbol] = _scalar(symbol, value)
     return Inputs(scalars, arrays)
+
+
+def numbers_of(symbols: Iterable[Symbol], values: Mapping[str, object], what: str) -> dict[Symbol, Expr]:
+    """Exact numbers for symbols, from values by name.
+
+    Raises:
+        ValueError: naming ``what`` and the first symbol without a value.
+    """
+    missing = sorted(s.name for s in symbols if s.name not in values)
+    if missing:
+        raise ValueError(f'{what}: no value for {missing[0]}; give one with values={{"{missing[0]}": ...}}')
+    return {s: exact(values[s.name], s.name) for s in symbols}
+
+
+def lengths_of(task: Task, values: Mapping[str, object], most: int, where: str) -> tuple[tuple[int, float], ...]:
+    """(length, probability) of every length that occurs; a symbolic one is read from values by name, as L or P_L.
+
+    Raises:
+        ValueError: for a length outside 1..``most``, the longest that is possible ``where`` it is asked for.
+    """
+    length = task.length if task.length != L else values.get("L", values.get("P_L"))
+    if length is None:
+        raise ValueError(f"length: found none; expected an integer from 1 to {most} or a law of such, as L or P_L")
+    pairs = list(length) if isinstance(length, LengthLaw) else [(exact(length, "length"), 1)]
+    for n, _ in pairs:
+        if not (n.is_Integer and 1 <= n <= most):
+            raise ValueError(f"length: found {n}; expected an integer from 1 to {most} {where}")
+    return tuple((int(n), float(p)) for n, p in pairs)
 
 
 @lru_cache(maxsize=512)

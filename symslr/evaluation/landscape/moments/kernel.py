@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sympy import Abs, Dummy, Expr, Heaviside, Max, Min, Piecewise, Symbol, exp, sign, together
 
+from symslr.evaluation.admission.inputs import numbers_of
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.attention import Attention
-from symslr.model.exact import exact
 from symslr.model.symbols import x
 
 Array = NDArray[np.float64]
@@ -52,10 +52,7 @@ class Kernel:
             ValueError: for a missing value.
         """
         fixed = (attention.kernel.free_symbols | attention.offset.free_symbols) - {x} - set(attention.bounds)
-        missing = sorted(s.name for s in fixed if s.name not in values)
-        if missing:
-            raise ValueError(f"attention {attention.name}: no value for {missing[0]}; give one in values")
-        numbers = {s: exact(values[s.name], s.name) for s in fixed}
+        numbers = numbers_of(fixed, values, f"attention {attention.name}")
         kernel = attention.kernel.subs(numbers)
         free = tuple(sorted(attention.bounds, key=str))
         rows: list[Expr] = [kernel, *(kernel.diff(s) for s in free)]

@@ -8,13 +8,12 @@ from typing import final
 
 import numpy as np
 from scipy.special import ndtr
-from sympy import expand_log, log, simplify
 
-from symslr.evaluation.finite_sample.keys import gaussian_shift
-from symslr.evaluation.finite_sample.points import Array
+from symslr.evaluation.finite_sample.samples.keys import gaussian_shift
+from symslr.evaluation.finite_sample.samples.points import Array
+from symslr.model.exponential import exponential_slope
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import x
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ def selection_rate(law: SequenceLaw) -> float | None:
         return None
     if law.selects_largest:
         return np.inf
-    slope = simplify(expand_log(log(law.posterior_kernel), force=True).diff(x))
-    return None if slope.has(x) else float(slope)
+    slope = exponential_slope(law)
+    return None if slope is None else float(slope)
 
 
 @final

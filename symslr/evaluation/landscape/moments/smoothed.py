@@ -14,8 +14,8 @@ from typing import final
 
 import numpy as np
 
-from symslr.evaluation.landscape.kernel import ORDER, Array, Kernel
-from symslr.evaluation.landscape.mesh import few_normal_nodes, normal_nodes
+from symslr.evaluation.landscape.moments.kernel import ORDER, Array, Kernel
+from symslr.evaluation.landscape.moments.mesh import few_normal_nodes, normal_nodes
 
 SMALL = 0.2
 """Scale below which the kernel is differentiated instead of the Gaussian: s^-4 costs 3 digits above, 16 near zero."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sympy import Expr, S, Symbol
 
-from symslr.evaluation.inputs import Inputs
+from symslr.evaluation.admission.inputs import Inputs
 from symslr.expression.folded import Activation
 from symslr.expression.quantity import conditioned
 from symslr.expression.scored import ScoredActivation

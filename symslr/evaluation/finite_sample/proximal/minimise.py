@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from symslr.evaluation.finite_sample.points import Array
-from symslr.evaluation.finite_sample.quadratic_model import Matrix, newton_step
-from symslr.evaluation.finite_sample.sample_terms import SampleTerms
+from symslr.evaluation.finite_sample.proximal.quadratic_model import Matrix, newton_step
+from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
+from symslr.evaluation.finite_sample.samples.points import Array
 
 BLOCK = 2048
 """Samples treated together: their arrays stay in the cache."""

@@ -1,0 +1,1 @@
+"""The saddle-point map and its fixed point on one randomisation."""
