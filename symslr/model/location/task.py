@@ -43,7 +43,7 @@ class LocationTask:
             probabilities, or its text "1:1/2,-1:1/2"; theta = 1 by default.
         key_covariance: C as an expression in the positions ``i`` and ``j``; the identity by default.
         value_covariance: C_v in the same way; values are independent by default.
-        length: symbol ``L``, a positive integer, or a law of the length where nothing depends on the position.
+        length: symbol ``L``, a positive integer, or a law of the length; what depends on positions is taken at each length.
         noise: Delta >= 0.
         name: what the task is called in print.
 
@@ -106,16 +106,11 @@ class LocationTask:
                 "prior: found together with independent coins, of which each has its own probability; "
                 "write it as a function of the position, such as independent(1/(1+l))"
             )
-        by_position = [
-            what for what in ("prior", "key_covariance", "value_covariance") if getattr(self, what) is not None
-        ]
         if isinstance(self.length, LengthLaw):
-            if isinstance(self.location, Independent) and self.location.probability.has(l):
-                by_position.append("location")
-            if by_position:
+            if isinstance(self.prior, tuple):
                 raise ValueError(
-                    f"length: found a law of the length together with {by_position[0]}, which depends on the positions; "
-                    "expected a fixed length"
+                    f"prior: found a list of {len(self.prior)} weights together with a law of the length; expected an "
+                    "expression in l, which is normalised at every length"
                 )
             if isinstance(self.location, Subset) and min(n for n, _ in self.length) < self.location.size:
                 raise ValueError(f"location: found {self.location} at a shorter length; expected s <= L")
