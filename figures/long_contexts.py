@@ -164,13 +164,12 @@ def _few_features(degree: int, length: int, strength: float) -> float:
     from scipy.optimize import minimize_scalar
     from sympy import factorial
 
-    from symslr.evaluation.location.attend import Attend, Place
-    from symslr.evaluation.location.moments import Evaluator
-    from symslr.evaluation.location.setting import Setting
+    from symslr.evaluation.location.attend import Place
+    from symslr.evaluation.location.evaluator import Evaluator
 
     kernel = Attention(sum(x**k / factorial(k) for k in range(degree + 1)), name=f"{degree + 1} features")
-    setting = Setting.of(LocationTask(length=length, strength=Rational(strength), noise=0))
-    evaluator = Evaluator(Attend(LocatedAttention(kernel), setting), SECONDS)
+    task = LocationTask(length=length, strength=Rational(strength), noise=0)
+    evaluator = Evaluator.of(LocatedAttention(kernel), task, SECONDS)
 
     def at(scale: float) -> Place:
         return Place(np.array([[scale]]), np.zeros(1), 0.0, ())

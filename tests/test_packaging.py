@@ -24,7 +24,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=800,
     )
     assert done.returncode == 0, f"{command} exited {done.returncode}:\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -52,7 +52,7 @@ print(json.dumps([status, sorted({name.partition(".")[0] for name in sys.modules
 def loaded(*arguments: str) -> tuple[int, set[str]]:
     """The exit status of a command, and the packages that a process has loaded that runs it."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(arguments)], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", PROGRAM, json.dumps(arguments)], capture_output=True, text=True, check=True, timeout=600
     )
     status, names = json.loads(done.stdout)
     return status, set(names)

@@ -16,7 +16,17 @@ from symslr.check.untouched import remembered, touched
 from symslr.library.folders import CollectError, builtin_folder, files_of
 from symslr.library.index import Entry, read_index
 
-__all__ = ["CollectError", "builtin_folder", "collect", "entries_of", "find", "listed", "load_module", "neighbour"]
+__all__ = [
+    "CollectError",
+    "builtin_folder",
+    "collect",
+    "entries_of",
+    "find",
+    "listed",
+    "load_module",
+    "members",
+    "neighbour",
+]
 
 
 def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
@@ -34,7 +44,7 @@ def collect(paths: Iterable[Path | str] | Path | str) -> list[Derivation]:
     found: list[Derivation] = []
     origin: dict[str, Path] = {}
     for path in map(Path, chosen):
-        here = [(file, item) for file in files_of(path) for item in _derivations(file)]
+        here = [(file, item) for file in files_of(path) for _, item in members(file)]
         if not here:
             raise CollectError(f"no derivations in {path}: expected .py files that define Derivation objects")
         for file, item in here:
@@ -58,9 +68,9 @@ def find(name: str, folder: Path) -> Derivation | None:
     for file in files:
         for entry in known.of_file(file) or ():
             if entry.name == name:
-                return next((item for item in _derivations(file, entry.function) if item.name == name), None)
+                return next((item for _, item in members(file, entry.function) if item.name == name), None)
     changed = (file for file in files if known.of_file(file) is None)
-    return next((item for file in changed for item in _derivations(file) if item.name == name), None)
+    return next((item for file in changed for _, item in members(file) if item.name == name), None)
 
 
 def listed(folder: Path) -> list[Entry]:
@@ -71,24 +81,19 @@ def listed(folder: Path) -> list[Entry]:
 
 def entries_of(file: Path) -> list[Entry]:
     """The entries of a file's derivations, made by running it; without verdicts."""
-    module = load_module(file)
-    return [
-        Entry(item.name, item.title, file.name, function)
-        for function in (OBJECTS, *_functions(module))
-        for item in _derivations(file, function)
-    ]
+    return [Entry(item.name, item.title, file.name, function) for function, item in members(file)]
 
 
 OBJECTS = ""
 """Stands for the derivations that are objects of a file, where a function is asked for."""
 
 
-def _derivations(file: Path, function: str | None = None) -> Iterator[Derivation]:
-    """The derivations of one file, objects before functions, each in order of definition.
+def members(file: Path, only: str | None = None) -> Iterator[tuple[str, Derivation]]:
+    """The derivations of one file with the function that makes each, objects before functions, each in order of definition.
 
     Args:
         file: the file.
-        function: only those that this function makes, or only the objects; all without.
+        only: those that this function makes, or the objects alone; all without.
 
     Raises:
         CollectError: besides, where the file changes symslr itself, such as a rule or the referee.
@@ -96,25 +101,25 @@ def _derivations(file: Path, function: str | None = None) -> Iterator[Derivation
     before = remembered()
     module = load_module(file)
     chapter = (module.__doc__ or "").strip().partition("\n")[0].removesuffix(".")
-    for item in _members(file, module, function):
-        yield item if item.chapter else item.named(chapter=chapter)
+    for function, item in _members(file, module, only):
+        yield function, item if item.chapter else item.named(chapter=chapter)
     if changed := touched(before):
         raise CollectError(f"{file}: changes {', '.join(changed[:3])}; expected a file that leaves symslr as it is")
 
 
-def _members(file: Path, module: ModuleType, only: str | None) -> Iterator[Derivation]:
+def _members(file: Path, module: ModuleType, only: str | None) -> Iterator[tuple[str, Derivation]]:
     seen: list[Derivation] = []
     for name, value in list(vars(module).items()):
         if isinstance(value, Derivation) and not name.startswith("_") and not any(value is other for other in seen):
             seen.append(value)
             if only in (None, OBJECTS):
-                yield value if value.name else value.named(name=name.replace("_", "-"))
+                yield OBJECTS, value if value.name else value.named(name=name.replace("_", "-"))
     for name, function in _functions(module).items():
         if only in (None, name):
             for item in _called(file, name, function):
                 if not any(item is other for other in seen):
                     seen.append(item)
-                    yield item
+                    yield name, item
 
 
 def _functions(module: ModuleType) -> dict[str, Callable[..., object]]:

@@ -5,7 +5,7 @@ These are input checks in float64, at a few values of the free parameters; the t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 
 import numpy as np
@@ -28,6 +28,10 @@ FURTHER_VALUES = (0.3, -0.6)
 """Where a weight is no density at the first values: its parameter may be meant to be small or negative."""
 
 LENGTHS = (2, 3)
+
+GOLDEN = (5**0.5 - 1) / 2
+GOLDEN_SECTIONS = 52
+"""The interval of two steps of the grid is 1e-12 wide after so many."""
 
 NEIGHBOURS = (Rational(1, 10**9), Rational(1, 10**6), Rational(1, 10**3))
 """How far beside 0, where a kernel vanishes, it is asked whether the kernel vanishes there too."""
@@ -178,9 +182,6 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
             except OverflowError:
                 raise ValueError(f"kernel {kernel}: holds a number beyond 1e308; expected smaller ones") from None
 
-    def value_at(point: float) -> float:
-        return float(at(np.float64(point)))
-
     grid = np.linspace(-20, 20, 1601)
     table = at(grid)
     if np.any(np.isnan(table)):
@@ -198,18 +199,26 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
     if may_vanish:
         return
     lower = (table[1:-1] <= table[:-2]) & (table[1:-1] <= table[2:]) & np.isfinite(table[1:-1])
-    for i in np.flatnonzero(lower) + 1:
-        from scipy.optimize import minimize_scalar
-
-        best = minimize_scalar(value_at, bounds=(grid[i - 1], grid[i + 1]), method="bounded", options={"xatol": 1e-12})
-        place = float(grid[i] if table[i] <= best.fun else best.x)
-        lowest = min(table[i], best.fun)
+    inner = np.flatnonzero(lower) + 1
+    for i, found, least in zip(inner, *_lowest(at, grid[inner - 1], grid[inner + 1])):
+        place = float(grid[i] if table[i] <= least else found)
+        lowest = min(table[i], least)
         if lowest <= 1e-9 * max(table[i - 1], table[i + 1]) and not _harmless(
             kernel, values, place, grid[i - 1 : i + 2]
         ):
             raise ValueError(
                 f"kernel {kernel}: vanishes at x = {place:.4g} as far as float64 tells, so its normaliser can vanish; {mend}"
             )
+
+
+def _lowest(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where a function is least between each pair of points, to 1e-12, and its value there: golden sections of all at once."""
+    for _ in range(GOLDEN_SECTIONS):
+        first, second = high - (high - low) * GOLDEN, low + (high - low) * GOLDEN
+        left = function(first) <= function(second)
+        low, high = np.where(left, low, first), np.where(left, second, high)
+    place = (low + high) / 2
+    return place, function(place)
 
 
 @cache

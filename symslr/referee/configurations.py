@@ -30,7 +30,7 @@ from symslr.referee.hermite import few_points
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import MOST_POINTS, Sampler, effective_points
-from symslr.referee.scope import Scope
+from symslr.referee.scope import Scope, symbols_of
 
 MOST_CONFIGURATIONS = 4096
 """Configurations that are written out."""
@@ -74,7 +74,7 @@ class Configurations:
 
 def configurations(self: Interpreter, prior: ConfigurationPrior, scope: Scope) -> Configurations:
     """Every configuration with its probability, from the definition of the prior."""
-    frame = scope.hoisted(frozenset(prior.free_symbols)).frame
+    frame = scope.hoisted(symbols_of(prior)).frame
     key = self.context(prior, scope)
     if key not in frame.memo:
         frame.memo[key] = _written_out(self, prior, scope)
@@ -85,7 +85,7 @@ def configurations(self: Interpreter, prior: ConfigurationPrior, scope: Scope) -
 def _written_out(self: Interpreter, prior: ConfigurationPrior, scope: Scope) -> Configurations:
     if not isinstance(prior.signal, Signal):
         raise CannotReferee(f"no law for the signal {prior.signal}")
-    scope = Scope(scope.hoisted(frozenset(prior.free_symbols)).frame, scope.integers)
+    scope = Scope(scope.hoisted(symbols_of(prior)).frame, scope.integers)
     if scope.depth:
         raise CannotReferee("a prior depends on a variable that is integrated over")
     length = self.integer(prior.length, scope)
@@ -171,11 +171,12 @@ def _shifted(self: Interpreter, node: ShiftedDensity, scope: Scope) -> Array:
     alike = node.covariance == ALIKE
     rows = None if alike else inverse(self, node.covariance, length, scope)
     exponent: Array = self.number(0)
+    at = [scope.with_integers({l: place}) for place in range(1, length + 1)]
     for direction, mean in enumerate(node.means, 1):
-        at = [scope.with_integers({l: place}) for place in range(1, length + 1)]
+        own = node.key(l, direction)
         moves = [self.value(mean, inner) for inner in at]
         turned = moves if rows is None else [_product(row, moves) for row in rows]
-        keys = [self.value(node.key(l, direction), inner) for inner in at]
+        keys = [self.value(own, inner) for inner in at]
         # chi^T K chi - (chi - mu)^T K (chi - mu) = (K mu)^T (2 chi - mu), as K is symmetric
         exponent = exponent + 2 * _product(turned, keys) - _product(turned, moves)
     return self.arithmetic.call("exp", exponent / self.number(2))
@@ -219,7 +220,7 @@ def matrix(self: Interpreter, covariance: Expr, length: int, scope: Scope) -> li
 def inverse(self: Interpreter, covariance: Expr, length: int, scope: Scope) -> list[list[Array]]:
     """The inverse matrix by Gauss and Jordan; without pivots, as the matrix is positive definite."""
     key = ("inverse", covariance, length)
-    scope = scope.hoisted(frozenset(covariance.free_symbols - {l, m}))
+    scope = scope.hoisted(symbols_of(covariance) - {l, m})
     memo = scope.frame.memo
     if key in memo:
         found: list[list[Array]] = memo[key]
@@ -318,7 +319,7 @@ class _Job:
     def of(cls, reader: Interpreter, node: ConfigurationExpectation, scope: Scope) -> _Job:
         law, body = node.law, node.body
         length = reader.integer(law.length, scope)
-        names = body.free_symbols | law.weight.free_symbols
+        names = symbols_of(body) | symbols_of(law.weight)
         keys = length * law.directions if chi.label in names else 0
         labels = ((z.label,) * length if body.has(z) else ()) + ((xi,) if body.has(xi) else ())
         if labels and degree_in(body, set(labels)) > MOST_VALUES:

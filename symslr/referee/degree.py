@@ -9,6 +9,7 @@ from sympy import Add, Expr, Indexed, Mul, Pow, Sum
 
 from symslr.expression.folded import ConditionalMean
 from symslr.referee.arithmetic import CannotReferee
+from symslr.referee.scope import symbols_of
 
 
 def degree_in(node: Expr, symbols: Iterable[Any]) -> int:
@@ -18,9 +19,7 @@ def degree_in(node: Expr, symbols: Iterable[Any]) -> int:
         CannotReferee: when it is no polynomial in them.
     """
     symbols = set(symbols)
-    if not node.free_symbols & symbols and not (
-        isinstance(node, ConditionalMean) and node.label.free_symbols & symbols
-    ):
+    if not symbols_of(node) & symbols and not (isinstance(node, ConditionalMean) and symbols_of(node.label) & symbols):
         return 0
     if node in symbols or (isinstance(node, Indexed) and node.base.label in symbols):
         return 1

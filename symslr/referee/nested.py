@@ -13,6 +13,7 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.scored import ScoredActivation
 from symslr.model.symbols import BOUND_IN_SEQUENCE
+from symslr.referee.scope import symbols_of
 
 OPENED = (Add, Mul, Pow, Function, Sum, Product, Activation, ScoredActivation)
 """What is looked into; everything else may bind letters of its own."""
@@ -32,7 +33,7 @@ def lifted(node: SequenceExpectation) -> tuple[SequenceExpectation, tuple[tuple[
 def _closed(node: Basic, bound: frozenset[Basic]) -> list[Expr]:
     if not node.has(SequenceExpectation):
         return []
-    if isinstance(node, Expr) and not node.free_symbols & bound:
+    if isinstance(node, Expr) and not symbols_of(node) & bound:
         return [node]
     if not isinstance(node, OPENED):
         return []

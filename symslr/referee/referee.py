@@ -26,7 +26,7 @@ from symslr.referee.plans import PLANNED_DIGITS, NotPlanned, Quadrature, TooCost
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.rounding import Rounding
 from symslr.referee.scan import NotFinite
-from symslr.referee.scope import Frame, Scope
+from symslr.referee.scope import Frame, Scope, symbols_of
 
 FLOAT_DIGITS = 13
 FIRST_SCALE = 0.8
@@ -215,7 +215,7 @@ def _evaluate(
     laws: dict[str, LengthLaw] = {}
     by_name = {str(key): value for key, value in values.items()}
     laws.update({name: value for name, value in by_name.items() if isinstance(value, LengthLaw)})
-    for symbol in expr.free_symbols:
+    for symbol in symbols_of(expr):
         if not isinstance(symbol, Symbol) or str(symbol) not in by_name or str(symbol) in laws:
             continue
         number = _fraction(by_name[str(symbol)], symbol)

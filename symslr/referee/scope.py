@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from sympy import Basic, Expr, Integer
+from sympy import Basic, Expr, Integer, Product, Sum
 
 from symslr.referee.arithmetic import CannotReferee
 
@@ -15,6 +15,13 @@ from symslr.referee.arithmetic import CannotReferee
 @lru_cache(maxsize=2**16)
 def symbols_of(node: Basic) -> frozenset[Basic]:
     """The free symbols, kept for all readings: an expression is read some ten times at each of its points."""
+    if type(node).free_symbols is Basic.free_symbols:  # what it binds is told by the parts, which are kept too
+        return frozenset().union(*map(symbols_of, node.args))
+    if isinstance(node, (Sum, Product)):
+        found = symbols_of(node.function)
+        for index, *ends in node.limits:
+            found = (found - {index}).union(*map(symbols_of, ends))
+        return found
     return frozenset(node.free_symbols)
 
 

@@ -9,6 +9,7 @@ from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.model.largest import IsLargest
 from symslr.model.symbols import OTHERS, epsilon, m
+from symslr.referee.scope import symbols_of
 
 
 def symmetric(node: SequenceExpectation) -> bool:
@@ -28,7 +29,7 @@ def _even(node: Basic, indices: frozenset[Basic], length: Expr) -> bool:
     if isinstance(node, Indexed):
         return all(index in indices for index in node.indices)
     if isinstance(node, KroneckerDelta):
-        return all(index in indices for index in node.args[:2]) or not node.free_symbols & indices
+        return all(index in indices for index in node.args[:2]) or not symbols_of(node) & indices
     if isinstance(node, IsLargest):
         return node.args[1] in indices and node.args[2] == length
     if isinstance(node, (Sum, Product)):
@@ -50,7 +51,7 @@ def _even_series(node: Sum | Product, indices: frozenset[Basic], length: Expr) -
     inside = set(indices)
     for limit in node.limits:
         index, low, high = limit
-        if any(end.free_symbols & indices for end in (low, high)):
+        if any(symbols_of(end) & indices for end in (low, high)):
             return False
         if low == 1 and high == length and _even(node.function, frozenset({*inside, index}), length):
             inside.add(index)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 
 import pytest
-from sympy import Derivative, Function, Rational, S, Sum, Symbol, cos, sin
+from sympy import Derivative, Expr, Function, Rational, S, Sum, Symbol, cos, sin
 from sympy import exp as exp_
 
 from symslr.algebra.rule import RuleRefused
@@ -54,6 +54,13 @@ def test_means_that_differ_by_a_sign_are_written_alike() -> None:
     right = SequenceExpectation((z[epsilon] - chi[epsilon]) ** 2, MAX)
     rule = FlipSigns(z)
     assert rule.rewrite(left - right) == 0
+
+
+@pytest.mark.parametrize("factor", [chi[l], -chi[l], -2 * u * chi[l]], ids=str)
+def test_brackets_are_written_with_few_minus_signs_whatever_stands_before_them(factor: Expr) -> None:
+    node = SequenceExpectation((z[epsilon] - Sum(factor * (z[l] - nu), (l, 1, L))) ** 2, MAX)
+    (total,) = FlipSigns(z).rewrite(node).body.atoms(Sum)
+    assert total.function == factor * (nu + z[l])
 
 
 def test_keys_may_not_change_their_signs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 
 import pytest
 from sympy import Expr, S, Symbol, exp
@@ -11,13 +12,13 @@ from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation, Step
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules import CameronMartin, Linearity
-from symslr.check import builtin_folder, collect
 from symslr.check.replay import citations, foreign_nodes, own_rules, replay
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import chi, epsilon, nu
 from tests.check.toys import Say
+from tests.derivations.made import FILES, chains, together
 
 LAW = SpikedSLR().law
 MEAN = SequenceExpectation(chi[epsilon] ** 2, LAW)
@@ -95,8 +96,10 @@ def test_foreign_names_are_seen() -> None:
     assert foreign_nodes(MEAN + Theorem()) == ("Theorem",)
 
 
-def test_every_line_of_the_house_is_made_of_known_nodes_and_replays() -> None:
-    for item in collect([builtin_folder()]):
+@together
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_line_of_the_house_is_made_of_known_nodes_and_replays(file: Path) -> None:
+    for item in chains(file):
         lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
         assert {name for line in lines for name in foreign_nodes(line)} == set()
         assert set(replay(item)) <= {""}

@@ -9,30 +9,28 @@ import sys
 from dataclasses import replace
 
 from symslr.check import builtin_folder, check
-from symslr.check.collect import collect, entries_of
+from symslr.check.collect import collect
 from symslr.check.report import DerivationCheck
-from symslr.library.folders import files_of
 from symslr.library.index import Entry, Index, checked_code, content_of, read_index
+from tests.derivations.made import FILES, made
 
 
 def made_now(known: Index) -> Index:
     """The list as the files have it now; a derivation keeps the verdict that it had."""
-    files = files_of(builtin_folder())
     verdicts = {entry.name: (entry.verdict, entry.seconds) for entry in known.entries}
     entries = (
-        replace(e, verdict=v, seconds=s)
-        for f in files
-        for e in entries_of(f)
-        for v, s in [verdicts.get(e.name, ("", 0.0))]
+        Entry(item.name, item.title, file.name, function, *verdicts.get(item.name, ("", 0.0)))
+        for file in FILES
+        for function, item in made(file)
     )
-    return Index(tuple(entries), {file.name: content_of(file) for file in files}, known.code)
+    return Index(tuple(entries), {file.name: content_of(file) for file in FILES}, known.code)
 
 
 def check_on(index: Index) -> None:
     """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
     code = checked_code(index.files)
     entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
-    for file in files_of(builtin_folder()):
+    for file in FILES:
         if all(entry.verdict for entry in entries if entry.file == file.name):
             continue
         report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr))

@@ -6,16 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from symslr.algebra.derivation import Derivation
-from symslr.check import builtin_folder, collect
+from tests.derivations.made import FILES, chains
 
 KEPT = Path(__file__).parent / "statements.txt"
 HEADING = "# "
 """Begins the line that names a file of derivations."""
-
-
-def files() -> list[Path]:
-    """The files of symslr's own derivations."""
-    return sorted(builtin_folder().glob("*.py"))
 
 
 def statement(item: Derivation) -> str:
@@ -40,5 +35,5 @@ def kept() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sections = [f"{HEADING}{file.name}\n\n{statements(collect(file))}" for file in files()]
+    sections = [f"{HEADING}{file.name}\n\n{statements(chains(file))}" for file in FILES]
     KEPT.write_text("\n".join(sections), encoding="utf-8")

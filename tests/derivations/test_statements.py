@@ -10,19 +10,22 @@ from pathlib import Path
 
 import pytest
 
-from symslr.check import builtin_folder, collect
+from symslr.check import builtin_folder
 from symslr.library.index import read_index
 from tests.derivations.index import made_now
-from tests.derivations.statements import files, kept, statements
+from tests.derivations.made import FILES, chains, together
+from tests.derivations.statements import kept, statements
+
+pytestmark = together
 
 
 def test_every_file_is_kept() -> None:
-    assert list(kept()) == [file.name for file in files()]
+    assert list(kept()) == [file.name for file in FILES]
 
 
-@pytest.mark.parametrize("file", files(), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_file_says_what_was_kept(file: Path) -> None:
-    assert statements(collect(file)) == kept()[file.name]
+    assert statements(chains(file)) == kept()[file.name]
 
 
 def test_the_list_of_derivations_is_current() -> None:

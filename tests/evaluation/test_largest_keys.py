@@ -15,7 +15,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import largest, least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.largest import LargestKeys
-from symslr.evaluation.location.moments import Evaluator
+from symslr.evaluation.location.moments import Moments
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -100,7 +100,7 @@ def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
 
 def test_who_can_be_had_by_the_largest_keys() -> None:
     def possible(chosen: LocatedAttention, **law: Any) -> bool:
-        return Evaluator(Attend(chosen, Setting.of(task(1000, 2, **law))), 1.0).largest.is_possible
+        return Moments(Attend(chosen, Setting.of(task(1000, 2, **law))), 1.0).largest.is_possible
 
     assert possible(ENTMAX)
     assert not possible(ENTMAX, prior=1 / l)

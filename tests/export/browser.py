@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 60.0
+PATIENCE = 400.0
 """Seconds for one answer."""
 
 

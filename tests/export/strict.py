@@ -30,7 +30,7 @@ def parsed(items: list[tuple[str, bool]], node: str) -> list[tuple[str, str]]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     if "Cannot find module 'katex'" in done.stderr:
         message = "needs katex: npm ci --prefix tests/export/katex"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from symslr.check.collect import builtin_folder, collect
 from symslr.export.report import write_fragments
 from symslr.export.text import MATH
+from tests.derivations.made import every_chain, together
 from tests.export.strict import parsed
 
 PAPER = r"""\documentclass{{article}}
@@ -29,7 +29,7 @@ PAPER = r"""\documentclass{{article}}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Fragments of all of symslr's own derivations."""
     found = tmp_path_factory.mktemp("paper")
-    write_fragments(collect(builtin_folder()), found)
+    write_fragments(every_chain(), found)
     return found
 
 
@@ -41,6 +41,7 @@ def formulas(fragment: str) -> list[tuple[str, bool]]:
     return [(row, True) for row in rows] + [(found, False) for found in MATH.findall(running)]
 
 
+@together
 @pytest.mark.needs("node")
 def test_katex_takes_every_formula(folder: Path, tool: Callable[[str], str]) -> None:
     fragments = sorted((folder / "fragments").glob("*.tex"))
@@ -57,6 +58,7 @@ def test_katex_is_strict(tool: Callable[[str], str]) -> None:
     assert [tex for tex, _ in refused] == [tex for tex, _ in bad]
 
 
+@together
 @pytest.mark.needs("pdflatex", "latexmk", "bibtex")
 def test_tex_takes_all_fragments_with_the_bibliography(folder: Path, tool: Callable[[str], str]) -> None:
     names = sorted(path.stem for path in (folder / "fragments").glob("*.tex"))
@@ -64,7 +66,7 @@ def test_tex_takes_all_fragments_with_the_bibliography(folder: Path, tool: Calla
     (folder / "paper.tex").write_text(text, encoding="utf-8")
     command = [tool("latexmk"), "-pdf", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=280, errors="replace"
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=800, errors="replace"
     )
     assert done.returncode == 0, done.stdout[-2000:]
     log = (folder / "paper.log").read_text(encoding="utf-8", errors="replace")

@@ -37,7 +37,7 @@ def test_width_is_close_to_that_of_tex(tool: Callable[[str], str], tmp_path: Pat
     head = r"\documentclass[11pt]{article}\usepackage{amsmath,amssymb}\begin{document}"
     (tmp_path / "boxes.tex").write_text(head + "\n" + boxes + "\n" + r"\end{document}")
     command = [tool("pdflatex"), "-interaction=nonstopmode", "boxes.tex"]
-    log = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120).stdout
+    log = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600).stdout
     true = [float(points) / 10.95 for points in re.findall(r"W=([\d.]+)pt", log)]
     assert len(true) == len(LINES)
     for line, expected in zip(LINES, true, strict=True):

@@ -81,7 +81,7 @@ def test_table_scrolls_by_itself_on_a_phone(toy: Derivation, tool: Callable[[str
     command = [tool("chromium"), "--headless", "--no-sandbox", "--disable-gpu"]
     command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=500,900", "--dump-dom"]
     done = subprocess.run(
-        [*command, (tmp_path / "probe.html").as_uri()], capture_output=True, text=True, check=False, timeout=120
+        [*command, (tmp_path / "probe.html").as_uri()], capture_output=True, text=True, check=False, timeout=600
     )
     found = re.search(r"<title>(\d+) (\d+) (\d+) (\d+)</title>", done.stdout)
     assert found, done.stderr[-500:]

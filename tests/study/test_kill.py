@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from symslr.study.store import Store
+from tests.study.rows import done
 
 HERE = Path(__file__).parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1]), str(HERE)])}
@@ -19,16 +20,15 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1])
 def test_fifty_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, HERE / "kill_driver.py", tmp_path],
-        env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=200,
+        env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=800,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
-    assert found["at_work"] >= 40
-    assert found["done"] == sorted(found["done"])  # what was written stays written
-    assert len(set(found["done"])) > 5  # kills landed between points
+    assert all(rows == sorted(rows) for rows in found["done"])  # what was written stays written
+    assert len({count for rows in found["done"] for count in rows}) > 5  # kills landed between points
     assert found["statuses"] == [0, 0]
-    assert len(found["whole"].splitlines()) == 1 + 2 * 400
-    assert found["killed"] == found["whole"]
+    assert len(found["whole"].splitlines()) == 1 + 2 * 200
+    assert set(found["killed"]) == {found["whole"]}
     assert found["shared"] == found["whole"]
 
 
@@ -40,28 +40,36 @@ from symslr.study.registry import register
 from symslr.study.run import run_study
 from symslr.study.store import Store
 register("fast", "fast_points")
-points = [Point("fast", (("n", str(n)), ("pause", "1/20"), ("trouble", "none"))) for n in range(60)]
+endless = {5: "work until go"}
+points = [Point("fast", (("n", str(n)), ("pause", "0"), ("trouble", endless.get(n, "none")))) for n in range(20)]
 with Store(Path("study.sqlite")) as store:
     run_study(points, store, Place(lambda: local_executor(2), 2))
 """
 
 
 def test_workers_end_with_a_killed_run_and_the_next_run_resumes(tmp_path: Path) -> None:
+    """One point does not end until a file is there: the kill finds the run at work however late it comes."""
     store, command = tmp_path / "study.sqlite", [sys.executable, "-c", RUN]
     process = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT)
-    give_up = time.monotonic() + 60
-    while time.monotonic() < give_up and not (store.exists() and _done(store)):
-        time.sleep(0.05)
+    assert wait_until(lambda: done(store) > 0 or process.poll() is not None)
     workers = _children(process.pid)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert len(workers) >= 2
-    assert 0 < _done(store) < 60
-    while time.monotonic() < give_up and any(map(_runs, workers)):
-        time.sleep(0.05)
-    assert not any(map(_runs, workers))
+    assert 0 < done(store) < 20
+    assert wait_until(lambda: not any(map(_runs, workers)))
+    (tmp_path / "go").touch()
     subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, check=True)
-    assert _done(store) == 60
+    assert done(store) == 20
+
+
+def wait_until(true: Callable[[], bool]) -> bool:
+    give_up = time.monotonic() + 600
+    while time.monotonic() < give_up:
+        if true():
+            return True
+        time.sleep(0.02)
+    return False
 
 
 def _runs(pid: int) -> bool:
@@ -70,11 +78,6 @@ def _runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def _done(store: Path) -> int:
-    with Store(store) as kept:
-        return list(kept.states().values()).count("done")
 
 
 def _children(pid: int) -> list[int]:

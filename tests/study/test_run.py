@@ -147,8 +147,9 @@ def test_remaining_time_is_the_mean_per_kind_with_its_error() -> None:
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
+def cluster(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A scheduler and workers in processes of their own, on loopback: two of one thread, or (workers, threads)."""
+    monkeypatch.setattr("symslr.study.executors.PATIENCE", "300s")
     workers, threads = getattr(request, "param", (2, 1))
     started: list[subprocess.Popen[str]] = []
 
@@ -160,20 +161,28 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
         started.append(process)
         return process
 
-    scheduler = start("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-    address = _line_with(scheduler, "Scheduler at:").split()[-1]
-    for _ in range(workers):
-        worker = start(address, "--nthreads", str(threads), "--no-nanny", "--no-dashboard")
-        _line_with(worker, "Registered to:")
-    yield address.removeprefix("tcp://")
-    for process in reversed(started):
-        process.kill()
-        process.communicate()
+    try:
+        scheduler = start("--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        address = _line_with(scheduler, "Scheduler at:").split()[-1]
+        for _ in range(workers):
+            worker = start(address, "--nthreads", str(threads), "--no-nanny", "--no-dashboard")
+            _line_with(worker, "Registered to:")
+        yield address.removeprefix("tcp://")
+    finally:
+        for process in reversed(started):
+            process.kill()
+            process.communicate()
 
 
 def _line_with(process: subprocess.Popen[str], text: str) -> str:
+    """The first line on stderr that holds a text; it is waited for until the process ends."""
     assert process.stderr is not None
-    return next(line for line in process.stderr if text in line)
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if text in line:
+            return line
+    raise AssertionError(f"no {text!r} in {''.join(said)}")
 
 
 @pytest.mark.needs("distributed")

@@ -27,7 +27,7 @@ from symslr.model.separation import (
 from symslr.model.symbols import x
 from symslr.simulate.separation import attention_on
 from symslr.theory.separation.boundary import boundary_mark, critical_power
-from symslr.theory.separation.definition import Column, Output, Row
+from symslr.theory.separation.definition import Column, Output, Row, h, i, k, m
 from symslr.theory.separation.region import BLOCK_RATE, MARK_0, MARK_1, admissible_region, exponent, limit_verdict
 from symslr.theory.separation.shares import DEGREE, shares
 from symslr.theory.separation.windows import lower_degree, upper_degree
@@ -65,6 +65,10 @@ def test_derived_shares_equal_brute_force_matrices(kernel, cross: bool) -> None:
                 value = float(derived[row, column].subs(numbers).evalf(30))
                 assert value == pytest.approx(float(brute), rel=2e-14), (classes, blocks, row, column)
             assert output[-1] == pytest.approx(float(marks.c), rel=1e-14)
+
+
+def test_rows_columns_and_neurons_are_counted_from_one() -> None:
+    assert all(symbol.is_integer and symbol.is_positive for symbol in (i, k, h, m))
 
 
 def test_shares_of_a_row_sum_to_one() -> None:

@@ -219,8 +219,8 @@ def has_grid(setting: Setting) -> bool:
     return setting.directions <= max(WIDER)
 
 
-def by_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[Any, Any]:
-    """What is computed with (step of a token's key, step of log u), and the difference of two such rules.
+def on_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[Any, Any]:
+    """What is computed with (step of a token's key, step of log u), by a fine and by a coarse rule.
 
     Their errors fall as exp(-pi^2/(sqrt(nu) |theta| step)) and faster.
     """
@@ -228,6 +228,12 @@ def by_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[
     wider, steepest = WIDER.get(setting.directions, (1.0, STEEPEST))
     finer = max(1.0, slope * wider * GRIDS[0][0] / steepest) / wider
     coarse, fine = (compute(step / finer, load) for step, load in GRIDS)
+    return fine, coarse
+
+
+def by_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[Any, Any]:
+    """What is computed by the fine rule, and how far the coarse one is from it."""
+    fine, coarse = on_grids(compute, setting)
     return fine, np.abs(fine - coarse) + 2e-15 * np.maximum(1.0, np.abs(fine))
 
 

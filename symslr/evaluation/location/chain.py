@@ -18,6 +18,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.posterior import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
+from symslr.evaluation.location.stretches import Key, Term, joined, marked, repeated
 
 REACH = 8.8
 LONGEST_WALK = 300
@@ -125,7 +126,12 @@ class _Chain:
         none, one = (np.sum(part, axis=1, keepdims=True) for part in (decay, pick))
         rows = np.concatenate([none, one, one, np.zeros_like(one)], axis=1)
         if alike and length - 2 > LONGEST_WALK:
-            rows = _power(_Segment.of(*self._weighted(2, logs)), length - 2, rho).after(rows, rho, length - 2)
+            decay, pick = self._weighted(2, logs)
+            one = dict(zip(ENDS, (decay, pick, pick, pick)))
+            middle = repeated(_terms(rho), one, length - 2, rho, np.matmul)
+            first = {key: rows[:, place : place + 1] for place, key in enumerate(ROWS)}
+            found = joined(_terms(rho), first, middle, (1, length - 2), rho, np.matmul, [name for name, _ in ROWS])
+            rows = np.concatenate([found[key] for key in ROWS], axis=1)
         else:
             shared = self._weighted(2, logs) if alike and length > 2 else None
             for place in range(2, length):
@@ -146,59 +152,14 @@ def _stepped(rows: Any, decay: Any, pick: Any, rho: float) -> Any:
     return np.stack([none, one + own, rho * late + own, both + picked[:, 1] - rho * picked[:, 2]], axis=1)
 
 
-@dataclass(frozen=True)
-class _Segment:
-    """Operators of a stretch of positions between the nodes before and after it, (loads, before, after).
-
-    Attributes:
-        none: the product of e^{-u omega}.
-        one: with one omega picked; ``late`` with rho'^(distance to the last position), ``early`` to the first.
-        both: with two picked, times 1 - rho'^(their distance).
-    """
-
-    none: Any
-    one: Any
-    late: Any
-    early: Any
-    both: Any
-
-    @classmethod
-    def of(cls, decay: Any, pick: Any) -> _Segment:
-        """One position."""
-        return cls(decay, pick, pick, pick, np.zeros_like(decay))
-
-    def after(self, rows: Any, rho: float, length: int) -> Any:
-        """Rows (none, one, late, both) before this stretch of so many positions, and after it."""
-        none, one, late, both = (rows[:, place : place + 1] for place in range(4))
-        found = [
-            none @ self.none,
-            one @ self.none + none @ self.one,
-            rho**length * (late @ self.none) + none @ self.late,
-            both @ self.none + none @ self.both + one @ self.one - rho * (late @ self.early),
-        ]
-        return np.concatenate(found, axis=1)
-
-    def then(self, next_: _Segment, rho: float, own: int, length: int) -> _Segment:
-        """This stretch of ``own`` positions and the next one of ``length``."""
-        return _Segment(
-            self.none @ next_.none,
-            self.one @ next_.none + self.none @ next_.one,
-            rho**length * (self.late @ next_.none) + self.none @ next_.late,
-            self.early @ next_.none + rho**own * (self.none @ next_.early),
-            self.both @ next_.none + self.none @ next_.both + self.one @ next_.one - rho * (self.late @ next_.early),
-        )
+ROWS: tuple[Key, ...] = (("none", 0), ("one", 0), ("late", 0), ("both", 0))
+ENDS: tuple[Key, ...] = (("none", 0), ("one", 0), ("late", 0), ("early", 0))
 
 
-def _power(one: _Segment, length: int, rho: float) -> _Segment:
-    """So many equal positions, by doubling."""
-    found: _Segment | None = None
-    done, double, size = 0, one, 1
-    while length:
-        if length & 1:
-            found = double if found is None else found.then(double, rho, done, size)
-            done += size
-        length >>= 1
-        if length:
-            double, size = double.then(double, rho, size, size), 2 * size
-    assert found is not None
-    return found
+def _terms(rho: float) -> list[Term]:
+    """One omega picked, that times rho'^(its distance to an end), and both, times 1 - rho'^(their distance)."""
+    none, one, late, both = ROWS
+    early = ENDS[-1]
+    ends = [Term(late, late, none, 1.0, "second"), Term(late, none, late), Term(early, early, none)]
+    ends += [Term(early, none, early, 1.0, "first"), Term(both, one, one), Term(both, late, early, -rho)]
+    return [Term(none, none, none), *marked(one), *marked(both), *ends]

@@ -34,6 +34,20 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
     return inside / total, outside / total
 
 
+def log_symmetric(logs: Any, size: int) -> Any:
+    """log e_s(w), (n,), by adding one position after another.
+
+    Args:
+        logs: log w, (n, L).
+        size: s, 1 <= s <= L.
+    """
+    found = np.full((len(logs), size + 1), -np.inf)
+    found[:, 0] = 0.0
+    for place in range(logs.shape[1]):
+        found[:, 1:] = np.logaddexp(found[:, 1:], found[:, :-1] + logs[:, place, None])
+    return found[:, size]
+
+
 def _tilt(logs: Any, size: int) -> Any:
     """log t with sum_l scipy.special.expit(log w_l + log t) = size, (n,), by bisection: any t will do, so it need not be exact."""
     spread = np.log(logs.shape[1]) + 2.0

@@ -45,12 +45,12 @@ class LargestKeys:
         plain = attention.heads == 1 and attention.filter is None and attention.bias is None
         return self.attend.is_selection and independent and one and plain and setting.length > LONG
 
-    def search(self, place: Place) -> float:
-        """The risk above Delta^2 on always the same points."""
-        return risk(self._moments(place, SEARCHED, 0, FEWEST_KEYS))
+    def search(self, place: Place) -> Any:
+        """The row on always the same points."""
+        return self._moments(place, SEARCHED, 0, FEWEST_KEYS)
 
     def means(self, place: Place, relative: float, seconds: float) -> Means:
-        """Means of (sigma_eps, sum_l sigma_l^2) by samples, fourfold until the risk is as sharp as asked or the time is up."""
+        """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2) of samples, fourfold until it is sharp or the time is up."""
 
         def sample(size: int) -> Means:
             rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])
@@ -59,12 +59,12 @@ class LargestKeys:
         return refined(sample, risk, relative, seconds)
 
     def _moments(self, place: Place, size: int, seed: int, keys: int) -> Any:
-        """(E sigma_eps, E sum sigma^2), from as many keys as get weight.
+        """(1, E sigma_eps, E sigma_eps, E sum sigma^2), from as many keys as get weight.
 
         Raises:
             TooManyKeys: where those are more than ``MOST_KEYS``.
         """
-        total = np.zeros(2)
+        hit = norm = 0.0
         for scores, mass in self._batches(place, size, seed, keys):
             weights = self.attend.weights(scores, Place(np.ones((1, 1)), place.weights, place.bias, place.own))[..., 0]
             if scores.shape[1] < self.attend.setting.length and np.any(weights[:, -1] > 0):
@@ -74,8 +74,8 @@ class LargestKeys:
                         f"{self.attend.setting.length} tokens get weight; expected a larger one"
                     )
                 return self._moments(place, size, seed, 2 * keys)
-            total += mass @ np.stack([weights[:, 0], np.sum(weights**2, axis=1)], axis=1)
-        return total
+            hit, norm = hit + float(mass @ weights[:, 0]), norm + float(mass @ np.sum(weights**2, axis=1))
+        return np.array([1.0, hit, hit, norm])
 
     def _batches(self, place: Place, size: int, seed: int, keys: int) -> Iterator[tuple[Any, Any]]:
         """Scores (n, 1 + keys, 1), that of the relevant token first and the others falling, and masses (n,)."""
@@ -99,4 +99,4 @@ class LargestKeys:
 
 def risk(row: Any) -> float:
     """1 - hit^2/norm, the risk above Delta^2 at the best value vector."""
-    return float(1 - row[0] ** 2 / row[1])
+    return float(row[0] - row[1] ** 2 / row[3])

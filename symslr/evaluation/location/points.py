@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -42,18 +42,34 @@ class Means:
     Attributes:
         rows: of a quadrature, its two steps, the finer first; of samples, the replications.
         kind, method: as of a ``Value``.
+        rounding: what float64 may lose, of numbers of the size 1.
     """
 
     rows: Any
     kind: Kind
     method: str
+    rounding: float = 1e-15
 
     def number(self, read: Callable[[Any], float]) -> tuple[float, float]:
         """A function of the means, and its error: one standard error with Student's factor, or the difference of two steps."""
         found = [read(row) for row in self.rows]
         if self.kind is Kind.STATISTICAL:
             return float(np.mean(found)), standard_error(found)
-        return found[0], abs(found[0] - found[1]) + 1e-15 * max(1.0, abs(found[0]))
+        return found[0], abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
+
+
+def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
+    """Means of a mixture; where any is sampled, those that are not have their value in every replication."""
+    if len(parts) == 1:
+        return parts[0][1]
+    sampled = [found for _, found in parts if found.kind is Kind.STATISTICAL]
+    rows = sum(
+        share * (found.rows if found.kind is Kind.STATISTICAL or not sampled else found.rows[:1])
+        for share, found in parts
+    )
+    kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
+    rounding = max(found.rounding for _, found in parts)
+    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding)
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,14 @@ import scipy
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.counts import inclusion
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.shared import given_all, is_shared
 from symslr.evaluation.location.walk import along_the_chain, is_walked
 from symslr.model.location.where import Independent, OnePosition
 
 MOST_CONFIGURATIONS = 4096
 """Hidden configurations that are written out where no structure helps."""
+FEW_CONFIGURATIONS = 64
+"""Those that are written out where one does: it is quicker."""
 
 Posterior = Callable[[Any], tuple[Any, Any]]
 """Keys (n, L, p) to (a, left): a_l = E[r_l | chi], (n, L), and E[(r - a)^T C_v (r - a) | chi], (n,)."""
@@ -47,6 +50,8 @@ def posterior(setting: Setting) -> Posterior:
         return lambda keys: _subset(setting, keys)
     if setting.are_values_independent and is_walked(setting):
         return lambda keys: _walked(setting, keys)
+    if is_shared(setting) and ways(setting) > FEW_CONFIGURATIONS:
+        return lambda keys: _sized(setting, *given_all(setting, keys, log_weights))
     every = configurations(setting)
     return lambda keys: _enumerated(setting, every, keys)
 
@@ -94,12 +99,15 @@ def _coins(setting: Setting, keys: Any) -> tuple[Any, Any]:
 
 
 def _subset(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    p, miss = inclusion(log_weights(setting, keys) + setting.log_prior, setting.size)
-    return p / setting.size, np.einsum("nl,nl->n", p, miss) / setting.size**2
+    return _sized(setting, *inclusion(log_weights(setting, keys) + setting.log_prior, setting.size))
 
 
 def _walked(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    p, miss = along_the_chain(setting, keys)
+    return _sized(setting, *along_the_chain(setting, keys))
+
+
+def _sized(setting: Setting, p: Any, miss: Any) -> tuple[Any, Any]:
+    """From probabilities of being relevant and of not."""
     size = max(setting.size, 1)
     return p / size, np.einsum("nl,nl->n", p, miss) / size**2
 

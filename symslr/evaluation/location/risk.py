@@ -14,17 +14,14 @@ from sympy import Expr, N, S, exp, sqrt
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.attend import Attend, Place
+from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
-from symslr.evaluation.location.moments import Evaluator
-from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.evaluator import Evaluator
 from symslr.evaluation.minima.least import least_risk
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
-from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
@@ -58,12 +55,12 @@ def risk_value(
         CannotEvaluate: where more than a scale is to be known, or the digits are out of reach.
     """
     began, here = time.perf_counter(), valued(task, values)
-    chosen, plain, unit = _prepared(here, attention)
+    plain, chosen, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
         return evaluate(expr, {}, digits)
-    evaluator = Evaluator(Attend(chosen, Setting.of(replace(plain, noise=0))), seconds)
+    evaluator = Evaluator.of(chosen, plain, seconds)
     if chosen.heads > 1 or evaluator.setting.directions > 1 or evaluator.attend.own or chosen.bias == "free":
         raise CannotEvaluate(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
@@ -92,17 +89,13 @@ def least_value(
         CannotEvaluate: where the search fails or the digits are out of reach.
     """
     began, here = time.perf_counter(), valued(task, values)
-    chosen, plain, unit = _prepared(here, attention)
+    plain, chosen, unit = _prepared(here, attention)
     standard = _standard(plain, chosen)
     if standard is not None:
         assert isinstance(chosen.base, Attention)
         value, places = least_risk(standard, chosen.base, {}, digits)
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
-    if isinstance(plain.length, LengthLaw):
-        raise CannotEvaluate(
-            "length: a law of the length with this attention has no number yet; expected a fixed length"
-        )
-    evaluator = Evaluator(Attend(chosen, Setting.of(replace(plain, noise=0))), seconds)
+    evaluator = Evaluator.of(chosen, plain, seconds)
     place, is_far = _best(evaluator)
     found = _as_value(evaluator.value(place), here, digits, began)
     return found, _places(evaluator, place, float(unit), is_far)
@@ -110,23 +103,26 @@ def least_value(
 
 def _prepared(
     task: LocationTask, attention: LocatedAttention | Attention
-) -> tuple[LocatedAttention, LocationTask, Expr]:
-    """The attention with constants inside, the task without a common shift of keys, and the unit of these."""
+) -> tuple[LocationTask, LocatedAttention, Expr]:
+    """The task without a common shift of keys, the attention with constants inside, and the unit of the keys."""
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    return _with_constant_inside(chosen), *_without_shift(task, chosen)
+    return _without_shift(task, _with_constant_inside(chosen))
 
 
-def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, Expr]:
-    """The task without a common shift of keys where the attention does not see one, and the unit of its keys."""
+def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, LocatedAttention, Expr]:
+    """What has the same risk where the attention does not see a shift of all keys: independent ones, and their unit.
+
+    Keys of one correlation rho and variance v are such a shift and independent keys of the variance v (1 - rho), whatever is
+    relevant; and C^-1 is 1/(v (1 - rho)) and a shift.
+    """
     base = attention.base
     blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
-    plain = task.without_common_shift()
-    if task.key_covariance is None or not blind or attention.filter is not None:
-        return task, S.One
-    found = task.key_covariance.structure
-    return plain, sqrt(found.own_variance) if plain.key_covariance is None and isinstance(
-        found, Equicorrelated
-    ) else S.One
+    found = None if task.key_covariance is None else task.key_covariance.structure
+    if not isinstance(found, Equicorrelated) or not blind or attention.filter not in (None, "matched"):
+        return task, attention, S.One
+    plain = replace(task, strength=task.strength / found.own_variance, key_covariance=None)
+    unit = sqrt(found.own_variance)
+    return plain, replace(attention, filter=None), unit if attention.filter is None else 1 / unit
 
 
 def _with_constant_inside(attention: LocatedAttention) -> LocatedAttention:
@@ -189,8 +185,7 @@ def _best(evaluator: Evaluator) -> tuple[Place, bool]:
         CannotEvaluate: where no place gives a number.
     """
     attend, heads = evaluator.attend, evaluator.attend.attention.heads
-    if not evaluator.is_tabled:
-        posterior(evaluator.setting)  # a law without one is refused with its reason, before any place is tried
+    evaluator.check()
     directions = evaluator.setting.directions
     free = int(attend.attention.bias == "free")
     joint = heads - 1 if attend.attention.is_joint else 0

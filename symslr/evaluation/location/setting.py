@@ -137,7 +137,12 @@ class Setting:
     @cached_property
     def precision_diagonal(self) -> Any:
         """(C^-1)_ll, (L,)."""
-        return np.ones(self.length) if self.are_keys_independent else np.diag(self.precision).copy()
+        chain = chain_of(self.task.key_covariance)
+        if chain is None:
+            return np.diag(self.precision).copy()
+        found = np.full(self.length, (1 + chain[1] ** 2) / (chain[0] * (1 - chain[1] ** 2)))
+        found[[0, -1]] = 1 / (chain[0] * (1 - chain[1] ** 2 * (self.length > 1)))
+        return found
 
 
 def over_positions(expr: Expr, length: int) -> Any:

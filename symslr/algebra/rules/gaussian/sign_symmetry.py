@@ -131,6 +131,4 @@ def _minus_signs(expr: Expr) -> int:
     if expr.is_Add:
         return sum(_minus_signs(arg) > 0 for arg in expr.args)
     inner = next((factor for factor in expr.args if factor.is_Add), None) if expr.is_Mul else None
-    if inner is None or expr.args[0].is_negative:
-        return int(expr.could_extract_minus_sign())
-    return _minus_signs(inner)
+    return int(expr.could_extract_minus_sign()) if inner is None else _minus_signs(inner)

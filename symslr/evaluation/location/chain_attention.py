@@ -1,0 +1,281 @@
+"""Attentions among tokens along stationary chains: the moments of sigma by a transfer operator in one key, at any length.
+
+With S = o + sum_l k_l, k_l = e^{b_l} kappa(a chi_l), and c_lm the correlations of values,
+
+    E sum_lm c_lm r_l k_m / S = int dlog u E[sum_lm c_lm r_l (u k_m) e^{-u S}],   and alike with k_l k_m / S^2 and u k_l u k_m,
+
+and the noise xi of keys chi = xi + sqrt(nu) theta r is a Markov chain: every mean is a product along it of functions of
+one xi_l and of the transition K. In the basis where a normal density is 1, K_rho = K_sqrt(rho) K_sqrt(rho) (Mehler), so that
+functions on a fine mesh, as steep as the attention asks, act between the few nodes of a coarse one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.setting import Setting, chain_of
+from symslr.evaluation.location.stretches import Key, Stretch, attention_terms, joined, repeated
+from symslr.model.location.covariance import Covariance, Equicorrelated
+
+REACH = 9.0
+"""Standard deviations beyond which a token's density is left out."""
+MOST_RELEVANT = 6
+"""Relevant positions that are counted along a chain."""
+MOST_NODES = 6000
+"""Of the fine mesh."""
+LONGEST_WALK = 2000
+"""Positions that differ."""
+LONGEST = 10**7
+"""Positions that are alike, by doubling: rounding grows with their number."""
+BLOCK = 24
+"""Values of log u at once."""
+HIGHEST = 3000.0
+"""log u up to which an integral has to end."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Steps of a rule, and what it leaves out.
+
+    Attributes:
+        steep: step of a key times the slope of log kappa.
+        widest: largest step of a key, in standard deviations.
+        coarse: step of the coarse mesh relative to what resolves the transition.
+        load: step of log u.
+        least: share of an integral that is left out.
+    """
+
+    steep: float
+    widest: float
+    coarse: float
+    load: float
+    least: float
+
+
+FINE, COARSE = Rule(0.27, 0.2, 0.67, 0.27, 1e-17), Rule(0.3, 0.23, 0.71, 0.31, 1e-16)
+SEARCH = Rule(0.6, 0.4, 1.0, 0.5, 1e-10)
+
+Picks = Callable[[Any, float], Any]
+"""Keys and a bias to log k, or to k itself where nothing normalises."""
+
+
+def values_along(covariance: Covariance | None) -> tuple[float, float, float] | None:
+    """(v, c, d) where C_ll = v and C_lm = v c d^|l - m|: values that are independent, along a chain, or of one correlation."""
+    if covariance is not None and isinstance(covariance.structure, Equicorrelated):
+        return float(covariance.structure.variance), float(covariance.structure.correlation), 1.0
+    found = chain_of(covariance)
+    return None if found is None else (found[0], float(found[1] != 0), found[1])
+
+
+@dataclass(frozen=True)
+class Along:
+    """An attention among tokens along a chain.
+
+    Attributes:
+        setting: one direction; keys and values along chains, or independent.
+        picks: of the attention.
+        bias: b_l, (L,), or None.
+        offset: o of its normaliser, or None where nothing normalises.
+        slope: of log kappa.
+    """
+
+    setting: Setting
+    picks: Picks
+    bias: Any
+    offset: float | None
+    slope: float
+
+    @staticmethod
+    def reaches(setting: Setting, is_uniform: bool) -> bool:
+        """Whether the tokens of a setting are along a chain, and not too many.
+
+        Args:
+            is_uniform: whether the attention treats all positions alike.
+        """
+        known = chain_of(setting.task.key_covariance) is not None and values_along(setting.task.value_covariance)
+        length = LONGEST if is_uniform and setting.is_uniform else LONGEST_WALK
+        return bool(known) and setting.directions == 1 and setting.size <= MOST_RELEVANT and setting.length <= length
+
+    def row(self, rule: Rule) -> Any:
+        """E[r^T C r], E[r^T C sigma], E[sigma^T C r], E[sigma^T C sigma] by one rule.
+
+        Raises:
+            CannotEvaluate: for an attention that is too steep for a mesh, or where the integral over u does not end.
+        """
+        found = _Chain.of(self, rule)
+        hit, norm = found.integrals()
+        size, count = max(self.setting.size, 1), found.readout
+        none, own = (float(count[name, self.setting.size][0]) for name in ("none", "norm"))
+        own = found.variance * own / none / size**2
+        hit, norm = found.variance * hit / none / size, found.variance * norm / none
+        return np.array([own, hit, hit, norm])
+
+
+@dataclass(frozen=True)
+class _Chain:
+    along: Along
+    rule: Rule
+    variance: float
+    share: float
+    ratio: float
+    keys: Any
+    start: Any
+    before: Any
+    after: Any
+
+    @classmethod
+    def of(cls, along: Along, rule: Rule) -> _Chain:
+        setting = along.setting
+        keys, values = chain_of(setting.task.key_covariance), values_along(setting.task.value_covariance)
+        assert keys is not None
+        assert values is not None
+        deviation, rho = float(np.sqrt(keys[0])), keys[1]
+        fine = _mesh(min(rule.steep / max(along.slope * deviation, 1e-300), rule.widest * np.sqrt(1 - rho**2)))
+        if len(fine) > MOST_NODES:
+            raise CannotEvaluate(
+                f"attention: {len(fine)} nodes of a key for so steep a one; expected at most {MOST_NODES}"
+            )
+        coarse = _mesh(rule.coarse * np.sqrt((1 - abs(rho)) / (1 + abs(rho))))
+        steps = fine[len(fine) // 2 + 1] * coarse[len(coarse) // 2 + 1]
+        half = np.sqrt(abs(rho))
+        cross = (1 + abs(rho)) * (fine[:, None] ** 2 + coarse**2) - 4 * half * np.multiply.outer(fine, coarse)
+        after = np.exp(-cross / (4 * (1 - abs(rho)))) * np.sqrt(steps / (2 * np.pi * (1 - abs(rho))))
+        start = np.exp(-(coarse**2) / 4)
+        before = after if rho >= 0 else after[:, ::-1]
+        return cls(along, rule, *values, deviation * fine, start / np.linalg.norm(start), before, after)
+
+    @property
+    def setting(self) -> Setting:
+        return self.along.setting
+
+    @cached_property
+    def terms(self) -> Any:
+        return attention_terms(self.setting.size, self.share, self.ratio)
+
+    @property
+    def is_uniform(self) -> bool:
+        return self.along.bias is None and self.setting.is_uniform
+
+    @cached_property
+    def readout(self) -> dict[Key, Any]:
+        """What the label takes: sums over the positions alone, of which the relevant ones are picked."""
+        none, one = (np.ones(1), np.zeros(1), np.zeros(1)), (np.ones(1),) * 3
+        if self.is_uniform:
+            return repeated(self.terms, self._one(1, none, one), self.setting.length, self.ratio, np.multiply)
+        found = self._one(1, none, one)
+        for place in range(2, self.setting.length + 1):
+            found = joined(
+                self.terms, found, self._one(place, none, one), (place - 1, 1), self.ratio, np.multiply, LATE
+            )
+        return found
+
+    def integrals(self) -> tuple[float, float]:
+        """E sum c_lm r_l sigma_m and E sum c_lm sigma_l sigma_m, times the sum of the weights of all configurations."""
+        if self.along.offset is None:
+            hit, norm = self._sums(None)
+            return float(hit[0]), float(norm[0])
+        step, totals = self.rule.load, np.zeros(2)
+        number = int(np.floor((np.log(self.rule.least) - self._log_mean()) / step))
+        while True:
+            logs = step * np.arange(number, number + BLOCK)
+            with np.errstate(over="ignore"):
+                left = np.exp(-self.along.offset * np.exp(np.minimum(logs, 700.0)))
+            parts = step * np.array([np.sum(part * left) for part in self._sums(logs)])
+            totals += parts
+            if np.all(parts <= self.rule.least * totals) and totals[0] > 0:
+                return float(totals[0]), float(totals[1])
+            if logs[-1] > HIGHEST:
+                raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
+            number += BLOCK
+
+    def _log_mean(self) -> float:
+        """About log E S."""
+        bias, density = self.along.bias, np.exp(-((self.keys / self.keys[-1] * REACH) ** 2) / 2)
+        log_kernel = np.concatenate([self.along.picks(keys, 0.0) for keys, _ in (*self._relevant, (self.keys, 1.0))])
+        mass = np.tile(density / density.sum(), len(log_kernel) // len(density))
+        mean = float(np.log(np.sum(mass * np.exp(np.minimum(log_kernel, 600.0))) + 1e-290))
+        return mean + float(np.log(self.setting.length) if bias is None else np.logaddexp.reduce(bias))
+
+    @cached_property
+    def _relevant(self) -> tuple[tuple[Any, float], ...]:
+        """Keys of a relevant token for every value of its signal, and that value's probability."""
+        shift = np.sqrt(self.setting.strength) * self.setting.values[:, 0]
+        return tuple((self.keys + own, share) for own, share in zip(shift, self.setting.shares))
+
+    def _sums(self, logs: Any) -> tuple[Any, Any]:
+        """The entries ``hit`` and ``norm`` of all positions, for every log u."""
+        length, wanted = self.setting.length, [(name, self.setting.size) for name in ("hit", "norm")]
+        if self.is_uniform and length > 1:
+            alike = self._one(1, *self._functions(logs, 0.0))
+            operators = {key: self._operator(part) for key, part in alike.items()}
+            found = repeated(self.terms, operators, length, self.ratio, np.matmul)
+            sums = {key: part @ self.start @ self.start for key, part in found.items()}
+        else:
+            count = 1 if logs is None else len(logs)
+            rows: Stretch = {("none", 0): np.broadcast_to(self.start, (count, len(self.start)))}
+            for place in range(1, length + 1):
+                bias = 0.0 if self.along.bias is None else float(self.along.bias[place - 1])
+                one = self._one(place, *self._functions(logs, bias))
+                moved = {key: row @ self.before.T for key, row in rows.items()}
+                found = joined(self.terms, moved, one, (place - 1, 1), self.ratio, np.multiply, LATE)
+                rows = {key: row @ self.after for key, row in found.items()}
+            sums = {key: row @ self.start for key, row in rows.items()}
+        return sums[wanted[0]], sums[wanted[1]]
+
+    def _operator(self, functions: Any) -> Any:
+        """Functions on the fine mesh between nodes of the coarse one, (loads, before, after)."""
+        return np.stack(
+            [
+                (self.before.T * function) @ self.after
+                for function in np.broadcast_to(functions, (len(functions), len(self.keys)))
+            ]
+        )
+
+    def _functions(self, logs: Any, bias: float) -> tuple[Any, Any]:
+        """(e^{-u k}, u k e^{-u k}, (u k)^2 e^{-u k}) of an irrelevant token, and their means over a relevant one's signal."""
+
+        def of(keys: Any) -> Any:
+            picked = self.along.picks(keys, bias)
+            if logs is None:
+                return np.ones((1, len(keys))), picked[None], picked[None] ** 2
+            load = np.exp(np.minimum(logs[:, None] + picked, 700.0))
+            decay = np.exp(-load)
+            load = np.where(decay > 0, load, 0.0)
+            return decay, load * decay, load**2 * decay
+
+        relevant = [[share * part for part in of(keys)] for keys, share in self._relevant]
+        return of(self.keys), tuple(sum(parts) for parts in zip(*relevant))
+
+    def _one(self, place: int, none: Any, one: Any) -> dict[Key, Any]:
+        """One position, from what stands for no pick, one and two where it is irrelevant and where it is relevant."""
+        setting = self.setting
+        if setting.size == 0:
+            share = float(setting.coins[0 if self.is_uniform else place - 1])
+            mixed = [(1 - share) * first + share * second for first, second in zip(none, one)]
+            return _entries(0, *mixed) | _seen(0, share * one[0], share * one[1])
+        share = 1.0 if self.setting.is_uniform else float(np.exp(setting.log_prior[place - 1]))
+        relevant = [share * part for part in one]
+        return _entries(0, *none) | _entries(1, *relevant) | _seen(1, *relevant[:2])
+
+
+LATE = ("none", "hit", "norm", "late pick", "late relevant")
+"""Entries of a stretch to which positions are added at its end alone."""
+
+
+def _entries(count: int, none: Any, pick: Any, norm: Any) -> dict[Key, Any]:
+    return {("none", count): none, ("norm", count): norm, ("late pick", count): pick, ("early pick", count): pick}
+
+
+def _seen(count: int, none: Any, pick: Any) -> dict[Key, Any]:
+    return {("late relevant", count): none, ("early relevant", count): none, ("hit", count): pick}
+
+
+def _mesh(step: float) -> Any:
+    half = int(np.ceil(REACH / step))
+    return step * np.arange(-half, half + 1)

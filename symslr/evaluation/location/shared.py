@@ -1,0 +1,89 @@
+"""Several relevant tokens among keys of one positive correlation: the posterior, as a mean over the part that all keys share.
+
+Keys of variance v and correlation rho are chi_l = c zeta + d xi_l + sqrt(nu) theta_l, c^2 = v rho, d^2 = v (1 - rho), with
+independent zeta and xi_l ~ N(0, 1). Given zeta the tokens are independent, and
+
+    p(zeta | chi) ~ exp(-zeta^2/2 - sum_l (chi_l - c zeta)^2/(2 d^2)) W(zeta),
+
+W = prod_l (1 - pi + pi w_l) for coins and e_s(w) for s relevant tokens, w_l the weights of the keys (chi_l - c zeta)/d. For every
+configuration this is a normal density of the same width tau, about a mean that moves with the sum of its signals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from symslr.evaluation.location.counts import inclusion, log_symmetric
+from symslr.evaluation.location.setting import Setting
+from symslr.model.location.covariance import Equicorrelated
+from symslr.model.location.where import Independent, OnePosition
+
+STEP, REACH = 0.6, 8.0
+"""Of a trapezoid rule, in units of tau: its error is that of exp(-2 pi^2/STEP^2)."""
+BLOCK = 2**21
+"""Keys at once."""
+
+
+def is_shared(setting: Setting) -> bool:
+    """Whether several tokens may be relevant among keys of one positive correlation, and values are independent."""
+    covariance = setting.task.key_covariance
+    found = None if covariance is None else covariance.structure
+    several = not isinstance(setting.task.location, OnePosition) and setting.directions == 1
+    return several and setting.are_values_independent and isinstance(found, Equicorrelated) and found.correlation > 0
+
+
+def given_all(setting: Setting, keys: Any, log_weights: Any) -> tuple[Any, Any]:
+    """P(l relevant | chi) and P(l not relevant | chi), (n, L), for keys (n, L, 1).
+
+    Args:
+        log_weights: (setting, keys) to log w_l of independent keys.
+    """
+    size = max(1, BLOCK // (keys.shape[1] * len(_nodes(setting, keys[:1])[0])))
+    parts = [_batch(setting, keys[start : start + size], log_weights) for start in range(0, len(keys), size)]
+    return tuple(np.concatenate(found) for found in zip(*parts))  # type: ignore[return-value]
+
+
+def _parts(setting: Setting) -> tuple[float, float, float]:
+    """c, d and tau."""
+    assert setting.task.key_covariance is not None
+    found = setting.task.key_covariance.structure
+    assert isinstance(found, Equicorrelated)
+    common, own = float(found.variance * found.correlation), float(found.own_variance)
+    return common**0.5, own**0.5, (1 + setting.length * common / own) ** -0.5
+
+
+def _nodes(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    """Nodes in units of tau about the mean without relevant tokens, and that mean, (n,)."""
+    common, own, width = _parts(setting)
+    pull = width * common / own**2
+    most = setting.size or setting.length
+    moved = -pull * np.sqrt(setting.strength) * most * setting.values[:, 0]
+    low, high = min(0.0, float(moved.min())) - REACH, max(0.0, float(moved.max())) + REACH
+    return np.arange(low, high + STEP, STEP), width * pull * keys[:, :, 0].sum(axis=1)
+
+
+def _batch(setting: Setting, keys: Any, log_weights: Any) -> tuple[Any, Any]:
+    common, own, width = _parts(setting)
+    at, mean = _nodes(setting, keys)
+    task = setting.task
+    plain = replace(setting, strength=setting.strength / own**2, task=replace(task, key_covariance=None))
+    zeta = mean[:, None] + width * at
+    apart = (keys[:, None, :, 0] - common * zeta[..., None]) / own
+    count, nodes, length = apart.shape
+    logs = log_weights(plain, apart.reshape(-1, length, 1)).reshape(count, nodes, length)
+    if isinstance(task.location, Independent):
+        odds = np.log(setting.coins) - np.log1p(-setting.coins)
+        inside, outside = scipy.special.expit(logs + odds), scipy.special.expit(-logs - odds)
+        together = np.sum(np.logaddexp(0.0, logs + odds), axis=2)
+    else:
+        flat = (logs + setting.log_prior).reshape(-1, length)
+        inside, outside = (part.reshape(logs.shape) for part in inclusion(flat, setting.size))
+        together = log_symmetric(flat, setting.size).reshape(count, nodes)
+    log_mass = together - at**2 / 2
+    mass = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
+    mass /= mass.sum(axis=1, keepdims=True)
+    return np.einsum("nm,nml->nl", mass, inside), np.einsum("nm,nml->nl", mass, outside)
