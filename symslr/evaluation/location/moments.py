@@ -268,6 +268,7 @@ class Moments:
         step: float,
         load: float,
         least: float = laplace.LEAST,
+        *,
         shift: float = 0.0,
     ) -> Any:
         """The row with independent keys, all of which are shifted before the attention."""
