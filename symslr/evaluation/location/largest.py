@@ -50,7 +50,7 @@ class LargestKeys:
         return self._moments(place, SEARCHED, 0, FEWEST_KEYS)
 
     def means(self, place: Place, relative: float, seconds: float) -> Means:
-        """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2) of samples, fourfold until it is sharp or the time is up."""
+        """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2); four times the samples until the risk is sharp."""
 
         def sample(size: int) -> Means:
             rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])

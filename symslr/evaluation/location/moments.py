@@ -16,7 +16,15 @@ from sympy import exp
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import chain_attention, laplace, largest
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.bayes import PRECISE, STEEPEST, Part, bayes_part, has_grid, on_grids, positions
+from symslr.evaluation.location.bayes import (
+    PRECISE,
+    STEEPEST,
+    Part,
+    bayes_part,
+    has_grid,
+    on_grids,
+    positions,
+)
 from symslr.evaluation.location.chain_attention import Along
 from symslr.evaluation.location.points import (
     MOST_DIMENSIONS,

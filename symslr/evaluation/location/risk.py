@@ -104,7 +104,7 @@ def least_value(
 def _prepared(
     task: LocationTask, attention: LocatedAttention | Attention
 ) -> tuple[LocationTask, LocatedAttention, Expr]:
-    """The task without a common shift of keys, the attention with constants inside, and the unit of the keys."""
+    """The task without a common shift of keys, the attention with constants inside, and the unit of these keys."""
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
     return _without_shift(task, _with_constant_inside(chosen))
 
