@@ -29,7 +29,7 @@ report-full: $(VENV)/.full
 	$(BIN)/symslr report --out build/report
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
