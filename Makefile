@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-INPUTS := $(shell find symslr derivations figures validation -name '*.py' -o -name '*.toml' -o -name '*.bib' -o -name '*.json' -o -name '*.css')
+INPUTS := $(shell find symslr derivations figures validation -name '*.py' -o -name '*.toml' -o -name '*.bib' -o -name '*.json' -o -name '*.css' -o -name '*.js')
 
 # One thread per process: the parallelism is in the processes, and sums keep their order.
 export OMP_NUM_THREADS ?= 1
@@ -29,7 +29,7 @@ report-full: $(VENV)/.full
 	$(BIN)/symslr report --out build/report
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Rational, oo
 
+from symslr.cache.parts import computed_once
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
@@ -194,22 +195,35 @@ def _table(
     at = np.asarray(strengths, dtype=float)
     finite = at[np.isfinite(at)]
     columns: dict[str, list[float]] = {"nu": at.tolist()}
-    for name, make in TASKS.items():
-        task = make(length=length, noise=0)
-        for attention in (*attentions, None):
-            predictor = attention.name if attention is not None else "bayes"
-            found = curve(task, attention, finite)
-            if len(finite) < len(at):
-                end = at_infinity(make(oo, length=length, noise=0), attention) if name == "max" else {}
-                none = np.full(1, np.nan)
-                wide = dict.fromkeys([*found, *end])
-                found = {
-                    what: np.append(found.get(what, np.full(finite.shape, np.nan)), end.get(what, none))
-                    for what in wide
-                }
-            for quantity, column in found.items():
-                columns[_column(name, predictor, quantity)] = list(map(float, column))
+    jobs = [(name, attention) for name in TASKS for attention in (*attentions, None)]
+    curves = computed_once(partial(_curve, length, tuple(finite.tolist()), curve), jobs)
+    ends = [job for job in jobs if job[0] == "max"] if len(finite) < len(at) else []
+    limits = dict(zip(ends, computed_once(partial(_end_of, length), ends) if ends else [], strict=True))
+    for (name, attention), found in zip(jobs, curves, strict=True):
+        predictor = attention.name if attention is not None else "bayes"
+        end = limits.get((name, attention), {})
+        for quantity in dict.fromkeys([*found, *end]):
+            column = [*found.get(quantity, [math.nan] * len(finite))]
+            column += end.get(quantity, [math.nan]) if len(finite) < len(at) else []
+            columns[_column(name, predictor, quantity)] = list(map(float, column))
     return columns
+
+
+Job = tuple[str, Attention | None]
+
+
+def _curve(length: object, strengths: Sequence[float], curve: Curve, job: Job) -> dict[str, list[float]]:
+    """A predictor at finite strengths."""
+    name, attention = job
+    found = curve(TASKS[name](length=length, noise=0), attention, np.asarray(strengths))
+    return {what: list(map(float, column)) for what, column in found.items()}
+
+
+def _end_of(length: object, job: Job) -> dict[str, list[float]]:
+    """The same at infinite strength."""
+    name, attention = job
+    found = at_infinity(TASKS[name](oo, length=length, noise=0), attention)
+    return {what: list(map(float, column)) for what, column in found.items()}
 
 
 def _column(task: str, predictor: str, quantity: str) -> str:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import oo
 
-from symslr.cache.parts import mapped
-from symslr.evaluation.finite_sample.samples.scatter import student_factor
+from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task
 from symslr.validation.validation import LARGEST_Z, NamedComparison, states
@@ -100,7 +100,8 @@ def figure3(
         r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
         r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors; a cross where"
         rf" replica symmetry is broken; {len(alpha)} values of $\alpha${sparse}, joined by monotone cubics. Markers: the lowest"
-        rf" minima of L-BFGS fits at the same ridges, with two standard errors ({sizes}; the largest size filled where"
+        r" minima of L-BFGS fits at the same ridges to three digits,"
+        rf" with two standard errors ({sizes}; the largest size filled where"
         r" there are two). Dotted: $\alpha\to\infty$. Black:"
         r" Bayes-optimal risk ($\Delta\to0$); dashed,"
         r" in the grey hard phase, what message passing reaches from an uninformed start."
@@ -146,45 +147,57 @@ def _row(**cells: object) -> tuple[object, ...]:
 
 
 def _table(panels: Sequence[str], alpha: Sequence[float], fits: Sequence[Fits]) -> Table:
+    """The theory, what is best, and the fits are kept each by itself; the limits are computed anew."""
     names = [attention.name for attention in ATTENTIONS]
-    curves = [(panel, name) for panel in panels for name in (*names, "bayes")]
-    theory = {}
-    for at in dict.fromkeys(tuple(FEWER.get(panel, alpha)) for panel in panels):
-        here = [curve for curve in curves if tuple(FEWER.get(curve[0], alpha)) == at]
-        theory |= dict(zip(here, mapped(partial(_theory, at), here)))
-    rows = [row for curve in curves for row in theory[curve]]
-    ridges = {row[:3]: (row[COLUMNS.index("r_k")], row[COLUMNS.index("r_v")]) for row in rows}
-    for each in fits:
-        jobs = [
-            (panel, name, ALPHA.index(at), at, *ridges[panel, name, at], number)
-            for number in each.seeds
-            for panel in panels
-            for name in names
-            for at in each.alphas
-        ]
-        rows += mapped(partial(_fit, each.entries, each.starts, each.dtype), jobs)
+    grids = {panel: tuple(FEWER.get(panel, alpha)) for panel in panels}
+    curves = [(panel, name, grids[panel]) for panel in panels for name in names]
+    theory = [row for rows in computed_once(_theory, curves) for row in rows]
+    optimum = [row for rows in computed_once(_optimum, [(panel, grids[panel]) for panel in panels]) for row in rows]
+    ridges = {(row["panel"], row["curve"], row["alpha"]): (_short(row["r_k"]), _short(row["r_v"])) for row in theory}
+    jobs = [
+        (each.entries, each.starts, each.dtype, panel, name, ALPHA.index(at), at, *ridges[panel, name, at], number)
+        for each in fits
+        for number in each.seeds
+        for panel in panels
+        for name in names
+        for at in each.alphas
+    ]
+    found = computed_once(_fit, jobs)
+    limits = [_limit(panel, name) for panel, name, _ in curves]
+    rows = [_row(**row) for row in (*theory, *limits, *optimum, *found)]
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
 
 
-def _theory(alpha: Sequence[float], job: tuple[str, str]) -> list[tuple[object, ...]]:
-    """One attention in one panel at tuned ridges and in the limit, or the Bayes-optimal curve."""
-    from symslr.evaluation import evaluate
-    from symslr.evaluation.finite_sample import finite_sample_curve
-    from symslr.theory import minimal_risk
+def _short(ridge: float) -> float:
+    """A tuned ridge as the fits have it, to three digits: the risk is flat there, and the theory may change in its errors."""
+    return float(f"{ridge:.3g}")
 
-    panel, name = job
-    task = TASKS[panel]
-    if name == "bayes":
-        return _optimum(panel, task, alpha)
-    attention = next(item for item in ATTENTIONS if item.name == name)
+
+def _theory(job: tuple[str, str, Sequence[float]]) -> list[dict[str, object]]:
+    """One attention in one panel at tuned ridges."""
+    from symslr.evaluation.finite_sample import finite_sample_curve
+
+    panel, name, alpha = job
     rows = []
-    for point in finite_sample_curve(task, attention, {}, alphas=alpha, precision=PRECISION):
+    for point in finite_sample_curve(TASKS[panel], _attention(name), {}, alphas=alpha, precision=PRECISION):
         risk = point.fit.risk
         ridges = dict(zip(("r_k", "r_v", "limit_k", "limit_v"), (*point.ridge, *map(_number, point.tuned.limits))))
         numbers = {"risk": float(risk), "error": float(risk.error), "stable": float(point.fit.stable), **ridges}
-        rows.append(_row(panel=panel, curve=name, alpha=point.alpha, **numbers))
-    limit = float(evaluate(minimal_risk(task, attention), {}, digits=6))
-    return [*rows, _row(panel=panel, curve=f"{name}_limit", alpha=math.inf, risk=limit, error=0.0)]
+        rows.append({"panel": panel, "curve": name, "alpha": point.alpha, **numbers})
+    return rows
+
+
+def _limit(panel: str, name: str) -> dict[str, object]:
+    """The least risk of an attention, which the test risk reaches as alpha grows."""
+    from symslr.evaluation import evaluate
+    from symslr.theory import minimal_risk
+
+    risk = float(evaluate(minimal_risk(TASKS[panel], _attention(name)), {}, digits=6))
+    return {"panel": panel, "curve": f"{name}_limit", "alpha": math.inf, "risk": risk, "error": 0.0}
+
+
+def _attention(name: str) -> Attention:
+    return next(item for item in ATTENTIONS if item.name == name)
 
 
 def _number(limit: float | None) -> float:
@@ -192,15 +205,15 @@ def _number(limit: float | None) -> float:
 
 
 def _fit(
-    entries: int, starts: Sequence[str], dtype: str, job: tuple[str, str, int, float, float, float, int]
-) -> tuple[object, ...]:
+    job: tuple[int, Sequence[str], str, str, str, int, float, float, float, int],
+) -> dict[str, object]:
     """The fit of one training set at given ridges."""
     from symslr.simulate.erm import erm_replicates
 
-    panel, name, place, alpha, r_k, r_v, number = job
+    entries, starts, dtype, panel, name, place, alpha, r_k, r_v, number = job
     found = erm_replicates(
         TASKS[panel],
-        next(item for item in ATTENTIONS if item.name == name),
+        _attention(name),
         {},
         alpha=alpha,
         dimension=round(entries / math.sqrt(alpha)),
@@ -216,23 +229,25 @@ def _fit(
     numbers = {"alpha": alpha, "risk": risk.mean, "error": risk.standard_error, "r_k": r_k, "r_v": r_v}
     numbers |= {"loss": fit.loss / found.dimension, "reduction": fit.reduction, "stationary": float(fit.converged)}
     made = {"entries": entries, "seed": run.seed, "dimension": found.dimension, "start": fit.start}
-    return _row(panel=panel, curve=f"{name}_fit", **numbers, **made)
+    return {"panel": panel, "curve": f"{name}_fit", **numbers, **made}
 
 
-def _optimum(panel: str, task: Task, alpha: Sequence[float]) -> list[tuple[object, ...]]:
+def _optimum(job: tuple[str, Sequence[float]]) -> list[dict[str, object]]:
     """The Bayes-optimal curve, with a point on each side of its jump, and the hard phase."""
     from symslr.evaluation.finite_sample import bayes_optimal, hard_phase
 
+    panel, alpha = job
+    task = TASKS[panel]
     phase = hard_phase(task, {}, low=0.9, high=1.9, count=256, randomisations=2, scan=12, halvings=4)
     edges = [] if phase is None else [float(phase.overtakes), float(phase.reached)]
     beside = [edge * (1 + side) for edge in edges for side in (-3e-3, 3e-3)]
-    rows = []
+    rows: list[dict[str, object]] = []
     for at in sorted([*alpha, *beside]):
         found = bayes_optimal(task, {}, alpha=at, count=256)
         curves = {"bayes": found.risk} | ({"uninformed": found.uninformed_risk} if found.hard else {})
         for curve, risk in curves.items():
-            rows.append(_row(panel=panel, curve=curve, alpha=at, risk=float(risk), error=float(risk.error)))
-    return rows + [_row(panel=panel, curve="hard", alpha=edge) for edge in edges]
+            rows.append({"panel": panel, "curve": curve, "alpha": at, "risk": float(risk), "error": float(risk.error)})
+    return rows + [{"panel": panel, "curve": "hard", "alpha": edge} for edge in edges]
 
 
 SHOWN = ("alpha", "risk", "error", "stable")
@@ -295,6 +310,8 @@ def _markers(data: dict[str, np.ndarray], panel: str, name: str) -> dict[float, 
     The scatter between training sets is taken over all markers of the panel, as that of the relative risk times sqrt(D),
     which the theory takes to be of order 1; Student's factor is that of the pooled degrees of freedom.
     """
+    from symslr.evaluation.finite_sample.samples.scatter import student_factor
+
     here = (data["panel"] == panel) & np.isin(data["curve"], [f"{item.name}_fit" for item in ATTENTIONS])
     places = list(zip(*(data[key][here] for key in ("curve", "entries", "alpha")), strict=True))
     risks, sizes = (data[key][here].astype(float) for key in ("risk", "dimension"))

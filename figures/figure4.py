@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.validation.validation import NamedComparison
@@ -66,7 +66,7 @@ def figure4(
 
 def _table(starts: int, length: int, nu: float, attentions: Sequence[str]) -> Table:
     jobs = [(task, name, seed) for task in TASKS for name in attentions for seed in range(starts)]
-    ends = mapped(partial(_end, length, nu), jobs)
+    ends = computed_once(partial(_end, length, nu), jobs)
     rows: dict[str, list[object]] = {"task": [], "attention": []}
     for task in TASKS:
         for name in attentions:

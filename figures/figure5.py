@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.validation.validation import NamedComparison, states
@@ -52,7 +52,7 @@ def _table(length: int, nu: Sequence[float], attentions: Sequence[str]) -> Table
     jobs = [(task, name) for task in TASKS for name in attentions]
     heaviest = sorted(jobs, key=lambda job: job[0] != "max")
     compute = partial(_curve, length, tuple(nu))
-    curves = dict(zip(heaviest, mapped(compute, heaviest)))
+    curves = dict(zip(heaviest, computed_once(compute, heaviest)))
     columns: dict[str, list[float]] = {"nu": [float(value) for value in nu]}
     for task, name in jobs:
         for label, numbers in curves[task, name].items():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Expr, exp, latex, limit, log, oo, tanh
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
@@ -95,7 +95,7 @@ def _table() -> Table:
         "normalised": [row[1] for row in ROWS],
     }
     jobs = [(task, row) for task in TASKS for row in ROWS]
-    found = dict(zip(jobs, mapped(_least, jobs)))
+    found = dict(zip(jobs, computed_once(_least, jobs)))
     for task in TASKS:
         columns[task] = [found[task, row][0] for row in ROWS]
         columns[f"{task}_derived"] = [found[task, row][1] for row in ROWS]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Abs, Integer, Rational, exp, sign
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import COLOURS, OTHER_COLOURS, STYLES, TEXT_WIDTH, Figure, Printed, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softmax1
@@ -105,7 +105,7 @@ def _risks(job: tuple[str, int]) -> list[tuple[str, float, float]]:
 
 def _table() -> Table:
     jobs = [(law, strength) for law in LAWS for strength in STRENGTHS]
-    rows = [(*job, *found) for job, risks in zip(jobs, mapped(_risks, jobs), strict=True) for found in risks]
+    rows = [(*job, *found) for job, risks in zip(jobs, computed_once(_risks, jobs), strict=True) for found in risks]
     names = ("law", "nu", "attention", "risk", "error")
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Rational
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import SpikedSLR, linear, softmax
 from symslr.model.task import Task
@@ -69,14 +69,22 @@ COLUMNS = (
 
 def _table(ridges: Sequence[float], seeds: Sequence[int]) -> Table:
     jobs = [(panel, item.name, ridge) for panel in TASKS for item in ATTENTIONS for ridge in ridges]
-    rows = mapped(partial(_row, tuple(seeds)), jobs)
+    fits, theory = computed_once(partial(_fits, tuple(seeds)), jobs), computed_once(_theory, jobs)
+    rows = [(*job, *ours, *theirs) for job, ours, theirs in zip(jobs, theory, map(_mean, fits), strict=True)]
     return {name: [row[i] for row in rows] for i, name in enumerate(COLUMNS)}
 
 
-def _row(seeds: Sequence[int], job: tuple[str, str, float]) -> tuple[object, ...]:
-    from symslr.evaluation.finite_sample import finite_sample
+def _mean(fits: Sequence[tuple[float, bool]]) -> tuple[float, float, float]:
+    """(mean risk, its standard error, whether every fit is stationary)."""
     from symslr.evaluation.finite_sample.samples.scatter import standard_error
-    from symslr.simulate.erm import erm_replicates
+
+    risks = [risk for risk, _ in fits]
+    return float(np.mean(risks)), standard_error(risks), float(all(converged for _, converged in fits))
+
+
+def _theory(job: tuple[str, str, float]) -> tuple[float, float, float, float]:
+    """(risk, error, replicon, whether replica symmetry is stable)."""
+    from symslr.evaluation.finite_sample import finite_sample
 
     panel, name, ridge = job
     _, alpha, task = TASKS[panel]
@@ -84,6 +92,16 @@ def _row(seeds: Sequence[int], job: tuple[str, str, float]) -> tuple[object, ...
     theory = finite_sample(
         task, attention, {}, alpha=alpha, ridge=(ridge, ridge), precision=PRECISION, branch="informed"
     )
+    return float(theory.risk), float(theory.risk.error), theory.replicon, float(theory.stable)
+
+
+def _fits(seeds: Sequence[int], job: tuple[str, str, float]) -> list[tuple[float, bool]]:
+    """(risk, whether the fit is stationary) of every training set."""
+    from symslr.simulate.erm import erm_replicates
+
+    panel, name, ridge = job
+    _, alpha, task = TASKS[panel]
+    attention = next(item for item in ATTENTIONS if item.name == name)
     fits = erm_replicates(
         *(task, attention, {}),
         **{"alpha": alpha, "dimension": DIMENSION, "r_k": ridge, "r_v": ridge},
@@ -91,9 +109,7 @@ def _row(seeds: Sequence[int], job: tuple[str, str, float]) -> tuple[object, ...
         starts=("informed",),
         fresh=FRESH,
     )
-    error = standard_error([run.risk.mean for run in fits.runs])
-    found = (float(theory.risk), float(theory.risk.error), theory.replicon, float(theory.stable))
-    return (panel, name, ridge, *found, fits.risk, error, float(fits.converged))
+    return [(run.risk.mean, run.fit.converged) for run in fits.runs]
 
 
 def _rows(table: Table) -> list[dict[str, Any]]:

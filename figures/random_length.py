@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Rational
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
 from symslr.validation.validation import NamedComparison, states
@@ -57,7 +57,7 @@ def figure_random_length(strengths: Sequence[float] = NU, attentions: Sequence[s
 
 def _table(strengths: Sequence[float], attentions: Sequence[str]) -> Table:
     jobs = [(task, law, name) for task in TASKS for law in LAWS for name in attentions]
-    risks = mapped(partial(_risks, tuple(strengths)), jobs)
+    risks = computed_once(partial(_risks, tuple(strengths)), jobs)
     return {"nu": list(strengths), **{"_".join(job): risk for job, risk in zip(jobs, risks, strict=True)}}
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
 from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.validation.validation import NamedComparison, states
@@ -60,7 +60,7 @@ def figure_reach(starts: int = STARTS, lengths: Sequence[int] = LENGTHS, nu: Seq
 
 def _table(starts: int, lengths: Sequence[int], nu: Sequence[float]) -> Table:
     jobs = [(length, strength) for length in lengths for strength in nu]
-    rows = mapped(partial(_row, starts), jobs)
+    rows = computed_once(partial(_row, starts), jobs)
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.cache.records import read_record, record_file
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.retrieval import ScoreLaw
 from symslr.simulate.recipe import Recipe
-from symslr.simulate.retrieval import ATTENTIONS, Recall, RetrievalRun, train_recall
+from symslr.simulate.retrieval import ATTENTIONS, Recall
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
+
+    from symslr.simulate.retrieval import RetrievalRun
 
 LAYOUTS = ((64, 16), (128, 16), (256, 4), (256, 16), (256, 64), (512, 16))
 """(length, keys)."""
@@ -85,11 +87,11 @@ PREDICTED = ("wrong", "elsewhere", "read_error")
 def _runs() -> Table | None:
     """The kept numbers of the other figure."""
     record = read_record(record_file(Path(__file__), "figure-retrieval"))
-    return None if record is None else record.table
+    return None if record is None else _columns(record.parts["run"].results)  # type: ignore[arg-type]
 
 
 def _digest() -> str:
-    """Of the runs that are kept, so that new ones make the prediction stale."""
+    """Of the runs that are kept: new ones make new predictions."""
     return hashlib.sha256(repr(_runs()).encode()).hexdigest()
 
 
@@ -99,7 +101,7 @@ def _compared(digest: str) -> Table:
     places = enumerate(zip(runs["seed"], runs["length"], strict=True))
     chosen = [index for index, place in places if place == (SEEDS[0], PREDICTED_AT)]
     rows = [{name: column[index] for name, column in runs.items()} for index in chosen]
-    found = mapped(_predictions, [tuple(row.items()) for row in rows])
+    found = computed_once(_predictions, [tuple(row.items()) for row in rows])
     columns: dict[str, list[object]] = {name: [row[name] for row in rows] for name in LABELS}
     for name in PREDICTED:
         columns[name], columns[f"{name}_se"] = [row[name] for row in rows], [row[f"{name}_se"] for row in rows]
@@ -179,29 +181,30 @@ def _draw_theory(table: Table) -> Drawing:
 
 
 def _table() -> Table:
-    return tabled(mapped(_trained, jobs()))
+    return _columns(computed_once(_run, jobs()))
 
 
-def _trained(job: Job) -> RetrievalRun:
+def _run(job: Job) -> dict[str, object]:
+    """A layer that was trained, as a row."""
+    from symslr.simulate.retrieval import train_recall
+
     kind, length, keys, blur, learned, seed = job
-    return train_recall(kind, Recall(length, keys), blur, RECIPE, seed, learned=learned, test=TESTS)
+    return row_of(train_recall(kind, Recall(length, keys), blur, RECIPE, seed, learned=learned, test=TESTS))
 
 
-def tabled(runs: Sequence[RetrievalRun]) -> Table:
-    """One row a run: what was trained, what came out with standard errors, and the moments of its scores."""
-    columns: dict[str, list[object]] = {
-        "attention": [run.kind for run in runs],
-        "length": [run.recall.length for run in runs],
-        "keys": [run.recall.keys for run in runs],
-        "blur": [run.blur for run in runs],
-        "learned": [run.learned for run in runs],
-        "seed": [run.seed for run in runs],
-        "loss": [run.loss for run in runs],
-    }
+def row_of(run: RetrievalRun) -> dict[str, object]:
+    """What was trained, what came out with standard errors, and the moments of its scores."""
+    recall, found = run.recall, run.found
+    row = {"attention": run.kind, "length": recall.length, "keys": recall.keys, "blur": run.blur}
+    row |= {"learned": run.learned, "seed": run.seed, "loss": run.loss}
     for name in ("wrong", "elsewhere", "read_error"):
-        columns[name] = [getattr(run.found, name).mean for run in runs]
-        columns[f"{name}_se"] = [getattr(run.found, name).standard_error for run in runs]
-    return columns | {name: [getattr(run.found.law, name) for run in runs] for name in MOMENTS}
+        estimate = getattr(found, name)
+        row |= {name: estimate.mean, f"{name}_se": estimate.standard_error}
+    return row | {name: getattr(found.law, name) for name in MOMENTS}
+
+
+def _columns(rows: Sequence[Mapping[str, object]]) -> Table:
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _draw(table: Table) -> Drawing:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import expand_log, log
 
-from symslr.cache.parts import mapped
+from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Table
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.scalar_law import laplace
@@ -58,15 +58,15 @@ def figure_trained_kernels(steps: int = STEPS) -> Figure:
 
 def _table(steps: int) -> Table:
     jobs = [(name, seed) for name in TITLES for seed in SEEDS]
-    learned = dict(zip(jobs, mapped(partial(_learned, steps), jobs)))
+    learned = dict(zip(jobs, computed_once(partial(_learned, steps), jobs)))
     columns: dict[str, list[float]] = {}
     for name, task in tasks().items():
         grid = np.linspace(*RANGES[name], POINTS)
         columns[f"{name}_key"] = grid.tolist()
-        columns[f"{name}_derived"] = _centred(task, derived(task), grid).tolist()
+        columns[f"{name}_derived"] = _centred(task, derived(task)(grid), grid).tolist()
         for seed in SEEDS:
             curve, risk, error = learned[name, seed]
-            columns[f"{name}_seed{seed}"] = curve
+            columns[f"{name}_seed{seed}"] = _centred(task, np.array(curve), grid).tolist()
             columns[f"{name}_risk{seed}"], columns[f"{name}_error{seed}"] = [risk] * POINTS, [error] * POINTS
     return columns
 
@@ -109,16 +109,14 @@ def _learned(steps: int, job: tuple[str, int]) -> tuple[list[float], float, floa
     assert network is not None
     assert test is not None
     grid = np.linspace(*RANGES[name], POINTS)
-    curve = _centred(task, lambda keys: network(run.overlaps.m_kk * keys), grid).tolist()
-    return curve, test.mean, test.standard_error
+    return network(run.overlaps.m_kk * grid).tolist(), test.mean, test.standard_error
 
 
-def _centred(task: Task, function: Callable[[np.ndarray], np.ndarray], grid: np.ndarray) -> np.ndarray:
-    """The function less its mean over the tokens that carry no signal, within the grid."""
+def _centred(task: Task, values: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Values on the grid less their mean over the tokens that carry no signal, within it."""
     from symslr.evaluation.numbers.compiled import compile_float
 
     density = np.broadcast_to(np.asarray(compile_float((x,), [task.base.density])(grid)[0], dtype=float), grid.shape)
-    values = function(grid)
     return np.asarray(values - (density @ values) / density.sum(), dtype=float)
 
 

@@ -56,6 +56,27 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         raise pytest.UsageError(f"importing the tests left (mpmath, flint) at {found} bits; expected (53, 53)")
 
 
+READ_THE_CHAINS = (
+    "tests/derivations/",
+    "tests/check/test_replay.py::test_every_line",
+    "tests/validation/test_published.py::test_the_houses",
+    "tests/export/test_fragments.py",
+)
+"""Beginnings of the names of tests that read all of symslr's chains."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """One process of pytest-xdist makes the chains, early, for all tests that read them; the others go to whichever is free."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "chains" if nodeid.startswith(READ_THE_CHAINS) else nodeid
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture
 def tool() -> Callable[[str], str]:
     """`tool("chromium")` is the program's path; skips or fails as `needs` does where it is missing."""

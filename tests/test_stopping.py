@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -158,7 +159,8 @@ def test_a_signal_ends_a_command_in_one_line(
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_at_the_very_end_ends_in_one_line(tmp_path: Path, number: signal.Signals, status: int) -> None:
     """The answer is out and destructors run."""
-    slow = "import atexit, os, time; atexit.register(time.sleep, 60); import sys; sys.argv = ['symslr', 'derive']; "
+    slow = "import atexit, sys, time; atexit.register(lambda: (print('the end', flush=True), time.sleep(600))); "
+    slow += "sys.argv = ['symslr', 'derive']; "
     process = subprocess.Popen(
         [sys.executable, "-c", slow + "from symslr.cli import command; command()"],
         env=ENVIRONMENT,
@@ -168,9 +170,8 @@ def test_a_signal_at_the_very_end_ends_in_one_line(tmp_path: Path, number: signa
         start_new_session=True,
     )
     assert process.stdout is not None
-    while "nishimori" not in process.stdout.readline():
-        pass
-    time.sleep(1.0)
+    said = list(takewhile(lambda line: line != "the end\n", process.stdout))
+    assert any("nishimori" in line for line in said)
     found, err = stopped(process, number)
     assert (found, err) == (status, f"symslr: {'interrupted' if number is signal.SIGINT else 'terminated'}\n")
 

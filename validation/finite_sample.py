@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from sympy import Rational, oo
 
-from symslr.evaluation.finite_sample import FiniteSample, finite_sample
+from symslr.cache.parts import computed_once
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
 from symslr.model.task import Task
-from symslr.simulate.erm import Replicates, erm_replicates
 from symslr.validation.validation import LARGEST_Z, NamedComparison, by_z_score, states
 
 DIMENSION, SEEDS = 500, tuple(range(8))
@@ -32,27 +31,69 @@ class Point:
         where = f"{self.task.name}, L={self.task.length}, {self.remark or 'no noise'}"
         return f"{self.attention.name}, {where}, alpha={self.alpha:g}, ridges {self.ridge[0]:g} and {self.ridge[1]:g}"
 
-    def theory(self, branch: str = "informed") -> FiniteSample:
-        """The saddle point on the branch of the informed start, from which the fits start too."""
-        return finite_sample(
-            self.task, self.attention, {}, alpha=self.alpha, ridge=self.ridge, branch=branch, precision=0.003
-        )
 
-    def fits(self, *starts: str, seeds: tuple[int, ...] = SEEDS, dimension: int = DIMENSION) -> Replicates:
-        """Fits by L-BFGS, one training set per seed, from an informed start if none is named."""
-        r_k, r_v = self.ridge
-        return erm_replicates(
-            self.task,
-            self.attention,
-            {},
-            alpha=self.alpha,
-            dimension=dimension,
-            r_k=r_k,
-            r_v=r_v,
-            seeds=seeds,
-            starts=starts or ("informed",),
-            fresh=FRESH,
-        )
+@dataclass(frozen=True)
+class Sets:
+    """Training sets of one point, a seed each, and the starts of every fit."""
+
+    point: Point
+    seeds: tuple[int, ...] = SEEDS
+    starts: tuple[str, ...] = ("informed",)
+    dimension: int = DIMENSION
+
+
+@dataclass(frozen=True)
+class Fits:
+    """What was fitted, a training set each: test risks, least values of the objective over D, whether all are stationary."""
+
+    risks: np.ndarray
+    objectives: np.ndarray
+    converged: bool
+
+    @property
+    def standard_error(self) -> float:
+        return _standard_error(self.risks)
+
+
+def fitted(sets: Sets) -> dict[str, object]:
+    """Fits by L-BFGS, the lowest minimum of all starts."""
+    from symslr.simulate.erm import erm_replicates
+
+    point = sets.point
+    found = erm_replicates(
+        point.task,
+        point.attention,
+        {},
+        alpha=point.alpha,
+        dimension=sets.dimension,
+        r_k=point.ridge[0],
+        r_v=point.ridge[1],
+        seeds=sets.seeds,
+        starts=sets.starts,
+        fresh=FRESH,
+    )
+    objectives = [run.fit.loss / sets.dimension for run in found.runs]
+    return {
+        "risks": [run.risk.mean for run in found.runs],
+        "objectives": objectives,
+        "converged": bool(found.converged),
+    }
+
+
+def saddle(job: tuple[Point, str]) -> dict[str, float]:
+    """The theory's saddle point on a branch: that of the informed start, from which the fits start too, or the lowest."""
+    from symslr.evaluation.finite_sample import finite_sample
+
+    point, branch = job
+    found = finite_sample(
+        point.task, point.attention, {}, alpha=point.alpha, ridge=point.ridge, branch=branch, precision=0.003
+    )
+    numbers = {"risk": found.risk, "energy": found.energy}
+    return {
+        **{name: float(number) for name, number in numbers.items()},
+        **{f"{name}_error": float(number.error) for name, number in numbers.items()},
+        **{"replicon": found.replicon, "change": found.change, "jumps": found.jumps, "stable": float(found.stable)},
+    }
 
 
 def _spiked(nu: object, length: int = 3, noise: object = 0) -> Task:
@@ -84,61 +125,6 @@ BROKEN = (
 """Where readers of the paper saw theory and experiments differ."""
 
 
-def validate() -> list[NamedComparison]:
-    return [
-        *(row for point in POINTS for row in _agreement(point)),
-        *(row for point in BROKEN for row in _disagreement(point)),
-        *_few_samples(),
-        *_sizes(),
-    ]
-
-
-def _agreement(point: Point) -> list[NamedComparison]:
-    """Test risk, and the least value of the objective per dimension, within the errors of both sides.
-
-    Everywhere here the replicon is below 1, so that the theory should hold.
-    """
-    theory, fits = point.theory(), point.fits()
-    note = (
-        f"{len(SEEDS)} training sets, D={DIMENSION}, all stationary: {fits.converged}; "
-        f"replicon {theory.replicon:.2g}, change {theory.change:.1g}"
-    )
-    energies = [run.fit.loss / DIMENSION for run in fits.runs]
-    spread = float(np.std(energies, ddof=1) / math.sqrt(len(energies)))
-    both = [
-        ("test risk", theory.risk, fits.risk, fits.standard_error),
-        ("objective", theory.energy, float(np.mean(energies)), spread),
-    ]
-    return [
-        by_z_score(f"{what}: {point.name}", float(value), found, math.hypot(float(value.error), error), note)
-        for what, value, found, error in both
-    ]
-
-
-def _disagreement(point: Point) -> list[NamedComparison]:
-    """Very low ridges: the theory's energy is below that of every fit, from any start, and its replicon exceeds 1.
-
-    The fits stop at points whose gradient vanishes, and the fixed point of the theory is converged; but replica symmetry
-    is unstable there, so it is the theory that does not describe what is found, not the fits and not the quadrature.
-    """
-    theory = point.theory("lowest")
-    sets = {start: point.fits(start, seeds=SEEDS[:4]) for start in ("informed", "random")}
-    losses = {start: [run.fit.loss / DIMENSION for run in fits.runs] for start, fits in sets.items()}
-    means = {start: float(np.mean(values)) for start, values in losses.items()}
-    found = ", ".join(f"{start} start: objective {means[start]:.4g}, risk {sets[start].risk:.4g}" for start in sets)
-    every = f"theory: objective {float(theory.energy):.4g}, risk {float(theory.risk):.4g}; {found}"
-    higher = min(means.values()) > float(theory.energy)
-    stationary = all(fits.converged for fits in sets.values())
-    return [
-        states(
-            f"replica symmetry is unstable: {point.name}",
-            not theory.stable,
-            f"replicon {theory.replicon:.3g}, jumps {theory.jumps:.2g}; {every}",
-        ),
-        states("there every fit stops above the theory's energy, at a stationary point", higher and stationary, every),
-    ]
-
-
 FEW_LINEAR = Point(_spiked(4), linear, 0.5, (0.18, 6), "nu=4, tuned ridges")
 FEW_SOFTMAX = tuple(
     Point(_spiked(4), softmax, 0.5, ridge) for ridge in ((0.1, 0.6), (0.3, 0.3), (0.3, 0.6), (0.3, 1.2))
@@ -148,18 +134,104 @@ FEW_LOW = Point(_spiked(4), softmax, 0.5, (0.03, 0.6), "nu=4, low ridges")
 FEW_SEEDS = tuple(range(24))
 
 
-def _few_samples() -> list[NamedComparison]:
+SIZES = {250: 64, 500: 32, 1000: 16}
+"""D -> training sets, of seeds that no other comparison shares: the points above all use the same few seeds, so that
+their z-scores may lean to one side together."""
+GROWING = next(point for point in POINTS if point.attention == softmax and point.alpha == 4)
+"""The point that is fitted at these sizes."""
+
+FOUR = SEEDS[:4]
+ONE_START = ("informed", "random")
+MANY_STARTS = ("informed", *("random",) * 5)
+
+AT_SIZES = [
+    Sets(GROWING, tuple(range(1000 * size, 1000 * size + count)), dimension=size) for size, count in SIZES.items()
+]
+SETS = (
+    *(Sets(point) for point in POINTS),
+    *(Sets(point, FOUR, (start,)) for point in BROKEN for start in ONE_START),
+    Sets(FEW_LINEAR, FEW_SEEDS),
+    *(Sets(point, FEW_SEEDS, MANY_STARTS) for point in FEW_SOFTMAX),
+    *(Sets(FEW_LOW, FEW_SEEDS, (start,)) for start in ONE_START),
+    *AT_SIZES,
+)
+"""All that is fitted."""
+
+Saddle = dict[str, float]
+
+
+def validate() -> list[NamedComparison]:
+    fits = {
+        sets: Fits(np.array(found["risks"]), np.array(found["objectives"]), found["converged"])
+        for sets, found in zip(SETS, computed_once(fitted, SETS), strict=True)
+    }
+    branches = [*((point, "informed") for point in POINTS), *((point, "lowest") for point in BROKEN)]
+    theory = dict(zip(branches, computed_once(saddle, branches), strict=True))
+    return [
+        *(row for point in POINTS for row in _agreement(point, theory[point, "informed"], fits[Sets(point)])),
+        *(
+            row
+            for point in BROKEN
+            for row in _disagreement(
+                point, theory[point, "lowest"], {start: fits[Sets(point, FOUR, (start,))] for start in ONE_START}
+            )
+        ),
+        *_few_samples(fits),
+        *_sizes(theory[GROWING, "informed"], [fits[sets] for sets in AT_SIZES]),
+    ]
+
+
+def _agreement(point: Point, theory: Saddle, fits: Fits) -> list[NamedComparison]:
+    """Test risk, and the least value of the objective per dimension, within the errors of both sides.
+
+    Everywhere here the replicon is below 1, so that the theory should hold.
+    """
+    note = (
+        f"{len(SEEDS)} training sets, D={DIMENSION}, all stationary: {fits.converged}; "
+        f"replicon {theory['replicon']:.2g}, change {theory['change']:.1g}"
+    )
+    found = []
+    for what, key, values in (("test risk", "risk", fits.risks), ("objective", "energy", fits.objectives)):
+        error = math.hypot(theory[f"{key}_error"], _standard_error(values))
+        found.append(by_z_score(f"{what}: {point.name}", theory[key], float(values.mean()), error, note))
+    return found
+
+
+def _disagreement(point: Point, theory: Saddle, sets: dict[str, Fits]) -> list[NamedComparison]:
+    """Very low ridges: the theory's energy is below that of every fit, from any start, and its replicon exceeds 1.
+
+    The fits stop at points whose gradient vanishes, and the fixed point of the theory is converged; but replica symmetry
+    is unstable there, so it is the theory that does not describe what is found, not the fits and not the quadrature.
+    """
+    means = {start: float(fits.objectives.mean()) for start, fits in sets.items()}
+    found = ", ".join(
+        f"{start} start: objective {means[start]:.4g}, risk {fits.risks.mean():.4g}" for start, fits in sets.items()
+    )
+    every = f"theory: objective {theory['energy']:.4g}, risk {theory['risk']:.4g}; {found}"
+    higher = min(means.values()) > theory["energy"]
+    stationary = all(fits.converged for fits in sets.values())
+    return [
+        states(
+            f"replica symmetry is unstable: {point.name}",
+            not theory["stable"],
+            f"replicon {theory['replicon']:.3g}, jumps {theory['jumps']:.2g}; {every}",
+        ),
+        states("there every fit stops above the theory's energy, at a stationary point", higher and stationary, every),
+    ]
+
+
+def _few_samples(fits: dict[Sets, Fits]) -> list[NamedComparison]:
     """With half as many samples as dimensions linear attention is ahead at the least value of the fit's objective.
 
     Not so at every stationary point: from an informed start softmax at low ridges stops at a higher value of the
     objective and a lower risk, which no fit that does not know the truth would find.
     """
-    rival = _risks(FEW_LINEAR.fits(seeds=FEW_SEEDS))
-    gaps = [_risks(point.fits("informed", *("random",) * 5, seeds=FEW_SEEDS)) - rival for point in FEW_SOFTMAX]
+    rival = fits[Sets(FEW_LINEAR, FEW_SEEDS)].risks
+    gaps = [fits[Sets(point, FEW_SEEDS, MANY_STARTS)].risks - rival for point in FEW_SOFTMAX]
     nearest = min(gaps, key=_score)
-    informed, random = (FEW_LOW.fits(start, seeds=FEW_SEEDS) for start in ("informed", "random"))
-    losses = [np.array([run.fit.loss / DIMENSION for run in fits.runs]) for fits in (informed, random)]
-    gain = _risks(random) - _risks(informed)
+    informed, random = (fits[Sets(FEW_LOW, FEW_SEEDS, (start,))] for start in ONE_START)
+    losses = [informed.objectives, random.objectives]
+    gain = random.risks - informed.risks
     sizes = f"{len(FEW_SEEDS)} training sets, D={DIMENSION}"
     return [
         states(
@@ -172,42 +244,32 @@ def _few_samples() -> list[NamedComparison]:
             f"an informed start stops at higher loss and lower risk: {FEW_LOW.name}",
             _score(losses[0] - losses[1]) > LARGEST_Z and _score(gain) > LARGEST_Z,
             f"objective {losses[0].mean():.5f} against {losses[1].mean():.5f} from a random start, risk "
-            f"{informed.risk:.4f}({informed.standard_error:.4f}) against {random.risk:.4f}({random.standard_error:.4f}); "
-            + sizes,
+            f"{informed.risks.mean():.4f}({informed.standard_error:.4f}) against "
+            f"{random.risks.mean():.4f}({random.standard_error:.4f}); {sizes}",
         ),
     ]
 
 
-def _risks(fits: Replicates) -> np.ndarray:
-    return np.array([run.risk.mean for run in fits.runs])
+def _standard_error(values: np.ndarray) -> float:
+    return float(np.std(values, ddof=1) / math.sqrt(len(values)))
 
 
 def _score(differences: np.ndarray) -> float:
     """The mean in units of its standard error."""
-    return float(differences.mean() / (differences.std(ddof=1) / math.sqrt(len(differences))))
+    return float(differences.mean() / _standard_error(differences))
 
 
-SIZES = {250: 64, 500: 32, 1000: 16}
-"""D -> training sets, of seeds that no other comparison shares: the points above all use the same few seeds, so that
-their z-scores may lean to one side together."""
-
-
-def _sizes() -> list[NamedComparison]:
+def _sizes(theory: Saddle, found: list[Fits]) -> list[NamedComparison]:
     """Test risk and objective against 1/D: the line through three sizes meets the theory at D = infinity."""
-    point = next(point for point in POINTS if point.attention == softmax and point.alpha == 4)
-    theory = point.theory()
-    found: dict[str, list[np.ndarray]] = {"test risk": [], "objective": []}
-    for size, count in SIZES.items():
-        fits = point.fits(seeds=tuple(range(1000 * size, 1000 * size + count)), dimension=size)
-        found["test risk"].append(_risks(fits))
-        found["objective"].append(np.array([run.fit.loss / size for run in fits.runs]))
+    both = {"test risk": ("risk", [fits.risks for fits in found])}
+    both["objective"] = ("energy", [fits.objectives for fits in found])
     rows = []
-    for value, (what, sets) in zip((theory.risk, theory.energy), found.items(), strict=True):
+    for what, (key, sets) in both.items():
         means = np.array([one.mean() for one in sets])
-        errors = np.array([one.std(ddof=1) / math.sqrt(len(one)) for one in sets])
+        errors = np.array([_standard_error(one) for one in sets])
         line, spread = np.polyfit(1 / np.array(list(SIZES)), means, 1, w=1 / errors, cov="unscaled")
         each = ", ".join(f"{a:.4f}({b:.4f}) at D={size}" for size, a, b in zip(SIZES, means, errors, strict=True))
-        error = math.hypot(float(value.error), math.sqrt(spread[1, 1]))
+        error = math.hypot(theory[f"{key}_error"], math.sqrt(spread[1, 1]))
         note = f"{each}; slope in 1/D {line[0]:.2g}({math.sqrt(spread[0, 0]):.2g})"
-        rows.append(by_z_score(f"{what} at D = infinity: {point.name}", float(value), float(line[1]), error, note))
+        rows.append(by_z_score(f"{what} at D = infinity: {GROWING.name}", theory[key], float(line[1]), error, note))
     return rows

@@ -1,12 +1,13 @@
 """The gradient flow of the order parameters against gradient descent on vectors in dimension 200."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from symslr.cache.parts import mapped
-from symslr.evaluation.landscape import Landscape, OrderParameters, gradient_flow
+from symslr.cache.parts import computed_once
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.task import Task
-from symslr.simulate.training import Recipe, Training, trained
+from symslr.simulate.training import Recipe, Training
 from symslr.validation.validation import NamedComparison, by_z_score
 
 VALUES = {"L": 3, "nu": 2, "Delta": 0}
@@ -20,9 +21,11 @@ def validate() -> list[NamedComparison]:
 
     Steps of finite size and the noise of finite batches both move the path in proportion to the rate.
     """
+    from symslr.evaluation.landscape import Landscape, OrderParameters, gradient_flow
+
     tasks = (SpikedSLR(), MaxSLR())
     jobs = [_run(task, rate, seed) for task in tasks for rate, seed in RUNS]
-    found = {(job.task.name, job.seed): run.path[-1] for job, run in zip(jobs, mapped(trained, jobs))}
+    found = {(job.task.name, job.seed): np.array(end) for job, end in zip(jobs, computed_once(descended, jobs))}
     rows = []
     for task in tasks:
         landscape = Landscape.of(task, softmax, VALUES)
@@ -38,6 +41,13 @@ def validate() -> list[NamedComparison]:
         for name, expected, end in zip(landscape.names, theory, ends.mean(axis=0)):
             rows.append(by_z_score(f"{name} on {task.name} at time {TIME:g}", expected, end, pooled, note))
     return rows
+
+
+def descended(job: Training) -> Sequence[float]:
+    """The order parameters where gradient descent ends."""
+    from symslr.simulate.training import trained
+
+    return list(trained(job).path[-1])
 
 
 def _run(task: Task, rate: float, seed: int) -> Training:

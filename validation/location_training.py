@@ -1,13 +1,14 @@
 """A layer of two heads trained on fresh sequences finds the heads that are derived for a signal of random sign."""
 
+from typing import Any
+
 import numpy as np
 from sympy import S
 
-from symslr.cache.parts import mapped
-from symslr.evaluation.location import bayes_value
+from symslr.cache.parts import computed_once
 from symslr.model.location import LocationTask
 from symslr.model.symbols import L, nu
-from symslr.simulate.location import TrainedHeads, train_heads
+from symslr.simulate.location import train_heads
 from symslr.simulate.recipe import Recipe
 from symslr.validation.validation import NamedComparison, by_z_score, states
 
@@ -17,31 +18,36 @@ SEEDS = (1, 2, 3)
 RECIPE = Recipe("adam", steps=1500, batch=256, rate=0.02, dimension=10, start=1.0)
 
 
-def trained(seed: int) -> TrainedHeads:
-    """Two heads under one normaliser."""
-    return train_heads(TASK, VALUES, 2, RECIPE, seed)
+Run = dict[str, Any]
+"""Of two heads: keys, values, biases, what is outside, and the mean and standard error of the test risk."""
 
 
-def apart(seed: int) -> TrainedHeads:
-    """Two heads, each with a normaliser of its own."""
-    return train_heads(TASK, VALUES, 2, RECIPE, seed, joint=False)
+def trained(job: tuple[int, bool]) -> Run:
+    """Two heads, under one normaliser or each with its own."""
+    seed, joint = job
+    run = train_heads(TASK, VALUES, 2, RECIPE, seed, joint=joint)
+    found = {"keys": run.keys[:, 0], "values": run.values, "biases": run.biases, "outside": run.outside}
+    return {**found, "mean": run.test.mean, "standard_error": run.test.standard_error}
 
 
 def validate() -> list[NamedComparison]:
     """Keys sqrt(nu) theta with theta = +-1, values v*, equal biases, and the Bayes risk; separate normalisers do not reach it."""
-    runs, separate = mapped(trained, SEEDS), mapped(apart, SEEDS)
+    from symslr.evaluation.location import bayes_value
+
+    found = computed_once(trained, [(seed, joint) for joint in (True, False) for seed in SEEDS])
+    runs, separate = found[: len(SEEDS)], found[len(SEEDS) :]
     bayes = float(bayes_value(TASK, VALUES).value)
     note = f"{RECIPE.steps} steps of {RECIPE.batch} fresh sequences in dimension {RECIPE.dimension}, seeds {SEEDS}"
-    heads = np.array([np.sort(run.keys[:, 0]) for run in runs])
-    mean = float(np.mean([run.test.mean for run in runs]))
-    error = float(np.sqrt(np.sum([run.test.standard_error**2 for run in runs])) / len(runs))
-    least = min(run.test.mean for run in separate)
+    heads = np.array([np.sort(run["keys"]) for run in runs])
+    mean = float(np.mean([run["mean"] for run in runs]))
+    error = float(np.sqrt(np.sum([run["standard_error"] ** 2 for run in runs])) / len(runs))
+    least = min(run["mean"] for run in separate)
     return [
         NamedComparison("head along -k*", -2.0, float(heads[:, 0].mean()), 0.1, f"{note}; {heads[:, 0].round(3)}"),
         NamedComparison("head along k*", 2.0, float(heads[:, 1].mean()), 0.1, f"{note}; {heads[:, 1].round(3)}"),
-        NamedComparison("values along v*", 1.0, float(np.mean([run.values for run in runs])), 0.02, note),
-        NamedComparison("difference of the biases", 0.0, float(np.mean([run.biases[1] for run in runs])), 0.1, note),
-        NamedComparison("keys across k*", 0.0, float(np.mean([run.outside for run in runs])), 0.15, note),
+        NamedComparison("values along v*", 1.0, float(np.mean([run["values"] for run in runs])), 0.02, note),
+        NamedComparison("difference of the biases", 0.0, float(np.mean([run["biases"][1] for run in runs])), 0.1, note),
+        NamedComparison("keys across k*", 0.0, float(np.mean([run["outside"] for run in runs])), 0.15, note),
         by_z_score("risk of two heads under one normaliser", bayes, mean, error, note),
         states(
             "two heads with a normaliser each lose",

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from sympy import Rational
 
-from symslr.evaluation.finite_sample import FiniteSample, finite_sample
-from symslr.evaluation.finite_sample.samples.scatter import standard_error, student_factor
+from symslr.cache.parts import computed_once
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax
-from symslr.simulate.erm import Replicates, erm_replicates
 from symslr.validation.validation import LARGEST_Z, NamedComparison, by_z_score, states
 
 DIMENSION, SEEDS, FRESH = 400, range(12), 100_000
@@ -33,33 +31,48 @@ class Point:
     def name(self) -> str:
         return f"{self.attention.name}, spiked, L={LENGTH}, nu={self.nu}, alpha={self.alpha:g}, ridges {self.ridge:g}"
 
-    def theory(self, precision: float = 0.004, seed: int = 0) -> FiniteSample:
-        task, ridge = SpikedSLR(self.nu, length=LENGTH, noise=0), (self.ridge, self.ridge)
-        return finite_sample(
-            task,
-            self.attention,
-            {},
-            alpha=self.alpha,
-            ridge=ridge,
-            precision=precision,
-            branch="informed",
-            seed=seed,
-        )
 
-    def fits(self, seeds: range = SEEDS) -> Replicates:
-        task = SpikedSLR(self.nu, length=LENGTH, noise=0)
-        return erm_replicates(
-            task,
-            self.attention,
-            {},
-            alpha=self.alpha,
-            dimension=DIMENSION,
-            r_k=self.ridge,
-            r_v=self.ridge,
-            seeds=seeds,
-            starts=("informed",),
-            fresh=FRESH,
-        )
+Theory = dict[str, float]
+"""Test risk, its error, replicon, jumps, whether replica symmetry is stable, and what one more step changes."""
+
+
+def theory(job: tuple[Point, float, int]) -> Theory:
+    """The saddle point on the branch of the informed start, to a precision, by the samples of a seed."""
+    from symslr.evaluation.finite_sample import finite_sample
+
+    point, precision, seed = job
+    found = finite_sample(
+        SpikedSLR(point.nu, length=LENGTH, noise=0),
+        point.attention,
+        {},
+        alpha=point.alpha,
+        ridge=(point.ridge, point.ridge),
+        precision=precision,
+        branch="informed",
+        seed=seed,
+    )
+    held = {"replicon": found.replicon, "jumps": found.jumps, "stable": float(found.stable), "change": found.change}
+    return {"risk": float(found.risk), "error": float(found.risk.error), **held}
+
+
+def fitted(job: tuple[Point, int, int]) -> list[tuple[float, bool]]:
+    """(test risk, whether the fit is stationary) of every training set, of the seeds from one to before another."""
+    from symslr.simulate.erm import erm_replicates
+
+    point, first, end = job
+    found = erm_replicates(
+        SpikedSLR(point.nu, length=LENGTH, noise=0),
+        point.attention,
+        {},
+        alpha=point.alpha,
+        dimension=DIMENSION,
+        r_k=point.ridge,
+        r_v=point.ridge,
+        seeds=range(first, end),
+        starts=("informed",),
+        fresh=FRESH,
+    )
+    return [(run.risk.mean, run.fit.converged) for run in found.runs]
 
 
 FLAGSHIP = Point(Rational(2), linear, 4, 0.5)
@@ -78,35 +91,54 @@ class Seen:
     """What both sides say at a point.
 
     Attributes:
-        z: fits minus theory, in standard errors.
+        risk, error: mean test risk of the fits and its standard error.
         stationary: whether every fit is.
     """
 
     point: Point
-    theory: FiniteSample
+    theory: Theory
     risk: float
     error: float
     stationary: bool
 
     @property
+    def stable(self) -> bool:
+        """Whether replica symmetry holds."""
+        return bool(self.theory["stable"])
+
+    @property
     def z(self) -> float:
-        return (self.risk - float(self.theory.risk)) / math.hypot(self.error, float(self.theory.risk.error))
+        """Fits minus theory, in standard errors."""
+        return (self.risk - self.theory["risk"]) / math.hypot(self.error, self.theory["error"])
 
     @property
     def numbers(self) -> str:
-        found = f"theory {_shown(float(self.theory.risk), float(self.theory.risk.error))}"
-        return f"{found}, fits {_shown(self.risk, self.error)}; replicon {self.theory.replicon:.2f}, jumps {self.theory.jumps:.1%}"
+        said = f"theory {_shown(self.theory['risk'], self.theory['error'])}, fits {_shown(self.risk, self.error)}"
+        return f"{said}; replicon {self.theory['replicon']:.2f}, jumps {self.theory['jumps']:.1%}"
+
+
+FINE, COARSE = 0.0008, 0.2
+"""Precisions of the theory beside the usual one."""
+USUAL = 0.004
+COARSE_SEEDS = range(1, 25)
 
 
 def validate() -> list[NamedComparison]:
-    seen = [_seen(point) for point in POINTS]
-    return [*map(_row, seen), _verdict(seen), *_quoted(FLAGSHIP)]
+    fits = computed_once(
+        fitted, [*((point, SEEDS[0], SEEDS[-1] + 1) for point in POINTS), (FLAGSHIP, MANY[0], MANY[-1] + 1)]
+    )
+    jobs = [*((point, USUAL, 0) for point in POINTS), (FLAGSHIP, FINE, 0)]
+    saddles = computed_once(theory, [*jobs, *((FLAGSHIP, COARSE, seed) for seed in COARSE_SEEDS)])
+    seen = [_seen(*both) for both in zip(POINTS, saddles, fits)]
+    many = _seen(FLAGSHIP, saddles[len(POINTS)], fits[len(POINTS)])
+    return [*map(_row, seen), _verdict(seen), *_quoted(many, saddles[len(jobs) :])]
 
 
-def _seen(point: Point) -> Seen:
-    theory, fits = point.theory(), point.fits()
-    error = standard_error([run.risk.mean for run in fits.runs])
-    return Seen(point, theory, fits.risk, error, fits.converged)
+def _seen(point: Point, saddle: Theory, fits: list[tuple[float, bool]]) -> Seen:
+    from symslr.evaluation.finite_sample.samples.scatter import standard_error
+
+    risks = [risk for risk, _ in fits]
+    return Seen(point, saddle, float(np.mean(risks)), standard_error(risks), all(stationary for _, stationary in fits))
 
 
 def _shown(value: float, error: float) -> str:
@@ -115,46 +147,43 @@ def _shown(value: float, error: float) -> str:
 
 def _row(seen: Seen) -> NamedComparison:
     """A comparison where replica symmetry holds; elsewhere, whether the fits have arrived, and who is wrong."""
-    if seen.theory.stable:
-        error = math.hypot(seen.error, float(seen.theory.risk.error))
+    if seen.stable:
+        error = math.hypot(seen.error, seen.theory["error"])
         name = f"neither side is wrong: {seen.point.name}"
-        return by_z_score(name, float(seen.theory.risk), seen.risk, error, seen.numbers)
+        return by_z_score(name, seen.theory["risk"], seen.risk, error, seen.numbers)
     wrong = abs(seen.z) > LARGEST_Z
     said = "the theory is wrong" if wrong else "the theory is not to be trusted, though these fits do not tell"
     note = f"{said}: {seen.numbers}; z = {seen.z:+.1f}; the fits are stationary, and one more step moves the fixed point by"
-    note += f" {seen.theory.change:.0e}{', the jumps of single samples' if seen.theory.jumps else ''}"
+    note += f" {seen.theory['change']:.0e}{', the jumps of single samples' if seen.theory['jumps'] else ''}"
     return states(f"replica symmetry is unstable: {seen.point.name}", seen.stationary, note)
 
 
 def _verdict(seen: list[Seen]) -> NamedComparison:
     """No point where the two differ is one where the theory should hold."""
     apart = [each for each in seen if abs(each.z) > LARGEST_Z]
-    stable = [each for each in seen if each.theory.stable]
+    stable = [each for each in seen if each.stable]
     note = (
         f"{len(apart)} of {len(seen)} points differ by more than {LARGEST_Z:g} standard errors, with replicons from "
-        f"{min(each.theory.replicon for each in apart):.2f} up; at the {len(stable)} points where replica symmetry holds "
+        f"{min((each.theory['replicon'] for each in apart), default=math.nan):.2f} up; at the {len(stable)} points where replica symmetry holds "
         f"the largest |z| is {max(abs(each.z) for each in stable):.1f}. Where they differ it is the theory that is wrong,"
         " as replica symmetry, on which it rests, is unstable, while every fit is stationary"
     )
-    return states(
-        "where theory and fits differ the theory is wrong", not any(each.theory.stable for each in apart), note
-    )
+    return states("where theory and fits differ the theory is wrong", not any(each.stable for each in apart), note)
 
 
-def _quoted(point: Point) -> list[NamedComparison]:
+def _quoted(many: Seen, coarse: list[Theory]) -> list[NamedComparison]:
     """A quoted value beside what is derived and what many fits give; and what errors at coarse precision are worth."""
-    fine = point.theory(precision=0.0008).risk
-    coarse = [point.theory(precision=0.2, seed=seed).risk for seed in range(1, 25)]
-    numbers, errors = ([float(part) for part in parts] for parts in (coarse, [each.error for each in coarse]))
+    from symslr.evaluation.finite_sample.samples.scatter import student_factor
+
+    point, derived, error = many.point, many.theory["risk"], many.theory["error"]
+    numbers, errors = (np.array([each[key] for each in coarse]) for key in ("risk", "error"))
     scatter = math.sqrt(np.mean(np.square(errors)))
     one = scatter / student_factor(8) * math.sqrt(8)
-    z = (np.array(numbers) - float(fine)) / np.array(errors)
-    fits = point.fits(MANY)
-    derived, error = float(fine), float(fine.error)
+    z = (numbers - derived) / errors
     note = (
-        f"derived {_shown(derived, error)}; {len(MANY)} fits in D={DIMENSION} {_shown(fits.risk, fits.standard_error)}, which"
-        f" is {(fits.risk - derived) / math.hypot(error, fits.standard_error):+.1f} standard errors from the derived and"
-        f" {(fits.risk - QUOTED) / fits.standard_error:+.1f} from the quoted number. The quoted number is the wrong one, by"
+        f"derived {_shown(derived, error)}; {len(MANY)} fits in D={DIMENSION} {_shown(many.risk, many.error)}, which"
+        f" is {many.z:+.1f} standard errors from the derived and"
+        f" {(many.risk - QUOTED) / many.error:+.1f} from the quoted number. The quoted number is the wrong one, by"
         f" {(derived - QUOTED) / error:.0f} standard errors of the theory; a saddle point on 1024 random samples misses by"
         f" {one:.2g}"
     )

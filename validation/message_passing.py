@@ -5,14 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from sympy import Rational, oo
 
-from symslr.evaluation.finite_sample import bayes_optimal
-from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
-from symslr.evaluation.finite_sample.problem import numeric_problem
-from symslr.evaluation.finite_sample.samples.scatter import standard_error
+from symslr.cache.parts import computed_once
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.task import Task
-from symslr.simulate.erm import sample_training_set
-from symslr.simulate.message_passing import MessagePassing, message_passing
 from symslr.validation.validation import NamedComparison, by_z_score, states
 
 NOISE = Rational(3, 10)
@@ -39,17 +34,19 @@ class Runs:
     def name(self) -> str:
         return f"{self.what}, alpha={self.alpha:g}, D={self.dimension}"
 
-    def ends(self) -> tuple[list[list[float]], int]:
-        """(q_k, q_v) where each run ends, and how many of them converged."""
-        found = [self._run(seed) for seed in range(self.seeds)]
-        return [run.overlaps[-1].tolist() for run in found], sum(run.converged for run in found)
 
-    def _run(self, seed: int) -> MessagePassing:
-        rng = np.random.default_rng([seed, self.dimension])
-        data = sample_training_set(
-            self.task, {}, round(self.alpha * self.dimension), self.dimension, rng, dtype=np.float32
-        )
-        return message_passing(data, self.task, {}, start=self.start)
+def ends(runs: Runs) -> tuple[list[list[float]], int]:
+    """(q_k, q_v) where each run ends, and how many of them converged."""
+    from symslr.simulate.erm import sample_training_set
+    from symslr.simulate.message_passing import message_passing
+
+    found = []
+    for seed in range(runs.seeds):
+        rng = np.random.default_rng([seed, runs.dimension])
+        size = round(runs.alpha * runs.dimension)
+        data = sample_training_set(runs.task, {}, size, runs.dimension, rng, dtype=np.float32)
+        found.append(message_passing(data, runs.task, {}, start=runs.start))
+    return [run.overlaps[-1].tolist() for run in found], sum(run.converged for run in found)
 
 
 LARGE = (
@@ -64,15 +61,24 @@ SMALL = (
 """The same points at few dimensions and many training sets: what of the gap is due to D would show here."""
 
 
+HARD_RUNS = tuple(
+    Runs(JUMPS, f"spiked, nu=2, L=3, Delta=0.01, {start} start", HARD, 3000, 6, start)
+    for start in ("informed", "uninformed")
+)
+
+
 def validate() -> list[NamedComparison]:
-    return [*(row for runs in (*LARGE, *SMALL) for row in _follows(runs)), *_hard_phase()]
+    every = (*LARGE, *SMALL, *HARD_RUNS)
+    found = dict(zip(every, computed_once(ends, every), strict=True))
+    return [*(row for runs in (*LARGE, *SMALL) for row in _follows(runs, *found[runs])), *_hard_phase(found)]
 
 
-def _follows(runs: Runs) -> list[NamedComparison]:
+def _follows(runs: Runs, found: list[list[float]], converged: int) -> list[NamedComparison]:
+    from symslr.evaluation.finite_sample import bayes_optimal
+
     theory = bayes_optimal(runs.task, {}, alpha=runs.alpha)
-    ends, converged = runs.ends()
     return [
-        _row(name, runs, [float(value)], [end[place] for end in ends], converged, float(value.error))
+        _row(name, runs, [float(value)], [end[place] for end in found], converged, float(value.error))
         for place, (name, value) in enumerate((("q_k", theory.q_k), ("q_v", theory.q_v)))
     ]
 
@@ -80,26 +86,30 @@ def _follows(runs: Runs) -> list[NamedComparison]:
 def _row(
     name: str, runs: Runs, theory: list[float], found: list[float], converged: int, error: float
 ) -> NamedComparison:
+    from symslr.evaluation.finite_sample.samples.scatter import standard_error
+
     mean, expected, spread = float(np.mean(found)), float(np.mean(theory)), standard_error(found)
     note = f"{runs.seeds} training sets, {converged} converged; times D the gap is {(mean - expected) * runs.dimension:.2g}"
     note += f" ± {spread * runs.dimension:.1g}"
     return by_z_score(f"{name}: {runs.name}", expected, mean, float(np.hypot(error, spread)), note)
 
 
-def _hard_phase() -> list[NamedComparison]:
+def _hard_phase(found: dict[Runs, tuple[list[list[float]], int]]) -> list[NamedComparison]:
     """Inside the hard phase each start ends at the fixed point of state evolution that it leads to."""
+    from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution
+    from symslr.evaluation.finite_sample.problem import numeric_problem
+    from symslr.evaluation.finite_sample.samples.scatter import standard_error
+
     problem = numeric_problem(JUMPS, softmax, {})
     maps = [StateEvolution(problem, 4096, seed) for seed in range(8)]
     rows, means = [], {}
-    for start in STARTS:
-        points = [item.solve(STARTS[start], HARD) for item in maps]
-        runs = Runs(JUMPS, f"spiked, nu=2, L=3, Delta=0.01, {start} start", HARD, 3000, 6, start)
-        ends, converged = runs.ends()
+    for runs in HARD_RUNS:
+        points = [item.solve(STARTS[runs.start], HARD) for item in maps]
+        reached, converged = found[runs]
         for place, name in enumerate(("q_k", "q_v")):
             theory = [getattr(point, name) for point in points]
-            found = [end[place] for end in ends]
-            rows.append(_row(name, runs, theory, found, converged, standard_error(theory)))
-        means[start] = float(np.mean([end[1] for end in ends]))
+            rows.append(_row(name, runs, theory, [end[place] for end in reached], converged, standard_error(theory)))
+        means[runs.start] = float(np.mean([end[1] for end in reached]))
     said = ", ".join(f"{start} start: q_v {mean:.4f}" for start, mean in means.items())
     apart = means["informed"] - means["uninformed"] > 0.1
     return [*rows, states(f"the two starts end apart in the hard phase: alpha={HARD:g}, Delta=0.01", apart, said)]

@@ -1,17 +1,16 @@
 """Key and value vectors trained on fresh samples, by SGD and by Adam: their risk against the least risk."""
 
+from typing import Any
+
 import numpy as np
 from sympy import Rational
 
-from symslr.cache.parts import mapped
-from symslr.evaluation import least_risk
-from symslr.evaluation.landscape import Landscape
+from symslr.cache.parts import computed_once
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.length_law import LengthLaw
 from symslr.model.task import Task
-from symslr.simulate import risk_monte_carlo
-from symslr.simulate.training import Recipe, Trained, Training, trained
+from symslr.simulate.training import Recipe, Training
 from symslr.validation.validation import NamedComparison, by_z_score
 
 VALUES = {"L": 3, "nu": 3, "Delta": 0}
@@ -53,22 +52,40 @@ def validate() -> list[NamedComparison]:
         for attention, recipe in recipes
         for seed in SEEDS
     ]
-    found = mapped(trained, jobs)
+    found = computed_once(trained, jobs)
     return [_against_theory(jobs[i], found[i : i + len(SEEDS)]) for i in range(0, len(jobs), len(SEEDS))]
 
 
-def _against_theory(job: Training, runs: list[Trained]) -> NamedComparison:
+Run = dict[str, Any]
+"""Of one training: "mean" and "standard_error" of the test risk, and where it ended: "end", order parameters and others."""
+
+
+def trained(job: Training) -> Run:
+    """Train, and test on fresh sequences."""
+    from symslr.simulate import risk_monte_carlo
+    from symslr.simulate.training import trained as train
+
+    run = train(job)
+    test = risk_monte_carlo(
+        job.task,
+        job.attention,
+        {**job.values, **run.parameters},
+        size=SIZE,
+        seed=1000 + run.seed,
+        overlaps=run.overlaps,
+    )
+    end = np.append(run.path[-1], list(run.parameters.values()))
+    return {"mean": test.mean, "standard_error": test.standard_error, "end": end}
+
+
+def _against_theory(job: Training, runs: list[Run]) -> NamedComparison:
     """The mean test risk of the seeds; the note adds by how much training stopped short."""
+    from symslr.evaluation import least_risk
+
     task, attention, recipe = job.task, job.attention, job.recipe
     least = float(least_risk(task, attention, job.values, digits=8)[0])
-    tests = [
-        risk_monte_carlo(
-            task, attention, {**job.values, **run.parameters}, size=SIZE, seed=1000 + run.seed, overlaps=run.overlaps
-        )
-        for run in runs
-    ]
-    mean = sum(test.mean for test in tests) / len(tests)
-    error = sum(test.standard_error**2 for test in tests) ** 0.5 / len(tests)
+    mean = sum(run["mean"] for run in runs) / len(runs)
+    error = sum(run["standard_error"] ** 2 for run in runs) ** 0.5 / len(runs)
     random = isinstance(task.length, LengthLaw)
     named = f"{attention.name} on {task.name}{f', length {task.length}' if random else ''}, {recipe.optimiser}"
     note = (
@@ -78,11 +95,12 @@ def _against_theory(job: Training, runs: list[Trained]) -> NamedComparison:
     return by_z_score(named, least, mean, error, note)
 
 
-def _stopped_short(job: Training, runs: list[Trained], least: float) -> str:
+def _stopped_short(job: Training, runs: list[Run], least: float) -> str:
     """By how much the formula says that training stopped short, where the landscape is that of one length."""
+    from symslr.evaluation.landscape import Landscape
+
     if isinstance(job.task.length, LengthLaw):
         return ""
     landscape = Landscape.of(job.task, job.attention, VALUES)
-    ends = [np.append(run.path[-1], list(run.parameters.values())) for run in runs]
-    above = sum(landscape.risk(end) for end in ends) / len(ends) - least
+    above = sum(landscape.risk(np.array(run["end"])) for run in runs) / len(runs) - least
     return f"; risk at their overlaps above the least by {above:.1e}"

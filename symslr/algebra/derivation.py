@@ -53,7 +53,10 @@ class Step:
         after = rule.rewrite(before)
         if after == before:
             raise RuleRefused(f"{rule.name}: found nothing to rewrite in {before}")
-        return cls(before, after, rule, note, rule.remainder(before), tuple(rule.hypotheses(before)))
+        hypotheses = tuple(rule.hypotheses(before))
+        if any(hypothesis.condition == S.false for hypothesis in hypotheses):
+            raise RuleRefused(f"{rule.name}: a condition of it never holds for {before}; see {rule.conditions}")
+        return cls(before, after, rule, note, rule.remainder(before), hypotheses)
 
     @property
     def relation(self) -> str:

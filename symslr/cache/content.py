@@ -6,14 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import FunctionType
+from typing import Any
 
 from sympy import Basic, srepr
 from sympy.core.function import UndefinedFunction
 
-from symslr.cache.code import code_version, home
+from symslr.cache.code import OURS, code_version, home
 
 
 class NoContent(TypeError):
@@ -43,8 +44,20 @@ def content(value: object) -> str:
         return _function(value)
     if is_dataclass(value) and not isinstance(value, type):
         inside = ",".join(f"{field.name}={content(getattr(value, field.name))}" for field in fields(value))
-        return f"{type(value).__qualname__}({inside})"
+        return f"{_class(type(value))}({inside})"
     raise NoContent(f"found a {type(value).__name__}; expected plain values, expressions, dataclasses, functions")
+
+
+@lru_cache(maxsize=1024)
+def _class(kind: type) -> str:
+    """The name of a class, with the code that its methods reach where it is ours or its user's; of its module if it is nested."""
+    module, name = str(kind.__module__), kind.__qualname__
+    if module.partition(".")[0] != OURS and "." in module:
+        return f"{module}.{name}"
+    try:
+        return f"{home(module)}:{name}@{code_version(module, '' if '.' in name else name)}"
+    except ValueError as problem:
+        raise NoContent(f"{name}: {problem}") from None
 
 
 def _function(function: FunctionType) -> str:
@@ -60,7 +73,8 @@ def _expression(node: object, seen: dict[object, str]) -> str:
     if not isinstance(node, Basic):
         return content(node)
     if node not in seen:
-        head = f"{type(node).__module__}.{type(node).__qualname__}"
+        named: Any = type(node)
+        head = named.__qualname__ if isinstance(named, UndefinedFunction) else _class(named)
         if isinstance(type(node), UndefinedFunction) or not node.args:
             head += srepr(type(node)) if node.args else srepr(node)
         text = f"{head}({','.join(_expression(part, seen) for part in node.args)})"

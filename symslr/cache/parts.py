@@ -8,9 +8,10 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TypeVar
+from typing import Any, Protocol, TypeVar
 
 from symslr.cache.content import NoContent, content
+from symslr.cache.records import plain
 from symslr.cache.results import MISSING, Cache, key_of
 from symslr.parallel.processes import forked, processors, uninterrupted
 
@@ -20,17 +21,49 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """(jobs done, jobs in all)."""
 
+
+class Beside(Protocol):
+    """Results of earlier runs, and what becomes of new ones; see ``symslr.cache.beside``."""
+
+    def results(self, function: Callable[[Job], object], jobs: Sequence[Job]) -> list[object]:
+        """Of every job."""
+
+
 _place: ContextVar[tuple[Cache, str, Progress] | None] = ContextVar("place", default=None)
+_beside: ContextVar[Beside | None] = ContextVar("beside", default=None)
 
 
 @contextmanager
-def keeping(kept: Cache, name: str, progress: Progress = lambda done, total: None) -> Iterator[None]:
-    """Within the block every finished job of ``mapped`` is kept, under the name of the figure that it is for."""
-    token = _place.set((kept, name, progress))
+def keeping(
+    kept: Cache, name: str, progress: Progress = lambda done, total: None, beside: Beside | None = None
+) -> Iterator[None]:
+    """Within the block every finished job of ``mapped`` is kept, under the name of the figure that it is for.
+
+    ``beside`` has the results of ``computed_once``.
+    """
+    token, other = _place.set((kept, name, progress)), _beside.set(beside)
     try:
         yield
     finally:
         _place.reset(token)
+        _beside.reset(other)
+
+
+def computed_once(function: Callable[[Job], object], jobs: Sequence[Job]) -> list[Any]:
+    """``mapped`` for what takes minutes: `symslr compute` keeps the results in a file beside the code, reports read them.
+
+    A figure or validation asks for these parts first, and computes what is quick from them. The results are what JSON can
+    hold: texts, truth values, numbers, and lists and mappings of them; tuples come back as lists.
+
+    Args:
+        function: a function of a module, or ``partial`` of one; its name is the part's. What it returns depends on its
+            arguments and on the code that it reaches alone.
+        jobs: plain values, SymPy expressions, dataclasses and containers of these.
+    """
+    beside = _beside.get()
+    if beside is None:
+        return [plain(result) for result in mapped(function, jobs)]
+    return beside.results(function, jobs)
 
 
 def mapped(function: Callable[[Job], Result], jobs: Sequence[Job]) -> list[Result]:

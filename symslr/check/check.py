@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
+from functools import partial
 
 from sympy import Expr, S, simplify
 
 from symslr.algebra.derivation import Claim, Derivation, Step, as_text
 from symslr.budget import OutOfTime, processor_time
-from symslr.cache.code import code_version
+from symslr.cache.code import rooms_version
 from symslr.cache.content import content
 from symslr.cache.results import Cache, key_of
 from symslr.check.branches import branch_points
@@ -29,6 +30,7 @@ from symslr.check.start import simulated_start
 from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
+from symslr.library.index import ROOMS, text_version
 from symslr.parallel.processes import forked, uninterrupted
 
 SECONDS_PER_DERIVATION = 40.0
@@ -63,7 +65,12 @@ def check(
     """
     began = time.monotonic()
     derivations = [*derivations, *_cited_elsewhere(derivations)]
-    keys = [] if kept is None else [_key(item, seconds) for item in derivations]
+    version = (
+        ""
+        if kept is None
+        else kept.computed(key_of("code", text_version()), "version of the code", partial(rooms_version, ROOMS))
+    )
+    keys = [] if kept is None else [_key(item, seconds, version) for item in derivations]
     found = [] if kept is None else [kept.get(key) for key in keys]
     results = {i: item for i, item in enumerate(found) if isinstance(item, DerivationCheck)}
     if results:
@@ -112,7 +119,7 @@ def _said(item: Derivation) -> object:
     return type(item), item.start, steps, replay(item) if own_rules(item) else ()
 
 
-def _key(item: Derivation, seconds: float) -> str:
+def _key(item: Derivation, seconds: float, version: str) -> str:
     """What a verdict depends on: the chain itself, not the file it stands in."""
     steps = [
         (s.before, s.after, s.remainder, s.relation, repr(s.hypotheses), s.rule.name, s.rule.statement)
@@ -121,7 +128,7 @@ def _key(item: Derivation, seconds: float) -> str:
     # a chain of an author's own rules may have the lines of an honest one
     made = unclear(item), replay(item) if own_rules(item) else (), own_rules(item)
     asked = content((item.name, item.start, steps, made, item.claims, item.ranges, seconds))
-    return key_of("check", asked, code_version(__name__))
+    return key_of("check", asked, version)
 
 
 _shared: Sequence[Derivation] = ()

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,16 +14,10 @@ import typer
 from symslr.cli import options
 from symslr.library.folders import builtin_folder, files_of
 
-LEAVING = 10.0
-"""Seconds after which a child that does not end is not waited for."""
-
 if TYPE_CHECKING:
-    from symslr.cache.records import Columns
+    from symslr.cache.parts import Progress
+    from symslr.cache.records import Record, Recorded
     from symslr.cache.results import Cache
-    from symslr.export.figures import Figure
-
-    Part = Callable[[int, int], None]
-    """Called with the parts that are done, and their number."""
 
 
 def register(app: typer.Typer) -> None:
@@ -33,32 +25,28 @@ def register(app: typer.Typer) -> None:
     app.command()(compute)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Computation:
-    """A figure's table or a validation's comparisons: where they are kept, and the fingerprint of what computes them."""
+    """A figure's table or a validation's comparisons, and where their slow parts are kept."""
 
     name: str
     path: Path
-    mark: str
     seeds: str
-    table: Callable[[Cache, Part], Columns]
+    run: Callable[[], object]
 
-    def kept(self, store: Cache, show: Part) -> None:
-        """Compute the table and keep it; the time of an earlier run that was interrupted counts."""
-        from symslr.cache.records import made
-        from symslr.cache.results import key_of
+    @cached_property
+    def recorded(self) -> Recorded | None:
+        """What is kept, and which parts of it are stale."""
+        from symslr.cache.beside import recorded
 
-        key = key_of("seconds", self.name, self.mark)
-        before = store.get(key)
-        spent, began = before if isinstance(before, float) else 0.0, _processor_time()
+        return recorded(self.path, self.run)
 
-        def part(ready: int, parts: int) -> None:
-            store.put(key, f"seconds of {self.name}", spent + _processor_time() - began)
-            show(ready, parts)
+    def computed(self, earlier: Record | None, store: Cache, show: Progress) -> _Computation:
+        """Compute the slow parts, those of ``earlier`` that are still true apart, and keep them."""
+        from symslr.cache.beside import Computing
 
-        table = self.table(store, part)
-        seconds = spent + _processor_time() - began
-        made(self.name, f"symslr compute {self.name}", self.mark, self.seeds, seconds, table).write(self.path)
+        Computing(self.name, earlier, store, show).record(self.run, self.seeds).write(self.path)
+        return _Computation(self.name, self.path, self.seeds, self.run)
 
 
 def compute(
@@ -72,18 +60,22 @@ def compute(
 ) -> None:
     """Compute the kept numbers of figures and validations anew; they are what `symslr report` shows.
 
-    The numbers go to data/NAME.json beside the file that computes them, with seeds, versions and the fingerprint of the
-    code. A figure or validation without such a file is computed by every report.
+    The slow parts go to data/NAME.json beside the file that computes them, with seeds, versions and the fingerprint of
+    the code that they can reach; what is quick is computed from them by every report. With --stale parts and jobs that
+    are still true stay as they are. A figure or validation without such a file is computed by every report.
     """
     known = _computations()
     kept = [item for item in known if item.path.is_file()]
     if not (names or every or stale):
         _list(kept, as_json)
         return
-    chosen = _named(names, known) if names else [item for item in kept if every or _is_stale(item)]
+    chosen = _named(names, known) if names else kept
+    if stale:
+        chosen = [item for item in chosen if item.recorded is None or item.recorded.stale]
     from symslr.cache.results import Cache as Store
     from symslr.cli.progress import stages
 
+    made = []
     with stages() as stage, Store(keep) as store:
         show = stage("computing")
         for done, item in enumerate(chosen):
@@ -92,48 +84,32 @@ def compute(
                 show(done, len(chosen), f"{name}, {ready} of {parts} parts")
 
             show(done, len(chosen), item.name)
-            item.kept(store, part)
+            earlier = item.recorded.record if stale and item.recorded is not None else None
+            made.append(item.computed(earlier, store, part))
         show(len(chosen), len(chosen), "done")
-    _list(chosen, as_json)
+    _list(made, as_json)
 
 
 def _computations() -> list[_Computation]:
-    from symslr.cache.code import file_version
-    from symslr.cache.records import fingerprint, record_file
+    from symslr.cache.records import record_file
     from symslr.export.standard import standard_figures
 
     found = []
     for figure in standard_figures():
-        assert figure.file is not None
-        path, mark = record_file(figure.file, figure.name), fingerprint(figure.data)
-        found.append(_Computation(figure.name, path, mark, figure.seeds, partial(_table, figure)))
+        assert figure.path is not None
+        found.append(_Computation(figure.name, figure.path, figure.seeds, figure.data))
     for file in files_of(builtin_folder("validation"), "validations"):
-        path, seeds = record_file(file, file.stem), "in the note of each comparison"
-        found.append(_Computation(file.stem, path, file_version(file), seeds, partial(_compared, file)))
+        seeds = "in the note of each comparison"
+        found.append(_Computation(file.stem, record_file(file, file.stem), seeds, partial(_compare, file)))
     return found
 
 
-def _table(figure: Figure, store: Cache, part: Part) -> Columns:
-    from symslr.export.figures import computed
+def _compare(file: Path) -> None:
+    """Run a validation; it is loaded when it is first asked for."""
+    from symslr.check.collect import load_module
+    from symslr.validation.validate import comparing
 
-    return computed(figure, store, part)
-
-
-def _compared(file: Path, store: Cache, part: Part) -> Columns:
-    """The comparisons of a validation; progress is told where the file works in parts."""
-    from symslr.validation.validate import validate
-
-    (made,) = validate([file], lambda done, total, name: part(done, total), store)
-    if made.skipped:
-        raise ValueError(f"{made.name}: {made.skipped}")
-    return made.table
-
-
-def _processor_time() -> float:
-    """Of this process and of its children that have ended; those that are ending are waited for."""
-    for child in multiprocessing.active_children():
-        child.join(LEAVING)
-    return sum(os.times()[:4])
+    list(comparing(load_module(file), file)() or ())
 
 
 def _named(names: Sequence[str], known: Sequence[_Computation]) -> list[_Computation]:
@@ -143,29 +119,35 @@ def _named(names: Sequence[str], known: Sequence[_Computation]) -> list[_Computa
     return [found[name] for name in names]
 
 
-def _is_stale(item: _Computation) -> bool:
-    from symslr.cache.records import recorded
-
-    found = recorded(item.path, item.mark)
-    return found is not None and found.stale
-
-
 def _list(items: Sequence[_Computation], as_json: bool) -> None:
-    from symslr.cache.records import recorded
+    from symslr.cache.records import duration
 
-    found = [kept for item in items if (kept := recorded(item.path, item.mark)) is not None]
+    found = [item.recorded for item in items if item.recorded is not None]
     if as_json:
-        rows = [(kept.record, kept.stale) for kept in found]
-        typer.echo(
-            json.dumps(
-                [
-                    {"name": record.name, "seconds": record.seconds, "stale": stale, "fingerprint": record.fingerprint}
-                    for record, stale in rows
-                ]
-            )
-        )
+        typer.echo(json.dumps(list(map(_as_json, found))))
         return
-    wide = max((len(kept.record.name) for kept in found), default=0)
-    for kept in found:
-        state = "by an earlier version of the code" if kept.stale else "by the code that is there"
-        typer.echo(f"{kept.record.name:{wide}}  {kept.record.duration:>7} of processor time, {state}")
+    rows = [
+        (f"{item.record.name}: {name.replace('_', ' ')}", duration(part.seconds), name in item.aged)
+        for item in found
+        for name, part in item.record.parts.items()
+    ]
+    rows += [
+        (f"{item.record.name}: {name.replace('_', ' ')}", "", True)
+        for item in found
+        for name in item.aged
+        if name not in item.record.parts
+    ]
+    wide = max((len(name) for name, _, _ in rows), default=0)
+    for name, time, aged in rows:
+        state = "by an earlier version of the code" if aged else "by the code that is there"
+        said = f"{time:>7} of processor time, {state}" if time else "missing"
+        typer.echo(f"{name:{wide}}  {said}")
+
+
+def _as_json(item: Recorded) -> dict[str, object]:
+    parts = {
+        name: {"seconds": round(part.seconds, 1), "stale": name in item.aged, "fingerprint": part.fingerprint}
+        for name, part in item.record.parts.items()
+    }
+    head: dict[str, object] = {"name": item.record.name, "seconds": round(item.record.seconds, 1), "stale": item.stale}
+    return {**head, "aged": list(item.aged), "parts": parts}

@@ -16,7 +16,7 @@ import typer
 from symslr.cli import options
 from symslr.extras import need
 from symslr.library.folders import builtin_folder, files_of
-from symslr.library.index import Entry, read_index
+from symslr.library.index import ROOMS, Entry, Index, checked_text, read_index, with_files
 
 if TYPE_CHECKING:
     from symslr.algebra.derivation import Derivation
@@ -94,10 +94,19 @@ def _list(as_json: bool) -> None:
         typer.echo(f"  {entry.verdict or 'unchecked':9} {entry.name:{wide}}  {entry.title}")
     counts = Counter(entry.verdict or "unchecked" for entry in entries)
     told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
-    then = "by the code that runs" if index.is_of_this_code else "by an earlier version of the code"
+    then = "by the code that runs" if _is_of_this_code(index) else "by an earlier version of the code"
     last = f"at the last check, {then}: {told}" if index.code else "none checked since the list was written"
     typer.echo(f"{len(entries)} derivations; {last}.")
     typer.echo("`symslr derive NAME` shows one, `symslr check` checks them anew.")
+
+
+def _is_of_this_code(index: Index) -> bool:
+    """Whether the verdicts are those of the code that runs; the code is read where its text has changed."""
+    if index.text == checked_text(index.files):
+        return True
+    from symslr.cache.code import rooms_version
+
+    return index.code == with_files(rooms_version(ROOMS), index.files)
 
 
 def _listed(folder: Path) -> list[Entry]:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import csv
 import inspect
+import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from symslr.cache.beside import Shown, recorded
+from symslr.cache.code import code_version
+from symslr.cache.content import NoContent, content
 from symslr.cache.parts import Progress, cache_key, keeping
-from symslr.cache.records import Recorded, fingerprint, record_file, recorded
-from symslr.cache.results import Cache
+from symslr.cache.records import Record, Recorded, record_file
+from symslr.cache.results import Cache, key_of
 from symslr.export.curves import curves
 from symslr.extras import need
 from symslr.validation.validation import NamedComparison
@@ -128,11 +134,13 @@ class Figure:
 
     @property
     def recorded(self) -> Recorded | None:
-        """The kept numbers, if there are any, and whether the code that is there now made them."""
-        if self.file is None:
-            return None
-        path = record_file(self.file, self.name)
-        return recorded(path, fingerprint(self.data)) if path.is_file() else None
+        """The kept parts of its numbers, if there are any, and which of them the code that is there now did not make."""
+        return None if self.path is None else recorded(self.path, self.data)
+
+    @property
+    def path(self) -> Path | None:
+        """Where parts of its numbers may be kept."""
+        return None if self.file is None else record_file(self.file, self.name)
 
 
 @dataclass(frozen=True)
@@ -170,11 +178,15 @@ def colour(name: str, position: int = 0) -> str:
     return COLOURS.get(name, OTHER_COLOURS[position % len(OTHER_COLOURS)])
 
 
-def computed(figure: Figure, kept: Cache, progress: Progress = lambda done, total: None) -> Table:
-    """The figure's table from the store or computed now; of a table made of parts those in the store are not computed again."""
-    with keeping(kept, figure.name, progress):
+def computed(
+    figure: Figure, kept: Cache, progress: Progress = lambda done, total: None, record: Record | None = None
+) -> Table:
+    """The figure's table from the store or computed now, from the kept parts of ``record`` where there is one."""
+    with keeping(kept, figure.name, progress, None if record is None else Shown(record)):
         key = cache_key(figure.data)
-        return figure.data() if key is None else kept.computed(key, figure.name, figure.data)
+        if key is None:
+            return figure.data()
+        return kept.computed(key_of(key, record.digest if record else ""), figure.name, figure.data)
 
 
 def write_figure(
@@ -185,45 +197,79 @@ def write_figure(
     Args:
         figure: what to draw.
         folder: where the files go; it exists.
-        kept: where the table is found if it was computed before, and written if not. A table that is kept beside
-            the figure's file is taken from there, also where the code has changed since.
+        kept: where the table and its drawing are found if they were made before, and written if not. Parts that are
+            kept beside the figure's file are taken from there, also where the code has changed since.
         progress: called with the parts of the table that are done, and their number.
 
     Raises:
         MissingExtra: when matplotlib is not installed.
-        ValueError: when the columns differ in length.
+        ValueError: when the columns differ in length, or when kept parts do not fit the code that is there.
     """
     need("matplotlib.pyplot", "a figure")
-    found = figure.recorded
-    table = found.record.table if found is not None else computed(figure, kept or Cache(), progress)
+    found, store = figure.recorded, kept or Cache()
+    record = None if found is None else found.record
     try:
-        return _written(figure, table, folder, found)
-    except (KeyError, IndexError) as problem:
+        table = computed(figure, store, progress, record)
+        key = _drawing_key(figure, table)
+        made = (
+            _made(figure, table)
+            if key is None
+            else store.computed(key, f"drawing of {figure.name}", partial(_made, figure, table))
+        )
+    except (KeyError, IndexError, TypeError, AttributeError) as problem:
         if found is None or not found.stale:
             raise
-        again = f"`{found.record.command}` computes them anew"
-        raise ValueError(f"its kept numbers are stale and lack {problem}; {again}") from None
+        said = f"{type(problem).__name__} {problem}; `{found.record.command}` computes them anew"
+        raise ValueError(
+            f"its kept numbers ({', '.join(found.aged)}) do not fit the code that is there: {said}"
+        ) from None
+    svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
+    for path, written in ((svg, made.svg), (pdf, made.pdf), (data, made.csv)):
+        path.write_bytes(written)
+    return FigureFiles(svg, pdf, data, made.comparisons, found, made.curves, made.printed)
 
 
-def _written(figure: Figure, table: Table, folder: Path, found: Recorded | None) -> FigureFiles:
+@dataclass(frozen=True)
+class _Made:
+    """The files of a figure, the points of its lines, and what its table says."""
+
+    svg: bytes
+    pdf: bytes
+    csv: bytes
+    comparisons: tuple[NamedComparison, ...]
+    curves: str
+    printed: Printed | None
+
+
+def _drawing_key(figure: Figure, table: Table) -> str | None:
+    """What a drawing depends on; None where a function has no name to find it again by."""
+    try:
+        said = content((figure.name, figure.alt, figure.draw, figure.claims, figure.printed))
+    except NoContent:
+        return None
+    columns = repr({name: list(column) for name, column in table.items()})
+    return key_of("drawing", said, columns, code_version(__name__, _made.__name__), version("matplotlib"))
+
+
+def _made(figure: Figure, table: Table) -> _Made:
     mpl, plt = import_module("matplotlib"), import_module("matplotlib.pyplot")
     lengths = {name: len(column) for name, column in table.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"figure {figure.name}: found columns of lengths {lengths}; expected one length")
-    svg, pdf, data = (folder / f"{figure.name}.{ending}" for ending in ("svg", "pdf", "csv"))
-    files = FigureFiles(svg, pdf, data, tuple(figure.claims(table)), found, printed=figure.printed(table))
-    with files.csv.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(table)
-        writer.writerows(zip(*table.values(), strict=True))
+    comparisons, printed = tuple(figure.claims(table)), figure.printed(table)
+    data, svg, pdf = io.StringIO(newline=""), io.BytesIO(), io.BytesIO()
+    writer = csv.writer(data, lineterminator="\n")
+    writer.writerow(table)
+    writer.writerows(zip(*table.values(), strict=True))
     with mpl.rc_context(STYLE):
         drawing = figure.draw(table)
         # Without dates two runs write the same bytes.
-        drawing.savefig(files.svg, metadata={"Date": None, "Creator": "symslr", "Title": figure.alt or figure.name})
+        title = figure.alt or figure.name
+        drawing.savefig(svg, format="svg", metadata={"Date": None, "Creator": "symslr", "Title": title})
         points = curves(drawing)
-        drawing.savefig(files.pdf, metadata={"CreationDate": None, "Creator": "symslr"})
+        drawing.savefig(pdf, format="pdf", metadata={"CreationDate": None, "Creator": "symslr"})
         plt.close(drawing)
-    return replace(files, curves=points)
+    return _Made(svg.getvalue(), pdf.getvalue(), data.getvalue().encode(), comparisons, points, printed)
 
 
 def drawn(

@@ -44,12 +44,14 @@ class Index:
     Attributes:
         entries: in the order of the files and of the derivations in them.
         files: the hash of each file's content by its name.
-        code: ``checked_code`` at the last check.
+        code: ``rooms_version`` of ``ROOMS`` (``symslr.cache.code``) ``with_files`` at the last check.
+        text: ``checked_text`` then: where the text is the same the code need not be read.
     """
 
     entries: tuple[Entry, ...]
     files: dict[str, str]
     code: str = ""
+    text: str = ""
 
     def of_file(self, file: Path) -> tuple[Entry, ...] | None:
         """The entries of a file, or None where it changed since the list was written."""
@@ -57,15 +59,11 @@ class Index:
             return None
         return tuple(entry for entry in self.entries if entry.file == file.name)
 
-    @property
-    def is_of_this_code(self) -> bool:
-        """Whether the verdicts are those of the code that runs."""
-        return self.code == checked_code(self.files)
-
     def write(self, folder: Path) -> None:
         """Keep the list in the folder."""
         text = json.dumps(
-            {"code": self.code, "files": self.files, "entries": list(map(asdict, self.entries))}, indent=1
+            {"code": self.code, "text": self.text, "files": self.files, "entries": list(map(asdict, self.entries))},
+            indent=1,
         )
         (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -74,7 +72,12 @@ def read_index(folder: Path) -> Index:
     """The list of a folder; an empty one where it has none or a damaged one."""
     try:
         found = json.loads((folder / NAME).read_text(encoding="utf-8"))
-        return Index(tuple(Entry(**entry) for entry in found["entries"]), dict(found["files"]), found["code"])
+        return Index(
+            tuple(Entry(**entry) for entry in found["entries"]),
+            dict(found["files"]),
+            found["code"],
+            found.get("text", ""),
+        )
     except (OSError, ValueError, TypeError, KeyError):
         return Index((), {})
 
@@ -85,21 +88,32 @@ def content_of(file: Path) -> str:
 
 
 ROOMS = ("model", "expression", "referee", "algebra", "theory", "evaluation", "check")
-"""The rooms on whose code a verdict depends besides the derivation's own."""
+"""The rooms on whose code a verdict depends besides the derivation's own.
+
+They count whole: rules and nodes come with the derivation, and are not named by the code that checks it. Comments and
+docstrings do not count: a check reads those of derivations alone.
+"""
 
 
-def checked_code(files: Mapping[str, str]) -> str:
-    """SHA-256 over the modules of these rooms and over the derivations, which may cite one another.
+def with_files(version: str, files: Mapping[str, str]) -> str:
+    """SHA-256 of a version of the code and of the derivations, which may cite one another.
 
     Args:
+        version: of the code.
         files: the hash of each file of derivations by its name.
     """
-    return hashlib.sha256(f"{_code_of_rooms()} {sorted(files.items())}".encode()).hexdigest()
+    return hashlib.sha256(f"{version} {sorted(files.items())}".encode()).hexdigest()
+
+
+def checked_text(files: Mapping[str, str]) -> str:
+    """SHA-256 over the text of symslr and over the derivations: where it is the same, verdicts are those of this code."""
+    return with_files(text_version(), files)
 
 
 @lru_cache(maxsize=1)
-def _code_of_rooms() -> str:
+def text_version() -> str:
+    """SHA-256 over the text of every module of symslr."""
     total = hashlib.sha256()
-    for file in sorted(file for room in ROOMS for file in (PACKAGE / room).rglob("*.py")):
+    for file in sorted(PACKAGE.rglob("*.py")):
         total.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + content_of(file).encode() + b"\0")
     return total.hexdigest()

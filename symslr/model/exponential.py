@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from sympy import Expr, simplify
+from sympy import Expr, S, simplify
 
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
+
+TOLD_APART = 1e-8
+"""Relative difference of numbers of 15 digits that rounding does not make."""
 
 
 def exponential_slope(law: SequenceLaw) -> Expr | None:
@@ -19,6 +22,14 @@ def exponential_slope(law: SequenceLaw) -> Expr | None:
     if kernel is None:
         return None
     slope = kernel.diff(x) / kernel
+    if slope.free_symbols == {x} and _differs(slope):
+        return None
     if slope.has(x):  # not asked for where it need not be: simplify imports SymPy's physical units, a fifth of a second
         slope = simplify(slope)
     return None if slope.has(x) else slope
+
+
+def _differs(slope: Expr) -> bool:
+    """Whether a function of x is seen not to be constant at two points."""
+    first, second = (slope.subs(x, at).evalf() for at in (S.Zero, S.Half))
+    return bool((first - second).is_number and abs(first - second) > TOLD_APART * (abs(first) + abs(second)))

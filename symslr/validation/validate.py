@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import ModuleType
 
+from symslr.cache.beside import Lacking, Shown, recorded
 from symslr.cache.code import file_version
 from symslr.cache.parts import keeping
-from symslr.cache.records import Columns, Recorded, record_file, recorded
+from symslr.cache.records import Recorded, record_file
 from symslr.cache.results import Cache, key_of
 from symslr.check.collect import CollectError, load_module
 from symslr.extras import MissingExtra, remedy
@@ -27,7 +28,7 @@ class Validation:
         comparisons: at least one unless it was skipped.
         skipped: why no comparison was made; empty where some were.
         title: the first line of the file's docstring; empty where it has none.
-        recorded: where the comparisons were kept beside the file and not made now, what made them.
+        recorded: where parts of what they compare were kept beside the file and not computed now, what made them.
     """
 
     name: str
@@ -51,11 +52,11 @@ class Validation:
         if self.skipped:
             return f"skipped, {self.skipped}"
         said = f"{sum(item.agrees for item in self.comparisons)} of {len(self.comparisons)} agree"
-        return f"{said} (kept, by an earlier version of the code)" if self.stale else said
+        return f"{said} (with kept parts, by an earlier version of the code)" if self.stale else said
 
     @property
     def stale(self) -> bool:
-        """Whether the comparisons are kept ones and the code that made them has changed since."""
+        """Whether parts of them are kept and the code that made these has changed since."""
         return self.recorded is not None and self.recorded.stale
 
     def as_json(self) -> dict[str, object]:
@@ -63,11 +64,6 @@ class Validation:
         rows = [{**asdict(item), "agrees": item.agrees} for item in self.comparisons]
         kept = None if self.recorded is None else {"seconds": self.recorded.record.seconds, "stale": self.stale}
         return {"name": self.name, "title": self.title, "skipped": self.skipped, "comparisons": rows, "kept": kept}
-
-    @property
-    def table(self) -> Columns:
-        """The comparisons as columns, as a record has them."""
-        return {field.name: [getattr(row, field.name) for row in self.comparisons] for field in fields(NamedComparison)}
 
 
 def validate(
@@ -84,11 +80,12 @@ def validate(
         progress: called before each file, for the parts of a file that works in parts, and once at the end.
         kept: where comparisons are found that the same file made before by the same code, and where new ones are
             written as soon as a file is done, parts as soon as they are. A skipped file is tried again.
-        from_records: whether comparisons that are kept beside a file are taken from there, also where its code has
-            changed since.
+        from_records: whether the slow parts that are kept beside a file are taken from there, also where its code has
+            changed since. Parts that the code does not ask for any more make the file count as skipped.
 
     Raises:
         CollectError: when a file fails to load, has no ``validate`` or compares nothing.
+        ValueError: in one line, for a record that cannot be read.
     """
     results = []
     store = kept or Cache()
@@ -98,48 +95,43 @@ def validate(
         def part(ready: int, parts: int, done: int = done, stem: str = file.stem) -> None:
             progress(done, len(files), f"{stem} {ready}/{parts}")
 
-        known = read_validation(file) if from_records else None
-        with keeping(store, file.stem, part):
-            results.append(known or _kept(file, store))
+        results.append(_kept(file, store, part, from_records))
     progress(len(files), len(files), "done")
     return results
-
-
-def read_validation(file: Path) -> Validation | None:
-    """The comparisons that are kept beside a validation file; None where there are none.
-
-    Raises:
-        ValueError: in one line, for a record that cannot be read.
-    """
-    path = record_file(file, file.stem)
-    found = recorded(path, file_version(file)) if path.is_file() else None
-    if found is None:
-        return None
-    rows = zip(*found.record.table.values(), strict=True)
-    made = tuple(NamedComparison(**dict(zip(found.record.table, row, strict=True))) for row in rows)
-    return Validation(file.stem, made, title=_title(load_module(file)), recorded=found)
 
 
 def _title(module: ModuleType) -> str:
     return (module.__doc__ or "").strip().partition("\n")[0]
 
 
-def _kept(file: Path, kept: Cache) -> Validation:
-    key = key_of("validate", file.name, file_version(file))
-    found = kept.get(key)
-    if isinstance(found, Validation):
-        return found
-    made = _run(file)
-    if not made.skipped:
-        kept.put(key, f"validate {made.name}", made)
-    return made
+def _kept(file: Path, kept: Cache, part: Callable[[int, int], None], from_records: bool) -> Validation:
+    path = record_file(file, file.stem)
+    found = recorded(path, comparing(load_module(file), file)) if from_records and path.is_file() else None
+    key = key_of("validate", file.name, file_version(file), found.record.digest if found else "")
+    made = kept.get(key)
+    if not isinstance(made, Validation):
+        with keeping(kept, file.stem, part, Shown(found.record) if found else None):
+            made = _run(file)
+        if not made.skipped:
+            kept.put(key, f"validate {made.name}", made)
+    return replace(made, recorded=found)
+
+
+def comparing(module: ModuleType, file: Path) -> Callable[[], Iterable[NamedComparison] | None]:
+    """The function of a validation file.
+
+    Raises:
+        CollectError: where it has none.
+    """
+    function = getattr(module, "validate", None)
+    if not callable(function):
+        raise CollectError(f"{file}: found no function validate(); expected one that returns named comparisons")
+    return function
 
 
 def _run(file: Path) -> Validation:
     module = load_module(file)
-    function = getattr(module, "validate", None)
-    if not callable(function):
-        raise CollectError(f"{file}: found no function validate(); expected one that returns named comparisons")
+    function = comparing(module, file)
     title = _title(module)
     try:
         made = tuple(function() or ())
@@ -147,6 +139,8 @@ def _run(file: Path) -> Validation:
         return Validation(file.stem, (), f"needs {missing.name}: {remedy(missing.name or '')}", title)
     except MissingExtra as missing:
         return Validation(file.stem, (), str(missing), title)
+    except Lacking as lacking:
+        return Validation(file.stem, (), str(lacking), title)
     if not made:
         # Nothing compared would read as everything agrees.
         raise CollectError(f"{file}: validate() returned no comparisons; expected at least one NamedComparison")

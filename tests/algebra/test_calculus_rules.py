@@ -97,7 +97,7 @@ def test_a_linear_equation_is_solved_and_a_zero_coefficient_is_named():
     assert hypothesis.condition.subs(x, 0) == False  # noqa: E712
 
 
-@pytest.mark.parametrize("body", [t**2 - s, exp(t) - 1, r + s])
+@pytest.mark.parametrize("body", [t**2 - s, t**2 + t - s, exp(t) - 1, r + s])
 def test_other_equations_are_refused(body):
     with pytest.raises(RuleRefused):
         SolveLinear().rewrite(Solution(body, t))

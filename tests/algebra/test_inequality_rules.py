@@ -105,6 +105,11 @@ def test_ShareBelowLevel_says_something_of_many_tokens() -> None:
     assert left < right < 3.5 * left
     hypotheses = ShareBelowLevel(L - 1, Symbol("s", nonnegative=True), S.One).hypotheses(found)
     assert {h.condition for h in hypotheses} == {Le(Symbol("s", nonnegative=True), 1), Gt(L - 1, 0)}
+    assert not ShareBelowLevel(Integer(15), S.One, S.One).hypotheses(found)
+    (never,) = ShareBelowLevel(Integer(15), Rational(3, 2), S.One).hypotheses(found)
+    assert never.condition == S.false
+    with pytest.raises(RuleRefused, match="never holds"):
+        Derivation(found).apply(ShareBelowLevel(Integer(15), Rational(3, 2), S.One))
 
 
 def test_PowerOfOdds_and_ShareBelowLevel_are_what_their_statements_say() -> None:

@@ -210,6 +210,17 @@ def test_places() -> None:
     assert bounds(3 - 2 * Mod(row, D) + N) == (5 - 2 * D + N, 3 + N)
 
 
+def test_an_index_lies_between_the_ends_of_its_sum_and_no_further() -> None:
+    index = Symbol("o", integer=True)
+    places = Places(StackedBlocks(row, g), Sum(index, (index, 0, N)))
+    for place in (index, N - index):
+        assert places.inside(place, 0, N)
+        for low, high in ((1, N), (0, N - 1)):
+            with pytest.raises(RuleRefused, match="at every index"):
+                places.inside(place, low, high)
+    assert not places.assumed
+
+
 def test_logarithms_and_inequalities_at_the_edge() -> None:
     rate = Symbol("r", real=True)
     kept = exp(rate * log(zero_or_more))

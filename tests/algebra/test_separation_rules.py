@@ -351,8 +351,11 @@ def test_bounds_on_powers_of_probabilities() -> None:
         agree(BernoulliInequality(), start, **numbers)
         agree(ExponentialAbove(), silent**M, **numbers)
         agree(ExponentialAbove(), BernoulliInequality().rewrite(start), **numbers)
+    assert BernoulliInequality().rewrite(1 - silent**M) == M * (1 - silent)
+    assert ExponentialAbove().rewrite(silent**M) == exp(-M * (1 - silent))
     many = SignExpectation(2 * rows, omega, N)
     for rule, term in (
+        (ExponentialAbove(), silent**-M),
         (BernoulliInequality(), 1 - many**M),
         (ExponentialAbove(), many**M),
         (ExponentialAbove(), silent**v),
@@ -369,6 +372,7 @@ def test_chernoff_bound() -> None:
         start = SignExpectation(Indicator(relation), omega, N)
         for size, far in ((2, Rational(1, 3)), (3, 1), (5, Rational(7, 5))):
             agree(ChernoffBound(rate), start, N=size, x=Rational(4, 7), y=far)
+        assert ChernoffBound(rate).rewrite(2 * start + v) == 2 * ChernoffBound(rate).rewrite(start) + v
     with pytest.raises(RuleRefused, match="nonnegative"):
         ChernoffBound(v)
     with pytest.raises(RuleRefused, match="has a meaning already"):

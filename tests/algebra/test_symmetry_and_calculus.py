@@ -132,6 +132,10 @@ def test_slope_of_the_odd_part() -> None:
 def test_slope_of_the_odd_part_elsewhere_than_at_zero() -> None:
     with pytest.raises(RuleRefused, match="vanish"):
         SlopeOfOddPart(u).rewrite(At.of(Derivative(exp_(u), u), {u: S.One}))
+    with pytest.raises(RuleRefused, match="vanish"):
+        SlopeOfOddPart(u, v).rewrite(At.of(Derivative(exp_(u + v), u), {u: S.Zero, v: S.One}))
+    other = At.of(Derivative(exp_(u + v), v), {u: S.Zero, v: S.Zero})
+    assert SlopeOfOddPart(u).rewrite(other) == other
 
 
 def test_square_through_a_third_point() -> None:

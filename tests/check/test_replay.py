@@ -18,7 +18,7 @@ from symslr.expression.quantity import Quantity
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import chi, epsilon, nu
 from tests.check.toys import Say
-from tests.derivations.made import FILES, chains, together
+from tests.derivations.made import FILES, chains
 
 LAW = SpikedSLR().law
 MEAN = SequenceExpectation(chi[epsilon] ** 2, LAW)
@@ -96,7 +96,6 @@ def test_foreign_names_are_seen() -> None:
     assert foreign_nodes(MEAN + Theorem()) == ("Theorem",)
 
 
-@together
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_line_of_the_house_is_made_of_known_nodes_and_replays(file: Path) -> None:
     for item in chains(file):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+from symslr.cache.code import rooms_version
 from symslr.check import builtin_folder, check
 from symslr.check.collect import collect
 from symslr.check.report import DerivationCheck
-from symslr.library.index import Entry, Index, checked_code, content_of, read_index
+from symslr.library.index import ROOMS, Entry, Index, checked_text, content_of, read_index, with_files
 from tests.derivations.made import FILES, made
 
 
@@ -23,12 +24,12 @@ def made_now(known: Index) -> Index:
         for file in FILES
         for function, item in made(file)
     )
-    return Index(tuple(entries), {file.name: content_of(file) for file in FILES}, known.code)
+    return Index(tuple(entries), {file.name: content_of(file) for file in FILES}, known.code, known.text)
 
 
 def check_on(index: Index) -> None:
     """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
-    code = checked_code(index.files)
+    code, text = with_files(rooms_version(ROOMS), index.files), checked_text(index.files)
     entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
     for file in FILES:
         if all(entry.verdict for entry in entries if entry.file == file.name):
@@ -36,7 +37,8 @@ def check_on(index: Index) -> None:
         report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr))
         found = {item.name: item for item in report.derivations}
         entries = tuple(_told(e, found[e.name]) if e.file == file.name else e for e in entries)
-        Index(entries, index.files, code).write(builtin_folder())
+        Index(entries, index.files, code, text).write(builtin_folder())
+    Index(entries, index.files, code, text).write(builtin_folder())  # words may have changed that no verdict depends on
 
 
 def _told(entry: Entry, item: DerivationCheck) -> Entry:

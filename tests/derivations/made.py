@@ -1,20 +1,18 @@
-"""symslr's own chains, made once in a process: every test that reads them reads the same ones."""
+"""symslr's own chains, made once in a process: every test that reads them reads the same ones.
+
+One process of pytest-xdist runs the tests that tests/conftest.py names for that.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from symslr.algebra.derivation import Derivation
 from symslr.check.collect import builtin_folder, members
 from symslr.library.folders import files_of
 
 FILES = files_of(builtin_folder())
-
-together = pytest.mark.xdist_group("made")
-"""Marks a test that reads the chains: one process of pytest-xdist makes them for all."""
 
 
 @cache

@@ -13,10 +13,8 @@ import pytest
 from symslr.check import builtin_folder
 from symslr.library.index import read_index
 from tests.derivations.index import made_now
-from tests.derivations.made import FILES, chains, together
+from tests.derivations.made import FILES, chains
 from tests.derivations.statements import kept, statements
-
-pytestmark = together
 
 
 def test_every_file_is_kept() -> None:

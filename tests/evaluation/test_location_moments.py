@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Abs, Rational, exp, sign
+from sympy import Abs, Rational, exp, log, sign
 
 from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
@@ -19,7 +19,7 @@ from symslr.evaluation.location.shared import given_all
 from symslr.expression.value import Kind
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
-from symslr.model.symbols import i, j, l, x
+from symslr.model.symbols import L, i, j, l, x
 from symslr.simulate.location import LocationSampler
 
 HALF = Rational(1, 2)
@@ -208,3 +208,16 @@ def test_many_coins_of_one_correlation_agree_with_draws() -> None:
     loss = np.sum((sample.read_out - optimal(sample.chi)[0]) ** 2, axis=1)
     assert abs(loss.mean() - float(value)) < 4 * np.hypot(loss.std() / 4000**0.5, float(value.error))
     assert float(value) < float(least_value(law, LocatedAttention(SIGMOID, bias="free"))[0]) - 0.05
+
+
+@pytest.mark.parametrize(
+    "law",
+    [{"prior": 2 ** (-l)}, {"key_covariance": CHAIN, "prior": L - l / 2}, {"location": Independent(1 / (L + l))}],
+)
+def test_a_law_of_the_length_goes_with_what_depends_on_positions(law: dict[str, Any]) -> None:
+    mixed = task({2: Rational(1, 4), 3: Rational(3, 4)}, **law)
+    parts = [float(bayes_value(task(n, **law))) for n in (2, 3)]
+    assert float(bayes_value(mixed)) == pytest.approx(parts[0] / 4 + 3 * parts[1] / 4, rel=1e-12)
+    best = LocatedAttention(SIGMOID, bias=-log(L + l - 1) - 2) if "location" in law else None
+    best = best or LocatedAttention(softmax, bias="matched", filter="matched")
+    assert float(risk_value(mixed, best, 2)) == pytest.approx(float(bayes_value(mixed)), rel=1e-8)

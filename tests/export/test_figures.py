@@ -20,8 +20,8 @@ from symslr.model.task import Task
 def dummy(task: Task, attention: Attention | None, nu: np.ndarray) -> Minima:
     if attention is None:
         return {"risk": 1 / (1 + nu)}
-    scale = np.where(nu > 1.5, np.inf, nu) if attention is softplus else nu
-    return {"risk": 2 / (1 + nu) if attention is softplus else 1 / (1 + nu), "a": scale}
+    scale = np.where(nu > 1.5, np.inf, nu) if attention == softplus else nu
+    return {"risk": 2 / (1 + nu) if attention == softplus else 1 / (1 + nu), "a": scale}
 
 
 THREE = (0.5, 1.0, 2.0)

@@ -11,7 +11,7 @@ import pytest
 
 from symslr.export.report import write_fragments
 from symslr.export.text import MATH
-from tests.derivations.made import every_chain, together
+from tests.derivations.made import every_chain
 from tests.export.strict import parsed
 
 PAPER = r"""\documentclass{{article}}
@@ -41,7 +41,6 @@ def formulas(fragment: str) -> list[tuple[str, bool]]:
     return [(row, True) for row in rows] + [(found, False) for found in MATH.findall(running)]
 
 
-@together
 @pytest.mark.needs("node")
 def test_katex_takes_every_formula(folder: Path, tool: Callable[[str], str]) -> None:
     fragments = sorted((folder / "fragments").glob("*.tex"))
@@ -58,7 +57,6 @@ def test_katex_is_strict(tool: Callable[[str], str]) -> None:
     assert [tex for tex, _ in refused] == [tex for tex, _ in bad]
 
 
-@together
 @pytest.mark.needs("pdflatex", "latexmk", "bibtex")
 def test_tex_takes_all_fragments_with_the_bibliography(folder: Path, tool: Callable[[str], str]) -> None:
     names = sorted(path.stem for path in (folder / "fragments").glob("*.tex"))

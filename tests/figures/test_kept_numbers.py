@@ -8,23 +8,28 @@ from pathlib import Path
 
 import pytest
 
-from symslr.cache import code
+from symslr.cache.code import code_version
 from symslr.cache.records import FOLDER, read_record, record_file
+from symslr.cache.results import Cache
 from symslr.cli import main
 from symslr.export import kept_numbers, standard
-from symslr.export.figures import drawn
+from symslr.export.figures import drawn, write_figure
 from symslr.library import folders
 from symslr.validation.validate import validate
 
 FIGURE = '''"""A line."""
 from functools import partial
+from symslr.cache.parts import computed_once
 from symslr.export.figures import Figure
 from symslr.validation.validation import states
 def figure_line():
     return Figure("line", "A line.", partial(_table, 3), _draw, claims=_claims, seeds="seed 5")
 def _table(size):
-    return {"x": list(range(size)), "y": [SLOPE * x for x in range(size)]}
+    return {"x": list(range(size)), "y": [y + START for y in computed_once(_risen, list(range(size)))]}
+def _risen(x):
+    return SLOPE * x
 SLOPE = 2
+START = 0
 def _claims(table):
     return [states("it rises", table["y"][-1] > table["y"][0], "")]
 def _draw(table):
@@ -35,9 +40,13 @@ def _draw(table):
 '''
 VALIDATION = '''"""One is one."""
 from symslr.validation.validation import NamedComparison
+from symslr.cache.parts import computed_once
 def validate():
-    return [NamedComparison("one", 1.0, ONE, 0.1, "seed 1")]
+    return [NamedComparison("one", 1.0, one * TIMES, 0.1, "seed 1") for one in computed_once(_drawn, [1])]
+def _drawn(job):
+    return ONE
 ONE = 1.0
+TIMES = 1
 '''
 
 
@@ -51,8 +60,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     def written(figure: str = FIGURE, validation: str = VALIDATION) -> Path:
         (tmp_path / "figures" / "line.py").write_text(figure)
         (tmp_path / "validation" / "one.py").write_text(validation)
-        for function in (code.code_version, code._tree):
-            function.cache_clear()
+        code_version.cache_clear()
         return tmp_path
 
     return written
@@ -71,7 +79,8 @@ def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callabl
     path = folder / "figures" / FOLDER / "line.json"
     record = read_record(path)
     assert record is not None
-    assert (record.seeds, record.command, record.table["y"]) == ("seed 5", "symslr compute line", [0, 2, 4])
+    assert (record.seeds, record.command) == ("seed 5", "symslr compute line")
+    assert record.parts["risen"].results == (0, 2, 4)
 
     def shown() -> tuple[str, str, bool]:
         (figure,) = standard.standard_figures(folder / "figures")
@@ -82,11 +91,14 @@ def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callabl
     said, data, stale = shown()
     assert not stale
     assert "<code>symslr compute line</code>" in said
-    assert record.fingerprint[:12] in said
+    assert record.parts["risen"].fingerprint[:12] in said
     assert "stale" not in said
     # the drawing may change; what computes the numbers may not
     house(FIGURE.replace("subplots()", "subplots(figsize=(3, 2))"))
     assert not shown()[2]
+    # and what is quick is computed anew
+    house(FIGURE.replace("START = 0", "START = 1"))
+    assert shown()[1:] == ("x,y\n0,1\n1,3\n2,5\n", False)
     house(FIGURE.replace("SLOPE = 2", "SLOPE = 3"))
     said, again, stale = shown()
     assert stale
@@ -96,9 +108,36 @@ def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callabl
     assert shown()[1:] == ("x,y\n0,0\n1,3\n2,6\n", False)
 
 
+@pytest.mark.needs("matplotlib")
+def test_a_drawing_is_made_again_only_when_its_table_or_what_draws_it_changed(
+    house: Callable[..., Path], tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    logged = FIGURE.replace(
+        "    drawing, axes =", f"    with open({str(log)!r}, 'a') as f: f.write('x')\n    drawing, axes ="
+    )
+    made = []
+
+    def times(text: str) -> int:
+        (figure,) = standard.standard_figures(house(text) / "figures")
+        with Cache(tmp_path / "store") as store:
+            made.append(write_figure(figure, tmp_path, store).svg.read_bytes())
+        return len(log.read_text())
+
+    assert [times(logged), times(logged)] == [1, 1]
+    assert made[0] == made[1]
+    assert times(logged.replace("axes.plot(", "axes.plot( # words\n        ")) == 1
+    assert times(logged.replace("subplots()", "subplots(figsize=(3, 2))")) == 2
+    assert times(logged.replace("START = 0", "START = 1")) == 3
+    assert len(set(made)) == 3
+
+
 def test_a_kept_validation_is_not_run_and_stale_is_said(house: Callable[..., Path]) -> None:
     file = house() / "validation" / "one.py"
     assert _compute("one") == 0
+    house(validation=VALIDATION.replace("TIMES = 1", "TIMES = 3"))
+    (kept,) = validate([file], from_records=True)
+    assert (kept.stale, kept.agrees) == (False, False)
     house(validation=VALIDATION.replace("ONE = 1.0", "ONE = 3.0"))
     (kept,) = validate([file], from_records=True)
     assert (kept.stale, kept.agrees, kept.title) == (True, True, "One is one.")
@@ -107,13 +146,15 @@ def test_a_kept_validation_is_not_run_and_stale_is_said(house: Callable[..., Pat
     assert (anew.stale, anew.agrees, anew.recorded) == (False, False, None)
 
 
-def test_a_stale_table_without_a_column_says_so(house: Callable[..., Path], tmp_path: Path) -> None:
+def test_stale_parts_that_do_not_fit_the_code_say_so(house: Callable[..., Path], tmp_path: Path) -> None:
     folder = house()
     assert _compute("line") == 0
-    house(FIGURE.replace('"y"', '"z"'))
+    house(FIGURE.replace("return SLOPE * x", "return {'rise': SLOPE * x}").replace("[y + START", "[y['rise'] + START"))
     (figure,) = standard.standard_figures(folder / "figures")
-    item = drawn(figure, tmp_path)
-    assert "kept numbers are stale and lack 'z'; `symslr compute line`" in item.failure
+    assert "kept numbers (risen) do not fit the code that is there" in drawn(figure, tmp_path).failure
+    house(FIGURE.replace("_table, 3", "_table, 4"))
+    (figure,) = standard.standard_figures(folder / "figures")
+    assert "kept numbers lack part 'risen' for its 4 jobs; `symslr compute line`" in drawn(figure, tmp_path).failure
 
 
 def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -121,11 +162,13 @@ def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.C
     assert _compute("nothing") == 2
     assert capsys.readouterr().err == "symslr: compute: found nothing; expected names among line, one\n"
     assert _compute("one") == 0
-    house(validation=VALIDATION + "# changed\n")
+    house(validation=VALIDATION.replace("ONE = 1.0", "ONE = 2.0"))
     capsys.readouterr()
     assert _compute("--json") == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert (row["name"], row["stale"]) == ("one", True)
+    assert (row["name"], row["stale"], row["aged"]) == ("one", True, ["drawn"])
+    assert _compute() == 0
+    assert "one: drawn" in capsys.readouterr().out
 
 
 def test_every_record_of_the_house_has_its_figure_or_validation() -> None:
@@ -139,4 +182,4 @@ def test_every_record_of_the_house_has_its_figure_or_validation() -> None:
             assert record is not None
             assert record.seeds or (path in figures and not figures[path].seeds)
             assert record.command == f"symslr compute {record.name}"
-            assert len({len(column) for column in record.table.values()}) == 1
+            assert all(len(part.results) == len(part.jobs) for part in record.parts.values())

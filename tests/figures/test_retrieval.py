@@ -34,7 +34,7 @@ def test_tables_are_drawn() -> None:
     from matplotlib import pyplot as plt
 
     run = train_recall("softmax", Recall(12, 2), 1.0, Recipe("adam", steps=2, batch=2, dimension=4), 1, test=4)
-    table = retrieval.tabled([run])
+    table = {name: [cell] for name, cell in retrieval.row_of(run).items()}
     assert set(retrieval.MOMENTS) <= set(table)
     row = {name: column[0] for name, column in table.items()}
     assert retrieval._law(row) == run.found.law

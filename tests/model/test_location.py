@@ -155,7 +155,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"prior": [1, -1, 1], "length": 3}, "weight -1 at l=2"),
     ({"prior": [1, 1], "length": 3}, "one for each position"),
     ({"prior": 3 - l, "length": 3}, "weight 0 at l=3"),
-    ({"prior": 2 ** (-l), "length": {2: HALF, 3: HALF}}, "depends on the positions"),
+    ({"prior": [1, 2], "length": {2: HALF, 3: HALF}}, "expression in l"),
     ({"location": "subset(3)", "length": {2: HALF, 3: HALF}}, "shorter length"),
     ({"key_covariance": i - j}, "expected a symmetric one"),
     ({"key_covariance": exp(Abs(i - j)), "length": 3}, "not positive definite at L=3"),

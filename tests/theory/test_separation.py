@@ -27,7 +27,7 @@ from symslr.model.separation import (
 from symslr.model.symbols import x
 from symslr.simulate.separation import attention_on
 from symslr.theory.separation.boundary import boundary_mark, critical_power
-from symslr.theory.separation.definition import Column, Output, Row, h, i, k, m
+from symslr.theory.separation.definition import Column, Output, Row, h, i, k, m, preactivation
 from symslr.theory.separation.region import BLOCK_RATE, MARK_0, MARK_1, admissible_region, exponent, limit_verdict
 from symslr.theory.separation.shares import DEGREE, shares
 from symslr.theory.separation.windows import lower_degree, upper_degree
@@ -68,6 +68,8 @@ def test_derived_shares_equal_brute_force_matrices(kernel, cross: bool) -> None:
 
 
 def test_rows_columns_and_neurons_are_counted_from_one() -> None:
+    (column,) = preactivation(i, LINEAR_KERNEL, neuron=h).variables
+    assert column == k
     assert all(symbol.is_integer and symbol.is_positive for symbol in (i, k, h, m))
 
 

@@ -15,7 +15,7 @@ from symslr.validation.papers import papers_in
 from symslr.validation.published import FILE, Standing, Statement, judge, published_in
 from symslr.validation.validate import Validation
 from symslr.validation.validation import states
-from tests.derivations.made import every_chain, together
+from tests.derivations.made import every_chain
 
 GOOD = DerivationCheck(
     "good", None, (StepCheck("limit", Verdict.TRUE),), (StepCheck("paper2020, Th. 1", Verdict.TRUE),)
@@ -91,7 +91,6 @@ def test_a_folder_without_statements_has_none(tmp_path: Path) -> None:
     assert published_in(tmp_path) == []
 
 
-@together
 def test_the_houses_statements_name_what_exists_and_miss_no_claim() -> None:
     statements = published_in(builtin_folder())
     derivations = every_chain()

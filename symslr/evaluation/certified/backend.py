@@ -49,13 +49,13 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further
     """
     begin = perf_counter()
     ways = (token_terms,) if further is None else (token_terms, further)
-    enclosure = _Certified(_substitute(expr, values), ways).enclosure(digits)
-    value, error = _centre(enclosure, digits)
-    correct = digits if error == 0 else _correct_digits(value, error)
+    enclosure = _Certified(substitute(expr, values), ways).enclosure(digits)
+    value, error = centred(enclosure, digits)
+    correct = digits if error == 0 else correct_digits(value, error)
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
 
 
-def _substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
+def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
     laws = {symbol: value for symbol, value in values.items() if not isinstance(value, Expr)}
     numbers = {symbol: value for symbol, value in values.items() if isinstance(value, Expr)}
     open_sums = expr.xreplace(laws).replace(LengthExpectation, lambda body, law: LengthExpectation(body, law).doit())
@@ -74,7 +74,7 @@ class _Certified:
     def __init__(self, expr: Expr, ways: tuple[TokenTerms, ...]) -> None:
         self.expr = expr
         self.bits = 0
-        self.forms, self.lines = _normal_forms(expr, ways)
+        self.forms, self.lines = normal_forms(expr, ways)
 
     def enclosure(self, digits: int) -> Any:
         """Raise the precision until the relative radius is below 10^-digits."""
@@ -99,7 +99,8 @@ class _Certified:
             return sum((self._free(term) for term in self.forms[expr]), arb(0))
         if isinstance(expr, Minimum):
             raise CannotEvaluate(
-                "certified: no proof is available for a minimum that is searched; give the scale (--scale)"
+                "certified: no proof is available here for a minimum that is searched; give the scale (--scale), or ask "
+                "least_risk for an interval"
             )
         if isinstance(expr, Expectation):
             raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
@@ -123,7 +124,7 @@ class _Certified:
         return total
 
 
-def _normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, list[Monomial]], Lines]:
+def normal_forms(expr: Expr, ways: tuple[TokenTerms, ...]) -> tuple[dict[Expr, list[Monomial]], Lines]:
     """The normal form of every integral and every expectation outside of one, and the lines that they need.
 
     An exponential kernel under a Gaussian law has a form whose sums are products of polynomials, the fastest; any other
@@ -163,7 +164,7 @@ def _laplace_variable(expr: Expr) -> Expr:
     return limits[0][0]
 
 
-def _centre(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
+def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
     """A number of about ``digits`` + 5 digits and an upper bound of its distance to every point of the enclosure."""
     with ctx.workprec(ceil((digits + 5) * BITS_PER_DIGIT)):
         centre = (+enclosure).mid()
@@ -177,6 +178,6 @@ def _exact_mpf(point: Any) -> mpf:
     return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
 
 
-def _correct_digits(value: mpf, error: mpf) -> int:
+def correct_digits(value: mpf, error: mpf) -> int:
     """The largest n with error <= 10^-n |value| / 2."""
     return max(0, floor(log10(abs(value) / (2 * error)))) if value else 0

@@ -94,7 +94,7 @@ def _value(
     lengths = here.length if isinstance(here.length, LengthLaw) else ((here.length, 1),)
     parts = []
     for length, share in lengths:
-        part = _excess(replace(here, length=length, noise=0), digits, backend, seconds)
+        part = _excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds)
         parts.append(part.scaled(mpf(share.p) / share.q if isinstance(share, Expr) else share))
     if not parts:
         raise ValueError("length: found no length")

@@ -36,7 +36,7 @@ class Evaluator:
             seconds: processor time of one value that is sampled.
         """
         law = tuple(task.length) if isinstance(task.length, LengthLaw) else ((task.length, 1),)
-        plain = [(float(share), Setting.of(replace(task, length=length, noise=0))) for length, share in law]
+        plain = [(float(share), Setting.of(replace(task, length=length, noise=0).at({}))) for length, share in law]
         return cls(tuple((share, Moments(Attend(attention, at), seconds / len(law))) for share, at in plain))
 
     @property

@@ -56,8 +56,11 @@ SEARCH = (0.3, 1 / 3, 1e-10)
 """Steps of a token's key and of log u, and the mass left out, of a table while a minimum is searched."""
 ROUNDING = 2.3e-16
 """Of every position along a chain."""
-SHARED = (0.3, 0.36, 0.6)
-"""Steps of what all keys share, in its standard deviations: of two rules, and while a minimum is searched."""
+SHARED = ((0.5, 0.6), (0.57, 0.68), (0.8, 1.2))
+"""Steps of what all keys share, in its standard deviations and times the slope of log kappa: of two rules, and of a search.
+
+Errors fall as exp(-2 pi^2/step), as a kernel's poles are pi over its slope away.
+"""
 SHARED_REACH = 8.6
 NOTHING = Part(0.0, 0.0, Kind.ESTIMATED, "")
 
@@ -258,13 +261,17 @@ class Moments:
         """By a fine and by a coarse rule."""
         assert self.shared is not None
         rules = on_grids(lambda step, load: (step, load), self.shared[0])
-        return np.array([self._given_shared(place, step, rule) for step, rule in zip(SHARED, rules)])
+        return np.array([self._given_shared(place, steps, rule) for steps, rule in zip(SHARED, rules)])
 
-    def _given_shared(self, place: Place, step: float, rule: tuple[float, float] | tuple[float, float, float]) -> Any:
+    def _given_shared(
+        self, place: Place, steps: tuple[float, float], rule: tuple[float, float] | tuple[float, float, float]
+    ) -> Any:
         """Means over the part that all keys share, which shifts them."""
         assert self.shared is not None
         setting, unit, deviation = self.shared
-        inner, half = replace(place, scales=unit * place.scales), int(SHARED_REACH / step)
+        inner = replace(place, scales=unit * place.scales)
+        step = min(steps[0], steps[1] / max(deviation * float(np.max(np.abs(inner.scales))), 1e-300))
+        half = int(SHARED_REACH / step)
         at = step * np.arange(-half, half + 1)
         mass = np.exp(-(at**2) / 2) / np.sum(np.exp(-(at**2) / 2))
         return sum(m * self._tabled(setting, inner, *rule, shift=deviation * part) for m, part in zip(mass, at))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -178,29 +179,48 @@ class _Others:
                 raise CannotEvaluate("two relevant tokens: the integral over the Laplace variable does not end")
             number += BLOCK
 
-    def _moments(self, c: Any, t: Any) -> tuple[Any, Any, Any]:
-        """log m_0, m_1/m_0 and m_2/m_0 of u^k e^{-c u + t u^2/2}; the first from its distance to 1 where it is near."""
-        small = np.expm1(-c[..., None] * self.u + t[..., None] * self.u**2 / 2)
-        gone = small @ self.mass - self.beyond
-        left, first, second = ((small + 1) @ (self.mass * self.u**k) for k in range(3))
+    @cached_property
+    def _powers(self) -> Any:
+        """Masses of 1, u and u^2, (nodes, 3)."""
+        return self.mass[:, None] * self.u[:, None] ** np.arange(3)
+
+    def _moments(self, decay: Any, phase: Any, t: Any) -> tuple[Any, Any, Any]:
+        """log m_0, m_1/m_0 and m_2/m_0 of u^k e^{-c u + t u^2/2}, c = decay - i phase; the first from its distance to 1 where near.
+
+        Args:
+            decay, t: (loads,).
+            phase: (loads, fields).
+        """
+        less = np.expm1(-decay[:, None] * self.u + t[:, None] * self.u**2 / 2)
+        half = phase[..., None] * self.u / 2
+        sine = np.sin(half)
+        turned = (less + 1)[:, None] * sine
+        moved = -2 * ((turned * sine) @ self._powers) + 2j * ((turned * np.cos(half)) @ self._powers)
+        gone = (less @ self.mass - self.beyond)[:, None] + moved[..., 0]
+        left, first, second = np.moveaxis(((less + 1) @ self._powers)[:, None] + moved, -1, 0)
         lost = np.abs(left) < 1e-290
         left = np.where(lost, 1.0, left)
-        logs = np.where(
-            lost, -700.0, np.where(np.abs(gone) < 0.5, np.log1p(np.where(np.abs(gone) < 0.5, gone, 0)), np.log(left))
-        )
+        near = np.abs(gone) < 0.5
+        logs = np.where(lost, -700.0, np.where(near, np.log1p(np.where(near, gone, 0)), np.log(left)))
         return logs, np.where(lost, 0.0, first / left), np.where(lost, 0.0, second / left)
+
+    def _still(self, decay: Any, t: Any) -> tuple[Any, Any]:
+        """m_1/m_0 and m_2/m_0 without a phase."""
+        left, first, second = (np.exp(-decay[:, None] * self.u + t[:, None] * self.u**2 / 2) @ self._powers).T
+        left = np.maximum(left, 1e-290)
+        return first / left, second / left
 
     def _saddle(self, t: Any) -> tuple[Any, Any]:
         """gamma = sqrt(t) N m_1/m_0 at c = t + sqrt(t) gamma, and the width of the integrand there."""
         root = np.sqrt(t)
-        low, high = np.zeros_like(t), root * self.count * self._moments(t, t)[1]
+        low, high = np.zeros_like(t), root * self.count * self._still(t, t)[0]
         for _ in range(SADDLE_STEPS):
             middle = (low + high) / 2
-            over = middle > root * self.count * self._moments(t + root * middle, t)[1]
+            over = middle > root * self.count * self._still(t + root * middle, t)[0]
             low, high = np.where(over, low, middle), np.where(over, middle, high)
             if np.all(high - low < 1e-3 * (1 + low)):
                 break
-        _, first, second = self._moments(t + root * high, t)
+        first, second = self._still(t + root * high, t)
         return high, 1 / np.sqrt(1 + t * self.count * np.maximum(second - first**2, 0.0))
 
     def _over_field(self, t: Any, rule: Rule) -> Any:
@@ -209,8 +229,8 @@ class _Others:
         eta = rule.field * np.arange(int(np.ceil(np.arcsinh(REACH / float(width.min())) / rule.field)) + 1)
         h = width[:, None] * np.sinh(eta)
         weight = width[:, None] * np.cosh(eta) * np.where(eta == 0, 1.0, 2.0) * rule.field / np.sqrt(2 * np.pi)
-        root = np.sqrt(t)[:, None]
-        log_left, first, second = self._moments(t[:, None] + root * gamma[:, None] - 1j * root * h, t[:, None] + 0 * h)
+        root = np.sqrt(t)
+        log_left, first, second = self._moments(t + root * gamma, root[:, None] * h, t)
         n = float(self.count)
         exponent = gamma[:, None] ** 2 / 2 - 1j * gamma[:, None] * h - h**2 / 2 + n * log_left
         three, four = n * (n - 1) * (n - 2), n * (n - 1) * (n - 2) * (n - 3)

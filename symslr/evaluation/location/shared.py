@@ -22,7 +22,7 @@ from symslr.evaluation.location.setting import Setting
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
 
-STEP, REACH = 0.6, 8.0
+STEP, REACH = 0.75, 8.0
 """Of a trapezoid rule, in units of tau: its error is that of exp(-2 pi^2/STEP^2)."""
 BLOCK = 2**21
 """Keys at once."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import mpmath
 from sympy import Expr, S, Symbol, oo
 
-from symslr.evaluation.engine import evaluate
+from symslr.evaluation.admission.inputs import checked_inputs
+from symslr.evaluation.engine import MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import RISK, Answers, Far, beside, far_or_near, far_scale, far_signal, with_largest
 from symslr.evaluation.minima.minimise import minimise
@@ -20,6 +22,10 @@ from symslr.model.homogeneous import degree, has_parity
 from symslr.model.symbols import a, epsilon
 from symslr.model.task import Task
 from symslr.theory.population import matched_scale, minimal_risk, population_risk
+
+AROUND, SMALL = (0.5, 1.5), 0.5
+"""Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
+|a| <= SMALL where that is smaller."""
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
@@ -49,7 +55,7 @@ def least_risk(
     moving = list(least.variables)
     if bounds:
         if backend == "arb":
-            raise CannotEvaluate("certified: no proof is available for a minimum that is searched within bounds")
+            return _certified(task, attention, values, digits, bounds)
         value, places = minimise(risk, moving, values, digits, bounds)
         return value, _named(places)
     scale = matched_scale(Activation.of(epsilon, attention, a), task.law)
@@ -75,12 +81,48 @@ def _by_search(
     """On meshes, whatever the size of the parameters."""
     risk, least = population_risk(task, attention), minimal_risk(task, attention)
     moving = list(least.variables)
+    if backend == "arb" and least.closed() is None:
+        return _certified(task, attention, values, digits)
     if backend is not None or least.closed() is not None:
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)
         return value, _named(places)
     value, places = minimise(risk, moving, values, digits)
     return value, _named(places)
+
+
+def _certified(
+    task: Task,
+    attention: Attention,
+    values: Mapping[Any, object],
+    digits: int | None,
+    bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+) -> tuple[Value, dict[str, Value]]:
+    """Proved over an interval of the scale: the one given, else one around the scale that a search finds."""
+    from symslr.evaluation.certified.least.least import least_certified
+
+    risk, variables = population_risk(task, attention), minimal_risk(task, attention).variables
+    if variables != (a,):
+        raise CannotEvaluate(
+            f"certified: no proof is available for a minimum over {', '.join(map(str, variables))} at once"
+        )
+    _, places = minimise(risk, [a], values, PLACE_DIGITS, bounds)
+    guess = float(places[a])
+    if bounds:
+        interval = bounds[a]
+    else:
+        if not isfinite(guess):
+            raise CannotEvaluate(
+                "certified: the risk falls as the scale grows, to a limit that is not proved; give an interval (--bounds a:0:8)"
+            )
+        ends = [float(f"{factor * guess:.2g}") for factor in AROUND]
+        interval = (min(ends), max(ends)) if abs(guess) > SMALL else (-SMALL, SMALL)
+    needed, known = symbols_of(risk)
+    inputs = checked_inputs(needed - {a}, known - {a}, values)
+    if inputs.arrays:
+        raise ValueError("certified: found an array in values; expected single numbers")
+    value, place = least_certified(risk, a, inputs.scalars, digits or MULTIPRECISION_DIGITS, interval, guess)
+    return value, {"a": place}
 
 
 def _far_out(

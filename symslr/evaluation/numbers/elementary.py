@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy
 from flint import arb, ctx, fmpq
-from sympy import Expr
+from sympy import Dummy, Expr
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.special import normal_cdf, owens_t, skew_normal
@@ -54,6 +54,17 @@ FUNCTIONS: dict[str, ArbFunction] = {
 """Name of a function -> the same function on balls. A special-function node is added by its class name."""
 
 
+class Between(Dummy):
+    """A real number of which an enclosing ball is known; the same number wherever it stands in an expression."""
+
+    enclosure: Any
+
+    def __new__(cls, name: str, enclosure: Any) -> Between:
+        made: Between = super().__new__(cls, name, real=True)
+        made.enclosure = enclosure
+        return made
+
+
 def _fold(pair: ArbFunction, balls: tuple[Any, ...]) -> Any:
     result = balls[0]
     for ball in balls[1:]:
@@ -71,6 +82,8 @@ def elementary_ball(expr: Expr, descend: Descend) -> Any:
         return arb(fmpq(int(expr.p), int(expr.q)))
     if expr in CONSTANTS:
         return CONSTANTS[expr]()
+    if isinstance(expr, Between):
+        return expr.enclosure
     if expr.is_Add:
         return sum((descend(arg) for arg in expr.args), arb(0))
     if expr.is_Mul:
@@ -100,6 +113,8 @@ def _power(base: Any, exponent: Expr, descend: Descend) -> Any:
 
 def whole_power(base: Any, n: int) -> Any:
     """base^n; Arb's own power is undefined on a ball centred at 0, where a product is not."""
+    if n > 0 and n % 2 == 0 and base.contains(0):
+        return arb(0).union(abs(base).upper() ** n)
     return _fold(arb.__mul__, (base,) * n) if n > 0 and base.contains(0) else base**n
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from sympy import Abs, Eq, Expr, KroneckerDelta, Matrix, Piecewise, S, Symbol, lambdify, simplify
@@ -61,17 +61,17 @@ class Covariance:
     def __post_init__(self) -> None:
         object.__setattr__(self, "entry", exact(self.entry, self.what))
         check_parameters(self.entry, self.what, allowed={i, j})
-        for first, second in TRIED:
-            here, there = self.at(first, second), self.at(second, first)
-            if here != there and simplify(here - there) != 0:
-                raise ValueError(
-                    f"{self.what} {self.entry}: found {here} at i={first}, j={second} and {there} at i={second}, j={first}; "
-                    "expected a symmetric one, such as rho**abs(i-j)"
-                )
+        uneven = _uneven(self.entry)
+        if uneven is not None:
+            first, second, here, there = uneven
+            raise ValueError(
+                f"{self.what} {self.entry}: found {here} at i={first}, j={second} and {there} at i={second}, j={first}; "
+                "expected a symmetric one, such as rho**abs(i-j)"
+            )
 
     def at(self, first: object, second: object) -> Expr:
         """C_ij at two positions."""
-        return self.entry.subs({i: first, j: second}, simultaneous=True)
+        return _at(self.entry, first, second)
 
     @property
     def free_symbols(self) -> set[Expr]:
@@ -79,26 +79,12 @@ class Covariance:
 
     def subs(self, values: Mapping[Expr, Expr]) -> Covariance:
         """The covariance at values of its parameters."""
-        return Covariance(self.entry.subs(values), self.what)
+        return Covariance(self.entry.subs(values), self.what) if self.entry.free_symbols & set(values) else self
 
-    @cached_property
+    @property
     def structure(self) -> Structure | None:
         """What is recognised in the expression; None for any other covariance."""
-        first = Symbol("i", integer=True, positive=True)
-        lag = Symbol("d", integer=True, positive=True)
-        variance = simplify(self.at(first, first))
-        ahead = simplify(self.at(first, first + lag))
-        behind = simplify(self.at(first + lag, first))
-        if first in variance.free_symbols | ahead.free_symbols or simplify(ahead - behind) != 0:
-            return None
-        if variance == 0:
-            return None
-        if lag not in ahead.free_symbols:
-            return Equicorrelated(variance, simplify(ahead / variance))
-        correlation = simplify(ahead.subs(lag, 1) / variance)
-        if simplify(ahead - variance * correlation**lag) == 0:
-            return AutoRegressive(variance, correlation)
-        return None
+        return _structure(self.entry)
 
     @property
     def is_identity(self) -> bool:
@@ -148,3 +134,36 @@ class Covariance:
             raise ValueError(
                 f"{self.what} {self.entry}: not positive definite at L={length}; expected a covariance that is"
             )
+
+
+def _at(entry: Expr, first: object, second: object) -> Expr:
+    return entry.subs({i: first, j: second}, simultaneous=True)
+
+
+@lru_cache(maxsize=256)
+def _uneven(entry: Expr) -> tuple[int, int, Expr, Expr] | None:
+    """Two positions at which an expression is not symmetric, with its values there."""
+    for first, second in TRIED:
+        here, there = _at(entry, first, second), _at(entry, second, first)
+        if here != there and simplify(here - there) != 0:
+            return first, second, here, there
+    return None
+
+
+@lru_cache(maxsize=256)
+def _structure(entry: Expr) -> Structure | None:
+    first = Symbol("i", integer=True, positive=True)
+    lag = Symbol("d", integer=True, positive=True)
+    variance = simplify(_at(entry, first, first))
+    ahead = simplify(_at(entry, first, first + lag))
+    behind = simplify(_at(entry, first + lag, first))
+    if first in variance.free_symbols | ahead.free_symbols or simplify(ahead - behind) != 0:
+        return None
+    if variance == 0:
+        return None
+    if lag not in ahead.free_symbols:
+        return Equicorrelated(variance, simplify(ahead / variance))
+    correlation = simplify(ahead.subs(lag, 1) / variance)
+    if simplify(ahead - variance * correlation**lag) == 0:
+        return AutoRegressive(variance, correlation)
+    return None

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sympy import Expr, Integer, S, exp, sqrt
+import numpy as np
+from sympy import Expr, Integer, S, exp, lambdify, sqrt
 
 from symslr.model.exact import NotExact, exact
 from symslr.model.form import check_parameters
@@ -19,6 +20,9 @@ from symslr.model.task import Task
 
 CHECKED_POSITIONS = 1000
 """So many first positions are looked at for a prior that is not positive, or a coin that is no probability."""
+
+SMALL = 1e-9
+"""A number in float64 that is this far from a bound is on the side on which it seems to be."""
 
 
 @dataclass(frozen=True, init=False)
@@ -39,7 +43,7 @@ class LocationTask:
             probabilities, or its text "1:1/2,-1:1/2"; theta = 1 by default.
         key_covariance: C as an expression in the positions ``i`` and ``j``; the identity by default.
         value_covariance: C_v in the same way; values are independent by default.
-        length: symbol ``L``, a positive integer, or a law of the length where nothing depends on the position.
+        length: symbol ``L``, a positive integer, or a law of the length; what depends on positions is taken at each length.
         noise: Delta >= 0.
         name: what the task is called in print.
 
@@ -102,16 +106,11 @@ class LocationTask:
                 "prior: found together with independent coins, of which each has its own probability; "
                 "write it as a function of the position, such as independent(1/(1+l))"
             )
-        by_position = [
-            what for what in ("prior", "key_covariance", "value_covariance") if getattr(self, what) is not None
-        ]
         if isinstance(self.length, LengthLaw):
-            if isinstance(self.location, Independent) and self.location.probability.has(l):
-                by_position.append("location")
-            if by_position:
+            if isinstance(self.prior, tuple):
                 raise ValueError(
-                    f"length: found a law of the length together with {by_position[0]}, which depends on the positions; "
-                    "expected a fixed length"
+                    f"prior: found a list of {len(self.prior)} weights together with a law of the length; expected an "
+                    "expression in l, which is normalised at every length"
                 )
             if isinstance(self.location, Subset) and min(n for n, _ in self.length) < self.location.size:
                 raise ValueError(f"location: found {self.location} at a shorter length; expected s <= L")
@@ -121,7 +120,7 @@ class LocationTask:
             raise ValueError(f"location: found {self.location} at L={length}; expected s <= L")
         if isinstance(self.prior, tuple) and len(self.prior) != length:
             raise ValueError(f"prior: found {len(self.prior)} weights at L={length}; expected one for each position")
-        for position in range(1, min(length, CHECKED_POSITIONS) + 1):
+        for position in self._doubtful(length):
             weight = self.prior_weight(position)
             if weight.is_number and not (weight.is_positive and weight.is_finite):
                 raise ValueError(f"prior: found the weight {weight} at l={position}; expected a positive number")
@@ -129,11 +128,24 @@ class LocationTask:
                 share = self.location.probability.subs({l: position, L: length})
                 if share.is_number and not (S.Zero < share < S.One):
                     raise ValueError(f"location: found the probability {share} at l={position}; expected one in (0, 1)")
-            if not (self.depends_on_position and position < length):
-                break
         for covariance in (self.key_covariance, self.value_covariance):
             if covariance is not None and not covariance.free_symbols - {L}:
                 covariance.subs({L: Integer(length)}).check_positive(length)
+
+    def _doubtful(self, length: int) -> list[int]:
+        """The first positions, without those at which numbers of ordinary size show a good prior or coin."""
+        if not self.depends_on_position:
+            return [1]
+        first = range(1, min(length, CHECKED_POSITIONS) + 1)
+        coins = isinstance(self.location, Independent)
+        expr = self.location.probability if isinstance(self.location, Independent) else self.prior
+        if not isinstance(expr, Expr) or expr.free_symbols - {l, L}:
+            return list(first)
+        with np.errstate(all="ignore"):
+            numbers = np.asarray(lambdify((l, L), expr, "numpy")(1.0 * np.array(first), float(length)))
+        found = np.broadcast_to(numbers.astype(complex), (len(first),))
+        good = (found.imag == 0) & (found.real > SMALL) & (found.real < (1 - SMALL if coins else 1 / SMALL))
+        return [position for position, is_good in zip(first, good) if not is_good]
 
     @property
     def depends_on_position(self) -> bool:
@@ -151,15 +163,20 @@ class LocationTask:
         return weight.subs(L, self.length) if isinstance(self.length, Expr) else weight
 
     @property
-    def free_symbols(self) -> set[Expr]:
-        """The symbols that need a value: parameters, and ``L`` where the length is left open."""
+    def _symbols(self) -> set[Expr]:
+        """Every symbol of the law, positions and the length too."""
         parts: list[Expr] = [self.strength, self.noise]
         parts += list(self.prior) if isinstance(self.prior, tuple) else [self.prior] if self.prior is not None else []
         parts += [self.location.probability] if isinstance(self.location, Independent) else []
         found = {s for part in parts for s in part.free_symbols} | self.signal.free_symbols
         for covariance in (self.key_covariance, self.value_covariance):
             found |= covariance.free_symbols if covariance is not None else set()
-        return (found - {l, L}) | ({L} if self.length == L else set())
+        return found
+
+    @property
+    def free_symbols(self) -> set[Expr]:
+        """The symbols that need a value: parameters, and ``L`` where the length is left open."""
+        return (self._symbols - {l, L}) | ({L} if self.length == L else set())
 
     def at(self, values: Mapping[Any, object]) -> LocationTask:
         """The task at values of its symbols, by symbol or name, the length among them; what has no value stays a symbol.
@@ -172,6 +189,8 @@ class LocationTask:
         if unknown:
             known = ", ".join(sorted(names)) or "none"
             raise ValueError(f"task {self.name}: found a value for {unknown[0]}; its symbols: {known}")
+        if not values and isinstance(self.length, Integer) and L not in self._symbols:
+            return self
         by_symbol = {names[key] if isinstance(key, str) else key: value for key, value in values.items()}
         given = {symbol: exact(value, str(symbol)) for symbol, value in by_symbol.items()}
         length = given.get(L, L) if self.length == L else self.length

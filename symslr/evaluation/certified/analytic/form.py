@@ -114,7 +114,7 @@ class Lines:
         Raises:
             NotProved: where no proof is found, with the reason.
         """
-        kernel, copies = self._copies(term.tokens)
+        kernel, copies = self.copies(term.tokens)
         power = term.power + 1
         if not power.is_Rational or power <= 0:
             raise NotProved(f"certified: found u^({term.power}); expected a rational power above -1")
@@ -124,7 +124,7 @@ class Lines:
         needed = nats + GUARD_NATS
         while True:
             transform = self._transform(kernel, needed)
-            with ctx.workprec(_bits(transform.nats)):
+            with ctx.workprec(line_bits(transform.nats)):
                 integrand = Integrand(ball(power), ball(term.offset), copies)
                 needed = transform.needed_nats(integrand, nats) + 1
                 if needed <= transform.nats:
@@ -133,10 +133,10 @@ class Lines:
     def value(self, token: LineToken, bits: int) -> Any:
         """int F dx."""
         nats = bits * log(2) + GUARD_NATS
-        with ctx.workprec(_bits(nats)):
-            return self._line(token.kernel).rule(nats).at(arb(0))[self.factors[token.kernel].index(token.factor)]
+        with ctx.workprec(line_bits(nats)):
+            return self.line(token.kernel).rule(nats).at(arb(0))[self.factors[token.kernel].index(token.factor)]
 
-    def _copies(self, tokens: Mapping[Any, int]) -> tuple[Expr, tuple[int, ...]]:
+    def copies(self, tokens: Mapping[Any, int]) -> tuple[Expr, tuple[int, ...]]:
         kernels = {token.kernel for token, n in tokens.items() if n}
         if len(kernels) != 1:
             raise NotProved("certified: no proof is available for two kernels under one Laplace integral")
@@ -144,7 +144,7 @@ class Lines:
         counts = {token.factor: n for token, n in tokens.items()}
         return kernel, tuple(counts.get(factor, 0) for factor in self.factors[kernel])
 
-    def _line(self, kernel: Expr) -> Line:
+    def line(self, kernel: Expr) -> Line:
         if kernel not in self.lines:
             self.lines[kernel] = Line(X, kernel, self.factors[kernel])
         return self.lines[kernel]
@@ -152,10 +152,10 @@ class Lines:
     def _transform(self, kernel: Expr, nats: float) -> Transform:
         known = self.transforms.get(kernel)
         if known is None or known.nats < nats:
-            with ctx.workprec(_bits(nats)):
-                known = self.transforms[kernel] = Transform(self._line(kernel), nats)
+            with ctx.workprec(line_bits(nats)):
+                known = self.transforms[kernel] = Transform(self.line(kernel), nats)
         return known
 
 
-def _bits(nats: float) -> int:
+def line_bits(nats: float) -> int:
     return int(nats / log(2)) + GUARD_BITS

@@ -19,9 +19,6 @@ from symslr.evaluation.certified.analytic.half_strip import HALF_STRIP, Values, 
 from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
 from symslr.evaluation.numbers.elementary import ball
 
-ETA = 0.25
-"""|x| <= e^{ETA |x| - 1 - log ETA}: a power of x is bounded by an exponential of so small a rate."""
-
 ROUNDING = 1e-12
 """Relative; more than the rounding of the few hundred float operations that a bound is made of."""
 
@@ -70,6 +67,8 @@ class GrowthBounds:
     def __init__(self, variable: Symbol, start: float, side: int, half_width: float) -> None:
         self.variable, self.start, self.side, self.half_width = variable, start, side, half_width
         self.region = half_strip(start, side, half_width)
+        self._line = Exponent(_up(log(start) - 1), _up(1 / start))
+        """|x| <= e^{log X - 1 + |x|/X}, with equality at X = start."""
 
     def values(self, expr: Expr) -> Values:
         """Enclosures of real part, imaginary part, modulus and argument on the half strip."""
@@ -78,7 +77,10 @@ class GrowthBounds:
         return found
 
     def _is_polynomial(self, expr: Expr) -> bool:
-        return bool(expr.is_Add and expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() > 1)
+        if not (expr.is_Add and expr.is_polynomial(self.variable)):
+            return False
+        polynomial = Poly(expr, self.variable)
+        return bool(polynomial.degree() > 1 and not ball(polynomial.LC()).contains(0))
 
     def _led_by_the_highest_power(self, expr: Expr) -> Expr:
         """z^n (c_n + c_{n-1}/z + ...), where what stands beside c_n is small far out."""
@@ -93,7 +95,7 @@ class GrowthBounds:
         if isinstance(expr, exp):
             return self.real_part(expr.exp)
         if expr == self.variable:
-            return Exponent(_up(ETA * self.half_width - 1 - log(ETA)), ETA)
+            return self._line + Exponent(_up(self.half_width / self.start))
         if expr.is_Mul:
             return self._summed(self.modulus(arg) for arg in expr.args)
         if expr.is_Pow and expr.exp.is_Rational:
@@ -178,10 +180,10 @@ class GrowthBounds:
         return Exponent(_up(high[2] + spare), high[1], high[0])
 
     def _of_logarithm(self, inside: Expr) -> Exponent:
-        """|log w| <= |log|w|| + pi, and the logarithm of a quadratic in |x| >= 1 grows like log x."""
+        """|log w| <= |log|w|| + pi, which is at most a multiple of |x|, or of x^2, as |x| >= 1."""
         both = self.modulus(inside).or_more(self.inverse(inside))
         total = max(both.constant, 0.0) + max(both.linear, 0.0) + max(both.square, 0.0) + pi
-        return Exponent(_up(log(total) + 2 * (-1 - log(ETA))), 2 * ETA)
+        return Exponent(_up(log(total))) + self._line.times(2.0 if both.square > 0 else 1.0)
 
     @staticmethod
     def _summed(bounds: Any) -> Exponent:

@@ -94,7 +94,10 @@ class HalfStrip:
         enclosure = ball(expr)
         near = float(enclosure.mid())
         exact = enclosure == near
-        re = iv.mpf(near) if exact else _interval(nextafter(near, -inf), nextafter(near, inf))
+        low, high = nextafter(float(enclosure.lower()), -inf), nextafter(float(enclosure.upper()), inf)
+        if expr.is_nonnegative:
+            low = max(low, 0.0)
+        re = iv.mpf(near) if exact else _interval(low, high)
         argument = iv.mpf(0) if re.a > 0 else PI if re.b < 0 else None
         return _made(re, iv.mpf(0), argument=argument)
 

@@ -20,17 +20,17 @@ from symslr.evaluation.certified.analytic.strip import Strip, check_nonnegative,
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-PROOF_BITS = 64
-"""Precision at which strips and masses are proved; none of them is sharp."""
-
-MOMENT_BITS = 256
-"""Precision at which moments are bounded: log(1 + e^x) keeps its sign there down to x = -170."""
+PROOF_BITS = 256
+"""Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
 
 FINE = 1 / 32
 """Width of the cells on which a moment is bounded."""
 
 REACHES = (8.0, 16.0, 32.0, 64.0)
 """Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
+
+NEAREST, GRID = 3.5, 0.5
+"""Rules end on this grid."""
 
 FARTHEST = 400.0
 """No integral is followed beyond |x| = FARTHEST."""
@@ -73,7 +73,7 @@ class Line:
     def _log_moment(self, j: int, p: float) -> float:
         for reach in REACHES:
             try:
-                with ctx.workprec(MOMENT_BITS):
+                with ctx.workprec(PROOF_BITS):
                     tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, reach)]
                     terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, reach)
             except NotProved:
@@ -117,6 +117,16 @@ class Line:
         cells = (rectangle(i * FINE - reach, (i + 1) * FINE - reach, 0.0, 0.0) for i in range(count))
         return [enclosed(function, self.variable, cell, CELLS) for cell in cells]
 
+    def tails(self, side: int, at: float) -> list[Any]:
+        """Bounds of what lies beyond ``at`` on one side, for each factor; of Riemann sums too."""
+        found: list[Any] = self._once(self._tails, side, at)
+        return found
+
+    def _tails(self, side: int, at: float) -> list[Any]:
+        growth = GrowthBounds(self.variable, at, side, 0.0)
+        with ctx.workprec(PROOF_BITS):
+            return [growth.modulus(factor).tail(at) for factor in self.factors]
+
     def rule(self, nats: float) -> LineRule:
         """The trapezoid rule whose error is about e^-nats."""
         return LineRule(self, nats)
@@ -126,6 +136,7 @@ class LineRule:
     """Nodes x_i = i * step between two ends, at the precision of the current context.
 
     Attributes:
+        nodes: the x_i.
         errors: for each factor a ball above the distance of the rule to M(u), for every u >= 0.
     """
 
@@ -137,8 +148,8 @@ class LineRule:
         self.step = arb(float(step))
         ends = [self._end(side) for side in (-1, 1)]
         low, high = -ceil(ends[0][0] / float(step)), ceil(ends[1][0] / float(step))
-        nodes = [i * self.step for i in range(low, high + 1)]
-        points = [acb(x) for x in nodes]
+        self.nodes = [i * self.step for i in range(low, high + 1)]
+        points = [acb(x) for x in self.nodes]
         self.kernel = [enclosed(line.kernel, line.variable, x, CELLS).real for x in points]
         columns = [[enclosed(f, line.variable, x, CELLS).real * self.step for x in points] for f in line.factors]
         self.weights = arb_mat(list(map(list, zip(*columns))))
@@ -152,17 +163,20 @@ class LineRule:
 
     def _end(self, side: int) -> tuple[float, list[Any]]:
         """Where the rule is cut, and a bound of what lies beyond, for each factor."""
-        at = self.line.strip.start
-        while True:
-            growth = GrowthBounds(self.line.variable, at, side, 0.0)
+
+        def reaches(at: float) -> bool:
             try:
-                tails = [growth.modulus(factor).tail(at) for factor in self.line.factors]
-                if all(float(tail.log()) < -self.nats for tail in tails) or at > FARTHEST:
-                    return at, tails
+                return all(float(tail.log()) < -self.nats for tail in self.line.tails(side, at))
             except NotProved:
-                if at > FARTHEST:
-                    raise
-            at += 0.5
+                return False
+
+        low, high = 0, 1
+        while not reaches(NEAREST + GRID * high) and NEAREST + GRID * high < FARTHEST:
+            low, high = high, 2 * high
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if reaches(NEAREST + GRID * middle) else (middle, high)
+        return NEAREST + GRID * high, self.line.tails(side, NEAREST + GRID * high)
 
     def at(self, u: Any) -> list[Any]:
         """Enclosures of M(u) for every factor; u >= 0 a ball."""

@@ -15,7 +15,7 @@ from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
 WIDEST, NARROWEST, NARROWER = 3.0, 0.02, 0.8
 """Half-widths are tried from the widest on, each this factor narrower: a wider strip means fewer nodes."""
 
-STARTS = (4.0, 8.0, 16.0, 32.0, 64.0)
+STARTS = (4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0)
 """Where the half strips begin, tried in this order: from there on one enclosure has to do for all |x|."""
 
 CELL = 0.125

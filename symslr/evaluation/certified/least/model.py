@@ -1,0 +1,197 @@
+"""An expression of Laplace integrals as a function of one scale: its Taylor models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from flint import arb, arb_poly, ctx
+from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
+
+from symslr.algebra.equal_forms import EqualForms
+from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits
+from symslr.evaluation.certified.analytic.integral import Integrand
+from symslr.evaluation.certified.analytic.line import PROOF_BITS
+from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.backend import normal_forms, substitute
+from symslr.evaluation.certified.laplace_form import TokenTerms
+from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
+from symslr.evaluation.certified.least.taylor import Taylor
+from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball, sign
+from symslr.expression.expectation import ScalarExpectation
+
+ATTEMPTS = 6
+"""Rules that are made, each sharper, until the integrals are as sharp as asked for."""
+
+WIDER = 2.0**-40
+"""Models reach beyond the interval by the rounding of their centre and radius; the proofs by this much, relative."""
+
+SPARE_NATS = 4.0
+"""Errors of the sums are so much below what is asked of the models."""
+
+
+class Moving:
+    """An expression in one scale, on an interval of it on which everything is proved once.
+
+    Args:
+        expr: canonical, the kernel left open.
+        values: exact numbers for all symbols but ``scale``.
+        scale: the symbol that moves.
+        low, high: the interval, exact floats.
+        tokens: how a one-token expectation is written, given all values.
+
+    Raises:
+        NotProved: where no proof is found on this interval.
+    """
+
+    def __init__(
+        self,
+        expr: Expr,
+        values: Mapping[Basic, Basic],
+        scale: Symbol,
+        low: float,
+        high: float,
+        tokens: Callable[[Mapping[Basic, Basic]], TokenTerms],
+    ) -> None:
+        self.low, self.high, self.side = low, high, -1 if high <= 0 else 1
+        with ctx.workprec(PROOF_BITS):
+            around = (self.side * arb(low)).union(self.side * arb(high))
+            self.scale = Between(scale.name, around + arb(0, WIDER * max(abs(low), abs(high))))
+        own = {**values, scale: self.side * self.scale}
+        self.expr = substitute(expr, own)
+        forms, _ = normal_forms(self.expr, (tokens(own),))
+        forms = {node: [term for term in terms if not term.coefficient.is_zero] for node, terms in forms.items()}
+        if low * high > 0:
+            forms = {node: [_by_scores(term, self.scale) for term in terms] for node, terms in forms.items()}
+        self.forms = forms
+        self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
+        self.lines = Lines([term for terms in forms.values() for term in terms])
+        self.transforms: dict[tuple[Expr, float], MovingTransform] = {}
+
+    def prepare(self, nats: float) -> None:
+        """Prove the strips, and the tails of sums to about e^-nats.
+
+        Raises:
+            NotProved: where no proof is found.
+        """
+        for kernel in self.lines.factors:
+            self.transform(kernel, nats + SPARE_NATS)
+
+    def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
+        """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
+
+        Raises:
+            NotProved: where no proof is found.
+        """
+        with ctx.workprec(_bits(2 * nats)):
+            model = _Model(self, self.side * centre, radius, nats, length).of(self.expr)
+        return model if self.side > 0 else model.mirrored()
+
+    def transform(self, kernel: Expr, nats: float) -> MovingTransform:
+        """The functions of one kernel, so sharp that every integral has an error of about e^-nats; kept."""
+        key = kernel, nats
+        if key not in self.transforms:
+            integrands = [own for own in map(self.integrand, self.under_integrals) if own[0] == kernel]
+            needed = nats
+            for _ in range(ATTEMPTS):
+                with ctx.workprec(_bits(needed)):
+                    made = MovingTransform(self.lines.line(kernel), needed, nats, self.scale)
+                    lost = max([0.0, *(made.missing_nats(own) for _, own in integrands)])
+                if not lost:
+                    break
+                needed += lost + 1
+            else:
+                raise NotProved("certified: the sums do not reach the digits: extreme parameters")
+            self.transforms[key] = made
+        return self.transforms[key]
+
+    def integrand(self, term: Monomial) -> tuple[Expr, Integrand]:
+        """A term under a Laplace integral: its kernel, and what stands there."""
+        kernel, copies = self.lines.copies(term.tokens)
+        power = term.power + 1
+        if not power.is_Rational or power <= 0 or sign(term.offset) < 0:
+            raise NotProved(f"certified: found u^({term.power}) e^(-{term.offset}*u) under a Laplace integral")
+        return kernel, Integrand(ball(power), ball(term.offset), copies)
+
+
+class _Model:
+    """One Taylor model."""
+
+    def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int) -> None:
+        self.moving, self.nats, self.length = moving, nats + SPARE_NATS, length
+        self.centre, self.radius = arb(centre), arb(radius)
+        self.sums: dict[Expr, Sums] = {}
+
+    def _made(self, coefficients: list[Any]) -> Taylor:
+        return Taylor(arb_poly(coefficients), arb(0), self.radius, self.length)
+
+    def of(self, expr: Expr) -> Taylor:
+        """The model of a part of the expression."""
+        if isinstance(expr, EqualForms):
+            return self.of(expr.args[0])
+        if isinstance(expr, (Integral, ScalarExpectation)):
+            total = self._made([arb(0)])
+            for term in self.moving.forms[expr]:
+                product = self._integral(term) if isinstance(expr, Integral) else self._free(term)
+                total = total + self.of(term.coefficient) * product
+            return total
+        if expr == self.moving.scale:
+            return self._made([self.centre, arb(1)])
+        if not expr.has(self.moving.scale, Integral, ScalarExpectation):
+            return self._made([elementary_ball(expr, ball)])
+        if expr.is_Add or expr.is_Mul:
+            result = self.of(expr.args[0])
+            for arg in expr.args[1:]:
+                result = result + self.of(arg) if expr.is_Add else result * self.of(arg)
+            return result
+        if expr.is_Pow and expr.exp.is_Integer:
+            return self.of(expr.base).power(int(expr.exp))
+        raise NotProved(
+            f"certified: no proof is available for {type(expr).__name__} of integrals of a scale that moves"
+        )
+
+    def _free(self, term: Monomial) -> Taylor:
+        result = self._made([arb(1)])
+        for token, n in term.tokens.items():
+            transform, sums = self._sums(token.kernel)
+            place = self.moving.lines.factors[token.kernel].index(token.factor)
+            result = result * transform.value(place, sums).power(n)
+        return result
+
+    def _integral(self, term: Monomial) -> Taylor:
+        kernel, integrand = self.moving.integrand(term)
+        transform, sums = self._sums(kernel)
+        return transform.model(integrand, sums)
+
+    def _sums(self, kernel: Expr) -> tuple[MovingTransform, Sums]:
+        transform = self.moving.transform(kernel, self.nats)
+        if kernel not in self.sums:
+            self.sums[kernel] = Sums(transform, self.centre, self.radius, self.length)
+        return transform, self.sums[kernel]
+
+
+def _by_scores(term: Monomial, scale: Between) -> Monomial:
+    """With tokens counted by y = a x, a > 0: there the kernel does not move."""
+    tokens = {
+        LineToken(_gathered(token.factor).xreplace({X: X / scale}) / scale, token.kernel.xreplace({X: X / scale})): n
+        for token, n in term.tokens.items()
+    }
+    return replace(term, tokens=tokens)
+
+
+def _gathered(factor: Expr) -> Expr:
+    """With one exponential, of a complete square where it is quadratic: x^2 - 2x on an interval is wider than (x - 1)^2 - 1."""
+    exponents = [part.exp for part in Mul.make_args(factor) if isinstance(part, exp)]
+    rest = Mul(*(part for part in Mul.make_args(factor) if not isinstance(part, exp)))
+    total = Add(*exponents)
+    if total.is_polynomial(X) and Poly(total, X).degree() == 2:
+        square, slope, constant = Poly(total, X).all_coeffs()
+        total = square * (X + slope / (2 * square)) ** 2 + (constant - slope**2 / (4 * square))
+    return rest * exp(total)
+
+
+def _bits(nats: float) -> int:
+    """As many as values need, and enough for a kernel that is small where tokens lie."""
+    return max(PROOF_BITS, line_bits(nats))

@@ -1,0 +1,74 @@
+"""Power series in one parameter: the arithmetic of ``proof`` for functions of a token whose coefficients move with a scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import Any
+
+from flint import arb, arb_series, ctx, fmpq
+from sympy import Expr, Symbol
+
+from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
+from symslr.evaluation.numbers.elementary import ball
+
+
+@contextmanager
+def terms(count: int) -> Iterator[None]:
+    """Series are cut after so many terms."""
+    before = ctx.cap
+    ctx.cap = count
+    try:
+        yield
+    finally:
+        ctx.cap = before
+
+
+class Series:
+    """Functions of ``parameter`` = ``at`` + t as series in t, with balls as coefficients.
+
+    Where ``at`` is an interval, the coefficient of t^k holds the k-th derivative over k! everywhere on it.
+    """
+
+    def __init__(self, parameter: Symbol, at: Any) -> None:
+        self.parameter, self.at = parameter, at
+
+    def constant(self, expr: Expr) -> Any:
+        if expr.has(self.parameter):
+            return enclosed(expr, self.parameter, arb_series([self.at, 1]), self)
+        return arb_series([ball(expr)])
+
+    def add(self, left: Any, right: Any) -> Any:
+        return left + right
+
+    def multiply(self, left: Any, right: Any) -> Any:
+        return left * right
+
+    def power(self, base: Any, exponent: Fraction) -> Any:
+        if exponent.denominator == 1:
+            return series_power(base, int(exponent))
+        if not base[0] > 0:
+            raise NotProved("certified: a branch point of a root cannot be excluded")
+        return (base.log() * arb(fmpq(exponent.numerator, exponent.denominator))).exp()
+
+    def function(self, name: str, at: Any) -> Any:
+        if name == "log" and not at[0] > 0:
+            raise NotProved("certified: a branch point of a logarithm cannot be excluded")
+        return getattr(at, name)()
+
+
+def series_power(base: Any, n: int) -> Any:
+    """By squaring; ``base`` may hold 0 unless n < 0."""
+    if n < 0:
+        if base[0].contains(0):
+            raise NotProved("certified: a pole cannot be excluded")
+        return series_power(base.inv(), -n)
+    result, square = None, base
+    while n:
+        if n % 2:
+            result = square if result is None else result * square
+        n //= 2
+        if n:
+            square = square * square
+    return arb_series([1]) if result is None else result

@@ -1,0 +1,83 @@
+"""Taylor models: a function on [c - r, c + r] as a polynomial in t = a - c and a ball that holds what is left of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from flint import arb, arb_poly, arb_series
+
+from symslr.evaluation.certified.analytic.proof import NotProved
+
+
+@dataclass(frozen=True)
+class Taylor:
+    """f(c + t) is in polynomial(t) + rest for all |t| <= radius.
+
+    Attributes:
+        polynomial: coefficients as balls, degree below ``length``.
+        rest: a ball.
+        radius: exact.
+        length: number of terms kept.
+    """
+
+    polynomial: Any
+    rest: Any
+    radius: Any
+    length: int
+
+    @property
+    def _whole(self) -> Any:
+        return arb(0, self.radius)
+
+    def like(self, polynomial: Any, rest: Any = 0) -> Taylor:
+        """A model on the same interval; terms beyond ``length`` go to the rest."""
+        coefficients = polynomial.coeffs()
+        beyond = arb_poly(coefficients[self.length :])
+        kept = arb_poly(coefficients[: self.length])
+        return Taylor(
+            kept, arb(rest) + beyond(self._whole) * arb(0, self.radius**self.length), self.radius, self.length
+        )
+
+    @property
+    def values(self) -> Any:
+        """A ball around all values."""
+        return self.polynomial(self._whole) + self.rest
+
+    def __add__(self, other: Taylor) -> Taylor:
+        return self.like(self.polynomial + other.polynomial, self.rest + other.rest)
+
+    def __mul__(self, other: Taylor) -> Taylor:
+        rest = self.polynomial(self._whole) * other.rest + self.rest * other.values
+        return self.like(self.polynomial * other.polynomial, rest)
+
+    def times(self, number: Any) -> Taylor:
+        """By a ball."""
+        return self.like(self.polynomial * number, self.rest * number)
+
+    def inverse(self) -> Taylor:
+        """1/f = q + (1 - q f)/f for any polynomial q; here the one of the formal series.
+
+        Raises:
+            NotProved: where f is not seen to differ from 0.
+        """
+        values = self.values
+        if values.contains(0):
+            raise NotProved("certified: a division by an enclosure of zero")
+        formal = arb_series(self.polynomial.coeffs(), self.length).inv()
+        guess = self.like(arb_poly([formal[i] for i in range(self.length)]))
+        off = self.like(arb_poly([1])) + (guess * self).times(-1)
+        return self.like(guess.polynomial, off.values / values)
+
+    def power(self, n: int) -> Taylor:
+        """f^n."""
+        if n < 0:
+            return self.inverse().power(-n)
+        result = self.like(arb_poly([1]))
+        for _ in range(n):
+            result = result * self
+        return result
+
+    def mirrored(self) -> Taylor:
+        """f(c - t)."""
+        return self.like(self.polynomial(arb_poly([0, -1])), self.rest)

@@ -1,0 +1,131 @@
+"""The certified least risk: models hold the risk on whole intervals of the scale, and the infimum agrees with other routes."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import pytest
+from flint import arb, arb_poly, ctx, fmpq
+from mpmath import mp
+from sympy import Expr, Integer, Rational, erf, exp, log
+
+from symslr import SpikedSLR, evaluate, minimise, population_risk
+from symslr.evaluation import least_risk
+from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+from symslr.evaluation.certified.least.bounded import Bounded
+from symslr.evaluation.certified.least.model import Moving
+from symslr.evaluation.certified.least.search import stretches
+from symslr.evaluation.certified.least.taylor import Taylor
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.balls import from_mpf
+from symslr.evaluation.plan import canonical
+from symslr.expression.quantity import conditioned
+from symslr.expression.value import Kind
+from symslr.model.attention import Attention
+from symslr.model.catalogue import erf as erf_attention
+from symslr.model.symbols import Delta, L, a, nu, x
+
+TASK = SpikedSLR(noise=0)
+PLACE = {L: Integer(2), nu: Integer(2), Delta: Integer(0)}
+
+
+def moving(kernel: Expr, low: float, high: float) -> Moving:
+    opened, closed = with_open_kernel(conditioned(population_risk(TASK, Attention(kernel))))
+    formula = canonical(opened)
+    values = {symbol: PLACE[symbol] for symbol in formula.free_symbols if symbol in PLACE}
+    assert closed is not None
+    return Moving(formula, values, a, low, high, lambda own: partial(line_terms, kernel=closed.xreplace(own)))
+
+
+def certified(kernel: Expr, scale: Expr) -> arb:
+    value = evaluate(population_risk(TASK, Attention(kernel), scale), {"L": 2, "nu": 2}, digits=9, backend="arb")
+    return from_mpf(value.value, value.error)
+
+
+CASES = [
+    (log(1 + exp(x)), 1.0, 1.25),
+    (log(1 + exp(x)), -1.25, -1.0),
+    (1 + x**4, -0.0625, 0.0625),
+    (1 / (1 + exp(-x)), 1.0, 1.125),
+    (erf(x) + Rational(3, 2), 0.5, 0.625),
+]
+
+
+@pytest.mark.parametrize(("kernel", "low", "high"), CASES, ids=str)
+def test_a_model_holds_the_risk_on_its_interval_and_is_sharp(kernel: Expr, low: float, high: float) -> None:
+    """Against certified values at single scales, which know nothing of series; without its rest the model misses."""
+    stretch = moving(kernel, low, high)
+    centre, radius = (low + high) / 2, (high - low) / 4
+    with ctx.workprec(200):
+        coarse, fine = (stretch.model(centre, radius, 12.0, terms) for terms in (3, 8))
+        assert fine.rest.rad() < 1e-3
+        for part in (-1, Rational(3, 4)):
+            shift = part * Rational(radius)
+            truth, t = certified(kernel, Rational(centre) + shift), arb(fmpq(int(shift.p), int(shift.q)))
+            for model in (coarse, fine):
+                assert (model.polynomial(t) + model.rest).overlaps(truth)
+            assert not coarse.polynomial(t).overlaps(truth)
+
+
+def test_the_rest_of_a_model_comes_from_the_whole_interval() -> None:
+    """Products, inverses and mirror images of x^k around 1 hold the exact values at every end."""
+    with ctx.workprec(100):
+        radius = arb("0.25").mid()
+        line = Taylor(arb_poly([1, 1]), arb(0), radius, 3)
+        cube, inverse = line.power(3), line.power(-2)
+        for t in (arb(-0.25), arb(0.1), arb(0.25)):
+            assert (cube.polynomial(t) + cube.rest).overlaps((1 + t) ** 3)
+            assert not cube.polynomial(t).overlaps((1 + t) ** 3)
+            assert (inverse.polynomial(t) + inverse.rest).overlaps(1 / (1 + t) ** 2)
+            assert not inverse.polynomial(t).overlaps(1 / (1 + t) ** 2)
+            mirrored = cube.mirrored()
+            assert (mirrored.polynomial(t) + mirrored.rest).overlaps((1 - t) ** 3)
+
+
+@pytest.mark.parametrize(
+    ("coefficients", "lowest"),
+    [([3, -2, 4], 2.75), ([3, 2, 1], 1.75 + 0.5), ([1, 0, -1], 0.75), ([0, -1, 0, 4], -0.19245008972987526)],
+)
+def test_the_least_value_of_a_polynomial_is_enclosed(coefficients: list[int], lowest: float) -> None:
+    """Inside, at an end, where it is concave, and where it has several extrema, on [-1/2, 1/2]."""
+    with ctx.workprec(80):
+        bounded = Bounded(Taylor(arb_poly(coefficients), arb(0, 1e-6), arb(0.5), 6), arb(-0.5), arb(0.5))
+        assert bounded.below <= lowest <= bounded.above
+        assert bounded.above - bounded.below < 2e-2
+        left, right = bounded.near(arb(lowest) + 1e-5)
+        places = [i / 500 for i in range(-250, 251)]
+        low = [t for t in places if sum(c * t**k for k, c in enumerate(coefficients)) <= lowest + 1e-5]
+        assert low
+        assert all(left <= t <= right for t in low)
+
+
+def test_stretches_cover_the_interval() -> None:
+    found = stretches(-3.0, 7.0)
+    assert found[0][0] == -3
+    assert found[-1][1] == 7
+    assert all(left[1] == right[0] for left, right in itertools.pairwise(found))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "bounds", "digits"),
+    [(log(1 + exp(x)), (2.75, 3.0), 20), (1 + x**4, (0.75, 1.0), 14), (1 / (1 + exp(-x)), (1.0, 1.125), 14)],
+    ids=str,
+)
+def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
+    kernel: Expr, bounds: tuple[float, float], digits: int
+) -> None:
+    """Against the search to as many digits; where the least value lies at an end, against the value there."""
+    attention = Attention(kernel)
+    value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, digits, "arb", {a: bounds})
+    assert value.kind is Kind.CERTIFIED
+    assert value.digits >= digits
+    other, at = minimise(population_risk(TASK, attention), [a], {"L": 2, "nu": 2}, digits, {a: bounds})
+    with mp.workdps(30):
+        assert abs(value.value - other.value) <= value.error + other.error
+        assert abs(places["a"].value - at[a].value) <= places["a"].error + at[a].error
+
+
+def test_a_minimum_over_two_parameters_is_refused() -> None:
+    with pytest.raises(CannotEvaluate, match="a minimum over a, c at once"):
+        least_risk(TASK, erf_attention, {"L": 2, "nu": 2}, 10, "arb")
