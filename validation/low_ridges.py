@@ -162,9 +162,10 @@ def _verdict(seen: list[Seen]) -> NamedComparison:
     """No point where the two differ is one where the theory should hold."""
     apart = [each for each in seen if abs(each.z) > LARGEST_Z]
     stable = [each for each in seen if each.stable]
+    replicon = min((each.theory["replicon"] for each in apart), default=math.nan)
     note = (
         f"{len(apart)} of {len(seen)} points differ by more than {LARGEST_Z:g} standard errors, with replicons from "
-        f"{min((each.theory['replicon'] for each in apart), default=math.nan):.2f} up; at the {len(stable)} points where replica symmetry holds "
+        f"{replicon:.2f} up; at the {len(stable)} points where replica symmetry holds "
         f"the largest |z| is {max(abs(each.z) for each in stable):.1f}. Where they differ it is the theory that is wrong,"
         " as replica symmetry, on which it rests, is unstable, while every fit is stationary"
     )
