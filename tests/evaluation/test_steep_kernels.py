@@ -62,7 +62,9 @@ def test_a_doubly_exponential_kernel() -> None:
         assert abs(float(found) - expected) <= float(found.error) + 1e-8 * expected
 
 
-@pytest.mark.parametrize("size", [Integer(10) ** 200, Integer(10) ** -200, Integer(10) ** 300], ids=["1e200", "1e-200", "1e300"])
+@pytest.mark.parametrize(
+    "size", [Integer(10) ** 200, Integer(10) ** -200, Integer(10) ** 300], ids=["1e200", "1e-200", "1e300"]
+)
 def test_a_factor_of_the_kernel_changes_nothing(size: Expr) -> None:
     """Float64 made 1 / 10^400 an exact zero and gave a risk of 0 +- 0, where it is 0.671."""
     plain = evaluate(population_risk(TASK, Attention(exp(x), None), 1), VALUES)
