@@ -9,6 +9,8 @@ from dataclasses import replace
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of
 from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, Share, Training
 from symslr.model.attention import Attention
+from symslr.model.exact import exact
+from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 from symslr.model.task import Task
 
@@ -28,7 +30,7 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
     Raises:
         ValueError: in one line, for a missing value, a length outside 1..10, a negative noise.
     """
-    named = {str(key): value for key, value in values.items()}
+    named = {str(k): v if isinstance(v, LengthLaw) else exact(v, str(k)) for k, v in values.items()}
     law = task.law.subs(numbers_of(task.law.free_symbols - {L}, named, f"task {task.name}"))
     shares = tuple(Share(n, p, law.subs(L, n)) for n, p in lengths_of(task, named, LONGEST, "at finite alpha"))
     noise = float(task.noise.subs(numbers_of(task.noise.free_symbols, named, "noise")))
