@@ -55,7 +55,8 @@ class Step:
             raise RuleRefused(f"{rule.name}: found nothing to rewrite in {before}")
         hypotheses = tuple(rule.hypotheses(before))
         if any(hypothesis.condition == S.false for hypothesis in hypotheses):
-            raise RuleRefused(f"{rule.name}: a condition of it never holds for {before}; see {rule.conditions}")
+            said = f" ({rule.conditions})" if rule.conditions else ""
+            raise RuleRefused(f"{rule.name}: a condition of it never holds for {before}{said}")
         return cls(before, after, rule, note, rule.remainder(before), hypotheses)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sympy import Expr, S, simplify
+from sympy import Expr, Float, Rational, simplify
 
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import x
@@ -30,6 +30,7 @@ def exponential_slope(law: SequenceLaw) -> Expr | None:
 
 
 def _differs(slope: Expr) -> bool:
-    """Whether a function of x is seen not to be constant at two points."""
-    first, second = (slope.subs(x, at).evalf() for at in (S.Zero, S.Half))
-    return bool((first - second).is_number and abs(first - second) > TOLD_APART * (abs(first) + abs(second)))
+    """Whether a function of x is seen not to be constant, at two points at which few functions jump or vanish."""
+    first, second = (slope.subs(x, at).evalf() for at in (Rational(-2, 7), Rational(5, 9)))
+    told = all(isinstance(number, (Float, Rational)) for number in (first, second))
+    return told and bool(abs(first - second) > TOLD_APART * (abs(first) + abs(second)))

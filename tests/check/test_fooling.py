@@ -17,6 +17,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    cos,
     exp,
     oo,
     pi,
@@ -140,7 +141,7 @@ SILENT = {
     "the same over decades": (
         Symbol("t", positive=True) / 10 + 1, S.One,
         {"remainder": 40 * Symbol("t", positive=True) ** 2}),
-    "a hypothesis that excludes everything": (hit, 2 * hit, {"hypotheses": (Hypothesis("nu < 0", nu < 0),)}),
+    "a hypothesis that excludes everything": (hit, 2 * hit, {"hypotheses": (Hypothesis("cos nu > 2", cos(nu) > 2),)}),
     "hypotheses that contradict each other": (
         linear_risk, linear_risk + 1, {"hypotheses": (Hypothesis("", nu < 1), Hypothesis("", nu > 2))}),
     "one token alone": (hit, hit ** 2, {"ranges": {L: [1]}}),

@@ -4,11 +4,11 @@ from fractions import Fraction
 from typing import final
 
 import pytest
-from sympy import Expr, Piecewise, Rational, Symbol
+from sympy import Expr, Piecewise, Rational, Symbol, cos
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.rule import Rule
+from symslr.algebra.rule import Rule, RuleRefused
 from symslr.check.branches import branch_points
 from symslr.check.points import cheap_points, long_points, points
 from symslr.expression.expectation import LengthExpectation
@@ -99,9 +99,14 @@ def test_hypotheses_are_respected(condition: Expr) -> None:
         assert condition.subs(numbers) == True  # noqa: E712
 
 
+def test_a_condition_that_never_holds_makes_no_step() -> None:
+    with pytest.raises(RuleRefused, match="a condition of it never holds"):
+        Derivation(nu * (nu + 1), name="none").apply(Under(nu < 0))
+
+
 def test_hypotheses_that_nothing_satisfies() -> None:
     with pytest.raises(ValueError, match="no point that the hypotheses admit"):
-        points(Derivation(nu * (nu + 1), name="none").apply(Under(nu < 0)))
+        points(Derivation(nu * (nu + 1), name="none").apply(Under(cos(nu) > 2)))
 
 
 def test_both_sides_of_a_branch() -> None:
