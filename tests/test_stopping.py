@@ -156,13 +156,33 @@ def test_a_signal_ends_a_command_in_one_line(
     assert done(tmp_path / "study.sqlite") >= rows  # what a study has done is kept
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_at_the_very_end_ends_in_one_line(tmp_path: Path, number: signal.Signals, status: int) -> None:
-    """The answer is out and destructors run."""
-    slow = "import atexit, sys, time; atexit.register(lambda: (print('the end', flush=True), time.sleep(600))); "
-    slow += "sys.argv = ['symslr', 'derive']; "
+ENDING = """
+import atexit, sys, time
+import symslr.cli
+
+def last():
+    print("the end", flush=True)
+    time.sleep({seconds})
+
+class Slow:
+    def __del__(self, last=last):
+        last()
+
+answer = symslr.cli.main
+
+def main():
+    {late}
+    answer(["derive"])
+
+symslr.cli.main = main
+symslr.cli.command()
+"""
+
+
+def ending(late: str, seconds: float = 600) -> subprocess.Popen[str]:
+    """A command that gave its answer and is slow to end."""
     process = subprocess.Popen(
-        [sys.executable, "-c", slow + "from symslr.cli import command; command()"],
+        [sys.executable, "-c", ENDING.format(late=late, seconds=seconds)],
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -172,6 +192,20 @@ def test_a_signal_at_the_very_end_ends_in_one_line(tmp_path: Path, number: signa
     assert process.stdout is not None
     said = list(takewhile(lambda line: line != "the end\n", process.stdout))
     assert any("nishimori" in line for line in said)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_python_clears_its_modules_changes_nothing(number: signal.Signals) -> None:
+    """Python has given signals their defaults back by then: the command was killed by its answer's side."""
+    process = ending("symslr.cli.slow = Slow()", 2)
+    assert stopped(process, number) == (0, "")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_at_the_very_end_ends_in_one_line(number: signal.Signals, status: int) -> None:
+    """The answer is out and what is registered for the end runs."""
+    process = ending("atexit.register(last)")
     found, err = stopped(process, number)
     assert (found, err) == (status, f"symslr: {'interrupted' if number is signal.SIGINT else 'terminated'}\n")
 

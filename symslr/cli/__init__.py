@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from symslr.cli.stopping import stop_at_once, stopping_in_one_line
+import atexit
+
+from symslr.cli.stopping import stop_at_once, stop_no_more, stopping_in_one_line
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -14,7 +16,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def command() -> None:
-    """What the shell runs: ``main`` and the end of the process."""
+    """What the shell runs: ``main`` and the end of the process, at which Python gives signals their defaults back."""
+    atexit.register(stop_no_more)  # the first that is registered runs last
     try:
         main()
     finally:

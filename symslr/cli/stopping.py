@@ -69,6 +69,12 @@ def stop_at_once() -> None:
         signal.signal(number, _end)
 
 
+def stop_no_more() -> None:
+    """From here on SIGINT and SIGTERM do nothing: what is left are moments in which Python runs no handler."""
+    for number in SAID:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     os.write(2, f"symslr: {SAID[signal.Signals(number)]}\n".encode())
     os._exit(128 + number)

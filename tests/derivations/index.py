@@ -1,14 +1,18 @@
 """The list of symslr's own derivations. ``python -m tests.derivations.index`` checks them all and writes it anew.
 
-With ``--names`` it is written without a check: a derivation keeps the verdict that it had.
+With ``--names`` it is written without a check: a derivation keeps the verdict that it had. With ``--keep FILE`` verdicts
+that the same code reached before, such as those of a report (``.kept.sqlite`` in its folder), are taken from there.
 """
 
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from dataclasses import replace
+from pathlib import Path
 
 from symslr.cache.code import rooms_version
+from symslr.cache.results import Cache
 from symslr.check import builtin_folder, check
 from symslr.check.collect import collect
 from symslr.check.report import DerivationCheck
@@ -27,14 +31,14 @@ def made_now(known: Index) -> Index:
     return Index(tuple(entries), {file.name: content_of(file) for file in FILES}, known.code, known.text)
 
 
-def check_on(index: Index) -> None:
+def check_on(index: Index, kept: Cache) -> None:
     """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
     code, text = with_files(rooms_version(ROOMS), index.files), checked_text(index.files)
     entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
     for file in FILES:
         if all(entry.verdict for entry in entries if entry.file == file.name):
             continue
-        report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr))
+        report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr), kept=kept)
         found = {item.name: item for item in report.derivations}
         entries = tuple(_told(e, found[e.name]) if e.file == file.name else e for e in entries)
         Index(entries, index.files, code, text).write(builtin_folder())
@@ -46,7 +50,11 @@ def _told(entry: Entry, item: DerivationCheck) -> Entry:
 
 
 if __name__ == "__main__":
+    parser = ArgumentParser(description="Checks symslr's own derivations and writes the list of them.")
+    parser.add_argument("--names", action="store_true", help="write the list without a check")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="verdicts found and kept there")
+    asked = parser.parse_args()
     names = made_now(read_index(builtin_folder()))
     names.write(builtin_folder())
-    if "--names" not in sys.argv[1:]:
-        check_on(names)
+    if not asked.names:
+        check_on(names, Cache(asked.keep))
