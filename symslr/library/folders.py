@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
+BUNDLED = PACKAGE / "_bundled"
+"""Where an installed symslr carries the folders that stand beside the package in a checkout."""
 
 
 class CollectError(ValueError):
@@ -19,7 +21,7 @@ def builtin_folder(kind: str = "derivations") -> Path:
     Raises:
         CollectError: when neither exists.
     """
-    for place in (PACKAGE / "_bundled" / kind, PACKAGE.parent / kind):
+    for place in (BUNDLED / kind, PACKAGE.parent / kind):
         if place.is_dir():
             return place
     raise CollectError(f"{kind}: found no such folder inside or beside {PACKAGE}; name one")

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from symslr.library.folders import PACKAGE
+from symslr.library.folders import BUNDLED, PACKAGE
 
 NAME = "_index.json"
 
@@ -112,8 +112,8 @@ def checked_text(files: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=1)
 def text_version() -> str:
-    """SHA-256 over the text of every module of symslr."""
+    """SHA-256 over the text of every module of symslr; folders that an installed one carries inside do not count."""
     total = hashlib.sha256()
-    for file in sorted(PACKAGE.rglob("*.py")):
+    for file in sorted(file for file in PACKAGE.rglob("*.py") if BUNDLED not in file.parents):
         total.update(file.relative_to(PACKAGE).as_posix().encode() + b"\0" + content_of(file).encode() + b"\0")
     return total.hexdigest()
