@@ -1,12 +1,13 @@
 """Which tests run which line: each test module once under coverage, one context for each test, kept on disk.
 
-What is kept of a module stands until the module or a helper beside it changes; so one test more costs one module more, and a
-run that was killed goes on where it was. Where a source has changed its lines are matched with those of before, and a new
-line counts as run by what runs the line above it.
+What is kept of a module stands until the module changes, a helper that it imports or a table beside it; so one test more costs
+one module more, and a run that was killed goes on where it was. Where a source has changed its lines are matched with those of
+before, and a new line counts as run by what runs the line above it.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
 import gc
@@ -25,6 +26,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "mutants"
 TESTS = ("tests/algebra", "tests/theory", "tests/derivations")
+"""Folders whose every module may catch a mutant; elsewhere those that import the theory."""
+
+STATEMENTS = "tests/derivations/test_statements.py::test_a_file_says_what_was_kept"
+"""The test, with the stem of a file as its parameter, that makes the chains of one file of derivations."""
+
 ROOMS = ("symslr/algebra", "symslr/theory")
 """Where the mutants of symslr are."""
 
@@ -49,14 +55,38 @@ def digest(path: Path | str) -> str:
 
 def modules() -> list[str]:
     """The test modules that may catch a mutant."""
-    return [str(path.relative_to(ROOT)) for folder in TESTS for path in sorted((ROOT / folder).rglob("test_*.py"))]
+    paths = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+    near = [path for path in paths if path.startswith(TESTS)]
+    return near + [path for path in paths if path not in near and "symslr.theory" in _text(path)]
 
 
 def helpers(module: str) -> dict[str, str]:
-    """Hash of a test module and of every file beside it that is no test module."""
-    beside = sorted((ROOT / module).parent.glob("*.*"))
-    of_tests = [path for path in beside if path.is_file() and not path.name.startswith("test_")]
-    return {str(path.relative_to(ROOT)): digest(path) for path in (ROOT / module, *of_tests)}
+    """Hash of a test module, of what it imports from tests, and of what is no Python beside it."""
+    beside = [path for path in (ROOT / module).parent.iterdir() if path.is_file() and path.suffix != ".py"]
+    found, left = {str(path.relative_to(ROOT)): digest(path) for path in sorted(beside)}, [module]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found[path] = digest(path)
+            left += _imported(path)
+    return dict(sorted(found.items()))
+
+
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _imported(path: str) -> list[str]:
+    """The files of tests that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(_text(path))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    files = [f"{name.replace('.', '/')}.py" for name in sorted(names) if name.startswith("tests.")]
+    return [file for file in files if (ROOT / file).is_file()]
 
 
 @dataclass
@@ -92,11 +122,17 @@ class Selection:
         return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
 
 
+def chain_files(tests: Iterable[str]) -> list[str]:
+    """The files of derivations that some tests make the chains of."""
+    stems = sorted(test.partition("[")[2].rstrip("]") for test in tests if test.startswith(STATEMENTS))
+    return [f"derivations/{stem}.py" for stem in stems]
+
+
 def _kept(module: str, as_is: bool) -> dict[str, dict] | None:
     place = KEPT / "coverage" / (module.replace("/", "-") + ".json")
     if place.exists():
         found = json.loads(place.read_text())
-        if found["tests"] == helpers(module):
+        if helpers(module).items() <= found["tests"].items():
             return found
     if as_is:
         return None
@@ -169,6 +205,7 @@ def measure(module: str, place: Path) -> None:
     import pytest
 
     place.parent.mkdir(parents=True, exist_ok=True)
+    tests = helpers(module)
     data = place.with_suffix(".coverage")
     cov = coverage.Coverage(data_file=str(data), source=[str(ROOT / room) for room in ROOMS])
     plugin = _Contexts(cov)
@@ -192,7 +229,7 @@ def measure(module: str, place: Path) -> None:
     (KEPT / "sources").mkdir(exist_ok=True)
     for file, known in sources.items():
         (KEPT / "sources" / known).write_bytes((ROOT / file).read_bytes())
-    kept = {"tests": helpers(module), "sources": sources, "lines": lines, "seconds": dict(plugin.seconds)}
+    kept = {"tests": tests, "sources": sources, "lines": lines, "seconds": dict(plugin.seconds)}
     made = place.with_suffix(".part")
     made.write_text(json.dumps(kept))
     made.replace(place)
