@@ -253,6 +253,8 @@ def test_independent_tokens() -> None:
     same_mean(IndependentTokens(), ConfigurationExpectation(body, COINS))
     biased = ConfigurationPrior(Product(l ** r[l], (l, 1, L)), ONE, L)
     same_mean(IndependentTokens(), ConfigurationExpectation(body, ConfigurationLaw(biased, COINS.weight)))
+    for other in (Sum(body.function, (l, 2, L)), Sum(body.function, (l, 1, L - 1)), body**2, r[1] * chi[1]):
+        assert not IndependentTokens().match(ConfigurationExpectation(other, COINS))
 
 
 TWO = ConfigurationPrior(exactly(2, L), ONE, L)

@@ -138,6 +138,13 @@ def test_JensenForOthers_lies_above(kernel: Expr, r: Expr, length: int) -> None:
     assert_above(JensenForOthers(), mean(1 - share(kernel)), {L: length})
 
 
+def test_JensenForOthers_assumes_what_makes_a_power_concave() -> None:
+    others = tokens(exp(x)) - exp(chi[epsilon])
+    assert JensenForOthers().hypotheses(mean(1 - (1 + others) ** -nu)) == ()
+    (condition,) = {h.condition for h in JensenForOthers().hypotheses(mean((1 + others) ** a))}
+    assert [condition.subs(a, power) for power in (Rational(1, 2), 1, Rational(3, 2))] == [True, True, False]
+
+
 def test_JensenForOthers_is_an_equality_for_what_is_linear() -> None:
     others = tokens(exp(x)) - exp(chi[epsilon])
     left, right, error = numbers(JensenForOthers(), mean(others * chi[epsilon] ** 2))

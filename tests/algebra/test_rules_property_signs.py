@@ -151,6 +151,20 @@ def test_SumOfDeltas_keeps_the_sum(layout: dict[str, Any], power: int, data: st.
 
 
 @FEW
+@given(layouts(), st.integers(0, 3), st.data())
+def test_SumOfDeltas_knows_where_an_index_ends(layout: dict[str, Any], far: int, data: st.DataObject) -> None:
+    """A delta at a place beyond the ends of its sum is zero, with nothing assumed; at the last place it is not."""
+    body = data.draw(functions(k + j))
+    beyond = {1: (j - D - far, j + N + far, N + D + 1 - j + far), 3 + far: (2 + far - j, 3 - j)}
+    places = [(place, low, D) for low, found in beyond.items() for place in found]
+    for place, low, high in (*places, (j - 4 - far, 1, 4)):
+        before = Sum(body * KroneckerDelta(k, place), (k, 1, N), (j, low, high))
+        assert SumOfDeltas(k).rewrite(before).doit() == 0
+        assert conditions(SumOfDeltas(k), before) == set()
+    assert_same(SumOfDeltas(k), Sum(body * KroneckerDelta(k, D + 1 - j), (j, 1, D), (k, 1, D)), layout)
+
+
+@FEW
 @given(st.integers(1, 4), st.data())
 def test_deltas_that_name_no_place_are_refused(more: int, data: st.DataObject) -> None:
     body = data.draw(functions(k))

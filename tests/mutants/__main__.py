@@ -111,6 +111,12 @@ class Trials:
             found.append(test)
         return found
 
+    def chains(self, item: Mutant) -> list[str]:
+        """The files of derivations that run a mutant's line, the cheapest first, until they take ``most`` seconds together."""
+        seconds = {file: self.selection.seconds[test] for test, file in chain_files(self.running(item)).items()}
+        found = sorted(seconds, key=lambda file: seconds[file])
+        return [file for i, file in enumerate(found) if sum(seconds[other] for other in found[: i + 1]) <= self.most]
+
     def source(self, item: Mutant) -> str:
         """Changes where the file that is broken changes."""
         return digest(item.original)
@@ -156,7 +162,7 @@ class Trials:
                 item.file, item.line
             )
             found = trial.under_tests(item, self.tests(item), on_import=on_import)
-            files = chain_files(self.running(item))
+            files = self.chains(item)
             if files and found.outcome in (trial.Outcome.SURVIVED, trial.Outcome.NOT_RUN):
                 found = trial.under_chains(item, files, on_import=on_import)
         return {

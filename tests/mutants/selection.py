@@ -122,10 +122,10 @@ class Selection:
         return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
 
 
-def chain_files(tests: Iterable[str]) -> list[str]:
-    """The files of derivations that some tests make the chains of."""
-    stems = sorted(test.partition("[")[2].rstrip("]") for test in tests if test.startswith(STATEMENTS))
-    return [f"derivations/{stem}.py" for stem in stems]
+def chain_files(tests: Iterable[str]) -> dict[str, str]:
+    """Those of some tests that make the chains of a file of derivations, with the file."""
+    made = sorted(test for test in tests if test.startswith(STATEMENTS))
+    return {test: f"derivations/{test.partition('[')[2].rstrip(']')}.py" for test in made}
 
 
 def _kept(module: str, as_is: bool) -> dict[str, dict] | None:
