@@ -111,8 +111,9 @@ def test_independent_relevance(prior: ConfigurationPrior, seed: int, chosen: Exp
 @given(positive, st.sampled_from([1, 2]), SEEDS, st.sampled_from([S.One, r[l]]))
 def test_a_given_number_of_relevant_tokens(share: Rational, count: int, seed: int, chosen: Expr) -> None:
     mass = exactly(count, L) * Product((share / (share + l)) ** r[l] * (1 + l) ** (1 - r[l]), (l, 1, L))
-    before = ConfigurationMean(chosen * BODY, ConfigurationPrior(mass, ONE, L))
-    agree(before, GivenNumberRelevant().rewrite(before), seed, place=2, lengths=(2, 3))
+    for body in (BODY, BODY * Product((2 + chi[i] ** 2) ** (1 - r[i]), (i, 1, L))):
+        before = ConfigurationMean(chosen * body, ConfigurationPrior(mass, ONE, L))
+        agree(before, GivenNumberRelevant().rewrite(before), seed, place=2, lengths=(2, 3))
 
 
 @settings(max_examples=5, deadline=None)
@@ -320,6 +321,7 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
     (IndependentTokens(), mean(tokens(SOFT), COINS), "is no function of one token"),
     (IndependentTokens(), mean(tokens(chi[l] * chi[1]), COINS), "is no function of one token"),
     (IndependentTokens(), mean(tokens(chi[l]), ALIKE_LAW), "or their keys are correlated"),
+    (IndependentTokens(), mean(tokens(theta * chi[l]), ConfigurationLaw(SIGNED, S.One)), "share a signal"),
     (
         IndependentTokens(),
         mean(tokens(chi[l]), ConfigurationLaw(ConfigurationPrior(r[1], ONE, L), S.One)),

@@ -193,6 +193,22 @@ def test_OnePower_collects_what_is_a_power() -> None:
         OnePower(y).rewrite(y**2)
 
 
+@FEW
+@given(positive, positive, st.integers(-3, 3))
+def test_OnePower_keeps_the_value(p: Expr, q: Expr, n: int) -> None:
+    y = 1 + nu**2
+    whole = y**p * exp(q * log(y))
+    for expr in (
+        log(y) * (1 + whole),
+        (nu + y**n) * (p + log(y)) * exp(nu + n * log(y)),
+        exp(p * nu * whole + log(y) * q) + log(y) ** 2 * y,
+        nu ** (n + 4) * whole * exp(-nu) / (q + whole * log(y)),
+    ):
+        found = OnePower(y).rewrite(expr)
+        for at in (Rational(3, 7), Rational(11, 5)):
+            assert float(found.subs(nu, at)) == pytest.approx(float(expr.subs(nu, at)), rel=1e-12)
+
+
 def test_a_sum_over_the_others_is_not_negative() -> None:
     others = tokens(exp(x)) - exp(chi[epsilon])
     assert is_nonnegative(others)

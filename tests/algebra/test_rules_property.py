@@ -154,6 +154,14 @@ def test_Linearity_refuses_means_that_do_not_exist(s: Expr, dof: Expr) -> None:
 
 @FEW
 @given(random.nonzero)
+def test_Linearity_refuses_a_constant_under_a_weight_without_mean_one(s: Expr) -> None:
+    law = SequenceLaw(exp(s * KEY), L)
+    assert_refused(Linearity(), mean(KEY + 2, law), "expected 1")
+    assert conditions(Linearity(), mean(2 * KEY + KEY**2, law)) == set()
+
+
+@FEW
+@given(random.nonzero)
 def test_Linearity_assumes_what_parameters_decide(s: Expr) -> None:
     body = exp(scale * KEY**2) * (KEY + s) ** 2
     assert conditions(Linearity(), mean(body)) == {Lt(scale - Rational(1, 2), 0)}
@@ -436,6 +444,8 @@ def test_Stein_refuses_jumps_and_weights(jump: Expr, h: Expr, law: SequenceLaw) 
     assert_refused(Stein(), mean(KEY * total(jump) * token(h)), reason)
     assert_refused(Stein(), mean(KEY * token(h), law), "reweighted")
     assert_refused(Stein(), mean(KEY * token(tanh(h)), SequenceLaw(S.One, L, laplace())), "not standard normal")
+    for pole in (1 / Abs(KEY - scale), Abs(KEY) ** Rational(-1, 2), Abs(KEY + 1) ** KEY, 1 / sqrt(Abs(KEY**2 - 1))):
+        assert_refused(Stein(), mean(KEY * pole * token(h)), "absolutely continuous")
     assert_refused(Stein(), mean(KEY * exp(KEY**2 / 2)), "does not exist")
     assert conditions(Stein(), mean(KEY * exp(scale * KEY**2))) == {Lt(scale - Rational(1, 2), 0)}
 

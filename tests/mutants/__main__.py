@@ -85,7 +85,8 @@ class Trials:
     def running(self, item: Mutant) -> set[str]:
         """The tests that run a mutant's line; a line within a statement may have left no trace of its own."""
         lines = (item.line, item.place.statement)
-        return next((found for line in lines if (found := self.selection.running(item.file, line))), set())
+        measured = next((found for line in lines if (found := self.selection.running(item.file, line))), set())
+        return measured | self.selection.naming(item.file, item.place.names[0] if item.place.names else "")
 
     def tests(self, item: Mutant) -> list[str]:
         """The tests that run a mutant's line, the cheapest first, until they take ``most`` seconds together.
@@ -201,7 +202,8 @@ class Trials:
     def control(self) -> list[str]:
         """The tests that caught something and fail without a mutant too; what they caught counts as not caught."""
         caught = {str(found["by"]) for item in self.items if (found := self.found(item)) is not None}
-        tests = sorted(caught & self.selection.seconds.keys())
+        seconds = self.selection.seconds
+        tests = sorted(test for test in caught if test in seconds or test.partition("[")[0] in seconds)
         return sorted(set(tests) - trial.passing(tests))
 
 
@@ -224,7 +226,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="*", default=[], help="only files whose path holds one of these texts")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--most", type=float, default=20.0, help="seconds of tests for one mutant")
-    parser.add_argument("--as-is", action="store_true", help="leave out test modules whose lines are not known yet")
+    parser.add_argument(
+        "--as-is", action="store_true", help="measure nothing: tests of new modules by the names in them"
+    )
     parser.add_argument("--report", action="store_true", help="try nothing, say what is known")
     parser.add_argument("--control", action="store_true", help="run the tests that caught something without a mutant")
     asked = parser.parse_args()

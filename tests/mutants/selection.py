@@ -37,6 +37,9 @@ ROOMS = ("symslr/algebra", "symslr/theory")
 QUICK = 25.0
 """Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
 
+UNKNOWN = 1.0
+"""Processor seconds that a test is taken to need before it was measured."""
+
 ON_IMPORT = ""
 """The context of what runs before the first test: on import, or while tests are collected."""
 
@@ -91,19 +94,30 @@ def _imported(path: str) -> list[str]:
 
 @dataclass
 class Selection:
-    """Tests by line: ``lines[file][line]`` names the tests that run it, ``seconds[test]`` is what a test takes."""
+    """Tests by line: ``lines[file][line]`` names the tests that run it, ``seconds[test]`` is what a test takes.
+
+    Of a test module that was not measured ``named[name]`` are the tests in which a name of symslr stands.
+    """
 
     lines: dict[str, dict[int, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
     seconds: dict[str, float] = field(default_factory=dict)
     tests: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    named: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
     def of(cls, files: Iterable[str], *, as_is: bool = False) -> Selection:
-        """The selection for some files of symslr, from what is kept; what is missing is measured, or left out ``as_is``."""
+        """The selection for some files of symslr, from what is kept.
+
+        What is missing is measured; ``as_is`` it is not, and the tests of that module are chosen by the names in them.
+        """
         selection, asked = cls(), sorted(set(files))
         for module in modules() if asked else []:
             kept = _kept(module, as_is)
             if kept is None:
+                for test, names in tests_by_name(module).items():
+                    selection.seconds[test] = UNKNOWN
+                    for name in names:
+                        selection.named[name].add(test)
                 continue
             selection.seconds |= kept["seconds"]
             for file, of_file in kept["lines"].items():
@@ -120,6 +134,42 @@ class Selection:
     def running(self, file: str, line: int) -> set[str]:
         """The tests that run a line: all that run any line of the file where it runs on import."""
         return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
+
+    def naming(self, file: str, inside: str) -> set[str]:
+        """The tests, among those not measured, that name the class or function, or whatever the file defines beside a helper."""
+        defined = {name for name in _defined(_text(file)) if not name.startswith("_")}
+        return {test for name in ({inside} if inside in defined else defined) for test in self.named.get(name, ())}
+
+
+def tests_by_name(module: str) -> dict[str, set[str]]:
+    """The tests of a module, with the names in each and in the tables and helpers of the module that it uses."""
+    nodes = _defined(_text(module))
+    used = {
+        name: {inner.id for node in of for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        for name, of in nodes.items()
+    }
+
+    def reached(name: str) -> set[str]:
+        found, left = set[str](), [name]
+        while left:
+            for other in used.get(left.pop(), set()) - found:
+                found.add(other)
+                left.append(other)
+        return found
+
+    return {f"{module}::{name}": reached(name) for name in nodes if name.startswith("test_")}
+
+
+def _defined(text: str) -> dict[str, list[ast.stmt]]:
+    """The statements of a module that give a name its meaning."""
+    found = defaultdict(list)
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found[node.name].append(node)
+        for target in getattr(node, "targets", [getattr(node, "target", None)]):
+            if isinstance(target, ast.Name):
+                found[target.id].append(node)
+    return dict(found)
 
 
 def chain_files(tests: Iterable[str]) -> dict[str, str]:
