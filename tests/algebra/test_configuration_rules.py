@@ -110,7 +110,7 @@ def test_independent_relevance(prior: ConfigurationPrior, seed: int, chosen: Exp
 @settings(max_examples=5, deadline=None)
 @given(positive, st.sampled_from([1, 2]), SEEDS, st.sampled_from([S.One, r[l]]))
 def test_a_given_number_of_relevant_tokens(share: Rational, count: int, seed: int, chosen: Expr) -> None:
-    mass = exactly(count, L) * Product((share / (share + l)) ** r[l] * (1 + l) ** (1 - r[l]), (l, 1, L))
+    mass = (2 + share) * exactly(count, L) * Product((share / (share + l)) ** r[l] * (1 + l) ** (1 - r[l]), (l, 1, L))
     for body in (BODY, BODY * Product((2 + chi[i] ** 2) ** (1 - r[i]), (i, 1, L))):
         before = ConfigurationMean(chosen * body, ConfigurationPrior(mass, ONE, L))
         agree(before, GivenNumberRelevant().rewrite(before), seed, place=2, lengths=(2, 3))
@@ -247,6 +247,12 @@ def test_the_common_part_and_the_scale_of_keys() -> None:
     after = same_mean(CommonPart(), before)
     assert after.law.keys == Rational(3, 5) * ALIKE
     assert same_mean(ScaleKeys(), after).law.keys == ALIKE
+
+
+def test_what_scales_keys_is_assumed_positive_and_no_more() -> None:
+    scale = Symbol("s", real=True)
+    said = ScaleKeys().hypotheses(mean(chi[1] ** 2, FREE.with_keys(scale * ALIKE)))
+    assert [hypothesis.condition for hypothesis in said] == [scale > 0]
 
 
 def test_independent_tokens() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Expr, Gt, Integer, Le, Pow, Rational, S, Sum, Symbol, exp, log, sqrt
+from sympy import Expr, Gt, Integer, Le, Pow, Rational, S, Sum, Symbol, cos, exp, log, sin, sqrt
 
 from symslr.algebra.bound import Bound
 from symslr.algebra.cite import Cite
@@ -189,6 +189,8 @@ def test_OnePower_collects_what_is_a_power() -> None:
     found = OnePower(y).rewrite(3 * (y * exp(a**2 * log(y) / 2)) ** 2 * exp(-a * log(y)))
     assert found == 3 * y ** (a**2 - a + 2)
     assert OnePower(y).rewrite(exp(nu * y * exp(-2 * log(y))) + log(y)) == exp(nu / y) + log(y)
+    apart = (cos(nu) ** 2 + sin(nu) ** 2) * a - 2
+    assert OnePower(y).rewrite(apart * log(y)) == apart * log(y)
     with pytest.raises(RuleRefused, match="so nothing says that"):
         OnePower(y).rewrite(y**2)
 

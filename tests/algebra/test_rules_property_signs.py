@@ -183,6 +183,8 @@ def test_sums_are_interchanged_and_split(layout: dict[str, Any], data: st.DataOb
     after = assert_same(InterchangeSums(k), before, layout)
     (node,) = after.atoms(Sum)
     assert [limit[0] for limit in node.limits] == [k, j]
+    other = Sum(i * Sum(both * i + k, (j, 2, D + 1)), (i, 1, N))
+    assert InterchangeSums(k).rewrite(other) == other
     assert_same(SumLinearity(k), Sum((x * k - one) * y + v, (k, 2, N)), layout)
     assert_same(SumLinearity(k), before, layout)
 

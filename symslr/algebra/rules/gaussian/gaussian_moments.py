@@ -121,8 +121,6 @@ class GaussianMoments(Rule):
         (family, left), (other_family, right) = one, two
         if family != other_family:
             return S.Zero
-        if family == xi:
-            return S.One
         if isinstance(left, Sum) and isinstance(right, Sum):
             (index, *ends) = left.limits[0]
             other = at_token(right.function, right.variables[0], index, self)
