@@ -295,6 +295,8 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
     ),
     (SumOverSignal(), ConfigurationMean(theta, ConfigurationPrior(S.One, OpenFunction.of("Q"), L)), "is left open"),
     (RankOnePrecision(), Precision(CHAIN, l, l, L), "is not a multiple of the identity plus a constant"),
+    (RankOnePrecision(), Precision(S.One, l, l, L), "is not a multiple of the identity plus a constant"),
+    (RankOnePrecision(), Precision(ALIKE + l * m / 9, l, l, L), "is not a multiple of the identity plus a constant"),
     (ChainPrecision(), Precision(COMMON, l, l, L), "is not rho^|l - m|"),
     (AverageConfiguration(), mean(r[1], LAW), "independent under the unweighted law alone"),
     (

@@ -145,6 +145,14 @@ def test_JensenForOthers_assumes_what_makes_a_power_concave() -> None:
     assert [condition.subs(a, power) for power in (Rational(1, 2), 1, Rational(3, 2))] == [True, True, False]
 
 
+def test_what_is_no_share_of_all_tokens_is_left() -> None:
+    part = Sum(exp(chi[m]), (m, 1, L - 1))
+    for other in (1 - exp(KEY) / part, 1 - exp(KEY) / (part + tokens(exp(x))), 1 - exp(KEY) / (2 + KEY**2)):
+        assert not PowerOfOdds(S.One, S.One).match(mean(other))
+    assert not PowerOfOdds(S.One, S.One).match(one(1 - exp(x) / tokens(exp(x))))
+    assert JensenForOthers().hypotheses(mean(KEY**2)) == ()
+
+
 def test_JensenForOthers_is_an_equality_for_what_is_linear() -> None:
     others = tokens(exp(x)) - exp(chi[epsilon])
     left, right, error = numbers(JensenForOthers(), mean(others * chi[epsilon] ** 2))

@@ -236,6 +236,10 @@ def test_densities_are_moved_written_and_read(m: Expr, v: Expr, h: Expr) -> None
     assert not read.has(Integral)
     values = [float(referee(line, {}, 9).value) for line in (before, Centre().rewrite(before), written, read)]
     assert values == pytest.approx([values[0]] * 4, rel=1e-8)
+    for odds in (exp(u / 2) / (1 + exp(u)), exp(u) / (1 + exp(u)) ** 2):
+        symmetric = ScalarExpectation(v * odds, u, normal(0, v))
+        assert WriteDensity().rewrite(symmetric).has(cosh)
+        assert_same(WriteDensity(), symmetric, within=1e-11)
     centred = ScalarExpectation(body, u, normal(0, v))
     assert Centre().rewrite(centred) == centred
     assert_refused(Centre(), ScalarExpectation(body, u, laplace()), "is not Gaussian")

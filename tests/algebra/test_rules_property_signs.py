@@ -197,6 +197,7 @@ def test_sums_that_cannot_be_interchanged_or_counted(more: int, data: st.DataObj
     assert_refused(InterchangeSums(k), Sum(body * Sum(j * k, (j, k, 9)), (k, 1, N)), "depend on")
     assert_refused(InterchangeSums(k), Sum(body * j * Sum(j * k, (j, 1, D)), (k, 1, N)), "has a meaning outside")
     assert_refused(InterchangeSums(k), Sum(body * Sum(exp(-j * k), (j, 1, S.Infinity)), (k, 1, N)), "is infinite")
+    assert_refused(InterchangeSums(k), Sum(body * Sum(exp(j * k), (j, 1, N)), (k, -S.Infinity, 0)), "is infinite")
     assert_refused(SumLinearity(k), Sum(x * body, (k, 1, Rational(1, more))), "number of terms")
     assert_refused(SumLinearity(k), Sum(x * body, (k, more + 1, 1)), "number of terms")
     assert conditions(SumLinearity(k), Sum(x * body, (k, 1, N / T))) == {Eq(Mod(N, T), 0)}
@@ -322,6 +323,9 @@ def test_IndependentSigns_refuses_signs_that_are_shared(a: Expr, more: int) -> N
     shared = FIRST * Product(a + Sign(omega, k), (k, 1, N))
     assert_refused(IndependentSigns(), SignExpectation(shared, omega, N), "expected a product over signs")
     assert_refused(ExponentialOfSum(k), exp(a * k * Sum(Sign(omega, k), (k, 1, N))), "has a meaning outside")
+    other = exp(a * Sum(j**2, (j, 1, N)))
+    assert ExponentialOfSum(k).rewrite(other) == other
+    assert ExponentialOfSum(k).rewrite(other * exp(Sum(a / k, (k, 1, N)))) == other * Product(exp(a / k), (k, 1, N))
 
 
 @SOME

@@ -136,9 +136,11 @@ class Selection:
         return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
 
     def naming(self, file: str, inside: str) -> set[str]:
-        """The tests, among those not measured, that name the class or function, or whatever the file defines beside a helper."""
-        defined = {name for name in _defined(_text(file)) if not name.startswith("_")}
-        return {test for name in ({inside} if inside in defined else defined) for test in self.named.get(name, ())}
+        """The tests, among those not measured, that name the class or function, or else whatever the file defines."""
+        defined = {
+            test for name in _defined(_text(file)) for test in self.named.get(name, ()) if not name.startswith("_")
+        }
+        return self.named.get(inside) or defined
 
 
 def tests_by_name(module: str) -> dict[str, set[str]]:
