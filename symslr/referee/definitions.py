@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from sympy import Basic, Expr, Integral, S
 
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
@@ -93,7 +94,10 @@ def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...
 
     def density(nodes: Array, axes: int) -> Array:
         # the axis lies further out than those of the scope by the axes between
-        return self.value(law.density, scope.bind({x: nodes}, axes + 1 - scope.depth, len(nodes)))
+        found = self.value(law.density, scope.bind({x: nodes}, axes + 1 - scope.depth, len(nodes)))
+        if np.any(found < 0):
+            raise CannotReferee(f"{law.density} is negative somewhere: it is no density")
+        return found
 
     return Axis(_end(self, law.lower, scope), _end(self, law.upper, scope), breaks, density)
 
