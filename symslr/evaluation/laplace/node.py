@@ -18,11 +18,11 @@ from symslr.evaluation.exponential_kernel.points import suits
 from symslr.evaluation.laplace import digits
 from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.floats import integrate
 from symslr.evaluation.laplace.form import LaplaceForm
-from symslr.evaluation.laplace.rule import integrate
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, Multiprecision
-from symslr.evaluation.numbers.balls import Balls, from_mpf
+from symslr.evaluation.numbers.balls import Balls, centre, from_mpf, radius
 from symslr.evaluation.power_tails.tails import has_power_tail
 
 
@@ -75,7 +75,7 @@ class LaplaceNode(Node):
         with ctx.workprec(arithmetic.bits):
             p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
             found = digits.integrate(self._code(arithmetic), self._code(FLOAT), p, arithmetic, context.tolerance)
-            return [digits.as_pair(ball) for ball in found]
+            return [(centre(ball), radius(ball)) for ball in found]
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         if len(scopes) == 1 or not isinstance(context.arithmetic, Float64) or self._shared is None:

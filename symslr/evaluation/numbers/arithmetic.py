@@ -78,6 +78,14 @@ class Float64(Arithmetic):
             raise CannotEvaluate(f"a number on the way is beyond the range of float64, {sys.float_info.max:.1e}")
         return value
 
+    def middle(self, value: Any) -> float:
+        """The number itself."""
+        return float(value)
+
+    def mass(self, values: Any) -> float:
+        """Sum of absolute values."""
+        return float(np.sum(np.abs(values)))
+
     def integers(self, start: int, stop: int) -> Any:
         return np.arange(start, stop, dtype=float)
 

@@ -41,6 +41,14 @@ class Balls(ObjectArrays):
             return ball(value)
         return from_mpf(value) if isinstance(value, mpmath.mpf) else arb(value)
 
+    def middle(self, value: Any) -> Any:
+        """The centre as an mpmath number, exactly."""
+        return centre(value)
+
+    def mass(self, values: Any) -> Any:
+        """Sum of absolute values of the centres, as an mpmath number."""
+        return centre(sum((abs(ball.mid()) for ball in np.ravel(values)), arb(0)))
+
     def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
         function = lambdify(
             list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True
