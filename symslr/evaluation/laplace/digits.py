@@ -6,7 +6,7 @@ With a step log(2)/m of v = log u the table needs m exponentials per token: exp(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log, log2
+from math import ceil, log
 from typing import Any
 
 import mpmath
@@ -16,10 +16,10 @@ from flint import arb, arb_mat, ctx
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.rule import Outer, Sums, refined
+from symslr.evaluation.laplace.rule import Outer, Sums
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.tokens import MOST_NODES
-from symslr.evaluation.numbers.balls import Balls, array, from_mpf
+from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
 
 LARGEST_TABLE = 100_000_000
@@ -82,30 +82,6 @@ class Weights:
     mesh: Mesh
     slopes: list[Any]
     rows: list[Any]
-
-
-def integrate(
-    code: LaplaceCode, rough: LaplaceCode, p: tuple[Any, ...], arithmetic: Balls, tolerance: Any
-) -> list[Any]:
-    """Every integral of the form as a ball that holds it, as far as the truncation error is told by coarser rules.
-
-    Args:
-        code, rough: of the form in balls, and in float64 to place the meshes by.
-        p: the parameters in balls.
-        tolerance: relative truncation error aimed at.
-
-    Raises:
-        CannotEvaluate: where a mesh does not converge or would be too large.
-    """
-    floats = tuple(float(value.mid()) for value in p)
-    with np.errstate(all="ignore"):
-        family = Family(rough, floats, nats=float(-mpmath.log(tolerance)))
-        if not family.active:
-            return [arb(0)] * len(family.integrals)
-        sums = BallSums(code, family, p, arithmetic, tolerance)
-    with ctx.workprec(arithmetic.bits + 14 + int(log2(2.0 + float(family.largest.max())))):
-        found = refined(sums)
-        return [(one.total + arb(0, from_mpf(one.error).upper())) * np.prod(one.outer.steps) for one in found]
 
 
 class BallSums(Sums):

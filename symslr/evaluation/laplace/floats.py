@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.rule import Outer, Sums, refined
+from symslr.evaluation.laplace.rule import Outer, Sums
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.table import EPS, Table
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -22,31 +21,9 @@ LEVELS = 11.0
 LEAST_ROUNDING = 16.0
 """Roundings of a term besides those of its exponent: of some factors, of its coefficient and of the sum."""
 
-Pair = tuple[float, float]
-
-
-def integrate(family: Family) -> list[Pair]:
-    """Value and error of every integral of the form.
-
-    Raises:
-        CannotEvaluate: where an integrand does not decay, or the meshes would be too large.
-    """
-    if not family.active:
-        return [(0.0, 0.0)] * len(family.integrals)
-    with np.errstate(all="ignore"):
-        sums = FloatSums(family)
-        found = []
-        for own, one, shift in zip(family.integrals, refined(sums), sums.shifts):
-            factor = float(np.prod(one.outer.steps) * np.exp(shift))
-            value, error = float(one.total) * factor, float(one.error) * factor
-            if own and value == 0 and error == 0:
-                raise CannotEvaluate("a Laplace integral underflows in float64")
-            found.append((value, error))
-        return found
-
 
 class FloatSums(Sums):
-    """See the module's docstring; ``shifts`` are logarithms of the integrands' sizes, by which they are divided."""
+    """See the module's docstring; the shifts are the largest logarithms of the integrands at few nodes."""
 
     arithmetic = FLOAT
     finest = LEVELS
@@ -58,7 +35,6 @@ class FloatSums(Sums):
         self.level = min(self.layout.first_level(family), LEVELS)
         self.steps = self.layout.first_steps(family)
         self.few = self.outer(self.steps, FEW[len(self.steps)])
-        self.shifts: Any = None
 
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
         """As ``Sums.outer``; only about so many of the nodes of every axis, where a number is given."""

@@ -49,6 +49,7 @@ class Sums(ABC):
         is_nested: whether the nodes of coarser inner meshes are among those of finer ones.
         steps: the first steps of the outer variables.
         few: a few outer nodes, at which inner meshes are judged.
+        shifts: logarithms by whose exponentials the integrands are divided, None for none.
     """
 
     arithmetic: Float64 | Balls
@@ -58,6 +59,7 @@ class Sums(ABC):
     is_nested: bool = True
     steps: list[float]
     few: Outer
+    shifts: Any = None
 
     @abstractmethod
     def outer(self, steps: list[Any]) -> Outer:
@@ -80,17 +82,8 @@ class Sums(ABC):
         return [0]
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """A sum over the outer nodes, what it may be off besides its rounding in balls, and the nodes."""
-
-    total: Any
-    error: Any
-    outer: Outer
-
-
-def refined(sums: Sums) -> list[Sum]:
-    """Every integral as a sum over nodes of equal steps, still to be multiplied by these.
+def refined(sums: Sums) -> list[tuple[Any, Any]]:
+    """(value, error) of every integral.
 
     Raises:
         CannotEvaluate: where a mesh does not converge, in balls; in floats its error says so.
@@ -133,7 +126,8 @@ def refined(sums: Sums) -> list[Sum]:
     for n, (own, along) in enumerate(zip(values, errors)):
         edges = sum(arithmetic.mass(np.take(own, end, axis=axis)) for axis in axes for end in (0, -1))
         missed = arithmetic.mass(own) * (sum(along) + near[n] + rest[min(n, len(rest) - 1)]) + 8 * edges
-        found.append(Sum(np.sum(own), missed, outer))
+        scale = 1.0 if sums.shifts is None else float(np.exp(sums.shifts[n]))
+        found.append(arithmetic.pair(np.sum(own), missed, np.prod(outer.steps) * scale))
     return found
 
 

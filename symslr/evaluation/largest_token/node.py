@@ -6,10 +6,9 @@ panel's nodes: as many numbers for a running integral as for a whole one. Source
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from math import ceil, exp, log2, pi
+from math import ceil, log2, pi
 from typing import Any, final
 
 import mpmath
@@ -18,11 +17,11 @@ from flint import arb, arb_mat, ctx
 from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.rule import Outer, Sums, refined
-from symslr.evaluation.largest_token.form import CumulativeForm, sizes
-from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64
-from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius
+from symslr.evaluation.laplace.node import SumsNode
+from symslr.evaluation.laplace.rule import Outer, Sums
+from symslr.evaluation.largest_token.form import CumulativeForm
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
+from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.sinh_map import SinhMap
@@ -44,63 +43,44 @@ RANGE = 500.0
 """Largest |log kappa| beyond the law's own window: its square is still a float."""
 
 
+class Code:
+    """A form as functions of numbers.
+
+    Attributes:
+        kappa, weights: of x; the weights are pairs (exponent, rest).
+        terms, sizes: of log u, x, the logs and scales of the running integrals: pairs (exponent, rest), and sums of |addends|.
+        powers, coefficients: of the running integrals in every term, and of the terms.
+    """
+
+    def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...], arithmetic: Arithmetic) -> None:
+        inner = (form.x, *parameters)
+        logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
+        outer = (form.log_u, form.x, *logs, *scales, *parameters)
+        self.kappa = arithmetic.compile(inner, [form.kappa])
+        self.weights = arithmetic.compile(inner, [e for r in form.running for e in (r.exponent, r.rest)])
+        self.terms = arithmetic.compile(outer, [e for t in form.terms for e in (t.exponent, t.rest)])
+        self.sizes = arithmetic.compile(outer, [t.size for t in form.terms])
+        self.powers = arithmetic.compile(parameters, [t.exponent.coeff(log, 1) for t in form.terms for log in logs])
+        self.coefficients = arithmetic.compile(parameters, [t.coefficient for t in form.terms])
+
+
 @final
-class LargestTokenNode(Node):
+class LargestTokenNode(SumsNode):
     """An integral conditioned on the largest token."""
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...]) -> None:
         self.form, self.parameters = form, parameters
-        self._codes: dict[str, Any] = {}
+        self.code = once_per_kind(partial(Code, form, parameters))
         inner = (form.x, *parameters)
         self.log_weights = [signed_log(r.rest, inner) for r in form.running]
         self.log_density = signed_log(form.law.density.xreplace({law_variable: form.x}), inner)
 
-    def code(self, arithmetic: Arithmetic) -> Code:
-        """The form as functions of numbers."""
-        if arithmetic.name not in self._codes:
-            form = self.form
-            inner = (form.x, *self.parameters)
-            logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
-            outer = (form.log_u, form.x, *logs, *scales, *self.parameters)
-            powers = [t.exponent.coeff(r.log, 1) for t in form.terms for r in form.running]
-            self._codes[arithmetic.name] = Code(
-                arithmetic.compile(inner, [form.kappa]),
-                arithmetic.compile(inner, [e for r in form.running for e in (r.exponent, r.rest)]),
-                arithmetic.compile(outer, [e for t in form.terms for e in (t.exponent, t.rest)]),
-                arithmetic.compile(outer, sizes(form)),
-                arithmetic.compile(self.parameters, powers),
-                arithmetic.compile(self.parameters, [t.coefficient for t in form.terms]),
-            )
-        found: Code = self._codes[arithmetic.name]
-        return found
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        nats = float(-mpmath.log(context.tolerance))
-        floats = tuple(float(scope[s][0]) for s in self.parameters)
-        with np.errstate(all="ignore"):
-            if not any(self.code(FLOAT).coefficients(*floats)):
-                return context.arithmetic.number(0), context.arithmetic.number(0)
-            if isinstance(context.arithmetic, Float64):
-                (found,) = refined(TokenSums(self, FLOAT, floats, floats, nats))
-                return float(found.total * found.outer.steps[0]), float(found.error * found.outer.steps[0])
-            arithmetic = Balls(int(context.arithmetic.decades / 0.30103) + 16)
-            with ctx.workprec(arithmetic.bits):
-                p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
-                (found,) = refined(TokenSums(self, arithmetic, p, floats, nats))
-                value = (found.total + arb(0, from_mpf(found.error).upper())) * found.outer.steps[0]
-                return centre(value), radius(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Kappa, (exponent, rest) of weights and outer terms, sizes of their exponents, powers of the running parts, coefficients."""
-
-    kappa: Any
-    weights: Any
-    terms: Any
-    sizes: Any
-    powers: Any
-    coefficients: Any
+    def sums(
+        self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
+    ) -> Sums | int:
+        if not any(self.code(FLOAT).coefficients(*floats)):
+            return 1
+        return TokenSums(self, arithmetic, p, floats, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +103,11 @@ class TokenSums(Sums):
         arithmetic: Float64 | Balls,
         p: tuple[Any, ...],
         floats: tuple[float, ...],
-        nats: float,
+        tolerance: Any,
     ) -> None:
         self.node, self.form, self.arithmetic, self.p, self.floats = node, node.form, arithmetic, p, floats
-        self.tolerance, self.depth = mpmath.exp(-nats) if isinstance(arithmetic, Balls) else exp(-nats), nats + 12.0
+        self.tolerance, nats = tolerance, float(-mpmath.log(tolerance))
+        self.depth = nats + 12.0
         self.order = FLOAT_NODES if isinstance(arithmetic, Float64) else max(FLOAT_NODES, int(0.5 * nats))
         self.ends = low, high = self._tokens()
         self.axis = self._window()

@@ -6,7 +6,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import mpmath
 import numpy as np
@@ -86,6 +86,17 @@ class Float64(Arithmetic):
         """Sum of absolute values."""
         return float(np.sum(np.abs(values)))
 
+    def pair(self, total: Any, error: Any, factor: Any) -> tuple[float, float]:
+        """(value, error) of a sum times a factor.
+
+        Raises:
+            CannotEvaluate: where both underflow.
+        """
+        value, doubt = float(total) * factor, float(error) * factor
+        if total != 0 and value == 0 == doubt:
+            raise CannotEvaluate("an integral underflows in float64")
+        return value, doubt
+
     def integers(self, start: int, stop: int) -> Any:
         return np.arange(start, stop, dtype=float)
 
@@ -97,6 +108,20 @@ class Float64(Arithmetic):
 
 
 FLOAT = Float64()
+
+Made = TypeVar("Made")
+
+
+def once_per_kind(make: Callable[[Any], Made]) -> Callable[[Arithmetic], Made]:
+    """``make``, carried out once for every kind of number, whatever its precision."""
+    made: dict[str, Made] = {}
+
+    def of(arithmetic: Arithmetic) -> Made:
+        if arithmetic.name not in made:
+            made[arithmetic.name] = make(arithmetic)
+        return made[arithmetic.name]
+
+    return of
 
 
 class ObjectArrays(Arithmetic):

@@ -49,6 +49,11 @@ class Balls(ObjectArrays):
         """Sum of absolute values of the centres, as an mpmath number."""
         return centre(sum((abs(ball.mid()) for ball in np.ravel(values)), arb(0)))
 
+    def pair(self, total: Any, error: Any, factor: Any) -> tuple[Any, Any]:
+        """(value, error) of a sum that may be off by an error, times a factor, as mpmath numbers."""
+        found = (total + arb(0, from_mpf(mpmath.mpf(error)).upper())) * factor
+        return centre(found), radius(found)
+
     def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
         function = lambdify(
             list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True

@@ -155,7 +155,7 @@ def _axis(family: Family, laws: list[Laws]) -> SinhMap:
     axis = SinhMap(centre - furthest, centre + furthest, centre, width)
     v, density, _ = axis.nodes(axis.length / LOOKS)
     table = TailTable(family, laws, [v], 2 * FIRST_STEP)
-    mass = np.abs(family.sums(table.values(table.moments)[0])).max(axis=0) * density
+    mass = np.abs(family.sums(family.values(table.grid, table.moments)[0])).max(axis=0) * density
     keep = np.flatnonzero(mass > np.max(mass) * np.exp(-family.depth))
     return SinhMap(float(v[max(keep[0] - 1, 0)]), float(v[min(keep[-1] + 1, len(v) - 1)]), centre, width)
 
