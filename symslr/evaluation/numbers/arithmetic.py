@@ -1,4 +1,4 @@
-"""The numbers that a plan is carried out in: float64 arrays, or object arrays of mpmath numbers."""
+"""The numbers that a plan is carried out in: float64 arrays, or object arrays of numbers of any precision."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
-import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.numbers.compiled import compile_float, compile_multiprecision
+from symslr.evaluation.numbers.compiled import compile_float
 
 
 class Arithmetic(ABC):
@@ -156,32 +155,3 @@ class ObjectArrays(Arithmetic):
             return columns
 
         return call
-
-
-class Multiprecision(ObjectArrays):
-    """mpmath numbers, at the working precision that is set while the plan runs."""
-
-    name = "mpmath"
-    tiny = 0
-    exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
-    log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
-
-    @property
-    def eps(self) -> Any:
-        return mpmath.ldexp(1, -self.bits)
-
-    @property
-    def pi(self) -> Any:
-        return +mpmath.pi
-
-    def number(self, value: Any) -> Any:
-        if isinstance(value, Expr):
-            return mpmath.mpf(value.evalf(int(self.decades) + 5)._mpf_) if not value.is_Rational else _ratio(value)
-        return mpmath.mpf(value)
-
-    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
-        return compile_multiprecision(symbols, exprs)
-
-
-def _ratio(value: Expr) -> Any:
-    return mpmath.mpf(int(value.p)) / int(value.q)
