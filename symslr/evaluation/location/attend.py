@@ -111,8 +111,9 @@ class Attend:
             return None
         if bias != "matched":
             return over_positions(bias, setting.length)
-        normalised = self.is_selection or self.attention.base.is_normalised
-        own = setting.log_prior if normalised and setting.size else setting.log_odds
+        base = self.attention.base
+        alone = isinstance(base, Attention) and not base.is_normalised
+        own = setting.log_odds if alone or not setting.size else setting.log_prior
         if not np.all(np.isfinite(own)):
             raise CannotEvaluate("bias matched: every position is relevant; expected fewer than there are, or no bias")
         return own - setting.strength / 2 * float(setting.shares @ setting.norms) * setting.precision_diagonal
