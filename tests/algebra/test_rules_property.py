@@ -421,6 +421,8 @@ def test_CameronMartin_refuses_other_weights(law: SequenceLaw, spike: SequenceLa
     assert_refused(CameronMartin(), mean(ConditionalMean(z[epsilon], spike) ** 2, spike), "conditional mean")
     other = SequenceLaw(spike.weight, L, laplace())
     assert_refused(CameronMartin(), mean(KEY, other), "not a function of one standard normal token")
+    for base in (STANDARD_NORMAL, laplace()):
+        assert_left(CameronMartin(), mean(KEY * total(tanh(x)) * (KEY + 1), SequenceLaw(S.One, L, base)))
 
 
 @SOME
