@@ -114,7 +114,7 @@ class Selection:
         for module in modules() if asked else []:
             kept = _kept(module, as_is)
             if kept is None:
-                for test, names in tests_by_name(module).items():
+                for test, names in names_in_tests(module).items():
                     selection.seconds[test] = UNKNOWN
                     for name in names:
                         selection.named[name].add(test)
@@ -143,7 +143,7 @@ class Selection:
         return self.named.get(inside) or defined
 
 
-def tests_by_name(module: str) -> dict[str, set[str]]:
+def names_in_tests(module: str) -> dict[str, set[str]]:
     """The tests of a module, with the names in each and in the tables and helpers of the module that it uses."""
     nodes = _defined(_text(module))
     used = {
