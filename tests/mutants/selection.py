@@ -37,7 +37,7 @@ ROOMS = ("symslr/algebra", "symslr/theory")
 QUICK = 25.0
 """Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
 
-UNKNOWN = 1.0
+UNKNOWN = 0.3
 """Processor seconds that a test is taken to need before it was measured."""
 
 ON_IMPORT = ""
