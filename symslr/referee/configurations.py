@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb
 from typing import Any
 
@@ -178,13 +179,18 @@ def _shifted(self: Interpreter, node: ShiftedDensity, scope: Scope) -> Array:
     exponent: Array = self.number(0)
     at = [scope.with_integers({l: place}) for place in range(1, length + 1)]
     for direction, mean in enumerate(node.means, 1):
-        own = node.key(l, direction)
+        own = _key(node, direction)
         moves = [self.value(mean, inner) for inner in at]
         turned = moves if rows is None else [_product(row, moves) for row in rows]
         keys = [self.value(own, inner) for inner in at]
         # chi^T K chi - (chi - mu)^T K (chi - mu) = (K mu)^T (2 chi - mu), as K is symmetric
         exponent = exponent + 2 * _product(turned, keys) - _product(turned, moves)
     return self.arithmetic.call("exp", exponent / self.number(2))
+
+
+@lru_cache(maxsize=2**10)
+def _key(node: ShiftedDensity, direction: int) -> Expr:
+    return node.key(l, direction)
 
 
 def _product(one: list[Array], two: list[Array]) -> Array:
@@ -399,10 +405,12 @@ class _Job:
         point = None if self.rule is None else np.arange(len(self.rule.weights))
         bound = self.bound(configuration, point, normals)
         inside = self.scope.bind(bound, 3, len(points) * len(self.found.weights))
-        value = self.reader.value(self.law.weight, inside) * self.reader.value(self.node.body, inside)
-        weights = self.found.weights.reshape(-1, 1)
-        weights = weights * (1 if self.rule is None else self.rule.weights)
-        return np.asarray((density * value * weights).sum(axis=(1, 2)))
+        rule = np.ones(1) if self.rule is None else self.rule.weights
+        shape = len(points), len(self.found.weights), len(rule)
+        # the weight depends on keys and configuration alone, so values and noise are averaged over first
+        body = np.einsum("pcr,r->pc", np.broadcast_to(self.reader.value(self.node.body, inside), shape), rule)
+        weight = np.broadcast_to(self.reader.value(self.law.weight, inside), (*shape[:2], 1))[..., 0]
+        return np.asarray(density[:, 0, 0] * ((weight * body) @ self.found.weights))
 
 
 def _coloured(normals: list[Array], colour: list[list[Array]] | None) -> list[Array]:
