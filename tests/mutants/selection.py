@@ -147,7 +147,12 @@ def names_in_tests(module: str) -> dict[str, set[str]]:
     """The tests of a module, with the names in each and in the tables and helpers of the module that it uses."""
     nodes = _defined(_text(module))
     used = {
-        name: {inner.id for node in of for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        name: {
+            inner.id if isinstance(inner, ast.Name) else inner.attr
+            for node in of
+            for inner in ast.walk(node)
+            if isinstance(inner, (ast.Name, ast.Attribute))
+        }
         for name, of in nodes.items()
     }
 
