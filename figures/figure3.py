@@ -78,7 +78,7 @@ class Fits:
         return rf"$\sqrt{{ND}}={self.entries}$, {sets} at each of $\alpha={where}$, {starts}"
 
 
-FULL = Fits(10_000, (ALPHA[5],), (0,), ("informed",), "float32")
+FULL = Fits(10_000, FEWER["max-inf"][1:], (0,), ("informed",), "float32")
 """The source's size: half a minute of one core from each start. More places and seeds cost as much again."""
 MEDIUM = Fits(1500, FEWER["max-inf"], (0, 1, 2), ("informed", "random"), "float32")
 SMALL = Fits(500, (ALPHA[1], ALPHA[3], ALPHA[5], ALPHA[7]), tuple(range(12)), ("informed", *("random",) * 5))
@@ -133,11 +133,12 @@ def figure3_other() -> Figure:
 
 
 COLUMNS = (
-    *("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "limit_k", "limit_v", "stable"),
+    *("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "limit_k", "limit_v", "confined", "stable"),
     *("entries", "seed", "dimension", "loss", "reduction", "stationary", "start"),
 )
 """One row per point, or per training set; ``curve`` is <attention>, <attention>_fit, <attention>_limit, bayes, uninformed
-or hard. ``limit_k`` and ``limit_v`` are 0 or infinity where a tuned ridge stands for that limit. ``loss`` is the fit's
+or hard. ``limit_k`` and ``limit_v`` are 0 or infinity where a tuned ridge stands for that limit, and ``confined`` is 1 where
+lower ridges would break replica symmetry. ``loss`` is the fit's
 objective over D, ``reduction`` the gradient's norm where it stopped over that at its start, and ``stationary`` whether
 every entry of the gradient was below the tolerance."""
 
@@ -182,7 +183,8 @@ def _theory(job: tuple[str, str, Sequence[float]]) -> list[dict[str, object]]:
     for point in finite_sample_curve(TASKS[panel], _attention(name), {}, alphas=alpha, precision=PRECISION):
         risk = point.fit.risk
         ridges = dict(zip(("r_k", "r_v", "limit_k", "limit_v"), (*point.ridge, *map(_number, point.tuned.limits))))
-        numbers = {"risk": float(risk), "error": float(risk.error), "stable": float(point.fit.stable), **ridges}
+        said = {"stable": float(point.fit.stable), "confined": float(point.tuned.confined)}
+        numbers = {"risk": float(risk), "error": float(risk.error), **said, **ridges}
         rows.append({"panel": panel, "curve": name, "alpha": point.alpha, **numbers})
     return rows
 
@@ -295,6 +297,12 @@ def _fits_agree(data: dict[str, np.ndarray], panel: str, where: str) -> NamedCom
                 said = f"{size}: {risk:.4g} against {theory[at][0]:.4g}, z = {z:+.1f}"
                 (stable if holds[at] else broken).append((abs(z), said))
     note = f"{len(stable)} markers, the farthest {max(stable)[1]}; {stationary} of {total} fits are stationary"
+    bound = (data["panel"] == panel) & (data["confined"] == 1)
+    if bound.any():
+        where_at = ", ".join(
+            f"{name} at alpha = {at:.3g}" for name, at in zip(data["curve"][bound], data["alpha"][bound])
+        )
+        note += f"; ridges are the best where replica symmetry holds, and lower ones would break it, for {where_at}"
     if broken:
         note += f"; replica symmetry is broken, and the theory not to be trusted, for {', '.join(s for _, s in broken)}"
     return states(f"fits and theory agree where replica symmetry holds, {where}", max(stable)[0] <= LARGEST_Z, note)

@@ -197,7 +197,7 @@ def row_of(run: RetrievalRun) -> dict[str, object]:
     recall, found = run.recall, run.found
     row = {"attention": run.kind, "length": recall.length, "keys": recall.keys, "blur": run.blur}
     row |= {"learned": run.learned, "seed": run.seed, "loss": run.loss}
-    for name in ("wrong", "elsewhere", "read_error"):
+    for name in ("wrong", "elsewhere", "read_error", "gaussian"):
         estimate = getattr(found, name)
         row |= {name: estimate.mean, f"{name}_se": estimate.standard_error}
     return row | {name: getattr(found.law, name) for name in MOMENTS}
