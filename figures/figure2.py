@@ -52,7 +52,7 @@ CLOSE = 2e-7
 def figure2(
     length: object = LONG,
     attentions: Sequence[Attention] = tuple(ATTENTIONS.values()),
-    strengths: Sequence[float] = NU,
+    strengths: Sequence[float] = NU[::2],
     curve: Curve | None = None,
     name: str = "figure2",
     described: str = "$L=10$",
