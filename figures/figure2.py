@@ -38,7 +38,8 @@ SHORT, LONG = 2, 10
 RANDOM = {1: Rational(1, 3), 5: Rational(2, 3)}
 THIRDS = {length: Rational(1, 3) for length in (1, 2, 3)}
 INFINITE = (*NU, float("inf"))
-FEWER = (*map(float, np.geomspace(0.1, 20, 14)), float("inf"))
+FEW = tuple(float(strength) for strength in np.geomspace(0.1, 20, 14))
+FEWER = (*FEW, float("inf"))
 """With the selection of the largest key, nu = infinity, at the end of the axis of max-SLR."""
 PARTS = (0.0, 1.0, 4.0, 20.0, 64.0)
 """Scales between these are searched at nu = infinity, as far as values are known."""
@@ -107,7 +108,7 @@ def figure2_thirds() -> Figure:
 
 def figure2_random() -> Figure:
     """Figure 2 at a random length."""
-    return figure2(RANDOM, name="figure2-random", described=r"$L\in\{1,5\}$, $P(L=1)=1/3$")
+    return figure2(RANDOM, strengths=FEW, name="figure2-random", described=r"$L\in\{1,5\}$, $P(L=1)=1/3$")
 
 
 def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray) -> Minima:

@@ -72,10 +72,8 @@ def _table() -> Table:
         for length in LENGTHS
         for attention in (softmax, linear, *ATTENTIONS[name])
     ]
-    columns = {
-        f"{name}_{attention.name}_L{length}": column
-        for (name, length, attention), column in zip(jobs, computed_once(least, jobs))
-    }
+    names = [f"{name}_{attention.name}_L{length}" for name, length, attention in jobs]
+    columns = dict(zip(names, computed_once(least, jobs), strict=True))
     return {"strength": STRENGTHS.tolist(), **columns}
 
 
