@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Rational, oo
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
@@ -278,7 +278,10 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
             style: dict[str, Any] = {"color": colour(name, position), "linestyle": STYLES.get(name, "-")}
             style["linewidth"] = 1.1 if name == "bayes" else 1.9
             risk = np.asarray(table[_column(task, name, "risk")], dtype=float)
-            risks.plot(table["nu"], np.where(risk > FLOOR, risk, np.nan), label=LABELS.get(name, name), **style)
+            places, logs = smooth(table["nu"], np.log(np.maximum(risk, np.finfo(float).tiny)))
+            risks.plot(
+                places, np.where(logs > np.log(FLOOR), np.exp(logs), np.nan), label=LABELS.get(name, name), **style
+            )
             _end(risks, table, _column(task, name, "far"), risk[-1], style["color"])
             if _column(task, name, "a") in table:
                 _scales(scales, table, task, name, style)

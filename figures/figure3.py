@@ -15,7 +15,7 @@ import numpy as np
 from sympy import oo
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task
@@ -98,8 +98,9 @@ def figure3(
     sizes = "; ".join(each.described for each in fits)
     caption = (
         r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
-        r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors; a cross where"
-        rf" replica symmetry is broken; {len(alpha)} values of $\alpha${sparse}, joined by monotone cubics. Markers: the lowest"
+        r" every $\alpha$ among those where replica symmetry holds. Solid: replica-symmetric theory, with a band of two"
+        rf" standard errors; {len(alpha)} values of $\alpha${sparse}, joined by monotone cubics. A cross: replica symmetry is"
+        r" broken at every ridge, and it is the theory that is wrong. Markers: the lowest"
         r" minima of L-BFGS fits at the same ridges to three digits,"
         rf" with two standard errors ({sizes}; the largest size filled where"
         r" there are two). Dotted: $\alpha\to\infty$. Black:"
@@ -380,7 +381,7 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
     for attention in ATTENTIONS:
         name, shade = attention.name, dict[str, Any](color=colour(attention.name))
         line = curves[name]
-        alpha, risk, band = _smooth(line)
+        (alpha, risk), (_, band) = smooth(line["alpha"], line["risk"]), smooth(line["alpha"], 2 * line["error"])
         axes.plot(alpha, risk, label=name, **shade)
         axes.fill_between(alpha, risk - band, risk + band, alpha=0.25, linewidth=0, **shade)
         broken = line["stable"] == 0
@@ -392,8 +393,8 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
             inside = shade["color"] if len(fits[name]) > 1 and entries == max(fits[name]) else "white"
             axes.errorbar(at, risk, 2 * error, markerfacecolor=inside, **bars, **shade)
     best, jump = curves["bayes"], math.inf if edges is None else edges["alpha"][0]
-    sides = [_smooth({key: column[side] for key, column in best.items()}) for side in _sides(best["alpha"], jump)]
-    alpha, risk, _ = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+    sides = [smooth(best["alpha"][side], best["risk"][side]) for side in _sides(best["alpha"], jump)]
+    alpha, risk = (np.concatenate(parts) for parts in zip(*sides, strict=True))
     axes.plot(alpha, risk, color="black", linewidth=1.2, label="Bayes-optimal")
     stuck = curves.get("uninformed")
     if stuck is not None:
@@ -403,15 +404,3 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
 def _sides(alpha: np.ndarray, jump: float) -> list[np.ndarray]:
     """The points on each side of a jump, as masks."""
     return [side for side in (alpha < jump, alpha >= jump) if side.any()]
-
-
-def _smooth(line: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(alpha, risk, two standard errors) between the points, by monotone cubics in log alpha."""
-    from scipy.interpolate import PchipInterpolator
-
-    if len(line["alpha"]) == 1:
-        return line["alpha"], line["risk"], 2 * line["error"]
-    places = np.log(line["alpha"])
-    between = np.linspace(places[0], places[-1], 200)
-    risk, error = (PchipInterpolator(places, line[name])(between) for name in ("risk", "error"))
-    return np.exp(between), risk, 2 * error

@@ -110,7 +110,7 @@ class _Kinds:
     def __init__(self) -> None:
         self.rows: list[Array] = []
 
-    def add(self, scores: Array, earlier: Array, batch: RecallBatch) -> None:
+    def add(self, scores: Array, earlier: NDArray[np.bool_], batch: RecallBatch) -> None:
         """One row a query: the relevant score, then count, mean and mean square of the other keys' values and of the rest."""
         pairs = _pairs(batch, scores.shape)
         relevant = np.zeros(scores.shape, dtype=bool)
