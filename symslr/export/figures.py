@@ -100,8 +100,9 @@ def smooth(at: ArrayLike, values: ArrayLike, count: int = 200) -> tuple[FloatArr
     known = np.isfinite(places) & np.isfinite(found)
     if known.sum() < 2:
         return places[known], found[known]
-    between = np.linspace(*np.log(places[known])[[0, -1]], count)
-    return np.exp(between), PchipInterpolator(np.log(places[known]), found[known])(between)
+    logs = np.log(places[known])
+    between = np.linspace(float(logs[0]), float(logs[-1]), count)
+    return np.exp(between), np.asarray(PchipInterpolator(logs, found[known])(between))
 
 
 def no_claims(table: Table) -> Sequence[NamedComparison]:
