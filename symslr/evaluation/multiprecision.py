@@ -11,7 +11,7 @@ from sympy import Symbol
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import Multiprecision
+from symslr.evaluation.numbers.balls import Multiprecision
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 

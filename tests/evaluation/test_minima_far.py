@@ -8,7 +8,7 @@ from sympy import Expr, Max, Min, Rational, exp, oo
 
 from symslr.evaluation import evaluate, minimise
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.at_infinity import series
+from symslr.evaluation.minima.series import series
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softplus
 from symslr.model.symbols import a, c, x

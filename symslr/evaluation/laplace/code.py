@@ -14,7 +14,7 @@ from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.numbers.arithmetic import Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
 from symslr.evaluation.numbers.logarithm import FAR_REACHING, SignedLog, signed_log
-from symslr.evaluation.quadrature.breakpoints import solved
+from symslr.evaluation.quadrature.token_mesh import zeros_of
 
 
 @dataclass(frozen=True)
@@ -162,20 +162,10 @@ class LaplaceCode:
         return [[self.arithmetic.compile(arguments, [slope]) for slope in slopes] for slopes in self.form.touches]
 
     @cached_property
-    def _kinks(self) -> list[list[tuple[Any, Any]]]:
-        table = []
-        for equations in self.form.kinks:
-            row = []
-            for equation in equations:
-                zero = solved(equation, self.form.x)
-                exact = None if zero is None else self.arithmetic.compile(self.parameters, [zero])
-                row.append((exact, self.arithmetic.compile((self.form.x, *self.parameters), [equation])))
-            table.append(row)
-        return table
-
-    def kinks(self, kernel: int) -> list[tuple[Any, Any]]:
-        """(Its zero as a function of p where it is linear, the equation as a function of x and p)."""
-        return self._kinks[kernel]
+    def kinks(self) -> list[list[tuple[Any, Any]]]:
+        """Per kernel, as ``zeros_of`` gives them."""
+        form = self.form
+        return [zeros_of(equations, form.x, self.parameters, self.arithmetic) for equations in form.kinks]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
-"""Laplace forms as a node of the plan."""
+"""Integrals over Laplace variables as nodes of the plan, in float64 or in balls."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from math import isfinite
-from typing import final
+from math import isfinite, log2
+from typing import Any, final
 
 import mpmath
 import numpy as np
@@ -15,33 +16,87 @@ from sympy import Symbol
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
 from symslr.evaluation.exponential_kernel.points import suits
-from symslr.evaluation.laplace import digits
 from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.laplace.digits import BallSums
 from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import LaplaceForm
-from symslr.evaluation.laplace.rule import integrate
+from symslr.evaluation.laplace.rule import Sums, refined
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, Multiprecision
+from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import has_power_tail
 
+GUARD = 16
+"""Bits beyond the working precision: for sums of up to 2^16 nodes."""
+
+
+class SumsNode(Node):
+    """Abstract: what the refinement loop sums, at parameters in either arithmetic."""
+
+    parameters: tuple[Symbol, ...]
+
+    @abstractmethod
+    def sums(
+        self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
+    ) -> Sums | int:
+        """The sums at parameters, which are given in floats too; or the number of integrals where all of them vanish.
+
+        Raises:
+            CannotEvaluate: where they have no window, or are not for this arithmetic.
+        """
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        return self.all(context, scope)[0]
+
+    def all(self, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair]:
+        """(value, error) of every integral, on one table.
+
+        Raises:
+            CannotEvaluate: where one of them has none.
+        """
+        floats, zero = tuple(float(scope[s][0]) for s in self.parameters), context.arithmetic.number(0)
+        with np.errstate(all="ignore"):
+            if isinstance(context.arithmetic, Float64):
+                found = self.sums(FLOAT, floats, floats, float(context.tolerance))
+                return [(zero, zero)] * found if isinstance(found, int) else refined(found)
+            arithmetic = Balls(int(context.arithmetic.decades / 0.30103) + GUARD)
+            with ctx.workprec(arithmetic.bits):
+                p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
+                found = self.sums(arithmetic, p, floats, context.tolerance)
+                if isinstance(found, int):
+                    return [(zero, zero)] * found
+                with ctx.workprec(found.arithmetic.bits):
+                    return refined(found)
+
 
 @final
-class LaplaceNode(Node):
+class LaplaceNode(SumsNode):
     """An integral over one or two Laplace variables."""
 
     def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...]) -> None:
         self.form, self.parameters = form, parameters
-        self._codes: dict[str, LaplaceCode] = {}
-
-    def _code(self, arithmetic: Arithmetic) -> LaplaceCode:
-        if arithmetic.name not in self._codes:
-            self._codes[arithmetic.name] = LaplaceCode(self.form, self.parameters, arithmetic)
-        return self._codes[arithmetic.name]
+        self._code = once_per_kind(partial(LaplaceCode, form, parameters))
 
     @cached_property
     def _shared(self) -> SharedMesh | None:
         return SharedMesh(self._code(FLOAT)) if suits(self.form) else None
+
+    def sums(
+        self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
+    ) -> Sums | int:
+        family = Family(self._code(FLOAT), floats, float(-mpmath.log(tolerance)))
+        if not family.active:
+            return len(family.integrals)
+        if isinstance(arithmetic, Float64):
+            return FloatSums(family)
+        if has_power_tail(family):
+            raise CannotEvaluate(
+                "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
+                "ask for at most 12 digits"
+            )
+        precise = Balls(arithmetic.bits + int(log2(2.0 + float(family.largest.max()))))  # a power multiplies errors
+        return BallSums(self._code(precise), family, p, precise, tolerance)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         if self._shared is not None and isinstance(context.arithmetic, Float64):
@@ -49,41 +104,15 @@ class LaplaceNode(Node):
                 value, error = self._shared.one(tuple(scope[s][0] for s in self.parameters), context.tolerance)
             if isfinite(error):
                 return value, error
-        return self.all(context, scope)[0]
-
-    def all(self, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair]:
-        """(value, error) of every integral of the form, on one table.
-
-        Raises:
-            CannotEvaluate: where one of them has none.
-        """
-        floats = tuple(float(scope[s][0]) for s in self.parameters)
-        with np.errstate(all="ignore"):
-            family = Family(self._code(FLOAT), floats, float(-mpmath.log(context.tolerance)))
-            if isinstance(context.arithmetic, Float64):
-                return integrate(family)
-            if family.active and has_power_tail(family):
-                raise CannotEvaluate(
-                    "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
-                    "ask for at most 12 digits"
-                )
-        return self._in_balls(context, scope)
-
-    def _in_balls(self, context: Context, scope: Mapping[Symbol, Pair]) -> list[Pair]:
-        assert isinstance(context.arithmetic, Multiprecision)
-        arithmetic = Balls(context.arithmetic.bits)
-        with ctx.workprec(arithmetic.bits):
-            p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
-            found = digits.integrate(self._code(arithmetic), self._code(FLOAT), p, arithmetic, context.tolerance)
-            return [digits.as_pair(ball) for ball in found]
+        return super().evaluate(context, scope)
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
+        alone = super().at(context, scopes)
         if len(scopes) == 1 or not isinstance(context.arithmetic, Float64) or self._shared is None:
-            return super().at(context, scopes)
+            return alone
         with np.errstate(all="ignore"):
             p = np.array([[scope[s][0] for scope in scopes] for s in self.parameters])
             values, errors = self._shared.run(p, context.tolerance)
-        alone = super().at(context, scopes)
         pairs = zip(values.tolist(), errors.tolist())
         return [partial(tuple, pair) if isfinite(pair[1]) else get for pair, get in zip(pairs, alone)]
 

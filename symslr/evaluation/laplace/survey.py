@@ -5,7 +5,6 @@ Logarithms neither overflow nor underflow, so the same windows serve float64 and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +29,6 @@ FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
-
-
-Tables = Callable[[list[Any]], Table]
-"""Outer nodes, one array per Laplace variable, to the table on them."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +63,13 @@ class Layout:
             level = max(level, float(np.log2(max(steepest, 1.0))))
         return level + 0.5
 
-    def tables(self, family: Family, level: float) -> Tables:
-        """What makes a table of outer nodes, on the token meshes of a level: one more halves their steps."""
-        tokens = placed(family, self.pieces, level)
-        return lambda v: Table(family, tokens, v)
+    def inner(self, family: Family, level: float) -> list[Tokens]:
+        """The token meshes of a level: one more halves their steps."""
+        return placed(family, self.pieces, level)
+
+    def table(self, family: Family, inner: list[Tokens], v: list[Any]) -> Table:
+        """exp(-u kappa) at outer nodes, one array per Laplace variable, and tokens."""
+        return Table(family, inner, v)
 
 
 def layout(family: Family) -> Layout:

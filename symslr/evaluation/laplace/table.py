@@ -67,23 +67,13 @@ class Table:
         if len(self.v) > 1 or parts < 2:
             return self._moments([(own.rows, own.logs) for own in self.tokens])
         found = [Table(self.family, self.tokens, [part]).moments for part in np.array_split(self.v[0], parts)]
-        return joined_moments(found, -1)
+        return joined_moments(found)
 
-    def thinned(self, strides: list[int]) -> Table:
-        """The table at every few outer nodes."""
-        return Table(self.family, self.tokens, [w[::s] for w, s in zip(self.v, strides)])
+    def coarser(self, times: int) -> Moments:
+        """As ``moments``, with 2^times the step of the token meshes."""
+        return self._moments([own.coarser(times) for own in self.tokens])
 
-    @cached_property
-    def coarser(self) -> Moments:
-        """As ``moments``, with twice and with four times the step of the token meshes: the first axis."""
-        return joined_moments([self._moments([own.coarser(times) for own in self.tokens], 1) for times in (1, 2)], 0)
-
-    def values(self, moments: Moments, shifts: Any = None) -> tuple[list[Any], Any]:
-        """As ``Family.values``."""
-        return self.family.values(self.grid, moments, shifts)
-
-    def _moments(self, rows_of: list[Any], new_axes: int = 0) -> Moments:
-        """With axes of length one before those of the outer nodes."""
+    def _moments(self, rows_of: list[Any]) -> Moments:
         count = len(self.family.form.moments)
         found = Moments([None] * count, [0.0] * count, [0.0] * count)
         alternating = self.family.form.alternating
@@ -94,10 +84,6 @@ class Table:
                 if self.family.form.moments[i].is_survival:
                     found.logs[i] = self._log_survival(k, row, found.means[i], found.scales[i])
                     found.means[i], found.scales[i] = found.means[i] * np.exp(found.scales[i]), 0.0
-        if new_axes:
-            shape = (1,) * new_axes + self.shape
-            for column in (found.means, found.logs, found.scales):
-                column[:] = [np.broadcast_to(part, self.shape).reshape(shape) for part in column]
         return found
 
     def _contracted(self, k: int, rows: Any) -> Any:
@@ -227,13 +213,13 @@ def _load(v: Any, slope: Any) -> Any:
     return np.exp(v[:, None] + slope)
 
 
-def joined_moments(parts: list[Moments], axis: int) -> Moments:
-    """Moments at one set of outer nodes after another."""
+def joined_moments(parts: list[Moments]) -> Moments:
+    """Moments at one set of outer nodes after another, the last axis."""
 
     def column(columns: tuple[Any, ...]) -> Any:
         if all(np.ndim(c) == 0 for c in columns) and len(set(columns)) == 1:
             return columns[0]
-        return np.concatenate([np.broadcast_to(c, shape) for c, shape in zip(columns, shapes)], axis=axis)
+        return np.concatenate([np.broadcast_to(c, shape) for c, shape in zip(columns, shapes)], axis=-1)
 
     shapes = [np.shape(part.means[0]) for part in parts]
     groups = ([part.means for part in parts], [part.logs for part in parts], [part.scales for part in parts])

@@ -120,7 +120,7 @@ def is_gaussian(family: Family, moment: int) -> bool:
 def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
     """Kinks of a kernel: exact where the equation is linear, else by sign changes and bisection."""
     start, end = min(w.low for w in windows), max(w.high for w in windows)
-    found = kinks_between(code.kinks(kernel), p, start, end)
+    found = kinks_between(code.kinks[kernel], p, start, end)
     for slope in code.touches[kernel]:
         places = changes_of_sign(lambda x, f=slope: f(x, *p)[0], start, end)
         found += [x for x in places if _is_zero(code, kernel, p, x, end - start)]

@@ -13,7 +13,7 @@ from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, oo
 from sympy import exp as exp_
 
 from symslr.evaluation.laplace.form import Term, outermost
-from symslr.evaluation.numbers.exponent import magnitude, slope, split
+from symslr.evaluation.numbers.exponent import slope, split
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.scalar_law import ScalarLaw
@@ -100,8 +100,3 @@ def _term(term: Expr, u: Symbol, log_u: Symbol, x: Symbol, found: dict[Expr, Run
     moving = (log_u, x, *(symbol for r in found.values() for symbol in (r.log, r.scale)))
     coefficient, rest = Mul(parts.rest.xreplace(back)).as_independent(*moving, as_Add=False)
     return Term(coefficient, parts.exponent.xreplace(back), rest)
-
-
-def sizes(form: CumulativeForm) -> list[Expr]:
-    """Sum of |addends| of the exponent of each term."""
-    return [magnitude(term.exponent) for term in form.terms]

@@ -6,9 +6,9 @@ panel's nodes: as many numbers for a running integral as for a whole one. Source
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from math import ceil, log2, pi
 from typing import Any, final
 
 import mpmath
@@ -17,12 +17,12 @@ from flint import arb, arb_mat, ctx
 from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.largest_token.form import CumulativeForm, sizes
-from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64
-from symslr.evaluation.numbers.balls import Balls, array, centre, from_mpf, radius, size
+from symslr.evaluation.laplace.node import SumsNode
+from symslr.evaluation.laplace.rule import Outer, Sums
+from symslr.evaluation.largest_token.form import CumulativeForm
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
+from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.convergence import geometric_error
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.sinh_map import SinhMap
 from symslr.evaluation.quadrature.zoom import zoomed
@@ -35,63 +35,52 @@ COARSE = 64
 """Values of log u by which its window is found."""
 FINER = 1.5
 """Ratio of the numbers of panels that have to agree."""
-ROUNDS = 12
+FIRST_STEP = {"numpy": 0.72, "balls": 0.54}
+"""Times pi^2/nats, the first step of log u: one round is enough for most kernels; balls claim no power of a change."""
+FEW = 24
+"""Outer nodes at which the numbers of panels are compared."""
 RANGE = 500.0
 """Largest |log kappa| beyond the law's own window: its square is still a float."""
 
 
+class Code:
+    """A form as functions of numbers.
+
+    Attributes:
+        kappa, weights: of x; the weights are pairs (exponent, rest).
+        terms, sizes: of log u, x, the logs and scales of the running integrals: pairs (exponent, rest), and sums of |addends|.
+        powers, coefficients: of the running integrals in every term, and of the terms.
+    """
+
+    def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...], arithmetic: Arithmetic) -> None:
+        inner = (form.x, *parameters)
+        logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
+        outer = (form.log_u, form.x, *logs, *scales, *parameters)
+        self.kappa = arithmetic.compile(inner, [form.kappa])
+        self.weights = arithmetic.compile(inner, [e for r in form.running for e in (r.exponent, r.rest)])
+        self.terms = arithmetic.compile(outer, [e for t in form.terms for e in (t.exponent, t.rest)])
+        self.sizes = arithmetic.compile(outer, [t.size for t in form.terms])
+        self.powers = arithmetic.compile(parameters, [t.exponent.coeff(log, 1) for t in form.terms for log in logs])
+        self.coefficients = arithmetic.compile(parameters, [t.coefficient for t in form.terms])
+
+
 @final
-class LargestTokenNode(Node):
+class LargestTokenNode(SumsNode):
     """An integral conditioned on the largest token."""
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...]) -> None:
         self.form, self.parameters = form, parameters
-        self._codes: dict[str, Any] = {}
+        self.code = once_per_kind(partial(Code, form, parameters))
         inner = (form.x, *parameters)
         self.log_weights = [signed_log(r.rest, inner) for r in form.running]
         self.log_density = signed_log(form.law.density.xreplace({law_variable: form.x}), inner)
 
-    def code(self, arithmetic: Arithmetic) -> Code:
-        """The form as functions of numbers."""
-        if arithmetic.name not in self._codes:
-            form = self.form
-            inner = (form.x, *self.parameters)
-            logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
-            outer = (form.log_u, form.x, *logs, *scales, *self.parameters)
-            powers = [t.exponent.coeff(r.log, 1) for t in form.terms for r in form.running]
-            self._codes[arithmetic.name] = Code(
-                arithmetic.compile(inner, [form.kappa]),
-                arithmetic.compile(inner, [e for r in form.running for e in (r.exponent, r.rest)]),
-                arithmetic.compile(outer, [e for t in form.terms for e in (t.exponent, t.rest)]),
-                arithmetic.compile(outer, sizes(form)),
-                arithmetic.compile(self.parameters, powers),
-                arithmetic.compile(self.parameters, [t.coefficient for t in form.terms]),
-            )
-        found: Code = self._codes[arithmetic.name]
-        return found
-
-    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        nats = float(-mpmath.log(context.tolerance))
-        floats = tuple(float(scope[s][0]) for s in self.parameters)
-        with np.errstate(all="ignore"):
-            if isinstance(context.arithmetic, Float64):
-                return _Run(self, FLOAT, floats, floats, nats).run()
-            arithmetic = Balls(int(context.arithmetic.decades / 0.30103) + 16)
-            with ctx.workprec(arithmetic.bits):
-                p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
-                return _Run(self, arithmetic, p, floats, nats).run()
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """Kappa, (exponent, rest) of weights and outer terms, sizes of their exponents, powers of the running parts, coefficients."""
-
-    kappa: Any
-    weights: Any
-    terms: Any
-    sizes: Any
-    powers: Any
-    coefficients: Any
+    def sums(
+        self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
+    ) -> Sums | int:
+        if not any(self.code(FLOAT).coefficients(*floats)):
+            return 1
+        return TokenSums(self, arithmetic, p, floats, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,60 +92,48 @@ class Panels:
     count: int
 
 
-class _Run:
+class TokenSums(Sums):
+    """The integral as the refinement loop takes it; a level more doubles the number of panels."""
+
+    is_nested = False
+
     def __init__(
-        self, node: LargestTokenNode, arithmetic: Arithmetic, p: tuple[Any, ...], floats: tuple[float, ...], nats: float
+        self,
+        node: LargestTokenNode,
+        arithmetic: Float64 | Balls,
+        p: tuple[Any, ...],
+        floats: tuple[float, ...],
+        tolerance: Any,
     ) -> None:
         self.node, self.form, self.arithmetic, self.p, self.floats = node, node.form, arithmetic, p, floats
-        self.nats, self.depth = nats, nats + 12.0
-        self.is_float = arithmetic.name == "numpy"
-
-    def run(self) -> Pair:
-        if not any(self.node.code(FLOAT).coefficients(*self.floats)):
-            return (0.0, 0.0) if self.is_float else (mpmath.mpf(0), mpmath.mpf(0))
+        self.tolerance, nats = tolerance, float(-mpmath.log(tolerance))
+        self.depth = nats + 12.0
+        self.order = FLOAT_NODES if isinstance(arithmetic, Float64) else max(FLOAT_NODES, int(0.5 * nats))
         self.ends = low, high = self._tokens()
-        axis = self._window()
-        order = FLOAT_NODES if self.is_float else max(FLOAT_NODES, int(0.5 * self.nats))
-        count = max(8, int((high - low) * self._steepness() * self.nats / order / 4.0))
-        step, tolerance = 7.1 / (2.0 + self.nats), mpmath.exp(-self.nats)
-        for _ in range(ROUNDS):
-            if count * FINER * order > MOST_TOKENS:
-                raise CannotEvaluate("the running integrals need too many nodes: the kernel is too steep")
-            v, density, exact = axis.nodes(step, self.arithmetic)
-            fine = self._panels(self.arithmetic, int(np.ceil(count * FINER)), order)
-            values, rounding = self._integrand(self.arithmetic, v, fine, self.p)
-            values = values * density
-            few = slice(None, None, max(1, len(v) // 40))
-            coarse = (
-                self._integrand(self.arithmetic, v[few], self._panels(self.arithmetic, count, order), self.p)[0]
-                * density[few]
-            )
-            mass, thin = self._mass(values), self._mass(values[few])
-            if not mass > 0:
-                raise CannotEvaluate("the outer integrand vanishes")
-            inner = self._mass(coarse - values[few]) / thin if thin > 0 else mass * 0
-            quarter, half, full = (self._middle(np.sum(values[::n]) * n) for n in (4, 2, 1))
-            outer = geometric_error(quarter, half, full, mass)
-            floor = rounding if self.is_float else 0.0
-            if outer < max(tolerance, floor) and inner < max(tolerance, floor):
-                edge = 8 * (abs(self._middle(values[0])) + abs(self._middle(values[-1]))) / mass
-                return self._pair(
-                    np.sum(values) * exact, mass * (outer + inner + edge + rounding) * self._middle(exact)
-                )
-            step /= 1.5 if outer >= max(tolerance, floor) else 1.0
-            count = int(np.ceil(count * FINER)) if inner >= max(tolerance, floor) else count
-        raise CannotEvaluate("the integral conditioned on the largest token does not converge geometrically")
+        self.axis = self._window()
+        self.level = log2(max(8.0, (high - low) * self._steepness() * nats / self.order / 4.0))
+        self.steps = [FIRST_STEP[arithmetic.name] * pi**2 / (2.0 + nats)]
+        self.few = self.outer(self.steps, FEW)
 
-    def _pair(self, value: Any, error: Any) -> Pair:
-        return (value, error) if self.is_float else (centre(value), radius(value) + error)
+    def outer(self, steps: list[Any], count: int | None = None) -> Outer:
+        v, density, step = self.axis.nodes(float(steps[0]), self.arithmetic)
+        some = slice(None, None, max(1, len(v) // count) if count else 1)
+        return Outer([v[some]], density[some], [step])
 
-    def _middle(self, number: Any) -> Any:
-        return number if self.is_float else centre(number)
+    def inner(self, level: float) -> int:
+        """The number of panels."""
+        count = round(2.0**level)
+        if count * FINER * self.order > MOST_TOKENS:
+            raise CannotEvaluate("the running integrals need too many nodes: the kernel is too steep")
+        return count
 
-    def _mass(self, values: Any) -> Any:
-        return np.sum(np.abs(values)) if self.is_float else size(np.sum(abs(values)))
+    def table(self, outer: Outer, inner: int) -> TokenTable:
+        return TokenTable(self, outer, inner)
 
-    def _panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
+    def rounding(self, table: TokenTable) -> list[float]:
+        return [table.rule(False)[1]]
+
+    def panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
         t, weights, _ = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
         low, high = self.ends
         half = arithmetic.number(high - low) / (2 * count)
@@ -179,7 +156,7 @@ class _Run:
         before = np.cumsum(sums, axis=1) - sums if whole is None else sums * 0
         return (within.reshape(len(values), panels.count, order) + before[:, :, None]).reshape(values.shape)
 
-    def _integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
+    def integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Values on the outer mesh and, in floats, the relative rounding error."""
         code, x = self.node.code(arithmetic), panels.nodes
         half = np.sum(panels.weights[: len(x) // panels.count]) / 2
@@ -257,14 +234,14 @@ class _Run:
     def _window(self) -> SinhMap:
         """The part of v that matters."""
         low, high = self.ends
-        panels = self._panels(FLOAT, int(np.clip((high - low) * self._steepness() / 8.0, 12, 200)), FLOAT_NODES)
+        panels = self.panels(FLOAT, int(np.clip((high - low) * self._steepness() / 8.0, 12, 200)), FLOAT_NODES)
         nodes = panels.nodes
         kappa = self.node.code(FLOAT).kappa(nodes, *self.floats)[0] + 0 * nodes
         logs = np.log(kappa[kappa > 0])
         guess = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
 
         def look(nodes: list[Any]) -> tuple[Any, float]:
-            values = np.abs(self._integrand(FLOAT, nodes[0], panels, self.floats)[0])
+            values = np.abs(self.integrand(FLOAT, nodes[0], panels, self.floats)[0])
             inside = np.log(values) > np.log(np.max(values)) - self.depth
             if not inside.any():
                 raise CannotEvaluate("the outer integrand vanishes in float64")
@@ -272,6 +249,25 @@ class _Run:
 
         (window,), peak = zoomed(look, [guess], COARSE)
         return SinhMap.over(window, peak)
+
+
+class TokenTable:
+    """The integrand at outer nodes, with the tokens on panels."""
+
+    def __init__(self, sums: TokenSums, outer: Outer, count: int) -> None:
+        self.sums, self.outer = sums, outer
+        self.counts = ceil(count * FINER), count
+
+    @cache  # noqa: B019 - a table lives for one refinement
+    def rule(self, coarser: bool) -> tuple[Any, Any]:
+        """The integrand, and its relative rounding error in floats."""
+        sums = self.sums
+        panels = sums.panels(sums.arithmetic, self.counts[coarser], sums.order)
+        return sums.integrand(sums.arithmetic, self.outer.v[0], panels, sums.p)
+
+    def values(self, coarser: int = 0) -> list[Any]:
+        """On all panels, or on fewer; from two rules no power of their difference is claimed."""
+        return [self.rule(coarser > 0)[0] * self.outer.density]
 
 
 @lru_cache(maxsize=32)

@@ -1,8 +1,4 @@
-"""Risks at a scale or a signal so large that meshes end: a series in its inverse, through values nearer by.
-
-A kernel such as log(1 + e^(a x))/a has a limit of its own, and so has the risk times a power of a strong signal: both are
-series in the inverse. What is claimed is what the last values moved the series by, as for a limit at infinity.
-"""
+"""Risks at a scale or a signal so large that meshes end: the limit itself, or a series through values nearer by."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ from sympy import Expr, S, Symbol, cancel, sign
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.at_infinity import FEWEST, SETTLED, SHAPES, USEFUL, series
+from symslr.evaluation.minima.series import SHAPES, series, settled
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
@@ -37,8 +33,8 @@ FAR_SLOPE = 1500.0
 STEEP = 300.0
 """Slope of a selection from where on its limit is looked at: meshes take seconds at 64."""
 
-START, FACTOR, SPAN = 24.0, 1.6, 5
-"""Scales, or slopes, of the values: 24 to 252, at which series in the inverse converge."""
+SIZES = 24.0 * 1.6 ** np.arange(6.0)
+"""Scales, or slopes, of the values: 24 to 252, at which series in the inverse converge and meshes take well under a second."""
 
 METHOD = "series in 1/{name} through values at {low:g} to {high:g}, its error what the last of them changed"
 
@@ -77,11 +73,10 @@ def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
     if slope is None or task.law.is_selection or len(slope.free_symbols) != 1:
         return None
     (symbol,) = slope.free_symbols
-    given = {str(key): value for key, value in values.items()}
-    if not isinstance(given.get(symbol.name), (int, float, Expr)):
+    value = _numbers(slope, values).get(symbol)
+    if value is None:
         return None
-    value, power = exact(given[symbol.name]), cancel(symbol * slope.diff(symbol) / slope)
-    size = abs(slope.subs(symbol, value))
+    power, size = cancel(symbol * slope.diff(symbol) / slope), abs(slope.subs(symbol, value))
     if not (power.is_Rational and power.is_positive and size.is_finite and size >= FAR_SLOPE):
         return None
     return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, f"{symbol}^({power})", (0, 1, 2))
@@ -97,20 +92,24 @@ def with_largest(task: Task, attention: Attention, values: Mapping[Any, object])
     slope = exponential_slope(task.law)
     if slope is None or not task.law.is_selection or not attention.is_normalised or attention.offset != 0:
         return None
-    given = {str(key): value for key, value in values.items()}
-    known = {s: exact(given[s.name]) for s in slope.free_symbols if isinstance(given.get(s.name), (int, float, Expr))}
-    size = slope.xreplace(known)
+    size = slope.xreplace(_numbers(slope, values))
     if not (size.is_number and size >= STEEP):
         return None
     missed = evaluate(
         bayes_risk(replace(task, noise=S.Zero)), {key: values[key] for key in values if str(key) != "Delta"}, 6
     )
-    length = task.length if task.length != L else exact(given["L"])
+    length = task.length if task.length != L else exact(next(values[key] for key in values if str(key) == "L"))
     longest = max(int(n) for n, _ in length) if isinstance(length, LengthLaw) else int(length)
     d = missed.value + missed.error
     bound = 2 * d * mpmath.sqrt(longest) + longest * d**2
     limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
     return limit, replace(missed, value=mpmath.mpf(0), error=bound)
+
+
+def _numbers(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:
+    """The symbols of an expression that have a number, which are given by name or by symbol."""
+    given = {str(key): value for key, value in values.items()}
+    return {s: exact(given[s.name]) for s in expr.free_symbols if isinstance(given.get(s.name), (int, float, Expr))}
 
 
 def beside(value: Value, remainder: Value) -> Value:
@@ -121,32 +120,19 @@ def beside(value: Value, remainder: Value) -> Value:
     return replace(value, error=error, kind=kind, digits=digits_of(value.value, error), method=method)
 
 
-def from_nearer(far: Far, compute: Callable[[Expr], Answers]) -> Answers:
-    """What is computed at nearer values of a parameter, continued to its own.
+@dataclass(frozen=True)
+class Continued:
+    """Answers at a parameter's own size, from nearer values; what ``settled`` asks for is the risk."""
 
-    Raises:
-        CannotEvaluate: where nearer values cannot be had, or do not settle.
-    """
-    found: list[Answers] = []
-    best: Answers | None = None
-    sizes = START * FACTOR ** np.arange(SPAN + 1.0)
-    for size in sizes:
-        try:
-            found.append(compute(far.nearer(float(size))))
-        except CannotEvaluate:
-            if best is None:
-                raise
-            break
-        if len(found) >= FEWEST:
-            best = {name: _continued(far, sizes, [own[name] for own in found]) for name in found[0]}
-            if best[RISK].error <= SETTLED * abs(best[RISK].value):
-                break
-    if best is None or not best[RISK].error <= USEFUL * abs(best[RISK].value):
-        raise CannotEvaluate(
-            f"{far.name} is beyond the meshes at {far.size:.3g}, and values up to {sizes[len(found) - 1]:.3g} do not settle; "
-            "ask for a smaller one"
-        )
-    return best
+    answers: Answers
+
+    @property
+    def value(self) -> float:
+        return float(self.answers[RISK].value)
+
+    @property
+    def error(self) -> float:
+        return float(self.answers[RISK].error)
 
 
 def far_or_near(
@@ -154,16 +140,26 @@ def far_or_near(
 ) -> Answers:
     """By the series where it has the digits that are asked for, else on meshes.
 
+    Args:
+        far: the parameter.
+        compute: the answers at a nearer value of it.
+        digits: significant digits of the risk.
+        near: the answers at its own value, on meshes.
+
     Raises:
         CannotEvaluate: where meshes do not reach, with the digits that the series has.
     """
+
+    def fit(found: list[Answers]) -> Continued:
+        return Continued({name: _continued(far, [own[name] for own in found]) for name in found[0]})
+
     try:
-        found = from_nearer(far, compute)
+        answers = settled(SIZES, lambda size: compute(far.nearer(float(size))), fit).answers
     except CannotEvaluate:
         return near()
-    known = found[RISK].digits
+    known = answers[RISK].digits
     if known >= (digits or 1):
-        return found
+        return answers
     try:
         return near()
     except CannotEvaluate as reason:
@@ -172,9 +168,9 @@ def far_or_near(
         ) from reason
 
 
-def _continued(far: Far, sizes: Any, values: list[Value]) -> Value:
+def _continued(far: Far, values: list[Value]) -> Value:
     """The series of least error at the parameter's size."""
-    sizes = sizes[: len(values)]
+    sizes = SIZES[: len(values)]
     numbers, errors = (np.array([float(part) for part in own]) for own in zip(*((v.value, v.error) for v in values)))
     if not np.all(np.isfinite(numbers + errors)):
         raise CannotEvaluate(f"a place at infinity has no series in {far.name}")
@@ -188,10 +184,11 @@ def _continued(far: Far, sizes: Any, values: list[Value]) -> Value:
 
 def _at(size: float, sizes: Any, numbers: Any, errors: Any, decay: int, shape: tuple[int, int]) -> tuple[float, float]:
     """(value, error) at a size of size^-decay times the series."""
-    raised = numbers * (sizes / sizes[0]) ** decay
-    at = sizes[0] / size
-    sums = [series(list(own), shape, FACTOR) for own in (raised, raised[:-1], raised[:-2])]
-    last, before, earlier = (float(own(at)) for own in sums)
+    grown, at = (sizes / sizes[0]) ** decay, sizes[0] / size
+    own = [
+        series((numbers * grown)[:count], shape, sizes[1] / sizes[0]) for count in range(len(sizes), len(sizes) - 3, -1)
+    ]
+    last, before, earlier = (float(one(at)) for one in own)
     doubt = max(abs(last - before), abs(before - earlier) / 10)
-    error = doubt + sums[0].amplification * float(np.max(errors * (sizes / sizes[0]) ** decay))
-    return last * at**decay, error * at**decay + 1e-15 * abs(last) * at**decay
+    error = doubt + own[0].amplification * float(np.max(errors * grown)) + 1e-15 * abs(last)
+    return last * at**decay, error * at**decay

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isfinite
 from typing import Any
@@ -63,16 +63,50 @@ def least_risk(
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
     if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
         return _without_scale(task, attention, values, digits, backend)
-    near = with_largest(task, attention, values) if backend is None else None
+
+    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
+        # a limit may be known without a search
+        value, places = (_by_search if own is task else least_risk)(own, attention, at, wanted, backend)
+        return {RISK: value, **places}
+
+    found = _answered(answers, task, attention, values, digits, backend, far_signal(task, values))
+    return found.pop(RISK), found
+
+
+Compute = Callable[[Task, Mapping[Any, object], "int | None", bool], Answers]
+"""The answers for a task, values, digits; and whether they are for a series, which takes what float64 has."""
+
+
+def _answered(
+    compute: Compute,
+    task: Task,
+    attention: Attention,
+    values: Mapping[Any, object],
+    digits: int | None,
+    backend: str | None,
+    far: Far | None,
+) -> Answers:
+    """By the limit of a strong selection, or by a series through nearer values, where these have the digits; else on meshes."""
+    if backend is not None:
+        return compute(task, values, digits, False)
+    near = with_largest(task, attention, values)
     if near is not None:
         limit, remainder = near
-        value, places = least_risk(limit, attention, _without_signal(task, values), None)
-        if beside(value, remainder).digits >= (digits or 1):
-            return beside(value, remainder), {name: _in_the_limit(name, place) for name, place in places.items()}
-    far = far_signal(task, values) if backend is None else None
-    if far is not None:
-        return _far_out(task, attention, values, digits, far)
-    return _by_search(task, attention, values, digits, backend)
+        names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
+        known = {key: value for key, value in values.items() if str(key) not in names}
+        found = compute(limit, known, None, False)
+        risk = beside(found.pop(RISK), remainder)
+        if risk.digits >= (digits or 1):
+            return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}
+    if far is None:
+        return compute(task, values, digits, False)
+    others = {key: value for key, value in values.items() if str(key) != far.symbol.name}
+    return far_or_near(
+        far,
+        lambda value: compute(task, {**others, far.symbol: value}, None, True),
+        digits,
+        lambda: compute(task, values, digits, False),
+    )
 
 
 def _by_search(
@@ -125,21 +159,6 @@ def _certified(
     return value, {"a": place}
 
 
-def _far_out(
-    task: Task, attention: Attention, values: Mapping[Any, object], digits: int | None, far: Far
-) -> tuple[Value, dict[str, Value]]:
-    """The least risk where the signal is too strong for meshes."""
-
-    def answers(found: tuple[Value, dict[str, Value]]) -> Answers:
-        return {RISK: found[0], **found[1]}
-
-    def at(value: Expr) -> Answers:
-        return answers(_by_search(task, attention, _with(values, far, value), None, None))
-
-    found = far_or_near(far, at, digits, lambda: answers(_by_search(task, attention, values, digits, None)))
-    return found.pop(RISK), found
-
-
 def risk_at(
     task: Task,
     attention: Attention,
@@ -158,49 +177,23 @@ def risk_at(
         CannotEvaluate: where the digits are out of reach.
     """
 
-    def directly() -> Answers:
-        if scale.is_infinite:
+    def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
+        known = dict(at)
+        here = known.pop(a, scale) if is_near else scale
+        if here.is_infinite:
             raise CannotEvaluate("the risk does not settle as the scale grows; expected a finite scale")
-        return {RISK: evaluate(population_risk(task, attention, scale), values, digits, backend)}
+        risk = population_risk(own, attention, here)
+        if own is not task:
+            return {RISK: risk_at(own, attention, here, known)}
+        return {RISK: evaluate(risk, known, wanted, "numpy" if is_near else backend)}
 
-    near = with_largest(task, attention, values) if backend is None else None
-    if near is not None:
-        limit, remainder = near
-        found = beside(risk_at(limit, attention, scale, _without_signal(task, values)), remainder)
-        if found.digits >= (digits or 1):
-            return found
-    large = far_scale(scale)
-    strong = far_signal(task, values) if large is None else None
-    if backend is not None or (large is None and strong is None):
-        return directly()[RISK]
-
-    def at_scale(value: Expr) -> Answers:
-        return {RISK: evaluate(population_risk(task, attention, value), values, backend="numpy")}
-
-    def at_signal(value: Expr) -> Answers:
-        assert strong is not None
-        return {RISK: evaluate(population_risk(task, attention, scale), _with(values, strong, value), backend="numpy")}
-
-    if large is not None:
-        return far_or_near(large, at_scale, digits, directly)[RISK]
-    assert strong is not None
-    return far_or_near(strong, at_signal, digits, directly)[RISK]
-
-
-def _without_signal(task: Task, values: Mapping[Any, object]) -> dict[Any, object]:
-    """The values without those that the weight alone takes."""
-    names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
-    return {key: value for key, value in values.items() if str(key) not in names}
+    far = far_scale(scale) or far_signal(task, values)
+    return _answered(answers, task, attention, values, digits, backend, far)[RISK]
 
 
 def _in_the_limit(name: str, place: Value) -> Value:
     """A place of the limit, which may be far from that of the task."""
     return replace(place, error=mpmath.inf, digits=1, method=f"{name} = {place} in the limit")
-
-
-def _with(values: Mapping[Any, object], far: Far, value: Expr) -> dict[Any, object]:
-    """The values with that parameter elsewhere."""
-    return {**{key: known for key, known in values.items() if str(key) != far.symbol.name}, far.symbol: value}
 
 
 def _without_scale(

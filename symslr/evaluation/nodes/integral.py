@@ -10,14 +10,14 @@ from sympy import Expr, S, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.node import Context, Node, Pair
-from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kind
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, solved
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.evaluation.quadrature.convergence import DETUNED, beyond, geometric_error
 from symslr.evaluation.quadrature.mesh import Mesh, joined
 from symslr.evaluation.quadrature.scan import scan
-from symslr.evaluation.quadrature.token_mesh import cover, kinks_between
+from symslr.evaluation.quadrature.token_mesh import cover, kinks_between, zeros_of
 
 DEPTH = 46.0
 
@@ -47,23 +47,14 @@ class IntegralNode(Node):
             exponent = square.curvature * (variable - square.centre) ** 2
         self.exprs = [exponent, parts.rest, magnitude(parts.exponent)]
         self._log_rest = signed_log(parts.rest, (variable, *children, *parameters))
-        self.kinks = [(eq, solved(eq, variable)) for eq in breakpoint_equations(integrand, variable)]
-        self._codes: dict[str, Any] = {}
+        self.kinks = breakpoint_equations(integrand, variable)
+        self._code = once_per_kind(self._compiled)
 
-    def _code(self, arithmetic: Arithmetic) -> Any:
-        if arithmetic.name not in self._codes:
-            inner = (self.variable, *self.children, *self.parameters)
-            table = arithmetic.compile(inner, self.exprs)
-            outer = arithmetic.compile(self.parameters, [*self.ends, self.height, self.curvature])
-            zeros = [
-                (
-                    arithmetic.compile(self.parameters, [zero]) if zero is not None else None,
-                    arithmetic.compile((self.variable, *self.parameters), [equation]),
-                )
-                for equation, zero in self.kinks
-            ]
-            self._codes[arithmetic.name] = (table, outer, zeros)
-        return self._codes[arithmetic.name]
+    def _compiled(self, arithmetic: Arithmetic) -> Any:
+        """(Integrand, what depends on the parameters alone, kinks) as functions of numbers."""
+        table = arithmetic.compile((self.variable, *self.children, *self.parameters), self.exprs)
+        outer = arithmetic.compile(self.parameters, [*self.ends, self.height, self.curvature])
+        return table, outer, zeros_of(self.kinks, self.variable, self.parameters, arithmetic)
 
     def _children_at(self, context: Context, x: Any, scope: Mapping[Symbol, Pair]) -> tuple[list[Any], Any]:
         """Values of the children at the nodes and the largest relative error among those that matter."""

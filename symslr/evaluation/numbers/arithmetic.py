@@ -1,4 +1,4 @@
-"""The numbers that a plan is carried out in: float64 arrays, or object arrays of mpmath numbers."""
+"""The numbers that a plan is carried out in: float64 arrays, or object arrays of numbers of any precision."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
-import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.numbers.compiled import compile_float, compile_multiprecision
+from symslr.evaluation.numbers.compiled import compile_float
 
 
 class Arithmetic(ABC):
@@ -78,6 +77,25 @@ class Float64(Arithmetic):
             raise CannotEvaluate(f"a number on the way is beyond the range of float64, {sys.float_info.max:.1e}")
         return value
 
+    def middle(self, value: Any) -> float:
+        """The number itself."""
+        return float(value)
+
+    def mass(self, values: Any) -> float:
+        """Sum of absolute values."""
+        return float(np.sum(np.abs(values)))
+
+    def pair(self, total: Any, error: Any, factor: Any) -> tuple[float, float]:
+        """(value, error) of a sum times a factor.
+
+        Raises:
+            CannotEvaluate: where both underflow.
+        """
+        value, doubt = float(total) * factor, float(error) * factor
+        if total != 0 and value == 0 == doubt:
+            raise CannotEvaluate("an integral underflows in float64")
+        return value, doubt
+
     def integers(self, start: int, stop: int) -> Any:
         return np.arange(start, stop, dtype=float)
 
@@ -89,6 +107,20 @@ class Float64(Arithmetic):
 
 
 FLOAT = Float64()
+
+Made = TypeVar("Made")
+
+
+def once_per_kind(make: Callable[[Any], Made]) -> Callable[[Arithmetic], Made]:
+    """``make``, carried out once for every kind of number, whatever its precision."""
+    made: dict[str, Made] = {}
+
+    def of(arithmetic: Arithmetic) -> Made:
+        if arithmetic.name not in made:
+            made[arithmetic.name] = make(arithmetic)
+        return made[arithmetic.name]
+
+    return of
 
 
 class ObjectArrays(Arithmetic):
@@ -123,32 +155,3 @@ class ObjectArrays(Arithmetic):
             return columns
 
         return call
-
-
-class Multiprecision(ObjectArrays):
-    """mpmath numbers, at the working precision that is set while the plan runs."""
-
-    name = "mpmath"
-    tiny = 0
-    exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
-    log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
-
-    @property
-    def eps(self) -> Any:
-        return mpmath.ldexp(1, -self.bits)
-
-    @property
-    def pi(self) -> Any:
-        return +mpmath.pi
-
-    def number(self, value: Any) -> Any:
-        if isinstance(value, Expr):
-            return mpmath.mpf(value.evalf(int(self.decades) + 5)._mpf_) if not value.is_Rational else _ratio(value)
-        return mpmath.mpf(value)
-
-    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
-        return compile_multiprecision(symbols, exprs)
-
-
-def _ratio(value: Expr) -> Any:
-    return mpmath.mpf(int(value.p)) / int(value.q)

@@ -14,10 +14,11 @@ import numpy as np
 from flint import arb, ctx, fmpq
 from mpmath.libmp import from_man_exp
 from sympy import Expr, Symbol, lambdify
+from sympy.printing.pycode import MpmathPrinter
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import ObjectArrays
-from symslr.evaluation.numbers.compiled import PLAIN_NAMES, MultiprecisionPrinter, stable
+from symslr.evaluation.numbers.compiled import stable
 from symslr.evaluation.numbers.elementary import FUNCTIONS, ball, whole_power
 
 
@@ -41,11 +42,70 @@ class Balls(ObjectArrays):
             return ball(value)
         return from_mpf(value) if isinstance(value, mpmath.mpf) else arb(value)
 
+    def middle(self, value: Any) -> Any:
+        """The centre as an mpmath number, exactly."""
+        return centre(value)
+
+    def mass(self, values: Any) -> Any:
+        """Sum of absolute values of the centres, as an mpmath number."""
+        return centre(sum((abs(ball.mid()) for ball in np.ravel(values)), arb(0)))
+
+    def pair(self, total: Any, error: Any, factor: Any) -> tuple[Any, Any]:
+        """(value, error) of a sum that may be off by an error, times a factor, as mpmath numbers."""
+        found = (total + arb(0, from_mpf(mpmath.mpf(error)).upper())) * factor
+        return centre(found), radius(found)
+
     def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
         function = lambdify(
             list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True
         )
         return lambda *numbers: tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
+
+
+class Multiprecision(ObjectArrays):
+    """mpmath numbers, at the working precision that is set while a plan runs; functions are those of balls, at their centres."""
+
+    name = "mpmath"
+    tiny = 0
+    exp = staticmethod(np.frompyfunc(mpmath.exp, 1, 1))
+    log = staticmethod(np.frompyfunc(mpmath.log, 1, 1))
+
+    @property
+    def eps(self) -> Any:
+        return mpmath.ldexp(1, -self.bits)
+
+    @property
+    def pi(self) -> Any:
+        return +mpmath.pi
+
+    def number(self, value: Any) -> Any:
+        if not isinstance(value, Expr):
+            return mpmath.mpf(value)
+        with ctx.workprec(self.bits + GUARD):
+            return +nearest_mpf(ball(value))
+
+    def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
+        function = Balls(self.bits).function(symbols, exprs)
+
+        def call(*numbers: Any) -> list[Any]:
+            with ctx.workprec(mpmath.mp.prec + GUARD):
+                return [+nearest_mpf(found) for found in function(*map(nearest_ball, numbers))]
+
+        return call
+
+
+GUARD = 16
+"""Bits by which elementary functions lose to roundings on the way: some hundred operations' worth."""
+
+
+def nearest_ball(value: Any) -> Any:
+    """An mpmath number, which may be infinite, as a ball."""
+    return from_mpf(value) if mpmath.isfinite(value) else arb(float(value))
+
+
+def nearest_mpf(number: Any) -> Any:
+    """The centre of a ball, infinite where it is; not a number where it has none."""
+    return centre(number) if number.is_finite() else mpmath.mpf(float(number.mid()))
 
 
 def array(numbers: Sequence[Any]) -> Any:
@@ -82,8 +142,11 @@ def size(number: Any) -> Any:
     return centre(number.abs_upper())
 
 
-class _Printer(MultiprecisionPrinter):
-    """Powers by name: Arb's own is undefined on a ball around 0."""
+class _Printer(MpmathPrinter):
+    """Names without a module, found in the table below; powers by name: Arb's own is undefined on a ball around 0."""
+
+    def __init__(self) -> None:
+        super().__init__({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
 
     def _print_Pow(self, expr: Expr, rational: bool = False) -> str:
         if expr.exp.is_Rational and expr.exp.q == 2 and expr.exp.p in (1, -1):
@@ -104,6 +167,12 @@ def power(base: Any, exponent: Any) -> Any:
     if isinstance(exponent, int):
         return whole_power(base, exponent)
     return base ** arb(exponent)
+
+
+_NAMES = """
+    gammainc digamma polygamma beta zeta besselj bessely besseli besselk expint ei ci si hyp1f1 hyp2f1 floor ceil
+"""
+"""Functions that mpmath alone has, under the names that the printer gives them."""
 
 
 def _log1pexp(y: Any) -> Any:
@@ -137,7 +206,7 @@ def _by_mpmath(name: str) -> Callable[..., Any]:
 
 
 def _namespace() -> dict[str, Any]:
-    names: dict[str, Any] = {name: _by_mpmath(name) for name in PLAIN_NAMES if callable(getattr(mpmath, name, None))}
+    names: dict[str, Any] = {name: _by_mpmath(name) for name in _NAMES.split()}
     names |= {name: _lifted(function) for name, function in FUNCTIONS.items()}
     return names | {
         "mpf": lambda y: arb(fmpq(y)) if isinstance(y, int) else from_mpf(mpmath.mpf(y)),

@@ -7,7 +7,6 @@ v = v_0 + width sinh t, and every v has a token mesh of its own with one centre 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -93,8 +92,11 @@ class TailLayout:
     def first_level(self, family: Family) -> float:
         return 1.0
 
-    def tables(self, family: Family, level: float) -> Callable[[list[Any]], Table]:
-        return lambda v: TailTable(family, self.laws, v, FIRST_STEP / 2.0 ** (level - 1.0))
+    def inner(self, family: Family, level: float) -> float:
+        return FIRST_STEP / 2.0 ** (level - 1.0)
+
+    def table(self, family: Family, inner: float, v: list[Any]) -> Table:
+        return TailTable(family, self.laws, v, inner)
 
 
 def tail_layout(family: Family) -> TailLayout:
@@ -153,7 +155,7 @@ def _axis(family: Family, laws: list[Laws]) -> SinhMap:
     axis = SinhMap(centre - furthest, centre + furthest, centre, width)
     v, density, _ = axis.nodes(axis.length / LOOKS)
     table = TailTable(family, laws, [v], 2 * FIRST_STEP)
-    mass = np.abs(family.sums(table.values(table.moments)[0])).max(axis=0) * density
+    mass = np.abs(family.sums(family.values(table.grid, table.moments)[0])).max(axis=0) * density
     keep = np.flatnonzero(mass > np.max(mass) * np.exp(-family.depth))
     return SinhMap(float(v[max(keep[0] - 1, 0)]), float(v[min(keep[-1] + 1, len(v) - 1)]), centre, width)
 
@@ -188,21 +190,17 @@ class TailTable(Table):
         self.family, self.laws, self.v, self.step, self.shape = family, laws, v, step, (len(v[0]),)
         self.blocks = np.array_split(v[0], max(1, int(np.ceil(nodes * len(v[0]) / BLOCK))))
 
-    def thinned(self, strides: list[int]) -> TailTable:
-        return TailTable(self.family, self.laws, [self.v[0][:: strides[0]]], self.step)
-
-    @cached_property
+    @property
     def moments(self) -> Moments:
-        return Moments(*([_row(part, 0) for part in column] for column in self._rules))
+        return self.coarser(0)
 
-    @cached_property
-    def coarser(self) -> Moments:
-        return Moments(*([_row(part, slice(1, None)) for part in column] for column in self._rules))
+    def coarser(self, times: int) -> Moments:
+        return Moments(*([_row(part, times) for part in column] for column in self._rules))
 
     @cached_property
     def _rules(self) -> tuple[list[Any], list[Any], list[Any]]:
         """Means, logs and scales with the full, half and quarter token mesh: (3, outer nodes)."""
-        found = joined_moments([own for own, _ in self._found], -1)
+        found = joined_moments([own for own, _ in self._found])
         return found.means, found.logs, found.scales
 
     @cached_property
@@ -254,8 +252,9 @@ def _nested(mass: Any) -> Any:
     return np.array([np.sum(mass[:, :: 2**n], axis=-1) * 2**n for n in range(3)])
 
 
-def _row(part: Any, rows: int | slice) -> Any:
-    return part[rows] if np.ndim(part) else part
+def _row(part: Any, row: int) -> Any:
+    """A row of what differs between the rules."""
+    return part[row] if np.ndim(part) == 2 else part
 
 
 REFUSED = (

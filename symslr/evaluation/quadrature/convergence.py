@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import hypot
 from typing import Any
 
 import numpy as np
@@ -24,16 +23,23 @@ def geometric_error(quarter: Any, half: Any, full: Any, scale: Any) -> Any:
     return _error(abs(quarter - half) / scale, abs(half - full) / scale)
 
 
-def alternating_error(rules: Sequence[float], scale: float) -> float:
+def alternating_error(rules: Sequence[Any], scale: Any, *, smooth: bool = True) -> Any:
     """As ``geometric_error``, from the four rules with four times the step, each beginning one step later.
 
     Their differences hold the error's size at four times the step whatever its phase; one rule alone may meet a zero of it.
+
+    Where the integrand is not ``smooth`` to the last digit no power of the last difference is claimed: below 1e-16 a Gaussian core
+    hides a tail that falls far more slowly. For the spiked Bayes risk at L = 19435, nu = 367.41 the rules with four steps, two
+    steps and one err by 1.3e-5, 2.5e-19 and 4e-23.
     """
     if not scale > 0:
-        return 0.0
+        return scale * 0
     zeroth, first, second, third = rules
-    size = 0.5 * hypot(zeroth - second, first - third)
-    return _error(size / scale, 0.25 * abs(zeroth + second - first - third) / scale)
+    size = ((zeroth - second) ** 2 + (first - third) ** 2) ** 0.5 / (2 * scale)
+    last = abs(zeroth + second - first - third) / (4 * scale)
+    if smooth:
+        return _error(size, last)
+    return last if last > size else max(last, size**4)
 
 
 def _error(first: Any, last: Any) -> Any:

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy
+from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.quadrature.breakpoints import solved
 from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
 from symslr.evaluation.quadrature.scan import Window
 
@@ -56,8 +59,22 @@ def cover(windows: list[Window], low: float, high: float, kinks: list[float]) ->
     return tuple(pieces)
 
 
+def zeros_of(
+    equations: Iterable[Expr], x: Symbol, parameters: tuple[Symbol, ...], arithmetic: Arithmetic
+) -> list[tuple[Any, Any]]:
+    """(Its zero as a function of the parameters where it is linear in x, the equation as a function of x and them) each."""
+    pairs = [(solved(equation, x), equation) for equation in equations]
+    return [
+        (
+            None if zero is None else arithmetic.compile(parameters, [zero]),
+            arithmetic.compile((x, *parameters), [equation]),
+        )
+        for zero, equation in pairs
+    ]
+
+
 def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], start: float, end: float) -> list[float]:
-    """Places where equations vanish: (its zero as a function of p or None, the equation as one of x and p) each."""
+    """Places where equations vanish, as ``zeros_of`` gives them."""
     found: list[float] = []
     for exact, equation in equations:
         if exact is not None:

@@ -1,20 +1,28 @@
-"""A minimum over several variables whose basin is a valley: a search along its floor, where all but one are minimised away."""
+"""A minimum near a place, also where its basin is a valley: then along the floor, with the other variables minimised away."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.at_infinity import Limit, limit
+from symslr.evaluation.minima.local import Least, bracketed, polished
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.refine import Least, nearby, polished
+from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.nodes.node import Context, Node, Pair
 
+REACHES = {1: 1e-2, 2: 2e-3}
+"""First steps of divided differences, relative to the place, on a line and in a box, where valleys may be narrow."""
+LONGER = (1.0, 5.0, 25.0)
+"""Multiples of them that are tried in turn: short steps may see rounding alone."""
+POLISH = 1e-6
+"""First step at high precision, from a place that float64 has to about so much."""
+FINE = 1e-12
+"""Tolerance of values by which a place is found in float64: it has half as many digits."""
 ALONG = 0.05
 """First step along a valley whose sides are minimised away."""
 LEVEL = (-0.3, 0.3)
@@ -24,7 +32,7 @@ LONG = 16.0
 ALMOST = 1e-6
 """Relative rise within which the floor of a valley is level; it is claimed as an error of the value."""
 SHARP = 1e-13
-"""Tolerance of the values along a valley."""
+"""Tolerance of the values along a valley, the finest in float64: its floor rises by little."""
 STRIDE = (0.25, 1.6)
 """First step of the walk along the floor, relative, and its growth."""
 FAR = 10.0
@@ -38,30 +46,34 @@ STAYING = 0.3
 
 
 def refined(objective: Objective, start: list[float]) -> Least:
-    """The minimum near a place: directly, or along its valley.
+    """The minimum near a place: directly, or by golden section on a line, or along its valley in a box.
 
     Raises:
         CannotEvaluate: where the function is flat, not smooth or has no minimum there.
     """
-    try:
-        return nearby(objective, start)
-    except CannotEvaluate:
-        if len(start) == 1:
-            raise
-    return along_the_valley(objective, start)
+    first = REACHES[min(len(start), 2)]
+    reaches = [first * times for times in LONGER]
+    if not objective.is_float:
+        start = [float(x) for x, _ in refined(objective.rough(FINE), start)[2]]
+        reaches = [POLISH]
+    for reach in reaches:
+        try:
+            return polished(objective, start, reach)
+        except CannotEvaluate:
+            continue
+    return bracketed(objective, start[0]) if len(start) == 1 else _along_the_valley(objective, start)
 
 
-def along_the_valley(objective: Objective, start: list[float]) -> Least:
+def _along_the_valley(objective: Objective, start: list[float]) -> Least:
     """The minimum over the last variable of the minimum over the others, which bends with it.
 
     Raises:
         CannotEvaluate: as ``refined``.
     """
     floor = _Floor(objective.node, objective.variables[:-1], objective.variables[-1], start)
-    context = replace(objective.searching.context, tolerance=min(objective.context.tolerance, SHARP))
-    line = Objective(floor, objective.variables[-1:], context, objective.scope)
+    line = replace(objective.within(SHARP), node=floor, variables=objective.variables[-1:])
     lowest = start[-1]
-    if context.arithmetic.name == "numpy":
+    if line.is_float:
         found = _lowest(line, lowest)
         if isinstance(found, Limit):
             return _approached(floor, line, found)
@@ -74,12 +86,11 @@ def along_the_valley(objective: Objective, start: list[float]) -> Least:
         return _level(floor, line, lowest if there[0] + there[1] < here[0] - here[1] else start[-1])
     if doubt > LEVEL[1]:
         return _level(floor, line, float(last))
-    value, error, across = floor.least(context, line.scope_at([last]))
-    sides = [floor.least(context, line.scope_at([last + side * doubt])) for side in (-1, 1)]
+    (value, error, across), *sides = (floor.least(line, last + side * doubt) for side in (0, -1, 1))
     climb = max(0.0, *(side[0] - value for side in sides))
     others = [
         (place, own + abs(left[0] - right[0]) / 2)
-        for (place, own), left, right in zip(across, sides[0][2], sides[1][2], strict=True)
+        for (place, own), left, right in zip(across, *(side[2] for side in sides), strict=True)
     ]
     return value, error + climb, [*others, (last, doubt)]
 
@@ -89,11 +100,10 @@ def _lowest(line: Objective, start: float) -> float | Limit:
     from scipy.optimize import minimize_scalar  # loaded for a search only
 
     step = STRIDE[0] * max(abs(start), 1.0)
-    middle, here = start, line.number([start])
-    sides = {side: line.number([start + side * step]) for side in (-1.0, 1.0)}
+    here, sides = line.number([start]), {side: line.number([start + side * step]) for side in (-1.0, 1.0)}
     side = min(sides, key=lambda s: sides[s])
-    behind, ahead = start - side * step, start + side * step
-    while sides[side] < here:
+    behind, middle, ahead, there = start - side * step, start, start + side * step, sides[side]
+    while there < here:
         if side * ahead >= FAR:
             try:
                 found = limit(line, side * OUTWARDS[0], OUTWARDS[1])
@@ -101,14 +111,11 @@ def _lowest(line: Objective, start: float) -> float | Limit:
                 break
             return float(found.place) if found.is_attained and abs(found.place) < FAR else found
         step *= STRIDE[1]
-        behind, middle, here, ahead = middle, ahead, sides[side], side * min(side * ahead + step, FAR)
-        sides[side] = line.number([ahead])
-    low, high = sorted((behind, ahead))
-    return float(
-        minimize_scalar(
-            lambda x: line.number([x]), bounds=(low, high), method="bounded", options={"xatol": ALONG / 5}
-        ).x
-    )
+        behind, middle, here, ahead = middle, ahead, there, side * min(side * ahead + step, FAR)
+        there = line.number([ahead])
+    bounds = min(behind, ahead), max(behind, ahead)
+    tight = {"xatol": ALONG / 5}
+    return float(minimize_scalar(lambda x: line.number([x]), bounds=bounds, method="bounded", options=tight).x)
 
 
 def _approached(floor: _Floor, line: Objective, found: Limit) -> Least:
@@ -116,7 +123,7 @@ def _approached(floor: _Floor, line: Objective, found: Limit) -> Least:
     number = line.context.arithmetic.number
     start, factor = OUTWARDS
     ends = [float(np.sign(found.place)) * start * factor**k for k in (2, 3)]
-    before, after = (floor.least(line.context, line.scope_at([number(x)]))[2] for x in ends)
+    before, after = (floor.least(line, number(x))[2] for x in ends)
     others: list[Pair] = []
     for (one, _), (other, own) in zip(before, after, strict=True):
         power = float(np.log(abs(other / one)) / np.log(factor)) if other != 0 != one else 0.0
@@ -134,8 +141,7 @@ def _level(floor: _Floor, line: Objective, middle: float) -> Least:
     Raises:
         CannotEvaluate: where the floor of the valley is not level.
     """
-    value, error, across = floor.least(line.context, line.scope_at([middle]))
-    ends = [floor.least(line.context, line.scope_at([middle + side])) for side in LEVEL]
+    (value, error, across), *ends = (floor.least(line, middle + side) for side in (0.0, *LEVEL))
     change = max(abs(end[0] - value) + end[1] for end in ends)
     if not change <= ALMOST * abs(value):
         raise CannotEvaluate("the minimum could not be refined: its valley has no lowest point")
@@ -146,16 +152,15 @@ def _level(floor: _Floor, line: Objective, middle: float) -> Least:
 
 def _on_the_ray(objective: Objective, start: list[float]) -> list[float]:
     """The lowest place on the ray through the start, between a sixteenth and sixteen times as far."""
-
     from scipy.optimize import minimize_scalar  # loaded for a search only
 
     def height(power: float) -> float:
         return objective.number([2.0**power * x for x in start])
 
-    powers = np.arange(-4.0, 4.5, 0.5)
-    lowest = float(powers[int(np.argmin([height(power) for power in powers]))])
-    found = minimize_scalar(height, bounds=(lowest - 0.5, lowest + 0.5), method="bounded", options={"xatol": 1e-3})
-    return [2.0 ** float(found.x) * x for x in start]
+    lowest = min(np.arange(-4.0, 4.5, 0.5), key=height)
+    bounds, tight = (lowest - 0.5, lowest + 0.5), {"xatol": 1e-3}
+    power = float(minimize_scalar(height, bounds=bounds, method="bounded", options=tight).x)
+    return [2.0**power * x for x in start]
 
 
 @final
@@ -166,11 +171,14 @@ class _Floor(Node):
         self.body, self.variables, self.along, self.starts = body, variables, along, {start[-1]: start[:-1]}
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        value, error, _ = self.least(context, scope)
+        value, error, _ = self._found(context, scope)
         return value, error
 
-    def least(self, context: Context, scope: Mapping[Symbol, Pair]) -> Least:
-        """(least value, error, places)."""
+    def least(self, line: Objective, place: Any) -> Least:
+        """(least value, error, places) at a place along the valley."""
+        return self._found(line.context, line.scope_at([place]))
+
+    def _found(self, context: Context, scope: Mapping[Symbol, Pair]) -> Least:
         objective = Objective(self.body, self.variables, context, scope)
         here = float(scope[self.along][0])
         start = self.starts[min(self.starts, key=lambda place: abs(place - here))]

@@ -1,0 +1,94 @@
+"""The integrals of a Laplace form in float64, as the refinement loop takes them, with their own rounding."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.laplace.family import Family
+from symslr.evaluation.laplace.rule import Outer, Sums
+from symslr.evaluation.laplace.survey import layout
+from symslr.evaluation.laplace.table import EPS, Table
+from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.power_tails.tails import has_power_tail, tail_layout
+
+FEW = {1: 24, 2: 12}
+"""Outer nodes per axis at which the token meshes are judged: two or three of every smooth factor of the integrand."""
+LEVELS = 11.0
+"""The last level of the token meshes: one further, and no kernel has fewer nodes than are allowed."""
+LEAST_ROUNDING = 16.0
+"""Roundings of a term besides those of its exponent: of some factors, of its coefficient and of the sum."""
+
+
+class FloatSums(Sums):
+    """See the module's docstring; the shifts are the largest logarithms of the integrands at few nodes."""
+
+    arithmetic = FLOAT
+    finest = LEVELS
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+        self.layout = tail_layout(family) if has_power_tail(family) else layout(family)
+        self.tolerance = family.tolerance
+        self.level = min(self.layout.first_level(family), LEVELS)
+        self.steps = self.layout.first_steps(family)
+        self.few = self.outer(self.steps, FEW[len(self.steps)])
+
+    def outer(self, steps: list[Any], count: int | None = None) -> Outer:
+        """As ``Sums.outer``; only about so many of the nodes of every axis, where a number is given."""
+        v, densities, own = zip(*(axis.nodes(step) for axis, step in zip(self.layout.axes, steps)))
+        strides = [max(1, len(w) // count) if count else 1 for w in v]
+        v, densities = ([part[::s] for part, s in zip(parts, strides)] for parts in (v, densities))
+        return Outer(v, np.multiply.outer(*densities) if len(v) == 2 else densities[0], list(own))
+
+    def inner(self, level: float) -> Any:
+        return self.layout.inner(self.family, level)
+
+    def table(self, outer: Outer, inner: Any) -> FloatTable:
+        return FloatTable(self, self.layout.table(self.family, inner, outer.v), outer.density)
+
+    def rounding(self, table: FloatTable) -> list[float]:
+        moments, own = table.table.moments, table.table
+        sizes = self.family.code.sizes(own.grid, moments.means, moments.logs, moments.scales, self.family.p)
+        each = own.roundings()
+        return [EPS * share for share in table.shares(lambda t: self._over(t, each) + LEAST_ROUNDING + sizes[t])]
+
+    def cut(self, table: FloatTable) -> list[float]:
+        lost = table.table.lost()
+        return table.shares(lambda t: np.minimum(self._over(t, lost), 1.0))
+
+    def _over(self, term: int, per_moment: Any) -> Any:
+        """The sum of what every moment has, by its power in a term."""
+        return sum(n * part for n, part in zip(self.family.powers[term], per_moment) if n)
+
+
+class FloatTable:
+    """A table at outer nodes with their density, carried out."""
+
+    def __init__(self, sums: FloatSums, table: Table, density: Any) -> None:
+        self.sums, self.table, self.density = sums, table, density
+
+    @cached_property
+    def terms(self) -> list[Any]:
+        """Every term that counts, in the order of ``Family.active``, with the first table's shifts."""
+        return self._terms(0)
+
+    def _terms(self, coarser: int) -> list[Any]:
+        family, moments = self.sums.family, self.table.coarser(coarser) if coarser else self.table.moments
+        terms, shifts = family.values(self.table.grid, moments, self.sums.shifts)
+        self.sums.shifts = shifts
+        return [term * self.density for term in terms]
+
+    def values(self, coarser: int = 0) -> list[Any]:
+        return self.sums.family.sums(self._terms(coarser) if coarser else self.terms)
+
+    def shares(self, part: Any) -> list[float]:
+        """Of every integral the mean of ``part``, a function of a term at the nodes, by the terms' sizes."""
+        found, rest = [], iter(self.terms)
+        for own, values in zip(self.sums.family.integrals, self.values()):
+            total = sum(float(np.sum(np.abs(next(rest)) * part(t))) for t in own)
+            size = float(np.sum(np.abs(values)))
+            found.append(total / size if size > 0 else 0.0)
+        return found

@@ -1,0 +1,183 @@
+"""A minimum refined from a place near it, in any arithmetic: Newton steps on divided differences, else golden section.
+
+A value at its minimum is insensitive to the place: an error d of the place costs f'' d^2/2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.nodes.node import Pair
+
+Least = tuple[Any, Any, list[Pair]]
+"""(least value, its error, [(place, error)])."""
+
+SECOND_DIFFERENCE = 1e-11
+"""Tolerance of values over several variables: mixed second differences over steps of 1e-3 then have five digits."""
+STEPS = 40
+"""Newton steps: as many as halve the reach of the differences from 1e-2 down to 1e-13."""
+BENT = 30.0
+"""Ratio of curvatures above which a box is a valley: differences across would drown those along."""
+SMALL = 1e-4
+"""A part of a step over which a function is straight to all digits: its square is 1e-8 of a second difference."""
+VISIBLE = 30.0
+"""A second difference counts from so many errors of the values on: it then has more than one digit."""
+GOLDEN = (3.0 - 5.0**0.5) / 2.0
+WIDENINGS = 4
+SHRINKINGS = 300
+"""Steps of golden section: each takes a fifth of a digit off the bracket, so sixty digits."""
+
+
+def polished(objective: Objective, start: list[float], reach: float) -> Least:
+    """Newton steps on divided differences; each squares the error of the place.
+
+    With steps h of the differences the place is wrong by about h^2 and, through errors eps of the values, by eps/(f'' h): steps
+    become shorter down to h = eps^(1/3), or as long as second differences are seen. In a box both are amplified by the
+    ratio of the curvatures.
+
+    Args:
+        objective, start: the function, and a place near its minimum.
+        reach: first step of the differences, relative to the place.
+
+    Raises:
+        CannotEvaluate: where this does not converge to a minimum.
+    """
+    number = objective.context.arithmetic.number
+    place = np.array([number(x) for x in start])
+    scale = [max(abs(x), 0.1) for x in start]
+    seen = objective.within(SECOND_DIFFERENCE) if len(start) > 1 else objective
+    smallest = min(reach, 10.0 ** (float(mpmath.log10(seen.context.tolerance)) / 3))
+    noise: Any = number(np.inf)
+    for _ in range(STEPS):
+        step = [number(s) * number(reach) for s in scale]
+        here = parabola(seen, place, step)
+        shift = here.newton(number)
+        place = place - shift
+        moved = max(abs(float(d)) / s for d, s in zip(shift, scale))
+        least, most = here.curvatures(scale)
+        if moved > 3.0 or not least > 0 or (most > BENT * least and objective.is_float):
+            break
+        if moved > (3.0 if reach > smallest else 1.0) * reach:
+            continue
+        noise = min(noise, here.error)
+        if least * max(reach * reach, smallest) ** 2 < VISIBLE * float(noise):
+            noise = min(noise, _noise(seen, place, step))
+        visible = float(mpmath.sqrt(VISIBLE * noise / least))
+        if 0.7 * visible > reach:
+            break
+        shorter = max(reach * reach, smallest, visible)
+        if reach > smallest and shorter <= 0.7 * reach:
+            reach = shorter
+            continue
+        ratio, off = most / least, number(10) * (number(reach) ** 2 + number(moved) ** 2)
+        blind = noise / (number(reach) * number(least))
+        doubts = [number(s) * (number(ratio) * off + blind) for s in scale]
+        # Risks are often even; beside zero, where attentions are uniform, digits cancel.
+        exact = [x * 0 if abs(x) <= doubt else x for x, doubt in zip(place, doubts)]
+        value, error = objective.pair(exact)
+        return value, error + number(most) * (number(ratio) * off**2 + blind**2), list(zip(exact, doubts))
+    raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
+
+
+@dataclass(frozen=True)
+class Parabola:
+    """The quadratic through neighbouring points, and the error of the value in their middle."""
+
+    gradient: list[Any]
+    hessian: Any
+    error: Any
+
+    def newton(self, number: Any) -> Any:
+        """The step from the middle to the lowest point, negative.
+
+        Raises:
+            CannotEvaluate: where the quadratic has none.
+        """
+        try:
+            found = mpmath.cholesky_solve(mpmath.matrix(self.hessian.tolist()), mpmath.matrix(self.gradient))
+        except (ValueError, ZeroDivisionError):
+            raise CannotEvaluate(
+                "the minimum could not be refined: the second derivative is not positive there"
+            ) from None
+        return np.array([number(x) for x in found])
+
+    def curvatures(self, scale: list[float]) -> tuple[float, float]:
+        """The least and the largest, per unit of scale."""
+        matrix = self.hessian.astype(float) * np.outer(scale, scale)
+        if not np.isfinite(matrix).all():
+            return np.nan, np.nan
+        found = np.linalg.eigvalsh(matrix)
+        return float(found[0]), float(found[-1])
+
+
+def parabola(objective: Objective, place: Any, step: list[Any]) -> Parabola:
+    """Gradient and Hessian by divided differences."""
+    count = len(place)
+
+    def at(*moves: tuple[int, int]) -> Any:
+        point = list(place)
+        for axis, sign in moves:
+            point[axis] = point[axis] + sign * step[axis]
+        return objective.pair(point)[0]
+
+    centre, error = objective.pair(list(place))
+    gradient, hessian = [], np.empty((count, count), dtype=object)
+    for i in range(count):
+        up, down = at((i, 1)), at((i, -1))
+        gradient.append((up - down) / (2 * step[i]))
+        hessian[i, i] = (up - 2 * centre + down) / step[i] ** 2
+        for j in range(i):
+            mixed = at((i, 1), (j, 1)) - at((i, 1), (j, -1)) - at((i, -1), (j, 1)) + at((i, -1), (j, -1))
+            hessian[i, j] = hessian[j, i] = mixed / (4 * step[i] * step[j])
+    return Parabola(gradient, hessian, error)
+
+
+def _noise(objective: Objective, place: Any, step: list[Any]) -> Any:
+    """How far values at neighbouring places jump, tenfold: what of their error does not cancel in differences."""
+    near = objective.context.arithmetic.number(SMALL)
+    values = [objective.pair([x + near * k * h for x, h in zip(place, step)])[0] for k in range(5)]
+    jumps = [abs(values[k - 1] - 2 * values[k] + values[k + 1]) for k in (1, 2, 3)]
+    return 10 * max(jumps) + objective.context.arithmetic.eps * abs(values[0])
+
+
+def bracketed(objective: Objective, start: float, reach: float = 0.05) -> Least:
+    """By golden section, where the function is flat to a high order or has a kink: until it is level within its own error.
+
+    Args:
+        objective, start: a function of one variable, and a place near its minimum.
+        reach: half the first bracket, relative to the place.
+
+    Raises:
+        CannotEvaluate: where the function does not rise on both sides of the start.
+    """
+    number = objective.context.arithmetic.number
+
+    def at(place: Any) -> tuple[Any, Any, Any]:
+        return (place, *objective.pair([place]))
+
+    middle, half = at(number(start)), number(reach * max(abs(start), 0.1))
+    for _ in range(WIDENINGS):
+        low, high = at(middle[0] - half), at(middle[0] + half)
+        if min(low[1] + low[2], high[1] + high[2]) >= middle[1] - middle[2]:
+            break
+        middle = min(low, high, key=lambda point: point[1])
+    else:
+        raise CannotEvaluate("the minimum could not be refined: the function falls on beside it")
+    for _ in range(SHRINKINGS):
+        rise = max(low[1], high[1]) - middle[1]
+        if rise <= middle[2] + number(objective.context.tolerance) * abs(middle[1]) / 10:
+            return middle[1], middle[2] + abs(rise), [(middle[0], high[0] - low[0])]
+        longer = low if middle[0] - low[0] > high[0] - middle[0] else high
+        tried = at(middle[0] + (longer[0] - middle[0]) * number(GOLDEN))
+        if tried[1] < middle[1]:
+            middle, tried = tried, middle
+            low, high = (low, tried) if longer is low else (tried, high)
+        else:
+            low, high = (tried, high) if longer is low else (low, tried)
+    raise CannotEvaluate("the minimum could not be refined: the function is neither smooth nor level there")
