@@ -27,11 +27,11 @@ COARSE = 1.0
 FINER = 0.75
 """Steps of one mesh over those of the one before."""
 MESHES = 6
-LONGEST = 120_000
+LONGEST = 30_000
 """Nodes of a lattice."""
 BLOCK = 2_000_000
 """Exponentials that are held at once."""
-MOST = {False: 60_000_000, True: 3_000_000}
+MOST = {False: 30_000_000, True: 3_000_000}
 """Exponentials of one mesh, of long doubles and of balls."""
 
 

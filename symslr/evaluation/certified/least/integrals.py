@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from math import floor, log
+from math import log
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,6 @@ from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.integral import Integrand, Transform
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.proof import all_enclosed
-from symslr.evaluation.certified.exponential.integral import outer_error
-from symslr.evaluation.certified.exponential.steps import outer_strip
 from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.least.taylor import Taylor
 from symslr.evaluation.numbers.elementary import Between
@@ -53,7 +51,7 @@ class MovingTransform(Transform):
         thin = self._sum(sums.thin, integrand, window, length)
         wide = self._sum(sums.wide, integrand, window, length + 1)
         rest = step * (wide[length] * sums.spread + arb(0, off.upper()) + tails * arb(0.5, 0.5))
-        error = outer_error(integrand.k, step, outer_strip(float(integrand.k), self.step))
+        error = self._discretisation(integrand)
         around = abs(step * (wide[0] + arb(0, (off + tails).upper()))) * error / (1 - error)
         rest += arb(0, around.upper())
         return sums.model([step * thin[i] for i in range(length)], rest)
@@ -93,16 +91,7 @@ class MovingTransform(Transform):
     @cached_property
     def windows(self) -> dict[Integrand, tuple[range, Any]]:
         """For every integrand the nodes of its sum, and a bound of those beyond."""
-        return {integrand: self._window(integrand) for integrand in self.integrands}
-
-    def _window(self, integrand: Integrand) -> tuple[range, Any]:
-        planned = self._log_terms(integrand)
-        size = float(np.logaddexp.reduce(planned)) + log(0.25)
-        zero = sum(n * self.logs[j][0] for j, n in enumerate(integrand.copies) if n)
-        low = floor(((size - self.goal - max(zero, 0.0)) / float(integrand.k) - 2) / self.step)
-        high, frozen, powers = self._right_end(integrand, planned, size - self.goal)
-        window = range(low, high + 1)
-        return window, self._left_tail(integrand, low) + self._right_tail(integrand, high, frozen, powers)
+        return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
 
     def _weight(self, integrand: Integrand, i: int) -> Any:
         v = i * arb(self.step)
