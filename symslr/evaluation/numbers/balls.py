@@ -104,8 +104,14 @@ def nearest_ball(value: Any) -> Any:
 
 
 def nearest_mpf(number: Any) -> Any:
-    """The centre of a ball, infinite where it is; not a number where it has none."""
-    return centre(number) if number.is_finite() else mpmath.mpf(float(number.mid()))
+    """The centre of a ball, infinite where it is.
+
+    Raises:
+        CannotEvaluate: as ``centre``, where it may be any number.
+    """
+    return (
+        mpmath.inf if number == arb(float("inf")) else -mpmath.inf if number == arb(float("-inf")) else centre(number)
+    )
 
 
 def array(numbers: Sequence[Any]) -> Any:
@@ -223,4 +229,5 @@ def _namespace() -> dict[str, Any]:
         "min": names["Min"],
         "abs": names["Abs"],
         "inf": arb(float("inf")),
+        "ninf": arb(float("-inf")),
     }
