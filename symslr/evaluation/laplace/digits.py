@@ -31,6 +31,7 @@ FIRST_STEP = {1: 0.48, 2: 0.96}
 """Times pi^2/nats, the first step of log u: exp(-pi^2/h) is the error on a strip of half-width pi/2, seen at twice the step; with
 two variables the first table is held to a quarter of the nodes."""
 LN2 = log(2)
+"""An octave of u, as a step of log u."""
 
 
 @dataclass(frozen=True, slots=True)

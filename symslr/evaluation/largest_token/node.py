@@ -31,6 +31,7 @@ from symslr.model.symbols import x as law_variable
 FLOAT_NODES = 16
 """Nodes of a panel in float64; with more digits their number grows with these."""
 MOST_TOKENS = 40_000
+"""Nodes of all panels, as for other token meshes."""
 COARSE = 64
 """Values of log u by which its window is found."""
 FINER = 1.5
