@@ -79,10 +79,13 @@ class Multiprecision(ObjectArrays):
         return +mpmath.pi
 
     def number(self, value: Any) -> Any:
-        if not isinstance(value, Expr):
-            return mpmath.mpf(value)
-        with ctx.workprec(self.bits + GUARD):
-            return +nearest_mpf(ball(value))
+        if isinstance(value, Expr):
+            return (
+                mpmath.mpf(value.p) / value.q
+                if value.is_Rational
+                else mpmath.mpf(value.evalf(int(self.decades) + 5)._mpf_)
+            )
+        return mpmath.mpf(value)
 
     def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
         function = Balls(self.bits).function(symbols, exprs)
