@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Expr, latex
 
-from symslr.evaluation.separation import neuron_law
+from symslr.evaluation.separation import NeuronLaw
 from symslr.evaluation.separation.sweeps import by_degree, gap, moved
 from symslr.evaluation.separation.widths import sufficient_widths
 from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table, colour
@@ -231,7 +231,7 @@ ROUTE_STYLES = {"exact": "-", "union": "--", "hoeffding": ":"}
 
 
 def _success(parameters: Separation) -> float:
-    return float(neuron_law(parameters).fixed_row)
+    return float(NeuronLaw(parameters).fixed_row)
 
 
 def _map(marks: Sequence[float], widths: Sequence[float]) -> Table:

@@ -2,7 +2,7 @@
 
 from sympy import Expr
 
-from symslr.evaluation.separation.law import neuron_law
+from symslr.evaluation.separation.law import NeuronLaw
 from symslr.model.separation import (
     LINEAR_KERNEL,
     SOFTMAX_KERNEL,
@@ -38,6 +38,6 @@ def _made(layout: tuple[int, int, int], keys: Marks | None) -> Separation:
 
 def _compare(name: str, parameters: Separation, kernel: Expr) -> NamedComparison:
     success, total = exhaustive_success(parameters, range(parameters.n), kernel, LINEAR_KERNEL)
-    exactly = neuron_law(parameters, kernel).all_rows.fraction()
+    exactly = NeuronLaw(parameters, kernel).all_rows.fraction()
     note = f"{success} of {total} weight matrices, every marked row; the law gives {exactly}"
     return NamedComparison(name, float(exactly), success / total, 0.0, note)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from symslr.evaluation.separation.several import marked_columns
+from symslr.evaluation.separation.law import marked_columns
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Marks, separation
 from symslr.simulate.marked_columns import columns_exhaustive, columns_frequency
 from symslr.simulate.separation import attention_on, data_matrix, tensor_attention

@@ -5,7 +5,7 @@ import math
 import mpmath
 from sympy import Expr, Rational, sqrt
 
-from symslr.evaluation.separation.law import neuron_law
+from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.sweeps import by_degree, moved, smallest_taylor_degree, working_window
 from symslr.model.separation import (
     LINEAR_KERNEL,
@@ -98,6 +98,6 @@ def _linear_wins() -> list[NamedComparison]:
 
 
 def _drawn(name: str, parameters: Separation, kernel: Expr, rival: Expr, size: int = 1500) -> NamedComparison:
-    probability = float(neuron_law(parameters, kernel, rival).fixed_row)
+    probability = float(NeuronLaw(parameters, kernel, rival).fixed_row)
     estimate = separation_frequency(parameters, size, SEED, kernel=kernel, rival=rival)
     return by_frequency(name, probability, round(estimate.mean * size), size, f"seed {SEED}")

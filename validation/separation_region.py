@@ -1,6 +1,6 @@
 """The admissible region: exact probabilities tend to the verdict of the limit; a1 >= 0.7 is not enough at beta = 1."""
 
-from symslr.evaluation.separation.law import neuron_law
+from symslr.evaluation.separation.law import NeuronLaw
 from symslr.model.separation import separation
 from symslr.theory.separation.boundary import boundary_mark
 from symslr.theory.separation.region import limit_verdict
@@ -23,7 +23,7 @@ def validate() -> list[NamedComparison]:
 
 
 def _success(rows: int, blocks: int, **point: float) -> float:
-    return float(neuron_law(separation(n=rows, d=rows // blocks + 2, t=blocks, c=0.8, m=52, **point)).fixed_row)
+    return float(NeuronLaw(separation(n=rows, d=rows // blocks + 2, t=blocks, c=0.8, m=52, **point)).fixed_row)
 
 
 def _tends(name: str, point: dict[str, float]) -> NamedComparison:

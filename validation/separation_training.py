@@ -82,9 +82,9 @@ def _trained(networks: Networks, runs: list[tuple[float, bool]]) -> NamedCompari
 
 def _between(runs: list[tuple[float, bool]]) -> NamedComparison:
     """Linear attention at ``BETWEEN``."""
-    from symslr.evaluation.separation.law import neuron_law
+    from symslr.evaluation.separation.law import NeuronLaw
 
-    fires = float(neuron_law(BETWEEN).fires(LINEAR_KERNEL, 1))
+    fires = float(NeuronLaw(BETWEEN).fires(LINEAR_KERNEL, 1))
     mean, error = _mean(runs)
     dead = [accuracy for accuracy, alive in runs if not alive]
     note = (

@@ -1,7 +1,7 @@
 """Parameters that separate and parameters that do not: exact probability against the real networks, with the reason."""
 
-from symslr.evaluation.separation.law import neuron_law
-from symslr.evaluation.separation.reason import reason
+from symslr.evaluation.separation.law import NeuronLaw
+from symslr.evaluation.separation.report import reason
 from symslr.model.separation import Separation, separation
 from symslr.simulate.separation import separation_frequency
 from symslr.validation.validation import NamedComparison, by_frequency
@@ -32,7 +32,7 @@ def validate() -> list[NamedComparison]:
 
 
 def _case(name: str, parameters: Separation, size: int, *, all_rows: bool = False) -> NamedComparison:
-    law = neuron_law(parameters)
+    law = NeuronLaw(parameters)
     probability = float(law.all_rows if all_rows else law.fixed_row)
     estimate = separation_frequency(parameters, size, SEED, all_rows=all_rows)
     note = f"seed {SEED}; {reason(law)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from math import comb
 from typing import Any
 
@@ -34,6 +35,9 @@ from symslr.referee.scope import Scope, symbols_of
 
 MOST_CONFIGURATIONS = 4096
 """Configurations that are written out."""
+
+ROUNDING = 1e-13
+"""By what part two entries of a symmetric matrix may differ for the order in which their terms are added."""
 
 MOST_AXES = 3
 """Keys (tokens times directions) beyond which points are sampled: a grid of four axes costs minutes."""
@@ -106,6 +110,8 @@ def _written_out(self: Interpreter, prior: ConfigurationPrior, scope: Scope) -> 
         every[part] = weights * self.value(weight, scope)
         for i, component in enumerate(value):
             signals[part, i] = self.value(component, scope)
+    if np.any(every < 0):
+        raise CannotReferee(f"{mass} is negative at some configurations of {length} tokens: it is no prior")
     total = every.sum()
     return Configurations(np.tile(relevant, (len(pairs), 1)), signals, every / total)
 
@@ -173,13 +179,18 @@ def _shifted(self: Interpreter, node: ShiftedDensity, scope: Scope) -> Array:
     exponent: Array = self.number(0)
     at = [scope.with_integers({l: place}) for place in range(1, length + 1)]
     for direction, mean in enumerate(node.means, 1):
-        own = node.key(l, direction)
+        own = _key(node, direction)
         moves = [self.value(mean, inner) for inner in at]
         turned = moves if rows is None else [_product(row, moves) for row in rows]
         keys = [self.value(own, inner) for inner in at]
         # chi^T K chi - (chi - mu)^T K (chi - mu) = (K mu)^T (2 chi - mu), as K is symmetric
         exponent = exponent + 2 * _product(turned, keys) - _product(turned, moves)
     return self.arithmetic.call("exp", exponent / self.number(2))
+
+
+@lru_cache(maxsize=2**10)
+def _key(node: ShiftedDensity, direction: int) -> Expr:
+    return node.key(l, direction)
 
 
 def _product(one: list[Array], two: list[Array]) -> Array:
@@ -212,13 +223,28 @@ def _elementary(self: Interpreter, node: ElementarySymmetric, scope: Scope) -> A
 
 
 def matrix(self: Interpreter, covariance: Expr, length: int, scope: Scope) -> list[list[Array]]:
-    """The numbers C_ij."""
+    """The numbers C_ij.
+
+    Raises:
+        CannotReferee: where C is not symmetric, to rounding: it is no covariance.
+    """
     places = range(1, length + 1)
-    return [[self.value(covariance, scope.with_integers({l: i, m: k})) for k in places] for i in places]
+    rows = [[self.value(covariance, scope.with_integers({l: i, m: k})) for k in places] for i in places]
+    for i, k in itertools.combinations(range(length), 2):
+        one, two = (self.arithmetic.midpoint(entry) for entry in (rows[i][k], rows[k][i]))
+        if not abs(one - two) <= ROUNDING * max(abs(one), abs(two)):
+            raise CannotReferee(
+                f"the covariance {covariance} is not symmetric: {one} at {i + 1, k + 1}, {two} at {k + 1, i + 1}"
+            )
+    return rows
 
 
 def inverse(self: Interpreter, covariance: Expr, length: int, scope: Scope) -> list[list[Array]]:
-    """The inverse matrix by Gauss and Jordan; without pivots, as the matrix is positive definite."""
+    """The inverse matrix by Gauss and Jordan; without a search for pivots, as the matrix is positive definite.
+
+    Raises:
+        CannotReferee: where a pivot says that it is not.
+    """
     key = ("inverse", covariance, length)
     scope = scope.hoisted(symbols_of(covariance) - {l, m})
     memo = scope.frame.memo
@@ -230,6 +256,8 @@ def inverse(self: Interpreter, covariance: Expr, length: int, scope: Scope) -> l
     wide = [[*row, *(one if i == k else zero for k in range(length))] for i, row in enumerate(rows)]
     for i in range(length):
         pivot = wide[i][i]
+        if not self.arithmetic.midpoint(pivot) > 0:
+            raise _indefinite(covariance, length)
         wide[i] = [entry / pivot for entry in wide[i]]
         for k in range(length):
             if k != i:
@@ -254,11 +282,15 @@ def cholesky(self: Interpreter, covariance: Expr, length: int, scope: Scope) -> 
                 rest = rest - lower[i][n] * lower[k][n]
             if i == k:
                 if not self.arithmetic.midpoint(rest) > 0:
-                    raise CannotReferee(f"the covariance {covariance} is not positive definite at {length} tokens")
+                    raise _indefinite(covariance, length)
                 lower[i].append(self.arithmetic.call("sqrt", rest))
             else:
                 lower[i].append(rest / lower[k][k])
     return lower
+
+
+def _indefinite(covariance: Expr, length: int) -> CannotReferee:
+    return CannotReferee(f"the covariance {covariance} is not positive definite at {length} tokens")
 
 
 @definition_of(ConfigurationExpectation)
@@ -373,10 +405,12 @@ class _Job:
         point = None if self.rule is None else np.arange(len(self.rule.weights))
         bound = self.bound(configuration, point, normals)
         inside = self.scope.bind(bound, 3, len(points) * len(self.found.weights))
-        value = self.reader.value(self.law.weight, inside) * self.reader.value(self.node.body, inside)
-        weights = self.found.weights.reshape(-1, 1)
-        weights = weights * (1 if self.rule is None else self.rule.weights)
-        return np.asarray((density * value * weights).sum(axis=(1, 2)))
+        rule = np.ones(1) if self.rule is None else self.rule.weights
+        shape = len(points), len(self.found.weights), len(rule)
+        # the weight depends on keys and configuration alone, so values and noise are averaged over first
+        body = np.einsum("pcr,r->pc", np.broadcast_to(self.reader.value(self.node.body, inside), shape), rule)
+        weight = np.broadcast_to(self.reader.value(self.law.weight, inside), (*shape[:2], 1))[..., 0]
+        return np.asarray(density[:, 0, 0] * ((weight * body) @ self.found.weights))
 
 
 def _coloured(normals: list[Array], colour: list[list[Array]] | None) -> list[Array]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
-from sympy import Expr, Integral, S
+import numpy as np
+from sympy import Basic, Expr, Integral, S
 
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
@@ -23,7 +25,7 @@ from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
-from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of
+from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of, token
 from symslr.referee.kinks import scalar_breaks, token_breaks
 from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
@@ -31,7 +33,7 @@ from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
 from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import sampled
-from symslr.referee.scope import Scope
+from symslr.referee.scope import Scope, symbols_of
 from symslr.referee.separable import separated
 from symslr.referee.symmetry import symmetric
 from symslr.referee.token_sums import summed
@@ -92,7 +94,10 @@ def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...
 
     def density(nodes: Array, axes: int) -> Array:
         # the axis lies further out than those of the scope by the axes between
-        return self.value(law.density, scope.bind({x: nodes}, axes + 1 - scope.depth, len(nodes)))
+        found = self.value(law.density, scope.bind({x: nodes}, axes + 1 - scope.depth, len(nodes)))
+        if np.any(found < 0):
+            raise CannotReferee(f"{law.density} is negative somewhere: it is no density")
+        return found
 
     return Axis(_end(self, law.lower, scope), _end(self, law.upper, scope), breaks, density)
 
@@ -116,7 +121,7 @@ def _activation(self: Interpreter, node: Activation, scope: Scope) -> Array:
 
     def attention(position: int) -> Array:
         at = scope.with_integers({m: position})
-        argument = self.value(scale * chi[m], at)
+        argument = self.value(scale, at) * self.value(token(chi, m), at)
         return self.value(kernel, scope.bind({x: argument}))
 
     return _attention(self, node, attention, scope)
@@ -161,7 +166,7 @@ def _is_largest(self: Interpreter, node: IsLargest, scope: Scope) -> Array:
     result: Array = self.number(1)
     for position in range(1, self.integer(length, scope) + 1):
         if position != own:
-            above = self.value(chi[own], scope) - self.value(chi[position], scope)
+            above = self.value(token(chi, own), scope) - self.value(token(chi, position), scope)
             result = result * self.arithmetic.call("Heaviside", above)
     return result
 
@@ -206,6 +211,12 @@ def _conditional_mean(self: Interpreter, node: ConditionalMean, scope: Scope) ->
     return total / _total_weight(self, law, scope)
 
 
+@lru_cache(maxsize=1024)
+def _in_scores(body: Expr) -> frozenset[Basic]:
+    """The symbols that scores of attentions in a body depend on."""
+    return frozenset().union(*(symbols_of(sigma.score) for sigma in body.atoms(ScoredActivation)))
+
+
 @definition_of(SequenceExpectation)
 def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Array:
     """(1/L) sum_e of the integral of g body over the density of the tokens, values z and noise by Gauss-Hermite."""
@@ -222,8 +233,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         if parts is not None:
             self.quadrature.routes.add("by the largest token")
             return self.value(parts, scope)
-    scores = {symbol for sigma in body.atoms(ScoredActivation) for symbol in sigma.score.free_symbols}
-    gridded = [family for family in (z, eta) if family.label in scores]
+    gridded = [family for family in (z, eta) if family.label in _in_scores(body)]
     families = [family for family in (z, zeta, eta) if body.has(family) and family not in gridded]
     labels: list[Any] = [family.label for family in families for _ in range(length)] + ([xi] if body.has(xi) else [])
     needs_tokens = body.has(chi, IsLargest, *FOLDED, ConditionalMean) or law.weight.has(chi, IsLargest)

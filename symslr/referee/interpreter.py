@@ -15,6 +15,7 @@ from sympy import (
     Expr,
     Float,
     Indexed,
+    IndexedBase,
     Integer,
     KroneckerDelta,
     Mod,
@@ -37,7 +38,7 @@ from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
 from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
-from symslr.referee.scope import Scope, symbols_of
+from symslr.referee.scope import Scope, part_of, symbols_of
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
 
@@ -80,9 +81,11 @@ class Interpreter:
 
     def value(self, node: Basic, scope: Scope) -> Array:
         """The value of a node, an array on the axes of its scope."""
-        symbols = self.symbols(node)
-        scope = scope.hoisted(symbols)
-        key = (node, tuple((s, scope.integers[s]) for s in scope.integers if s in symbols))
+        part = part_of(node)
+        scope = scope.hoisted(part.symbols)
+        key: Any = part
+        if not part.symbols.isdisjoint(scope.indices):
+            key = part, tuple([(s, n) for s, n in scope.integers.items() if s in part.symbols])
         memo, quadrature = scope.frame.memo, self.quadrature
         if key not in memo:
             outside = quadrature.magnitude, quadrature.noise
@@ -186,8 +189,13 @@ def _without_cancellation(node: Add, scope: Scope, self: Interpreter) -> tuple[E
     posterior = -gone
     own = self.integer(posterior.index, scope)
     length = self.integer(posterior.law.length, scope)
-    rest = [posterior.at(Integer(m)) for m in range(1, length + 1) if m != own]
-    return (*(arg for arg in node.args if arg not in (S.One, gone)), *(rest or [S.Zero]))
+    return (*(arg for arg in node.args if arg not in (S.One, gone)), *_others(posterior, own, length))
+
+
+@lru_cache(maxsize=2**12)
+def _others(posterior: Posterior, own: int, length: int) -> tuple[Expr, ...]:
+    """The probabilities of the other tokens, or 0 where there is none."""
+    return tuple(posterior.at(Integer(m)) for m in range(1, length + 1) if m != own) or (S.Zero,)
 
 
 @lru_cache(maxsize=2**16)
@@ -223,6 +231,13 @@ def _weight(node: Basic) -> int:
 
 COSTLY: list[type] = []
 """Node classes that take a quadrature; filled beside their definitions."""
+
+
+@lru_cache(maxsize=2**12)
+def token(family: IndexedBase, *places: Expr | int) -> Indexed:
+    """A token by its place: SymPy makes such a node in a quarter of a millisecond, each time anew."""
+    return family[places]
+
 
 LEAVES: list[type] = []
 """Those whose value and error are kept while the formula around them is read again."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,8 +50,9 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
     return tuple(sorted(found))
 
 
-def _deciders(node: Expr) -> list[Expr]:
-    result = []
+@lru_cache(maxsize=1024)
+def _deciders(node: Expr) -> tuple[Expr, ...]:
+    result: list[Expr] = []
     for kinked in node.atoms(*KINKED):
         if isinstance(kinked, Piecewise):
             result += [relation.lhs - relation.rhs for relation in kinked.atoms(Relational)]
@@ -59,7 +61,7 @@ def _deciders(node: Expr) -> list[Expr]:
             result += [first - other for other in others]
         else:
             result.append(kinked.args[0])
-    return result
+    return tuple(result)
 
 
 def _zeros(self: Interpreter, decider: Expr, variable: Basic, scope: Scope) -> set[Fraction]:

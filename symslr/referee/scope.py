@@ -11,10 +11,53 @@ from sympy import Basic, Expr, Integer, Product, Sum
 
 from symslr.referee.arithmetic import CannotReferee
 
+MOST_PARTS = 2**17
+"""Parts of expressions that are kept at once, some 50 MB."""
 
-@lru_cache(maxsize=2**16)
+
+class Part:
+    """A part of an expression as the referee knows it: one for all equal nodes, compared by identity.
+
+    SymPy compares two equal nodes that are not one object by their whole trees, in Python, at every look into a dictionary.
+
+    Attributes:
+        node: one of the equal nodes.
+        symbols: its free symbols.
+    """
+
+    __slots__ = ("node", "symbols")
+
+    def __init__(self, node: Basic) -> None:
+        self.node = node
+        self.symbols = _free_symbols(node)
+
+
+_objects: dict[int, tuple[Basic, Part]] = {}
+"""The address of a node -> the node, which keeps the address its own, and the part it is."""
+
+_parts: dict[Basic, Part] = {}
+
+
+def part_of(node: Basic) -> Part:
+    """What is known of a node, kept for all readings: an expression is read some ten times at each of its points."""
+    found = _objects.get(id(node))
+    if found is None:
+        if len(_objects) >= MOST_PARTS:
+            _objects.clear()
+            _parts.clear()
+        known = _parts.get(node)
+        if known is None:
+            known = _parts[node] = Part(node)
+        found = _objects[id(node)] = node, known
+    return found[1]
+
+
 def symbols_of(node: Basic) -> frozenset[Basic]:
-    """The free symbols, kept for all readings: an expression is read some ten times at each of its points."""
+    """The free symbols of a node."""
+    return part_of(node).symbols
+
+
+def _free_symbols(node: Basic) -> frozenset[Basic]:
     if type(node).free_symbols is Basic.free_symbols:  # what it binds is told by the parts, which are kept too
         return frozenset().union(*map(symbols_of, node.args))
     if isinstance(node, (Sum, Product)):
@@ -44,6 +87,7 @@ class Frame:
         depth: array axes in use up to here.
         size: number of points of the grid up to here.
         memo: nodes that depend on this frame -> value, largest absolute integral and noise on the way to it.
+        symbols: the bound ones, as a set: two sets are compared without a call of SymPy's hash.
     """
 
     bound: Mapping[Basic, Any]
@@ -51,14 +95,26 @@ class Frame:
     depth: int = 0
     size: int = 1
     memo: dict[Any, Any] = field(default_factory=dict)
+    symbols: frozenset[Basic] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.symbols = frozenset(self.bound)
 
 
 @dataclass(frozen=True)
 class Scope:
-    """A frame and the integers (length, positions, summation indices) known in it."""
+    """A frame and the integers (length, positions, summation indices) known in it.
+
+    Attributes:
+        indices: the symbols of the integers.
+    """
 
     frame: Frame
     integers: Mapping[Basic, int]
+    indices: frozenset[Basic] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indices", frozenset(self.integers))
 
     @property
     def depth(self) -> int:
@@ -79,7 +135,7 @@ class Scope:
     def hoisted(self, symbols: frozenset[Basic]) -> Scope:
         """The outermost scope that still binds what an expression in ``symbols`` needs."""
         frame = self.frame
-        while frame.parent is not None and not symbols & frame.bound.keys():
+        while frame.parent is not None and frame.symbols.isdisjoint(symbols):
             frame = frame.parent
         return self if frame is self.frame else Scope(frame, self.integers)
 

@@ -168,7 +168,10 @@ def test_an_abbreviation_must_give_the_variable_back():
             return (t - s) / r
 
     name = Name("f", real=True)
-    assert Abbreviate(t, s + r * name, name).rewrite(t**2) == (s + r * name) ** 2
+    rule = Abbreviate(t, s + r * name, name)
+    assert rule.rewrite(t**2) == (s + r * name) ** 2
+    apart = Sum((u + s) ** 2 * l, (l, 1, 5))
+    assert rule.rewrite(t * apart) == (s + r * name) * apart
     with pytest.raises(RuleRefused, match="is not t"):
         Abbreviate(t, s - r * name, name)
     with pytest.raises(RuleRefused, match="has no definition"):

@@ -110,9 +110,10 @@ def test_independent_relevance(prior: ConfigurationPrior, seed: int, chosen: Exp
 @settings(max_examples=5, deadline=None)
 @given(positive, st.sampled_from([1, 2]), SEEDS, st.sampled_from([S.One, r[l]]))
 def test_a_given_number_of_relevant_tokens(share: Rational, count: int, seed: int, chosen: Expr) -> None:
-    mass = exactly(count, L) * Product((share / (share + l)) ** r[l] * (1 + l) ** (1 - r[l]), (l, 1, L))
-    before = ConfigurationMean(chosen * BODY, ConfigurationPrior(mass, ONE, L))
-    agree(before, GivenNumberRelevant().rewrite(before), seed, place=2, lengths=(2, 3))
+    mass = (2 + share) * exactly(count, L) * Product((share / (share + l)) ** r[l] * (1 + l) ** (1 - r[l]), (l, 1, L))
+    for body in (BODY, BODY * Product((2 + chi[i] ** 2) ** (1 - r[i]), (i, 1, L))):
+        before = ConfigurationMean(chosen * body, ConfigurationPrior(mass, ONE, L))
+        agree(before, GivenNumberRelevant().rewrite(before), seed, place=2, lengths=(2, 3))
 
 
 @settings(max_examples=5, deadline=None)
@@ -248,11 +249,19 @@ def test_the_common_part_and_the_scale_of_keys() -> None:
     assert same_mean(ScaleKeys(), after).law.keys == ALIKE
 
 
+def test_what_scales_keys_is_assumed_positive_and_no_more() -> None:
+    scale = Symbol("s", real=True)
+    said = ScaleKeys().hypotheses(mean(chi[1] ** 2, FREE.with_keys(scale * ALIKE)))
+    assert [hypothesis.condition for hypothesis in said] == [scale > 0]
+
+
 def test_independent_tokens() -> None:
     body = tokens((r[l] - 1 / (1 + exp(-chi[l]))) ** 2 * chi[l])
     same_mean(IndependentTokens(), ConfigurationExpectation(body, COINS))
     biased = ConfigurationPrior(Product(l ** r[l], (l, 1, L)), ONE, L)
     same_mean(IndependentTokens(), ConfigurationExpectation(body, ConfigurationLaw(biased, COINS.weight)))
+    for other in (Sum(body.function, (l, 2, L)), Sum(body.function, (l, 1, L - 1)), body**2, r[1] * chi[1]):
+        assert not IndependentTokens().match(ConfigurationExpectation(other, COINS))
 
 
 TWO = ConfigurationPrior(exactly(2, L), ONE, L)
@@ -286,6 +295,8 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
     ),
     (SumOverSignal(), ConfigurationMean(theta, ConfigurationPrior(S.One, OpenFunction.of("Q"), L)), "is left open"),
     (RankOnePrecision(), Precision(CHAIN, l, l, L), "is not a multiple of the identity plus a constant"),
+    (RankOnePrecision(), Precision(S.One, l, l, L), "is not a multiple of the identity plus a constant"),
+    (RankOnePrecision(), Precision(ALIKE + l * m / 9, l, l, L), "is not a multiple of the identity plus a constant"),
     (ChainPrecision(), Precision(COMMON, l, l, L), "is not rho^|l - m|"),
     (AverageConfiguration(), mean(r[1], LAW), "independent under the unweighted law alone"),
     (
@@ -318,6 +329,7 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
     (IndependentTokens(), mean(tokens(SOFT), COINS), "is no function of one token"),
     (IndependentTokens(), mean(tokens(chi[l] * chi[1]), COINS), "is no function of one token"),
     (IndependentTokens(), mean(tokens(chi[l]), ALIKE_LAW), "or their keys are correlated"),
+    (IndependentTokens(), mean(tokens(theta * chi[l]), ConfigurationLaw(SIGNED, S.One)), "share a signal"),
     (
         IndependentTokens(),
         mean(tokens(chi[l]), ConfigurationLaw(ConfigurationPrior(r[1], ONE, L), S.One)),

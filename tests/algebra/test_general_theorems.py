@@ -166,6 +166,10 @@ def test_bayes_rule_clears_one_power_of_the_posterior() -> None:
     spiked = tokens(SPIKED.weight.subs(epsilon, m), m) * tokens(Posterior(l, SPIKED) * chi[l])
     before = mean(spiked, SPIKED.unweighted())
     assert_equal(before, BayesRule().rewrite(before), (1, 2))
+    two = mean(spiked + chi[epsilon] ** 2 / 3, SPIKED.unweighted())
+    after = BayesRule().rewrite(two)
+    assert_equal(two, after, (1, 2))
+    assert not after.has(Posterior)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Expr, Gt, Integer, Le, Pow, Rational, S, Sum, Symbol, exp, log, sqrt
+from sympy import Expr, Gt, Integer, Le, Pow, Rational, S, Sum, Symbol, cos, exp, log, sin, sqrt
 
 from symslr.algebra.bound import Bound
 from symslr.algebra.cite import Cite
@@ -138,6 +138,21 @@ def test_JensenForOthers_lies_above(kernel: Expr, r: Expr, length: int) -> None:
     assert_above(JensenForOthers(), mean(1 - share(kernel)), {L: length})
 
 
+def test_JensenForOthers_assumes_what_makes_a_power_concave() -> None:
+    others = tokens(exp(x)) - exp(chi[epsilon])
+    assert JensenForOthers().hypotheses(mean(1 - (1 + others) ** -nu)) == ()
+    (condition,) = {h.condition for h in JensenForOthers().hypotheses(mean((1 + others) ** a))}
+    assert [condition.subs(a, power) for power in (Rational(1, 2), 1, Rational(3, 2))] == [True, True, False]
+
+
+def test_what_is_no_share_of_all_tokens_is_left() -> None:
+    part = Sum(exp(chi[m]), (m, 1, L - 1))
+    for other in (1 - exp(KEY) / part, 1 - exp(KEY) / (part + tokens(exp(x))), 1 - exp(KEY) / (2 + KEY**2)):
+        assert not PowerOfOdds(S.One, S.One).match(mean(other))
+    assert not PowerOfOdds(S.One, S.One).match(one(1 - exp(x) / tokens(exp(x))))
+    assert JensenForOthers().hypotheses(mean(KEY**2)) == ()
+
+
 def test_JensenForOthers_is_an_equality_for_what_is_linear() -> None:
     others = tokens(exp(x)) - exp(chi[epsilon])
     left, right, error = numbers(JensenForOthers(), mean(others * chi[epsilon] ** 2))
@@ -182,8 +197,26 @@ def test_OnePower_collects_what_is_a_power() -> None:
     found = OnePower(y).rewrite(3 * (y * exp(a**2 * log(y) / 2)) ** 2 * exp(-a * log(y)))
     assert found == 3 * y ** (a**2 - a + 2)
     assert OnePower(y).rewrite(exp(nu * y * exp(-2 * log(y))) + log(y)) == exp(nu / y) + log(y)
+    apart = (cos(nu) ** 2 + sin(nu) ** 2) * a - 2
+    assert OnePower(y).rewrite(apart * log(y)) == apart * log(y)
     with pytest.raises(RuleRefused, match="so nothing says that"):
         OnePower(y).rewrite(y**2)
+
+
+@FEW
+@given(positive, positive, st.integers(-3, 3))
+def test_OnePower_keeps_the_value(p: Expr, q: Expr, n: int) -> None:
+    y = 1 + nu**2
+    whole = y**p * exp(q * log(y))
+    for expr in (
+        log(y) * (1 + whole),
+        (nu + y**n) * (p + log(y)) * exp(nu + n * log(y)),
+        exp(p * nu * whole + log(y) * q) + log(y) ** 2 * y,
+        nu ** (n + 4) * whole * exp(-nu) / (q + whole * log(y)),
+    ):
+        found = OnePower(y).rewrite(expr)
+        for at in (Rational(3, 7), Rational(11, 5)):
+            assert float(found.subs(nu, at)) == pytest.approx(float(expr.subs(nu, at)), rel=1e-12)
 
 
 def test_a_sum_over_the_others_is_not_negative() -> None:

@@ -24,6 +24,7 @@ from sympy import (
     Symbol,
     erf,
     exp,
+    sign,
     sqrt,
     tanh,
 )
@@ -150,6 +151,14 @@ def test_Linearity_refuses_means_that_do_not_exist(s: Expr, dof: Expr) -> None:
     assert_refused(Linearity(), mean(sqrt(s + KEY**2) - Abs(KEY), heavy), "does not exist")
     split = ScalarExpectation(s * (sqrt(1 + x**2) - Abs(x)), x, student(dof))
     assert_refused(Linearity(), split, "does not exist")
+
+
+@FEW
+@given(random.nonzero)
+def test_Linearity_refuses_a_constant_under_a_weight_without_mean_one(s: Expr) -> None:
+    law = SequenceLaw(exp(s * KEY), L)
+    assert_refused(Linearity(), mean(KEY + 2, law), "expected 1")
+    assert conditions(Linearity(), mean(2 * KEY + KEY**2, law)) == set()
 
 
 @FEW
@@ -432,10 +441,13 @@ def test_Stein_is_exact_at_any_length(body: Expr) -> None:
 @given(random.jumping(), random.smooth(), random.weights())
 def test_Stein_refuses_jumps_and_weights(jump: Expr, h: Expr, law: SequenceLaw) -> None:
     reason = "absolutely continuous|does not exist"
-    assert_refused(Stein(), mean(KEY * token(jump)), reason)
+    assert_refused(Stein(), mean(KEY * token(jump) ** 3), reason)
     assert_refused(Stein(), mean(KEY * total(jump) * token(h)), reason)
     assert_refused(Stein(), mean(KEY * token(h), law), "reweighted")
     assert_refused(Stein(), mean(KEY * token(tanh(h)), SequenceLaw(S.One, L, laplace())), "not standard normal")
+    for pole in (1 / Abs(KEY - scale), Abs(KEY) ** Rational(-1, 2), Abs(KEY + 1) ** KEY, 1 / sqrt(Abs(KEY**2 - 1))):
+        assert_refused(Stein(), mean(KEY * pole * token(h)), "absolutely continuous")
+    assert Stein().match(mean(KEY * token(tanh(h)) * sign(scale)))
     assert_refused(Stein(), mean(KEY * exp(KEY**2 / 2)), "does not exist")
     assert conditions(Stein(), mean(KEY * exp(scale * KEY**2))) == {Lt(scale - Rational(1, 2), 0)}
 
@@ -601,6 +613,8 @@ def test_LaplaceRepresentation_keeps_the_mean(kernel: Expr, power: Expr, h: Expr
     assert isinstance(after, Integral)
     assert_same(before, after)
     assert LaplaceRepresentation().hypotheses(before) == ()
+    null = mean(KEY**4 * tanh(token(h)) ** 2 / total(x**2) ** power)
+    assert isinstance(LaplaceRepresentation().rewrite(null), Integral)
 
 
 @FEW

@@ -99,8 +99,10 @@ def curves(draw: st.DrawFn) -> Expr:
     """A smooth function of t, s and a mean that depends on both."""
     p, q = draw(nonzero), draw(positive)
     mean = ScalarExpectation(log(1 + q * (t - s) ** 2 * u**2), u, normal())
+    still = ScalarExpectation(log(1 + q * u**2), u, normal())
     forms = [
         t**2 * exp(p * s) + p * t,
+        exp(still * t * s) + still**2,
         sin(p * t) / (q + t**2),
         mean**2 * t + p,
         exp(p * mean) - t * s,
@@ -120,6 +122,7 @@ PLACE = {"s": Rational(2, 7), "t": Rational(-3, 5), "a": Rational(5, 7), "b": Ra
 def test_Differentiate_gives_the_slope(one: Expr, two: Expr, p: Expr) -> None:
     after = assert_same(Differentiate(), p * Derivative(one, t) * Derivative(two + p, s) + Derivative(two, t), PLACE)
     assert all(isinstance(slope.expr, ScalarExpectation) for slope in after.atoms(Derivative))
+    assert after.free_symbols <= {s, t}
     assert_refused(Differentiate(), Derivative(one, t, t), "no first derivative")
     assert_refused(Differentiate(), Derivative(one, s, t), "no first derivative")
 
@@ -233,12 +236,28 @@ def test_densities_are_moved_written_and_read(m: Expr, v: Expr, h: Expr) -> None
     assert not read.has(Integral)
     values = [float(referee(line, {}, 9).value) for line in (before, Centre().rewrite(before), written, read)]
     assert values == pytest.approx([values[0]] * 4, rel=1e-8)
+    for odds in (exp(u / 2) / (1 + exp(u)), exp(u) / (1 + exp(u)) ** 2):
+        symmetric = ScalarExpectation(v * odds, u, normal(0, v))
+        assert WriteDensity().rewrite(symmetric).has(cosh)
+        assert_same(WriteDensity(), symmetric, within=1e-11)
     centred = ScalarExpectation(body, u, normal(0, v))
     assert Centre().rewrite(centred) == centred
     assert_refused(Centre(), ScalarExpectation(body, u, laplace()), "is not Gaussian")
     assert_refused(ReadDensity(ScalarLaw(exp(-(x**2)) * Abs(x))), Integral(h, (x, -oo, oo)), "known to be positive")
     half = Integral(exp(-(u**2)), (u, 0, oo))
     assert ReadDensity(STANDARD_NORMAL).rewrite(half) == half
+
+
+@FEW
+@given(nonzero, positive, positive)
+def test_Substitute_takes_exponentials_into_a_power(p: Expr, q: Expr, r: Expr) -> None:
+    """u^n exp(-r u) E[h]^m, as a Laplace representation leaves it: two exponentials meet each mean."""
+    inner = ScalarExpectation(exp(-a * q / (1 + x**2)), x, normal(p))
+    for n, m in ((1, 2), (0, 1), (2, -1)):
+        before = Integral(a**n * exp(-(r + 2) * a) * inner**m, (a, 0, oo))
+        after = assert_same(Substitute(exp(-y), y), before, within=1e-10)
+        (mean,) = after.atoms(ScalarExpectation)
+        assert y in mean.free_symbols
 
 
 @FEW

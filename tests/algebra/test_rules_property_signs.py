@@ -151,6 +151,20 @@ def test_SumOfDeltas_keeps_the_sum(layout: dict[str, Any], power: int, data: st.
 
 
 @FEW
+@given(layouts(), st.integers(0, 3), st.data())
+def test_SumOfDeltas_knows_where_an_index_ends(layout: dict[str, Any], far: int, data: st.DataObject) -> None:
+    """A delta at a place beyond the ends of its sum is zero, with nothing assumed; at the last place it is not."""
+    body = data.draw(functions(k + j))
+    beyond = {1: (j - D - far, j + N + far, N + D + 1 - j + far), 3 + far: (2 + far - j, 3 - j)}
+    places = [(place, low, D) for low, found in beyond.items() for place in found]
+    for place, low, high in (*places, (j - 4 - far, 1, 4)):
+        before = Sum(body * KroneckerDelta(k, place), (k, 1, N), (j, low, high))
+        assert SumOfDeltas(k).rewrite(before).doit() == 0
+        assert conditions(SumOfDeltas(k), before) == set()
+    assert_same(SumOfDeltas(k), Sum(body * KroneckerDelta(k, D + 1 - j), (j, 1, D), (k, 1, D)), layout)
+
+
+@FEW
 @given(st.integers(1, 4), st.data())
 def test_deltas_that_name_no_place_are_refused(more: int, data: st.DataObject) -> None:
     body = data.draw(functions(k))
@@ -169,6 +183,8 @@ def test_sums_are_interchanged_and_split(layout: dict[str, Any], data: st.DataOb
     after = assert_same(InterchangeSums(k), before, layout)
     (node,) = after.atoms(Sum)
     assert [limit[0] for limit in node.limits] == [k, j]
+    other = Sum(i * Sum(both * i + k, (j, 2, D + 1)), (i, 1, N))
+    assert InterchangeSums(k).rewrite(other) == other
     assert_same(SumLinearity(k), Sum((x * k - one) * y + v, (k, 2, N)), layout)
     assert_same(SumLinearity(k), before, layout)
 
@@ -181,6 +197,7 @@ def test_sums_that_cannot_be_interchanged_or_counted(more: int, data: st.DataObj
     assert_refused(InterchangeSums(k), Sum(body * Sum(j * k, (j, k, 9)), (k, 1, N)), "depend on")
     assert_refused(InterchangeSums(k), Sum(body * j * Sum(j * k, (j, 1, D)), (k, 1, N)), "has a meaning outside")
     assert_refused(InterchangeSums(k), Sum(body * Sum(exp(-j * k), (j, 1, S.Infinity)), (k, 1, N)), "is infinite")
+    assert_refused(InterchangeSums(k), Sum(body * Sum(exp(j * k), (j, 1, N)), (k, -S.Infinity, 0)), "is infinite")
     assert_refused(SumLinearity(k), Sum(x * body, (k, 1, Rational(1, more))), "number of terms")
     assert_refused(SumLinearity(k), Sum(x * body, (k, more + 1, 1)), "number of terms")
     assert conditions(SumLinearity(k), Sum(x * body, (k, 1, N / T))) == {Eq(Mod(N, T), 0)}
@@ -306,6 +323,9 @@ def test_IndependentSigns_refuses_signs_that_are_shared(a: Expr, more: int) -> N
     shared = FIRST * Product(a + Sign(omega, k), (k, 1, N))
     assert_refused(IndependentSigns(), SignExpectation(shared, omega, N), "expected a product over signs")
     assert_refused(ExponentialOfSum(k), exp(a * k * Sum(Sign(omega, k), (k, 1, N))), "has a meaning outside")
+    other = exp(a * Sum(j**2, (j, 1, N)))
+    assert ExponentialOfSum(k).rewrite(other) == other
+    assert ExponentialOfSum(k).rewrite(other * exp(Sum(a / k, (k, 1, N)))) == other * Product(exp(a / k), (k, 1, N))
 
 
 @SOME

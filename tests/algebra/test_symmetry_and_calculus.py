@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp
+from typing import Any
 
 import pytest
 from sympy import Derivative, Expr, Function, Rational, S, Sum, Symbol, cos, sin
@@ -86,6 +87,16 @@ def test_a_value_inside_a_score_or_a_function_is_not_judged() -> None:
 def test_a_product_of_two_odd_terms_is_even() -> None:
     node = SequenceExpectation(Sum(z[l], (l, 1, L)) * z[epsilon], MAX)
     assert not OddMeans().match(node)
+
+
+@pytest.mark.parametrize("family", [z, zeta, eta], ids=str)
+def test_a_quotient_is_judged_by_both_its_parts(family: Any) -> None:
+    value = family[epsilon]
+    for odd in (1 / (value + value**3), value**3 / (2 + value**2), value * (value**3 - value) ** -2):
+        assert OddMeans().rewrite(SequenceExpectation(odd * chi[epsilon], MAX)) == 0
+        assert not OddMeans().match(SequenceExpectation(value * odd * chi[epsilon], MAX))
+    for neither in (1 / (1 + value), value / (value + value**2), 1 / (value + value**3 + 1)):
+        assert not OddMeans().match(SequenceExpectation(neither * chi[epsilon], MAX))
 
 
 def test_chain_rule_in_two_variables() -> None:

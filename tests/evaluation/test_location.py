@@ -583,7 +583,12 @@ def by_all_keys(setting: Setting) -> tuple[float, float]:
 
 def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
     """Against a rule over all four keys, one of three that is missing, samples of a long sequence, and its own error."""
-    for law in (task(4, 4, location="subset(2)"), task(3, 2, location="subset(2)", signal=SIGNS)):
+    uneven = {"location": "subset(2)", "signal": "1:1/3,-2:2/3"}
+    for law in (
+        task(4, 4, location="subset(2)"),
+        task(3, 2, location="subset(2)", signal=SIGNS),
+        task(3, 1, **uneven),
+    ):
         setting = Setting.of(law)
         found = pairs_risk(setting) or (0.0, 0.0)
         value, error = by_all_keys(setting)

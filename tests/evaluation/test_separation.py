@@ -9,9 +9,9 @@ from itertools import product
 import pytest
 from sympy import Rational, exp, sqrt
 
-from symslr.evaluation.separation import neuron_law, separation_report
-from symslr.evaluation.separation.counts import binomial_mass, falling_partial_sums, interval, partial_sums, runs
+from symslr.evaluation.separation import NeuronLaw, separation_report
 from symslr.evaluation.separation.hoeffding import hoeffding_bound
+from symslr.evaluation.separation.probability import binomial_mass, falling_partial_sums, interval, partial_sums, runs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Marks, power_kernel, separation, taylor_kernel
 from symslr.model.symbols import x
 from symslr.simulate.separation import exhaustive_success, separation_frequency
@@ -58,7 +58,7 @@ def test_exact_law_equals_all_weight_matrices() -> None:
     """Fractions equal, for a fixed row and for all rows; Hoeffding's bound is below; 60 problems."""
     nontrivial = 0
     for parameters, kernel, rival in small_problems(60):
-        law = neuron_law(parameters, kernel, rival)
+        law = NeuronLaw(parameters, kernel, rival)
         for rows, probability in (((0,), law.fixed_row), (range(parameters.n), law.all_rows)):
             success, total = exhaustive_success(parameters, rows, kernel, rival)
             assert probability.fraction() == Fraction(success, total), (parameters, kernel, rival, rows)
@@ -80,7 +80,7 @@ def test_exact_law_equals_all_weight_matrices() -> None:
 )
 def test_networks_agree_by_z_score(numbers, size: int, all_rows: bool) -> None:
     """|z| < 4 at fixed seed 2310; probabilities between .02 and .98."""
-    law = neuron_law(made(*numbers))
+    law = NeuronLaw(made(*numbers))
     probability = law.all_rows if all_rows else law.fixed_row
     estimate = separation_frequency(made(*numbers), size, 2310, all_rows=all_rows)
     assert 0.02 < float(probability) < 0.98
@@ -99,11 +99,11 @@ REFERENCE = [
 @pytest.mark.parametrize(("numbers", "failure"), REFERENCE)
 def test_reference_points(numbers, failure: float) -> None:
     """Failure probabilities of the theory sheet, to the digits it gives."""
-    assert float(neuron_law(made(*numbers)).fixed_row.complement()) == pytest.approx(failure, rel=6e-3)
+    assert float(NeuronLaw(made(*numbers)).fixed_row.complement()) == pytest.approx(failure, rel=6e-3)
 
 
 def test_digits_and_fraction_agree() -> None:
-    law = neuron_law(made(128, 66, 2, 0.05, 1.1, 0.1, 0.9, 24))
+    law = NeuronLaw(made(128, 66, 2, 0.05, 1.1, 0.1, 0.9, 24))
     for probability in (law.fixed_row, law.all_rows, law.fixed_row.complement()):
         exactly = probability.fraction()
         for digits in (5, 30, 80):
@@ -115,7 +115,7 @@ def test_digits_and_fraction_agree() -> None:
 
 def test_all_rows_is_harder_than_one() -> None:
     for numbers in (WORKS, (64, 34, 2, 0.05, 0.9, 0.1, 0.9, 6), (16, 10, 2, 0.05, 1.1, 0.3, 0.5, 4)):
-        law = neuron_law(made(*numbers))
+        law = NeuronLaw(made(*numbers))
         assert law.all_rows.fraction() <= law.fixed_row.fraction()
 
 
@@ -137,9 +137,9 @@ def test_exact_ties_of_rational_and_irrational_outputs() -> None:
 
 def test_thousands_of_rows_in_well_under_a_second() -> None:
     """0.3 s of processor time measured for both laws once the kernels are derived; 1 s allowed."""
-    assert float(neuron_law(made(*WORKS)).fixed_row) > 0.99
+    assert float(NeuronLaw(made(*WORKS)).fixed_row) > 0.99
     start = time.process_time()
-    law = neuron_law(made(8192, 2050, 4, 0.05, 1.1, 0.2, 0.8, 100))
+    law = NeuronLaw(made(8192, 2050, 4, 0.05, 1.1, 0.2, 0.8, 100))
     assert float(law.fixed_row) > 0.99
     assert float(law.all_rows) > 0.99
     assert time.process_time() - start < 1
@@ -174,7 +174,7 @@ def test_a_threshold_that_nothing_reaches_at_this_n_is_named() -> None:
 def test_classes_may_ignore_each_other() -> None:
     """c = 0: linear attention gives other classes no weight at all; equal to all weight matrices."""
     parameters = made(6, 5, 2, 0.1, 1.2, 0.3, 0, 2)
-    law = neuron_law(parameters)
+    law = NeuronLaw(parameters)
     success, total = exhaustive_success(parameters, range(6))
     assert law.all_rows.fraction() == Fraction(success, total)
 
@@ -189,7 +189,7 @@ def test_bad_digits_and_too_many_columns_are_refused() -> None:
     with pytest.raises(ValueError, match="digits: found 0"):
         separation_report(made(*WORKS), digits=0)
     with pytest.raises(ValueError, match="expected at most 20003"):
-        float(neuron_law(made(40_000, 40_002, 1, 0.05, 1.1, 0.2, 0.8, 5)).fixed_row)
+        float(NeuronLaw(made(40_000, 40_002, 1, 0.05, 1.1, 0.2, 0.8, 5)).fixed_row)
 
 
 def test_sets_and_binomial_sums() -> None:

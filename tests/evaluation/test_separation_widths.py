@@ -7,7 +7,7 @@ from math import ceil, floor, log
 import pytest
 from sympy import Rational
 
-from symslr.evaluation.separation import neuron_law
+from symslr.evaluation.separation import NeuronLaw
 from symslr.evaluation.separation.widths import classes_that_do, sufficient_widths
 from symslr.model.separation import Separation, separation
 
@@ -16,7 +16,7 @@ BETWEEN = separation(n=256, d=66, t=4, a0=0.05, a1=1.1, b=0.2, c=0.8, m=52)
 
 
 def failure(parameters: Separation, width: int) -> float:
-    return float(neuron_law(replace(parameters, m=width)).fixed_row.complement())
+    return float(NeuronLaw(replace(parameters, m=width)).fixed_row.complement())
 
 
 @pytest.mark.parametrize("delta", [0.1, 0.01])
@@ -34,7 +34,7 @@ def test_routes_lie_inside_one_another() -> None:
         for inner, outer in pairwise(routes):
             assert outer[0] <= inner[0]
             assert inner[1] <= outer[1]
-        law = neuron_law(BETWEEN)
+        law = NeuronLaw(BETWEEN)
         bad, useful = float(law.single(law.bad)), float(law.single(law.useful))
         assert found.union == (ceil(log(2 / delta) / (bad + useful)), floor(delta / 2 / bad))
 
@@ -42,7 +42,7 @@ def test_routes_lie_inside_one_another() -> None:
 def test_nothing_suffices_or_anything_wide_does() -> None:
     assert sufficient_widths(BETWEEN, 0.001).exact is None
     silent = separation(n=128, d=66, t=2, a0=0.01, a1=1.3, b=0.02, c=0.95, m=3)
-    law = neuron_law(silent)
+    law = NeuronLaw(silent)
     assert law.single(law.bad).is_zero
     found = sufficient_widths(silent, 0.01)
     assert (found.exact[1], found.union[1]) == (None, None)

@@ -13,7 +13,7 @@ from figures.separation import (
     figure_separation_map,
     figure_separation_width,
 )
-from symslr.evaluation.separation import neuron_law
+from symslr.evaluation.separation import NeuronLaw
 from symslr.export.figures import write_figure
 from symslr.model.separation import separation
 
@@ -25,7 +25,7 @@ def test_map_holds_exact_probabilities_and_boundaries() -> None:
     for row in rows:
         numbers = {name: row[name] for name in ("n", "t", "a1", "b")}
         made = separation(**numbers, d=row["n"] // row["t"] + 2, a0=0.05, c=0.8, m=52)
-        assert row["success"] == float(neuron_law(made).fixed_row)
+        assert row["success"] == float(NeuronLaw(made).fixed_row)
     assert rows[2]["boundary_a1"] == pytest.approx(0.80107, abs=1e-5)
     assert rows[2]["success"] < 1e-6
     assert rows[3]["success"] > 0.99

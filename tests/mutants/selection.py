@@ -1,12 +1,13 @@
 """Which tests run which line: each test module once under coverage, one context for each test, kept on disk.
 
-What is kept of a module stands until the module or a helper beside it changes; so one test more costs one module more, and a
-run that was killed goes on where it was. Where a source has changed its lines are matched with those of before, and a new
-line counts as run by what runs the line above it.
+What is kept of a module stands until the module changes, a helper that it imports or a table beside it; so one test more costs
+one module more, and a run that was killed goes on where it was. Where a source has changed its lines are matched with those of
+before, and a new line counts as run by what runs the line above it.
 """
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
 import gc
@@ -25,11 +26,19 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "build" / "mutants"
 TESTS = ("tests/algebra", "tests/theory", "tests/derivations")
+"""Folders whose every module may catch a mutant; elsewhere those that import the theory."""
+
+STATEMENTS = "tests/derivations/test_statements.py::test_a_file_says_what_was_kept"
+"""The test, with the stem of a file as its parameter, that makes the chains of one file of derivations."""
+
 ROOMS = ("symslr/algebra", "symslr/theory")
 """Where the mutants of symslr are."""
 
 QUICK = 25.0
 """Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
+
+UNKNOWN = 1.0
+"""Processor seconds that a test is taken to need before it was measured."""
 
 ON_IMPORT = ""
 """The context of what runs before the first test: on import, or while tests are collected."""
@@ -49,31 +58,66 @@ def digest(path: Path | str) -> str:
 
 def modules() -> list[str]:
     """The test modules that may catch a mutant."""
-    return [str(path.relative_to(ROOT)) for folder in TESTS for path in sorted((ROOT / folder).rglob("test_*.py"))]
+    paths = [str(path.relative_to(ROOT)) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
+    near = [path for path in paths if path.startswith(TESTS)]
+    return near + [path for path in paths if path not in near and "symslr.theory" in _text(path)]
 
 
 def helpers(module: str) -> dict[str, str]:
-    """Hash of a test module and of every file beside it that is no test module."""
-    beside = sorted((ROOT / module).parent.glob("*.*"))
-    of_tests = [path for path in beside if path.is_file() and not path.name.startswith("test_")]
-    return {str(path.relative_to(ROOT)): digest(path) for path in (ROOT / module, *of_tests)}
+    """Hash of a test module, of what it imports from tests, and of what is no Python beside it."""
+    beside = [path for path in (ROOT / module).parent.iterdir() if path.is_file() and path.suffix != ".py"]
+    found, left = {str(path.relative_to(ROOT)): digest(path) for path in sorted(beside)}, [module]
+    while left:
+        path = left.pop()
+        if path not in found:
+            found[path] = digest(path)
+            left += _imported(path)
+    return dict(sorted(found.items()))
+
+
+def _text(path: str) -> str:
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _imported(path: str) -> list[str]:
+    """The files of tests that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(_text(path))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    files = [f"{name.replace('.', '/')}.py" for name in sorted(names) if name.startswith("tests.")]
+    return [file for file in files if (ROOT / file).is_file()]
 
 
 @dataclass
 class Selection:
-    """Tests by line: ``lines[file][line]`` names the tests that run it, ``seconds[test]`` is what a test takes."""
+    """Tests by line: ``lines[file][line]`` names the tests that run it, ``seconds[test]`` is what a test takes.
+
+    Of a test module that was not measured ``named[name]`` are the tests in which a name of symslr stands.
+    """
 
     lines: dict[str, dict[int, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
     seconds: dict[str, float] = field(default_factory=dict)
     tests: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    named: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     @classmethod
     def of(cls, files: Iterable[str], *, as_is: bool = False) -> Selection:
-        """The selection for some files of symslr, from what is kept; what is missing is measured, or left out ``as_is``."""
+        """The selection for some files of symslr, from what is kept.
+
+        What is missing is measured; ``as_is`` it is not, and the tests of that module are chosen by the names in them.
+        """
         selection, asked = cls(), sorted(set(files))
         for module in modules() if asked else []:
             kept = _kept(module, as_is)
             if kept is None:
+                for test, names in tests_by_name(module).items():
+                    selection.seconds[test] = UNKNOWN
+                    for name in names:
+                        selection.named[name].add(test)
                 continue
             selection.seconds |= kept["seconds"]
             for file, of_file in kept["lines"].items():
@@ -91,12 +135,56 @@ class Selection:
         """The tests that run a line: all that run any line of the file where it runs on import."""
         return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
 
+    def naming(self, file: str, inside: str) -> set[str]:
+        """The tests, among those not measured, that name the class or function, or else whatever the file defines."""
+        defined = {
+            test for name in _defined(_text(file)) for test in self.named.get(name, ()) if not name.startswith("_")
+        }
+        return self.named.get(inside) or defined
+
+
+def tests_by_name(module: str) -> dict[str, set[str]]:
+    """The tests of a module, with the names in each and in the tables and helpers of the module that it uses."""
+    nodes = _defined(_text(module))
+    used = {
+        name: {inner.id for node in of for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        for name, of in nodes.items()
+    }
+
+    def reached(name: str) -> set[str]:
+        found, left = set[str](), [name]
+        while left:
+            for other in used.get(left.pop(), set()) - found:
+                found.add(other)
+                left.append(other)
+        return found
+
+    return {f"{module}::{name}": reached(name) for name in nodes if name.startswith("test_")}
+
+
+def _defined(text: str) -> dict[str, list[ast.stmt]]:
+    """The statements of a module that give a name its meaning."""
+    found = defaultdict(list)
+    for node in ast.parse(text).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            found[node.name].append(node)
+        for target in getattr(node, "targets", [getattr(node, "target", None)]):
+            if isinstance(target, ast.Name):
+                found[target.id].append(node)
+    return dict(found)
+
+
+def chain_files(tests: Iterable[str]) -> dict[str, str]:
+    """Those of some tests that make the chains of a file of derivations, with the file."""
+    made = sorted(test for test in tests if test.startswith(STATEMENTS))
+    return {test: f"derivations/{test.partition('[')[2].rstrip(']')}.py" for test in made}
+
 
 def _kept(module: str, as_is: bool) -> dict[str, dict] | None:
     place = KEPT / "coverage" / (module.replace("/", "-") + ".json")
     if place.exists():
         found = json.loads(place.read_text())
-        if found["tests"] == helpers(module):
+        if helpers(module).items() <= found["tests"].items():
             return found
     if as_is:
         return None
@@ -169,6 +257,7 @@ def measure(module: str, place: Path) -> None:
     import pytest
 
     place.parent.mkdir(parents=True, exist_ok=True)
+    tests = helpers(module)
     data = place.with_suffix(".coverage")
     cov = coverage.Coverage(data_file=str(data), source=[str(ROOT / room) for room in ROOMS])
     plugin = _Contexts(cov)
@@ -192,7 +281,7 @@ def measure(module: str, place: Path) -> None:
     (KEPT / "sources").mkdir(exist_ok=True)
     for file, known in sources.items():
         (KEPT / "sources" / known).write_bytes((ROOT / file).read_bytes())
-    kept = {"tests": helpers(module), "sources": sources, "lines": lines, "seconds": dict(plugin.seconds)}
+    kept = {"tests": tests, "sources": sources, "lines": lines, "seconds": dict(plugin.seconds)}
     made = place.with_suffix(".part")
     made.write_text(json.dumps(kept))
     made.replace(place)

@@ -22,12 +22,16 @@ from enum import StrEnum
 from functools import _lru_cache_wrapper, cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tests.mutants.operators import Mutant
 from tests.mutants.selection import OPTIONS, ROOT
+
+if TYPE_CHECKING:
+    from symslr.algebra.derivation import Derivation
 
 DERIVATIONS = "derivations/"
 BROKEN = 70
@@ -44,6 +48,7 @@ class Outcome(StrEnum):
     SURVIVED = "survived"
     NOT_RUN = "no test runs the line"
     SAME = "same chains"
+    ANOTHER = "another proof"
     BROKEN = "the trial failed"
 
 
@@ -94,21 +99,17 @@ def under_tests(mutant: Mutant, tests: Sequence[str], *, on_import: bool) -> Fou
     """
     if not tests:
         return Found(Outcome.NOT_RUN)
-    functions = None if on_import else _functions(mutant)
+    functions = [] if on_import else _functions(mutant)
 
     def run(say: Callable[[str], None]) -> int:
-        if functions:
-            made = _code(mutant)
-            for function in functions:
-                function.__code__ = made
-        else:
-            _import_anew(mutant)
+        _put_in_place(mutant, functions)
         return _run(tests, say)
 
     status, said = _in_a_child(run)
     if status == 0:
         return Found(Outcome.SURVIVED)
-    if status in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED) or status < 0:
+    stopped = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR) if said else (pytest.ExitCode.INTERRUPTED,)
+    if status in (pytest.ExitCode.TESTS_FAILED, *stopped) or status < 0:
         return Found(Outcome.CAUGHT, said[-1] if said else "time" if status < 0 else "import")
     return Found(Outcome.BROKEN, f"status {status}: {' '.join(said)}")
 
@@ -138,6 +139,10 @@ def _run(tests: Sequence[str], say: Callable[[str], None]) -> int:
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed:
                 say(report.nodeid)
+
+        def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+            if report.failed and tests:
+                say(next((test for test in tests if test.startswith(report.nodeid)), tests[0]))
 
     return int(pytest.main([*OPTIONS, *tests], plugins=[Plugin()]))
 
@@ -197,6 +202,15 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.mutant.tree(), str(ROOT / self.mutant.file), "exec"), module.__dict__)
 
 
+def _put_in_place(mutant: Mutant, functions: Sequence[FunctionType]) -> None:
+    """Change the functions, or have symslr imported anew where none is given."""
+    if not functions:
+        _import_anew(mutant)
+    made = _code(mutant)
+    for function in functions:
+        function.__code__ = made
+
+
 def _import_anew(mutant: Mutant) -> None:
     for name in list(sys.modules):
         if name.partition(".")[0] in ("symslr", "tests"):
@@ -204,7 +218,30 @@ def _import_anew(mutant: Mutant) -> None:
     sys.meta_path.insert(0, _Finder(mutant))
 
 
-# Files of derivations
+# Chains
+
+
+def under_chains(mutant: Mutant, files: Sequence[str], *, on_import: bool) -> Found:
+    """What the check says of the chains that a mutant of symslr changes, in the files of derivations that run its line."""
+    functions = [] if on_import else _functions(mutant)
+    before = {file: _chains(file) for file in files}
+
+    def run(say: Callable[[str], None]) -> int:
+        from symslr.check import collect
+
+        _put_in_place(mutant, functions)
+        for file in files:
+            say(f"refused in {file}")
+            try:
+                moved = [item for item in collect([ROOT / file]) if _chain(item) != before[file].get(item.name)]
+            except Exception:
+                return 1
+            if _false(moved, say):
+                return 1
+        return 0
+
+    status, said = _in_a_child(run)
+    return Found(Outcome.CAUGHT, said[-1]) if status > 0 else Found(Outcome.SURVIVED)
 
 
 def under_check(mutant: Mutant) -> Found:
@@ -212,7 +249,7 @@ def under_check(mutant: Mutant) -> Found:
     before = _chains(mutant.file)
 
     def run(say: Callable[[str], None]) -> int:
-        from symslr.check import Verdict, check, collect
+        from symslr.check import collect
         from tests.derivations.statements import kept, statements
 
         say("refused")
@@ -234,15 +271,26 @@ def under_check(mutant: Mutant) -> Found:
             say(Outcome.SAME)
             return 0
         say("check")
-        return int(check(moved, jobs=1).verdict is not Verdict.TRUE)
+        return _false(moved, say)
 
     status, said = _in_a_child(run)
     by = said[-1] if said else "import"
     if by == Outcome.SAME:
         return Found(Outcome.SAME)
-    if by == "check" and status <= 0:
-        return Found(Outcome.SURVIVED, "check" if status == 0 else "the check takes too long")
+    if by.startswith("check") and status <= 0:
+        return Found(Outcome.ANOTHER, by) if status == 0 else Found(Outcome.SURVIVED, "the check takes too long")
     return Found(Outcome.CAUGHT, by if status > 0 else "time")
+
+
+def _false(moved: Iterable[Derivation], say: Callable[[str], None]) -> bool:
+    """Whether the check calls one of some chains anything but true."""
+    from symslr.check import Verdict, check
+
+    for item in moved:
+        say(f"check {item.name}")
+        if check([item], jobs=1).verdict is not Verdict.TRUE:
+            return True
+    return False
 
 
 @cache
@@ -258,12 +306,12 @@ def _chains(file: str) -> dict[str, str]:
     return json.loads(_in_a_child(run)[1][0])
 
 
-def _chain(item: object) -> str:
+def _chain(item: Derivation) -> str:
     lines = (
-        item.start,  # type: ignore[attr-defined]
-        [(s.after, s.remainder, s.hypotheses, s.rule.name) for s in item.steps],  # type: ignore[attr-defined]
-        [(c.formula, c.label, c.source) for c in item.claims],  # type: ignore[attr-defined]
-        dict(item.ranges),  # type: ignore[attr-defined]
+        item.start,
+        [(s.after, s.remainder, s.hypotheses, s.rule.name) for s in item.steps],
+        [(c.formula, c.label, c.source) for c in item.claims],
+        dict(item.ranges),
     )
     return hashlib.sha256(repr(lines).encode()).hexdigest()
 

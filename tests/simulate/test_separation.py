@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from symslr.evaluation.separation import neuron_law
-from symslr.evaluation.separation.several import marked_columns
+from symslr.evaluation.separation import NeuronLaw
+from symslr.evaluation.separation.law import marked_columns
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Marks, separation
 from symslr.simulate.marked_columns import columns_exhaustive, columns_frequency, columns_matrix
 from symslr.simulate.separation import (
@@ -72,7 +72,7 @@ def test_several_marked_columns_are_the_exact_law(classes: int, blocks: int, neu
 
 def test_one_marked_column_is_the_construction_without_the_neurons_that_cannot_help() -> None:
     """Those of sign -1 on the mark can only be bad: leaving them out makes separation more likely."""
-    assert marked_columns(SMALL, 1).fraction() > neuron_law(SMALL).fixed_row.fraction()
+    assert marked_columns(SMALL, 1).fraction() > NeuronLaw(SMALL).fixed_row.fraction()
     assert np.array_equal(columns_matrix(SMALL, 1, 0, 1), data_matrix(SMALL, SMALL.queries(1), 0))
     assert columns_frequency(SMALL, 2, 50, 1)[1] == 50
     with pytest.raises(ValueError, match="columns: found 0"):

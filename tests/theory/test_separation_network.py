@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sympy import Expr
 
-from symslr.evaluation.separation.law import neuron_law
+from symslr.evaluation.separation.law import NeuronLaw
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, separation
 from symslr.referee.referee import referee
 from symslr.simulate.separation import attention_on, data_matrix, exhaustive_success
@@ -39,7 +39,7 @@ def test_the_derived_probability_is_that_of_all_weight_matrices(layout: tuple[in
     not_bad, idle = (at(idle_derivation(useful).result, p) for useful in (False, True))
     success, total = exhaustive_success(p)
     assert not_bad**p.m - idle**p.m == pytest.approx(success / total, abs=1e-14)
-    assert float(neuron_law(p).fixed_row) == pytest.approx(success / total, abs=1e-14)
+    assert float(NeuronLaw(p).fixed_row) == pytest.approx(success / total, abs=1e-14)
     assert idle <= not_bad
 
 

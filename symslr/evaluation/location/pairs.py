@@ -1,15 +1,17 @@
-"""Two relevant tokens of L, any L: the Bayes risk as an integral over the largest weight, a Laplace and a Gaussian variable.
+"""Two relevant tokens of L, any L: the Bayes risk as an integral over the largest weight and a Laplace variable.
 
 With w_l the likelihood ratios of L independent tokens and e_2 their second elementary symmetric polynomial,
 
     E sum_l p_l (1 - p_l) = E_0[(sum w_a w_b^2 w_c + (1/2) sum w_a w_b w_c w_d) / e_2] / C(L, 2),
 
-sums over distinct ordered tokens, and 1/e_2 = int dt e^{-t e_2}. In units of the largest weight, T and R being the sums of
-the other weights u <= 1 and of their squares, e_2 = T + (T^2 - R)/2 and
+sums over distinct ordered tokens. In units of the largest weight, T and R being the sums of the other weights u <= 1 and of
+their squares, e_2 = A - R/2 with A = T (T + 2)/2, and R/2 <= A/3, so that
 
-    e^{-t e_2} = E_g prod_l e^{-(t - i sqrt(t) g) u_l + t u_l^2/2},    g ~ N(0, 1),
+    1/e_2 = sum_k (R/2)^k / A^{k+1},    k! (R/2)^k / A^{k+1} = R^k int dc e^{-cT} B_k(c),
+    B_k(c) = 2 sqrt(pi) e^{-c} (c/2)^{k+1/2} I_{k+1/2}(c).
 
-a product over tokens, whose factors are bounded as u <= 1. The path of g leads through the saddle point.
+The mean of e^{-cT} R^k/k! over independent tokens is a coefficient of E[e^{-cu + du^2}]^{L-1} in powers of d: every term of
+the sum is positive, and falls like 3^-k.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -28,71 +30,82 @@ from symslr.evaluation.location.posterior import log_mean
 from symslr.evaluation.location.setting import Setting
 
 REACH = 8.8
-"""Standard deviations beyond which a normal density is left out, and of g."""
-NOTHING = 1e-16
-"""Parts of an integral below this share of it are left out."""
-LEAST_LIKELY = -38.0
+"""Standard deviations beyond which a normal density is left out."""
+LEAST_LIKELY = -40.0
 """log of the probability that all other keys are below the largest one, below which that is left out."""
-SADDLE_STEPS = 40
-BLOCK = 16
-"""Values of t at once."""
+FIRST, NOTHING = 1e-8, 1e-16
+"""c times the mean of T where the integral begins; parts below this share of it are left out."""
+BLOCK, LAST = 24, 2000.0
+"""Values of log c at once, and the one by which the integral has to end."""
+HEAVIEST = 2000.0
+"""cu beyond which e^{-cu} is 0 whatever the power of cu before it."""
+BISECTIONS = 60
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Steps of the four integrals.
+    """Nodes of the integrals.
 
     Attributes:
-        largest, others: width of a panel of the largest key and of the others, in units of the steepness of log w.
-        nodes: of Gauss and Legendre in a panel.
-        load, field: steps of log t and of the Gaussian variable.
+        nodes: of Gauss and Legendre, relative to what the steepness of log w asks for.
+        load: step of log c.
+        order: terms of the sum over k.
     """
 
-    largest: float
-    others: float
-    nodes: int
+    nodes: float
     load: float
-    field: float
+    order: int
 
 
-FINE, COARSE = Rule(3.0, 1.6, 10, 0.2, 0.18), Rule(3.4, 1.8, 10, 0.225, 0.2)
+FINE, COARSE = Rule(1.0, 0.31, 22), Rule(0.9, 0.34, 20)
 
 
 @dataclass(frozen=True)
 class Token:
-    """The law of one irrelevant token: log w(x), increasing in x >= ``low``, which has ``factor`` times a normal density."""
+    """The law of one irrelevant token with log w(x) convex, which is least at ``bottom``.
+
+    Attributes:
+        even: whether w is; keys above the bottom then stand for both.
+    """
 
     log_weight: Callable[[Any], Any]
+    bottom: float
     low: float
-    factor: float
+    high: float
     slope: float
+    even: bool
 
-    def density(self, x: Any) -> Any:
-        return self.factor * np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi)
+    @classmethod
+    def of(cls, setting: Setting) -> Token:
+        """For independent keys along one direction."""
+        theta, root = setting.values[:, 0], np.sqrt(setting.strength)
 
-    def beyond(self, x: float) -> float:
-        return self.factor * float(scipy.special.ndtr(-x))
+        def log_weight(x: Any) -> Any:
+            logs = root * np.multiply.outer(np.asarray(x), theta) - theta**2 * setting.strength / 2
+            return log_mean(logs, setting.shares)
 
+        low, high = root * min(0.0, float(theta.min())) - REACH, root * max(0.0, float(theta.max())) + REACH
 
-def token_of(setting: Setting) -> Token | None:
-    """The law of a token in which its weight increases; None for a signal of either sign that is not even."""
-    if setting.directions > 1 or not setting.are_keys_independent:
-        return None
-    theta, root = setting.values[:, 0], np.sqrt(setting.strength)
-    even = all(
-        any(np.isclose(a, -b) and np.isclose(p, q) for b, q in zip(theta, setting.shares))
-        for a, p in zip(theta, setting.shares)
-    )
-    one_sign = bool(np.all(theta >= 0) or np.all(theta <= 0))
-    if not (one_sign or even) or not np.any(theta):
-        return None
-    slopes = np.abs(theta) if one_sign else theta
+        def falls(x: Any) -> Any:
+            logs = root * x * theta - theta**2 * setting.strength / 2
+            return (setting.shares * np.exp(logs - logs.max())) @ theta < 0
 
-    def log_weight(x: Any) -> Any:
-        logs = root * np.multiply.outer(np.asarray(x), slopes) - slopes**2 * setting.strength / 2
-        return log_mean(logs, setting.shares)
+        ends = [low, high]
+        for _ in range(BISECTIONS):
+            middle = sum(ends) / 2
+            ends[0 if falls(middle) else 1] = middle
+        tried = np.array([0.5, 1.0, 3.0])
+        even = bool(np.allclose(log_weight(tried), log_weight(-tried), rtol=1e-12))
+        return cls(log_weight, 0.0 if even else sum(ends) / 2, low, high, root * float(np.max(np.abs(theta))), even)
 
-    return Token(log_weight, -np.inf if one_sign else 0.0, 1.0 if one_sign else 2.0, root * float(np.max(slopes)))
+    def below(self, y: Any, end: float) -> Any:
+        """The key on the side of ``end`` of the bottom with the weight of y; ``end`` where none has as much."""
+        outer, inner, level = np.full_like(y, end), np.full_like(y, self.bottom), self.log_weight(y)
+        for _ in range(BISECTIONS):
+            middle = (outer + inner) / 2
+            over = self.log_weight(middle) > level
+            outer, inner = np.where(over, middle, outer), np.where(over, inner, middle)
+        return np.where(self.log_weight(np.full_like(y, end)) > level, inner, end)
 
 
 def pairs_risk(setting: Setting) -> tuple[float, float] | None:
@@ -101,139 +114,143 @@ def pairs_risk(setting: Setting) -> tuple[float, float] | None:
     Raises:
         CannotEvaluate: where the integral does not end.
     """
-    token = token_of(setting)
-    if setting.size != 2 or not setting.is_uniform or not setting.are_values_independent or token is None:
+    alike = setting.is_uniform and setting.are_keys_independent and setting.are_values_independent
+    if setting.size != 2 or not alike or setting.directions > 1 or setting.length == 2:
         return None
-    if setting.length == 2 or setting.strength == 0:
+    if setting.strength == 0 or not np.any(setting.values):
         return None
-    fine, coarse = (_risk(token, setting, rule) for rule in (FINE, COARSE))
-    return fine, abs(fine - coarse) + 1e-13 * fine
+    token = Token.of(setting)
+    fine, coarse = (_risk(token, setting.length - 1, rule) for rule in (FINE, COARSE))
+    return fine, abs(fine - coarse) + 1e-14 * fine
 
 
-def _risk(token: Token, setting: Setting, rule: Rule) -> float:
-    """The risk by one rule, panel by panel of the largest key from where it is likely."""
-    low = max(token.low, -REACH)
-    high = token.slope + REACH
-    count = int(np.ceil((high - low) * max(2.0, token.slope) / rule.largest))
-    edges = np.linspace(low, high, count + 1)
-    length, total = setting.length, 0.0
-    for panel in pairwise(edges):
-        points, weights = _panels(np.array(panel), rule.nodes)
-        if _likely(token, points[-1], length) < LEAST_LIKELY:
-            continue
-        part = sum(w * _given(token, float(y), setting, rule) for y, w in zip(points, weights))
-        total += part
-        if part < NOTHING * total:
-            break
-    return float(total) / (2 * (length - 1))
+def _risk(token: Token, others: int, rule: Rule) -> float:
+    """The risk by one rule, for the largest key on either side of the bottom."""
+    ends = [(token.low, token.high)] if token.even else [(token.low, token.high), (token.high, token.low)]
+    return sum(_on_one_side(token, others, rule, *side) for side in ends) * (2 if token.even else 1) / (2 * others)
 
 
-def _likely(token: Token, y: Any, length: int) -> Any:
-    """A bound on the logarithm of the density of the largest key, by the others' alone."""
-    beyond = np.minimum(token.factor * scipy.special.ndtr(-np.asarray(y)), 1 - 1e-16)
-    return (length - 1) * np.log1p(-beyond)
+def _gauss(low: Any, high: Any, count: int) -> tuple[Any, Any]:
+    """Nodes and weights between ends of any shape, with one axis more."""
+    at, mass = np.polynomial.legendre.leggauss(count)
+    half = (np.asarray(high) - low)[..., None] / 2
+    return np.asarray(low)[..., None] + half * (1 + at), half * mass
 
 
-def _panels(edges: Any, nodes: int) -> tuple[Any, Any]:
-    at, mass = np.polynomial.legendre.leggauss(nodes)
-    half = np.diff(edges)[:, None] / 2
-    return (edges[:-1, None] + half * (1 + at)).ravel(), (half * mass).ravel()
-
-
-def _given(token: Token, y: float, setting: Setting, rule: Rule) -> float:
-    """The integrand of the largest key: over t and g, for the other tokens below it."""
-    low = max(token.low, -REACH)
-    if y <= low:
+def _on_one_side(token: Token, others: int, rule: Rule, across: float, end: float) -> float:
+    candidates = np.linspace(token.bottom, end, 400)
+    inside = np.abs(scipy.special.ndtr(candidates) - scipy.special.ndtr(token.below(candidates, across)))
+    with np.errstate(divide="ignore"):
+        likely = others * np.log(inside) > LEAST_LIKELY
+    if not np.any(likely):
         return 0.0
-    width = rule.others / max(1.0, token.slope)
-    edges = np.linspace(low, y, int(np.ceil((y - low) / width)) + 1)
-    x, mass = _panels(edges, rule.nodes)
-    mass = mass * token.density(x)
-    top = float(token.log_weight(y))
-    job = _Others(np.exp(token.log_weight(x) - top), mass, token.beyond(y), setting.length - 1)
-    return float(token.density(y)) * np.exp(2 * top) * job.integral(rule)
+    first = candidates[max(int(np.argmax(likely)) - 1, 0)]
+    y, mass = _gauss(first, end, int(rule.nodes * (52 + 5 * token.slope)))
+    other = token.below(y, across)
+    x, weights = _gauss(
+        np.minimum(other, y), np.maximum(other, y), int(rule.nodes * (26 + 16 * token.slope + 2 * token.slope**2))
+    )
+    top = token.log_weight(y)
+    density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * weights
+    beyond = scipy.special.ndtr(np.minimum(other, y)) + scipy.special.ndtr(-np.maximum(other, y))
+    below = Below(np.exp(token.log_weight(x) - top[:, None]), density, beyond, others)
+    return float(np.sum(np.abs(mass) * np.exp(2 * top - y**2 / 2) / np.sqrt(2 * np.pi) * below.integral(rule)))
 
 
 @dataclass(frozen=True)
-class _Others:
-    """The tokens below the largest one: their weights u in its units with their masses, the mass beyond, their number."""
+class Below:
+    """The tokens below a largest one: weights u in its units with their masses, (largest, nodes), the mass beyond, their number."""
 
     u: Any
     mass: Any
-    beyond: float
+    beyond: Any
     count: int
 
-    def integral(self, rule: Rule) -> float:
-        """int dt E_g S(t, g), t = t_0 e^{q - e^{-q}}: the lower end falls off at once."""
-        mean = self.count * float(self.mass @ self.u) / float(np.sum(self.mass))
-        start = -np.log(mean + mean**2 / 2)
-        number, total = int(np.floor(-3.7 / rule.load)), 0.0
-        while True:
-            q = rule.load * np.arange(number, number + BLOCK)
-            t = np.exp(start + q - np.exp(-q))
-            parts = rule.load * t * (1 + np.exp(-q)) * self._over_field(t, rule)
-            total += float(np.sum(parts))
-            if q[0] > 0 and np.max(np.abs(parts)) <= NOTHING * abs(total):
-                return total
-            if q[-1] > 2000:
-                raise CannotEvaluate("two relevant tokens: the integral over the Laplace variable does not end")
-            number += BLOCK
-
     @cached_property
-    def _powers(self) -> Any:
-        """Masses of 1, u and u^2, (nodes, 3)."""
-        return self.mass[:, None] * self.u[:, None] ** np.arange(3)
+    def mean(self) -> Any:
+        """E T."""
+        return self.count * np.sum(self.mass * self.u, axis=1)
 
-    def _moments(self, decay: Any, phase: Any, t: Any) -> tuple[Any, Any, Any]:
-        """log m_0, m_1/m_0 and m_2/m_0 of u^k e^{-c u + t u^2/2}, c = decay - i phase; the first from its distance to 1 where near.
+    def integral(self, rule: Rule) -> Any:
+        """int dc sum_k B_k(c) E[S e^{-cT} R^k/k!], S the numerator, for every largest weight."""
+        number, total = int(np.floor(np.log(FIRST) / rule.load)), np.zeros(len(self.u))
+        while True:
+            log_c = rule.load * np.arange(number, number + BLOCK) - np.log1p(self.mean)[:, None]
+            parts = rule.load * np.sum(self._terms(np.exp(log_c), rule.order), axis=1)
+            total += parts
+            if number > 0 and np.all(parts <= NOTHING * total):
+                return total
+            number += BLOCK
+            if number * rule.load > LAST:
+                raise CannotEvaluate("two relevant tokens: the integral over the Laplace variable does not end")
 
-        Args:
-            decay, t: (loads,).
-            phase: (loads, fields).
-        """
-        less = np.expm1(-decay[:, None] * self.u + t[:, None] * self.u**2 / 2)
-        half = phase[..., None] * self.u / 2
-        sine = np.sin(half)
-        turned = (less + 1)[:, None] * sine
-        moved = -2 * ((turned * sine) @ self._powers) + 2j * ((turned * np.cos(half)) @ self._powers)
-        gone = (less @ self.mass - self.beyond)[:, None] + moved[..., 0]
-        left, first, second = np.moveaxis(((less + 1) @ self._powers)[:, None] + moved, -1, 0)
-        lost = np.abs(left) < 1e-290
-        left = np.where(lost, 1.0, left)
-        near = np.abs(gone) < 0.5
-        logs = np.where(lost, -700.0, np.where(near, np.log1p(np.where(near, gone, 0)), np.log(left)))
-        return logs, np.where(lost, 0.0, first / left), np.where(lost, 0.0, second / left)
+    def _terms(self, c: Any, order: int) -> Any:
+        """c sum_k B_k(c) E[S e^{-cT} R^k/k!], (largest, c)."""
+        n, load = float(self.count), c[..., None] * self.u[:, None]
+        decay = np.exp(-load)
+        gone = -np.expm1(-load) @ self.mass[..., None]
+        gone = gone[..., 0] + self.beyond[:, None]
+        # powers of the middle c times u, which float64 holds, and then of c itself
+        middle = c[:, c.shape[1] // 2, None]
+        seen = np.where(middle * self.u < HEAVIEST, middle * self.u, 0.0)
+        powers = np.concatenate([self.mass[None], np.broadcast_to(seen, (2 * order, *seen.shape))]).cumprod(axis=0)
+        moments = np.moveaxis(decay @ np.moveaxis(powers, 0, 2), 2, 0)
+        moments = moments * (c / middle) ** np.arange(2 * order + 1)[:, None, None]
+        left = moments[0] > 1e-200
+        base = np.where(left, moments[0], 1.0)
+        log_left = np.where(gone < 0.5, np.log1p(-np.minimum(gone, 0.5)), np.log(base))
+        factorials = scipy.special.factorial(np.arange(order))[:, None, None]
+        # coefficients of (d/c^2)^k of E[(cu)^j e^{-cu + du^2}] / E[e^{-cu}]
+        none, one, two = (moments[j : j + 2 * order : 2][:order] / factorials / base for j in range(3))
+        pair = _times(one, one)
+        four = _power(none, self.count - 4)
+        sums = n * (n - 1) * (n - 2) * (n - 3) / 2 / c**2 * _times(_times(pair, pair), four) if n > 3 else 0.0
+        three = _times(four, none) if n > 3 else _power(none, self.count - 3)
+        if n > 2:
+            sums += n * (n - 1) * (n - 2) * _times(pair, _times(two / c**2 + 2 * one / c, three))
+        last = _times(three, none) if n > 2 else _power(none, self.count - 2)
+        sums += n * (n - 1) * _times(one, _times(2 * two / c + one, last))
+        with np.errstate(under="ignore"):
+            found = np.sum(sums * _bessel(c, order), axis=0) / c * np.exp(n * log_left)
+        return np.where(left, found, 0.0)
 
-    def _still(self, decay: Any, t: Any) -> tuple[Any, Any]:
-        """m_1/m_0 and m_2/m_0 without a phase."""
-        left, first, second = (np.exp(-decay[:, None] * self.u + t[:, None] * self.u**2 / 2) @ self._powers).T
-        left = np.maximum(left, 1e-290)
-        return first / left, second / left
 
-    def _saddle(self, t: Any) -> tuple[Any, Any]:
-        """gamma = sqrt(t) N m_1/m_0 at c = t + sqrt(t) gamma, and the width of the integrand there."""
-        root = np.sqrt(t)
-        low, high = np.zeros_like(t), root * self.count * self._still(t, t)[0]
-        for _ in range(SADDLE_STEPS):
-            middle = (low + high) / 2
-            over = middle > root * self.count * self._still(t + root * middle, t)[0]
-            low, high = np.where(over, low, middle), np.where(over, middle, high)
-            if np.all(high - low < 1e-3 * (1 + low)):
-                break
-        first, second = self._still(t + root * high, t)
-        return high, 1 / np.sqrt(1 + t * self.count * np.maximum(second - first**2, 0.0))
+def _bessel(c: Any, order: int) -> Any:
+    """B_k(c)/c^{2k}, (order, ...), downwards in k; times (2c)^k on the way where c > 1/2."""
+    small, large, scale = np.minimum(c, 1.0), np.clip(c, 1.0, 1e3), np.maximum(2 * c, 1.0)
+    above, upper = np.ones_like(c), 1 - 1 / np.maximum(c, 1e3)
+    for k in range(1, order - 1):
+        above, upper = upper, above - (2 * k + 1) / np.maximum(c, 1e3) * upper
+    found = np.empty((order, *c.shape))
+    for k, far in ((order - 1, upper), (order - 2, above)):
+        terms = [(small / 2) ** (2 * j) / (scipy.special.gamma(k + 1.5 + j) * factorial(j)) for j in range(9)]
+        near = np.exp(-small) * (small / 2) * (np.minimum(scale, 2.0) / 4) ** k * sum(terms)
+        middle = np.sqrt(large / 2) * scipy.special.ive(k + 0.5, large)
+        found[k] = np.where(c < 1e3, 2 * np.sqrt(np.pi) * np.where(c < 1, near, middle), far)
+    for k in range(order - 2, 0, -1):
+        found[k - 1] = (2 * c / scale) ** 2 * found[k + 1] + 2 * (2 * k + 1) / scale * found[k]
+    with np.errstate(over="ignore"):
+        return found / scale ** np.arange(order).reshape(-1, *[1] * c.ndim)
 
-    def _over_field(self, t: Any, rule: Rule) -> Any:
-        """E_g S(t, g) at every t, on g = i gamma + width sinh(eta)."""
-        gamma, width = self._saddle(t)
-        eta = rule.field * np.arange(int(np.ceil(np.arcsinh(REACH / float(width.min())) / rule.field)) + 1)
-        h = width[:, None] * np.sinh(eta)
-        weight = width[:, None] * np.cosh(eta) * np.where(eta == 0, 1.0, 2.0) * rule.field / np.sqrt(2 * np.pi)
-        root = np.sqrt(t)
-        log_left, first, second = self._moments(t + root * gamma, root[:, None] * h, t)
-        n = float(self.count)
-        exponent = gamma[:, None] ** 2 / 2 - 1j * gamma[:, None] * h - h**2 / 2 + n * log_left
-        three, four = n * (n - 1) * (n - 2), n * (n - 1) * (n - 2) * (n - 3)
-        sums = three * first**2 * second + 2 * n * (n - 1) * first * second + n * (n - 1) * first**2
-        sums = sums + four * first**4 / 2 + 2 * three * first**3
-        return np.sum(weight * (np.exp(exponent) * sums).real, axis=1)
+
+def _times(first: Any, second: Any) -> Any:
+    """The product of two power series, (order, ...)."""
+    found = first[0] * second
+    for power in range(1, len(first)):
+        found[power:] += first[power] * second[: len(first) - power]
+    return found
+
+
+def _power(series: Any, exponent: int) -> Any:
+    """A power of a series that begins with 1: by Euler's recurrence where its terms are positive, by squares elsewhere."""
+    found = np.zeros_like(series)
+    found[0] = 1.0
+    if exponent >= len(series):
+        for m in range(1, len(series)):
+            for k in range(1, m + 1):
+                found[m] += (k * (exponent + 1) / m - 1) * series[k] * found[m - k]
+        return found
+    for bit in bin(max(exponent, 0))[2:]:
+        found = _times(found, found)
+        found = _times(found, series) if bit == "1" else found
+    return found

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from math import exp, log
+from math import exp
 
 from sympy import Expr, lambdify
 
 from symslr.evaluation.separation.law import SIGNS
 from symslr.evaluation.separation.outputs import DataSetOutputs
-from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b
-from symslr.theory.separation.definition import Row
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b, margin
+from symslr.theory.separation import sufficient
+from symslr.theory.separation.definition import Row, m
 from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, other_share, others
 
-TRIPLES = tuple((first, group, last) for first in SIGNS for group in SIGNS for last in SIGNS)
+TRIPLES = tuple(product(SIGNS, repeat=3))
 """Signs (w_1, w of the row's class, w_d)."""
 
 
@@ -48,10 +49,10 @@ def hoeffding_bound(
     return HoeffdingBound(bad, useful, success)
 
 
-def classes_that_suffice(parameters: Separation, delta: float) -> float:
+def classes_that_suffice(parameters: Separation, delta: object) -> float:
     """D >= (2 b^2 / margin^2) log(m / delta): the bound when attention spreads evenly (nu = 1/D, N = D)."""
-    value = parameters.values(0).b / parameters.margin
-    return 2 * float(value) ** 2 * log(parameters.m / delta)
+    numbers = {b: parameters.values(0).b, margin: parameters.margin, m: parameters.m, sufficient.delta: delta}
+    return float(sufficient.classes_needed().subs(numbers))
 
 
 def _tail(push: float, other: float, size: int) -> float:

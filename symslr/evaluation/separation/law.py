@@ -8,20 +8,23 @@ class g (t >= 2), or on a row of another class, of which only the two signs matt
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
+from math import comb
 
 from sympy import Expr
 
-from symslr.evaluation.separation.counts import binomial, binomial_mass, falling_partial_sums, interval, runs
 from symslr.evaluation.separation.outputs import DataSetOutputs
-from symslr.evaluation.separation.probability import Probability
+from symslr.evaluation.separation.probability import Probability, binomial_mass, falling_partial_sums, interval, runs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation.definition import Row
 
 SIGNS = (1, -1)
 Ends = tuple[int, int]
 """(w_1, w_d)."""
+Sets = dict[tuple[Ends, int], int]
+"""(w_1, w_d), sign of the marked class -> set of s."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class FiringSets:
 
     def on_row(self, row: Row, signs: tuple[int, int, int]) -> int:
         """The s, relative to the row's own class, at which the neuron fires on it: an interval, the sum is linear."""
-        first, last = self._fires(row, signs, 0), self._fires(row, signs, self.others)
+        first, last = (self.outputs.fires(row, signs, s) for s in (0, self.others))
         if first and last:
             return interval(0, self.others)
         if not first and not last:
@@ -54,14 +57,11 @@ class FiringSets:
         ends = (self.outputs.margin_over_threshold(row, signs, s, 64) for s in (0, self.others))
         low, high = (float(ball.mid()) for ball in ends)
         turn = min(max(int(self.others * low / (low - high)), 0), self.others - 1)
-        while self._fires(row, signs, turn) != first:
+        while self.outputs.fires(row, signs, turn) != first:
             turn -= 1
-        while self._fires(row, signs, turn + 1) == first:
+        while self.outputs.fires(row, signs, turn + 1) == first:
             turn += 1
         return turn
-
-    def _fires(self, row: Row, signs: tuple[int, int, int], plus: int) -> bool:
-        return self.outputs.fires(row, signs, plus)
 
     def on_data_set(self, ends: Ends, marked: int) -> int:
         """The s at which the neuron fires somewhere on the data set; ``marked`` is the sign of the marked class."""
@@ -92,36 +92,28 @@ class NeuronLaw:
     parameters: Separation
     kernel: Expr = SOFTMAX_KERNEL
     rival: Expr = LINEAR_KERNEL
+    _tables: dict[tuple[Expr, int], Sets] = field(default_factory=dict, repr=False, compare=False)
 
-    def sets(self, kernel: Expr, which: int) -> dict[tuple[Ends, int], int]:
-        """(w_1, w_d), sign of the marked class -> set of s at which a neuron fires on D0 or D1."""
-        table = self._tables
-        if (kernel, which) not in table:
+    def sets(self, kernel: Expr, which: int) -> Sets:
+        """Where a neuron fires on D0 or D1."""
+        if (kernel, which) not in self._tables:
             firing = FiringSets(DataSetOutputs(self.parameters, kernel, which))
-            table[kernel, which] = {
-                ((first, last), marked): firing.on_data_set((first, last), marked)
-                for first in SIGNS
-                for last in SIGNS
-                for marked in SIGNS
-            }
-        return table[kernel, which]
+            places = product(product(SIGNS, SIGNS), SIGNS)
+            self._tables[kernel, which] = {place: firing.on_data_set(*place) for place in places}
+        return self._tables[kernel, which]
 
     @cached_property
-    def _tables(self) -> dict[tuple[Expr, int], dict[tuple[Ends, int], int]]:
-        return {}
-
-    @cached_property
-    def bad(self) -> dict[tuple[Ends, int], int]:
+    def bad(self) -> Sets:
         """Where a neuron fires for the kernel on D0, or for the rival on either."""
-        parts = (self.sets(self.kernel, 0), self.sets(self.rival, 0), self.sets(self.rival, 1))
-        return {key: parts[0][key] | parts[1][key] | parts[2][key] for key in parts[0]}
+        own, *rivals = (self.sets(self.kernel, 0), self.sets(self.rival, 0), self.sets(self.rival, 1))
+        return {key: members | rivals[0][key] | rivals[1][key] for key, members in own.items()}
 
     @cached_property
-    def useful(self) -> dict[tuple[Ends, int], int]:
+    def useful(self) -> Sets:
         """Where a neuron fires for the kernel on D1 and is not bad."""
         return {key: members & ~self.bad[key] for key, members in self.sets(self.kernel, 1).items()}
 
-    def single(self, sets: dict[tuple[Ends, int], int]) -> Probability:
+    def single(self, sets: Sets) -> Probability:
         """Probability that the signs of one neuron lie in the sets."""
         count = sum(binomial_mass(self.parameters.classes - 1, members) for members in sets.values())
         return Probability(((1, count),), self.parameters.d, 1)
@@ -145,19 +137,9 @@ class NeuronLaw:
         neuron does depends on the marked row through the sign of its class only.
         """
         size = self.parameters.classes
-        terms = []
-        for r, count in enumerate(self._idle_counts()):
-            terms.append(((-1) ** r * binomial(size, r), count))
-        return Probability(tuple(terms), self.parameters.d, self.parameters.m)
-
-    def _idle_counts(self) -> list[int]:
-        size = self.parameters.classes
-        counts = [0] * (size + 1)
-        for first in SIGNS:
-            for last in SIGNS:
-                for r, count in enumerate(self._idle_counts_at((first, last))):
-                    counts[r] += count
-        return counts
+        idle = zip(*(self._idle_counts_at(ends) for ends in product(SIGNS, SIGNS)), strict=True)
+        terms = tuple(((-1) ** r * comb(size, r), sum(counts)) for r, counts in enumerate(idle))
+        return Probability(terms, self.parameters.d, self.parameters.m)
 
     def _idle_counts_at(self, ends: Ends) -> Iterator[int]:
         """Sign vectors with these ends that are bad for no class and fire on none of r given classes, r = 0..D.
@@ -167,7 +149,7 @@ class NeuronLaw:
         size = self.parameters.classes
         with_plus, with_minus = interval(1, size), interval(0, size - 1)
 
-        def by_total(sets: dict[tuple[Ends, int], int]) -> tuple[int, int]:
+        def by_total(sets: Sets) -> tuple[int, int]:
             return (sets[ends, 1] << 1) & with_plus, sets[ends, -1] & with_minus
 
         bad_plus, bad_minus = by_total(self.bad)
@@ -196,6 +178,42 @@ def _mirrored(members: int, size: int) -> int:
     return sum(interval(size - high, size - low) for low, high in runs(members))
 
 
-def neuron_law(parameters: Separation, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL) -> NeuronLaw:
-    """The law of one neuron of the networks with ``kernel`` and with ``rival``."""
-    return NeuronLaw(parameters, kernel, rival)
+def marked_columns(
+    parameters: Separation, columns: int, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
+) -> Probability:
+    """Several classes of data: P(every output is right on all 2 s data sets and the rival's are 0), one marked row.
+
+    Columns: s for marks, D = n/t for the classes of rows, a constant; d = D + s + 1. Data set g has its mark a1 in column g,
+    and beside each stands one with the small mark a0. The scores do not depend on g, so attention is that of one marked
+    column. Output g sums the neurons whose sign is +1 on column g and -1 on the other mark columns; it has to be > 0 on data
+    set g alone, and 0 on all others and on those with the small mark. Linear attention must be 0 everywhere. At s = 1 this
+    is the construction of the paper without the neurons of sign -1 on the mark.
+
+    What a neuron of group g sees of data set g is what w_1 = +1 sees of the one marked column, and of any other data set
+    what w_1 = -1 sees. With P_bad and P_useful of one neuron within each group, sum_r (-1)^r C(s, r) P(no neuron is bad and
+    none of r given groups has a useful one).
+
+    Args:
+        parameters: the construction with one marked column; its d counts that one.
+        columns: s, at least 1.
+
+    Raises:
+        ValueError: for s < 1.
+
+    Source: symslr; arXiv 2310.11685 treats two classes.
+    """
+    if columns < 1:
+        raise ValueError(f"columns: found {columns}; expected at least 1 column for marks")
+    law = NeuronLaw(parameters, kernel, rival)
+    fires = law.sets(kernel, 1)
+    bad = useful = 0
+    for last, marked in product(SIGNS, SIGNS):
+        own, other = (((first, last), marked) for first in SIGNS)
+        spoiled = law.bad[own] if columns == 1 else law.bad[own] | law.bad[other] | fires[other]
+        bad += binomial_mass(parameters.classes - 1, spoiled)
+        useful += binomial_mass(parameters.classes - 1, fires[own] & ~spoiled)
+    # a neuron whose signs on the mark columns are those of no group stands in no output
+    bits = parameters.d + columns - 1
+    good = (1 << bits) - columns * bad
+    terms = tuple(((-1) ** r * comb(columns, r), good - r * useful) for r in range(columns + 1))
+    return Probability(terms, bits, parameters.m)

@@ -1,4 +1,7 @@
-"""A probability kept exact: sums of powers of dyadic rationals, to any number of digits on demand."""
+"""Probabilities kept exact: sums of powers of dyadic rationals, to any number of digits on demand; and what they count.
+
+Sets of counts 0..N are bit masks, and sums of binomial coefficients over them exact.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from flint import arb, ctx, fmpz
-from mpmath import mpf, workprec
+from mpmath import workprec
 
+from symslr.evaluation.numbers.balls import centre, radius
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time
 
@@ -41,9 +45,7 @@ class Probability:
 
     @cached_property
     def is_zero(self) -> bool:
-        if not self.merged():
-            return True
-        return self._numerator() == 0 if self._is_small() else False
+        return not self.merged() or (self._is_small() and self._numerator() == 0)
 
     def merged(self) -> tuple[tuple[int, int], ...]:
         """Terms of equal count added, zeros dropped."""
@@ -68,13 +70,10 @@ class Probability:
     @one_at_a_time
     def value(self, digits: int = 30) -> Value:
         """The probability to ``digits`` significant digits with a proved error."""
-        start = time.perf_counter()
-        if self.is_zero:
-            return _exact(mpf(0), digits, start)
-        ball = self._ball(int(digits * 3.33) + GUARD_BITS)
-        with ctx.workprec(int(digits * 3.33) + 2 * GUARD_BITS), workprec(int(digits * 3.33) + 2 * GUARD_BITS):
-            middle = mpf(ball.mid())
-            error = mpf(ball.rad().upper()) if ball.rad() > 0 else mpf(0)
+        start, bits = time.perf_counter(), int(digits * 3.33) + GUARD_BITS
+        ball = arb(0) if self.is_zero else self._ball(bits)
+        with ctx.workprec(bits + GUARD_BITS), workprec(bits + GUARD_BITS):
+            middle, error = centre(ball), radius(ball)
         return Value(middle, error, Kind.CERTIFIED, digits, "exact binomial sum", time.perf_counter() - start)
 
     def __float__(self) -> float:
@@ -94,12 +93,61 @@ class Probability:
         return len(self.terms) * self.bits * self.power <= LARGEST_EXACT_BITS
 
     def _numerator(self) -> int:
-        return int(sum(self._integers(), fmpz(0)))
-
-    def _integers(self) -> Iterator[Any]:
-        for weight, count in self.merged():
-            yield fmpz(weight) * fmpz(count) ** self.power
+        return int(sum((fmpz(weight) * fmpz(count) ** self.power for weight, count in self.merged()), fmpz(0)))
 
 
-def _exact(number: Any, digits: int, start: float) -> Value:
-    return Value(number, mpf(0), Kind.CERTIFIED, digits, "exact binomial sum", time.perf_counter() - start)
+MOST_CLASSES = 20_000
+"""Table of partial sums up to this row: 50 MB."""
+
+
+def interval(low: int, high: int) -> int:
+    """The set {low, ..., high}; empty when high < low."""
+    return (1 << (high + 1)) - (1 << low) if high >= low else 0
+
+
+def runs(members: int) -> Iterator[tuple[int, int]]:
+    """Intervals (low, high) that make up a set."""
+    start = 0
+    while members:
+        skip = (members & -members).bit_length() - 1
+        members >>= skip
+        length = (~members & -~members).bit_length() - 1
+        yield start + skip, start + skip + length - 1
+        members >>= length
+        start += skip + length
+
+
+@lru_cache(maxsize=8)
+def partial_sums(row: int) -> tuple[int, ...]:
+    """sum_{s < h} binomial(row, s) for h = 0..row + 1.
+
+    Raises:
+        ValueError: beyond row 20000, where the table would not fit in memory.
+    """
+    if row > MOST_CLASSES:
+        raise ValueError(f"d: found {row + 3} columns; expected at most {MOST_CLASSES + 3} for exact binomial sums")
+    total, term, table = 0, 1, [0]
+    for s in range(row + 1):
+        total += term
+        table.append(total)
+        term = term * (row - s) // (s + 1)
+    return tuple(table)
+
+
+def binomial_mass(row: int, members: int) -> int:
+    """sum over s in the set of binomial(row, s)."""
+    table = partial_sums(row)
+    return sum(table[high + 1] - table[low] for low, high in runs(members))
+
+
+def falling_partial_sums(row: int, high: int) -> Iterator[int]:
+    """sum_{s <= high} binomial(row - r, s) for r = 0..row, by B(N+1, h) = 2 B(N, h) - C(N, h) read backwards."""
+    ascending = []
+    total = 1 if high >= 0 else 0
+    term = 1 if high == 0 else 0  # binomial(N, high)
+    for size in range(row + 1):
+        ascending.append(total)
+        total = 2 * total - term
+        if high >= 0:
+            term = 1 if size + 1 == high else (term * (size + 1) // (size + 1 - high) if size + 1 > high else 0)
+    yield from reversed(ascending)

@@ -11,7 +11,7 @@ from sympy import Expr
 from symslr.evaluation.separation.hoeffding import hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.outputs import DataSetOutputs
-from symslr.evaluation.separation.reason import reason
+from symslr.evaluation.separation.report import reason
 from symslr.model.exact import exact
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, taylor_kernel
 from symslr.theory.separation.definition import Row

@@ -11,13 +11,12 @@ from typing import Any
 from mpmath import exp, expm1, inf, log, log1p, mp, mpf
 from sympy import Expr, Float, N
 
-from symslr.evaluation.separation.hoeffding import HoeffdingBound, hoeffding_bound
+from symslr.evaluation.separation.hoeffding import classes_that_suffice, hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
 from symslr.evaluation.separation.sweeps import moved
 from symslr.model.exact import exact
-from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b, margin
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation import sufficient
-from symslr.theory.separation.definition import m
 
 DIGITS = 40
 """Of one neuron's probabilities: failures down to 1e-30 are told from none."""
@@ -70,8 +69,9 @@ def sufficient_widths(
             allowed,
             _exactly(bad, bad + useful, goal),
             _by_union(bad, bad + useful, allowed),
-            _by_union(mpf(bound.bad), _either(bound), allowed),
-            float(sufficient.classes_needed().subs(_numbers(parameters, allowed))),
+            # a neuron that fires on D1 is bad or useful
+            _by_union(mpf(bound.bad), mpf(bound.useful), allowed),
+            classes_that_suffice(parameters, allowed),
         )
 
 
@@ -95,26 +95,15 @@ def classes_that_do(
     None where none up to 4096 does.
     """
     goal = float(failure_allowed(delta))
-    found: list[int | None] = [None, None]
-    classes = 2
-    while classes <= MOST_CLASSES and None in found:
-        here = moved(parameters, "d", classes + 2)
-        if found[0] is None and float(NeuronLaw(here, kernel, rival).fixed_row.complement()) <= goal:
-            found[0] = classes
-        if found[1] is None and 1 - hoeffding_bound(here, kernel, rival).success <= goal:
-            found[1] = classes
-        classes *= 2
-    return found[0], found[1]
+    sizes = [2**k for k in range(1, MOST_CLASSES.bit_length())]
 
+    def least(failure: Callable[[Separation], float]) -> int | None:
+        return next((size for size in sizes if failure(moved(parameters, "d", size + 2)) <= goal), None)
 
-def _numbers(parameters: Separation, allowed: Expr) -> dict[Expr, Expr]:
-    values = parameters.values(0)
-    return {b: values.b, margin: parameters.margin, m: parameters.m, sufficient.delta: allowed}
-
-
-def _either(bound: HoeffdingBound) -> mpf:
-    """A lower bound on P(bad or useful): a neuron that fires on D1 is one of the two."""
-    return mpf(bound.useful)
+    return (
+        least(lambda at: float(NeuronLaw(at, kernel, rival).fixed_row.complement())),
+        least(lambda at: 1 - hoeffding_bound(at, kernel, rival).success),
+    )
 
 
 def _by_union(bad: mpf, either: mpf, allowed: Expr) -> Widths | None:

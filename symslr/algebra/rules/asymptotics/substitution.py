@@ -50,14 +50,14 @@ class Substitute(Rule):
 def _taken_inside(product: Expr) -> Expr:
     """e^a E[h]^p = E[e^{a/p} h]^p for the first whole power of an expectation in a product."""
     factors = list(Mul.make_args(product))
-    outside = [f for f in factors if isinstance(f, exp)]
+    outside = next((f for f in factors if isinstance(f, exp)), None)
     powers = [f for f in factors if isinstance(f.as_base_exp()[0], ScalarExpectation) and f.as_base_exp()[1].is_Integer]
-    if not outside or not powers:
+    if outside is None or not powers:
         return product
     node, power = powers[0].as_base_exp()
-    factor = exp(expand(Add(*(f.exp for f in outside)) / power))
+    factor = exp(expand(outside.exp / power))
     inside = node.with_body(with_exponents_expanded(factor * node.body)) ** power
-    return Mul(inside, *(f for f in factors if f not in outside and f != powers[0]))
+    return Mul(inside, *(f for f in factors if f not in (outside, powers[0])))
 
 
 def with_exponents_expanded(expr: Expr) -> Expr:

@@ -39,9 +39,7 @@ class Differentiate(Rule):
                 return letters.setdefault(inner, letter)
             return inner.func(*(hide(arg) for arg in inner.args)) if inner.args and not inner.is_Indexed else inner
 
-        slope = hide(node.expr).diff(parameter)
-        moved = {Derivative(f, parameter): Derivative(inner, parameter) for inner, f in letters.items() if f.args}
-        return slope.xreplace(moved).xreplace({letter: inner for inner, letter in letters.items()})
+        return hide(node.expr).diff(parameter).xreplace({letter: inner for inner, letter in letters.items()})
 
 
 @final

@@ -6,7 +6,7 @@ from typing import final
 
 from sympy import Add, Expr, Mul, Ne, S, Sum, exp, expand
 
-from symslr.algebra.configurations import PLACES, pulled
+from symslr.algebra.configurations import pulled
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.configuration import ElementarySymmetric
@@ -67,20 +67,16 @@ def _powers(term: Expr) -> tuple[Expr, list[Expr]]:
 
 
 def _cancelled(expr: Expr) -> Expr:
-    """A product in which exponentials are two: of what depends on a token or on its position, and of the rest."""
-    fixed, moving, rest = S.Zero, S.Zero, S.One
+    """A product with one exponential, its exponent multiplied out."""
+    total, rest = S.Zero, S.One
     for part in Mul.make_args(expr):
         base, power = part.as_base_exp()
         exponent = part.exp if isinstance(part, exp) else power * base.exp if isinstance(base, exp) else None
         if exponent is None:
             rest *= part
-            continue
-        for term in Add.make_args(expand(exponent)):
-            if term.has(chi, *PLACES):
-                moving += term
-            else:
-                fixed += term
-    return exp(expand(fixed)) * exp(moving) * rest
+        else:
+            total += expand(exponent)
+    return exp(expand(total)) * rest
 
 
 @final

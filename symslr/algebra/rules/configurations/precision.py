@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import final
 
-from sympy import Abs, Add, Expr, Gt, KroneckerDelta, Lt, Mul, Sum, expand, simplify
+from sympy import Abs, Add, Expr, Gt, KroneckerDelta, Lt, Mul, S, Sum, expand, simplify
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
@@ -101,7 +101,7 @@ class ChainPrecision(_KnownInverse):
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         sizes = [Abs(self._correlation(node)) for node in sorted(expr.atoms(Precision), key=str)]
-        return tuple(dict.fromkeys(Hypothesis.of(Lt(size, 1)) for size in sizes if not (1 - size).is_positive))
+        return tuple(dict.fromkeys(Hypothesis.of(Lt(size, 1)) for size in sizes if Lt(size, 1) != S.true))
 
     def entry(self, node: Precision) -> Expr:
         rho, (first, second) = self._correlation(node), node.places

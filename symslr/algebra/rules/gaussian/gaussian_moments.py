@@ -89,7 +89,7 @@ class GaussianMoments(Rule):
     def _linear_form(self, base: Expr, families: tuple[IndexedBase, ...]) -> LinearForm:
         if base == xi:
             return (xi, S.One)
-        if isinstance(base, Indexed) and base.base in families:
+        if isinstance(base, Indexed):
             if base.indices[0] not in (epsilon, *OTHERS):
                 raise self.refuse(f"{base} may be the value of the relevant token or not")
             return (base.base, base.indices[0])
@@ -121,8 +121,6 @@ class GaussianMoments(Rule):
         (family, left), (other_family, right) = one, two
         if family != other_family:
             return S.Zero
-        if family == xi:
-            return S.One
         if isinstance(left, Sum) and isinstance(right, Sum):
             (index, *ends) = left.limits[0]
             other = at_token(right.function, right.variables[0], index, self)

@@ -101,5 +101,5 @@ def _unsigned(base: Expr) -> list[Expr]:
     masked = base.xreplace({total: Dummy(positive=True) for total in base.atoms(Sum)})
     if masked.is_positive:
         return []
-    parameters = (s for s in masked.free_symbols - BOUND_IN_SEQUENCE if s.is_Symbol and not isinstance(s, Dummy))
+    parameters = (s for s in masked.free_symbols - BOUND_IN_SEQUENCE if s.is_Symbol)
     return sorted((s for s in parameters if s.is_nonnegative is None), key=str)

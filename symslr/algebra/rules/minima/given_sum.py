@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, IndexedBase, Sum, Symbol, expand, latex
+from sympy import Add, Dummy, Expr, IndexedBase, Sum, expand, latex
 
 from symslr.algebra.fresh import fresh
 from symslr.algebra.hypothesis import Hypothesis
@@ -87,7 +87,7 @@ class MinimiseAtGivenSum(Rule):
         if len(total.limits) != 1 or tuple(total.limits[0][1:]) != (1, length):
             raise self.refuse(f"{total} does not run over the tokens 1, ..., {length}")
         index = total.limits[0][0]
-        own = Symbol("own", real=True)
+        own = Dummy("own")
         summand = expand_polynomial(total.function.xreplace({self.family[index]: own}))
         if summand.has(self.family.label):
             raise self.refuse(f"the summand of {total} names another token than its own")

@@ -48,7 +48,7 @@ class OnePower(Rule):
 
     def _as_power(self, expr: Expr, y: Symbol) -> Expr | None:
         """c y^d for a product of powers of y; None for any other expression."""
-        exponent = expand_log(log(expr), force=True).expand()
+        exponent = expand_log(log(expr)).expand()
         power = exponent.coeff(log(y))
         rest = exponent - (power * log(y)).expand()
         return None if rest.has(y) or power.has(y) else simplify(exp(rest)) * y ** factor(simplify(power))

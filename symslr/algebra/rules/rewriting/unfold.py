@@ -33,6 +33,6 @@ class Unfold(Rule):
         """From the outside in: a quantity gives its definition, whose names a second application writes out."""
         if isinstance(expr, self.kinds):
             return expr.definition() if isinstance(expr, Quantity) else expr.doit()
-        if not expr.args or not expr.has(*self.kinds) or isinstance(expr, ConfigurationLaw):
+        if not expr.has(*self.kinds) or isinstance(expr, ConfigurationLaw):
             return expr
         return expr.func(*(self._unfolded(arg) for arg in expr.args))
