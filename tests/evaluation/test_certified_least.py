@@ -128,6 +128,7 @@ def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
     value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, digits, "arb", {a: bounds})
     assert value.kind is Kind.CERTIFIED
     assert value.digits >= digits
+    assert f"over {bounds[0]} <= a <= {bounds[1]}" in value.method
     other, at = minimise(population_risk(TASK, attention), [a], {"L": 2, "nu": 2}, digits, {a: bounds})
     with mp.workdps(30):
         assert abs(value.value - other.value) <= value.error + other.error
