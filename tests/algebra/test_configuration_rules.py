@@ -175,6 +175,7 @@ def test_inverses_of_covariances(a: Rational, b: Rational, seed: int) -> None:
             for entry in (Precision(covariance, l, l, L), Precision(covariance, l, 2, L)):
                 agree(entry, rule.rewrite(entry), seed, place=place, lengths=(2, 3))
     assert [h.text for h in ChainPrecision().hypotheses(Precision(nu ** Abs(l - m), l, l, L))] == [r"$\nu < 1$"]
+    assert ChainPrecision().hypotheses(Precision(CHAIN, l, l, L)) == ()
     free = Precision(Delta * ALIKE + 1, l, l, L)
     assert [h.text for h in RankOnePrecision().hypotheses(free)] == [r"$\Delta > 0$"]
 
