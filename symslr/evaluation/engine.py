@@ -41,6 +41,7 @@ FLOAT_AIM = 12
 DEFAULT_DIGITS = 10
 """Where no digits are asked for, a float64 value with so many is returned."""
 MULTIPRECISION_DIGITS = 15
+"""Where none are asked for and float64 does not do: as many as it would give at its best."""
 FLOAT_METHOD = "numpy: nested trapezoid rules in float64"
 
 

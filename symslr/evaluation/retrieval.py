@@ -24,10 +24,13 @@ from symslr.theory.population import population_risk
 
 ELEMENT_WISE = ("linear", "sigmoid")
 NODES = 201
+"""Of a trapezoid rule with steps of 0.09 standard deviations, which has no error above 1e-16 for a Gaussian."""
 REACH = 9.0
 """Standard deviations of the relevant score on either side that the trapezoid rule covers: the rest holds less than 1e-18."""
 DRAWN = 20_000
+"""Draws where no number is given: a standard error of 0.35 % at most."""
 NUMBERS_AT_ONCE = 2_000_000
+"""In one array: 16 MB."""
 DECIMALS = 4
 """Of the moments, as they enter exact laws."""
 

@@ -129,6 +129,16 @@ def test_points_of_a_neighbourhood_share_a_table_and_not_a_value() -> None:
         assert again.error < 1e-12 * again.value
 
 
+@pytest.mark.parametrize("nu", [2900, 5000])
+def test_what_underflows_is_no_exact_zero(nu: int) -> None:
+    """Regression: the Bayes risk at nu = 5000, 1.9e-544, came out as 0 with no error."""
+    expr, values = bayes_risk(SPIKED), {"L": 12, "nu": nu}
+    in_float, exact = evaluate(expr, values, backend="numpy"), evaluate(expr, values)
+    assert 0 < exact.value < 1e-300
+    assert abs(in_float.value - exact.value) <= in_float.error + exact.error
+    assert exact.digits >= 10
+
+
 def test_one_rule_of_four_may_miss_the_error_the_four_together_do_not() -> None:
     """An error cos(phase) at four times the step, met where its cosine is 0 by the rules that are nested in the finest."""
     four = [1.0 + 1e-4 * np.cos(0.5 * np.pi * (1 + k)) for k in range(4)]

@@ -34,6 +34,7 @@ MOST_TOKENS = 12
 """A fixed length up to which a definition is read."""
 
 DIGITS = 6
+"""That are compared: few, since every number of a new task waits for them."""
 SECONDS = 0.2
 """Processor time after which a reading is given up: one takes 0.03 s to 0.15 s, and two or three are made for a new task."""
 

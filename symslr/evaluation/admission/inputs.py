@@ -17,6 +17,7 @@ from symslr.model.symbols import L
 from symslr.model.task import Task
 
 MOST_DIGITS = 10_000
+"""More would take days: 30 digits of a value take a second, and the work grows with their square at least."""
 PLAIN = (int, float)
 WHOLE = 2**53
 """Up to this size every integer is a float64 number."""

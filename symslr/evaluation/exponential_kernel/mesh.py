@@ -28,6 +28,7 @@ ALIKE = 1.2
 MOST_PAIRS = 20_000_000
 """In the table of one evaluation."""
 ATTEMPTS = 14
+"""Meshes that are tried for a neighbourhood: 1.15^14 is 7 times as fine as the first."""
 REMEMBERED = 1024
 """Neighbourhoods of single points."""
 UNLIKE = 200.0

@@ -18,6 +18,7 @@ from symslr.evaluation.laplace.form import LaplaceForm
 NODES = 96
 """Values of t at which the saddle points are looked at."""
 MOST_LOOKS = 16
+"""Each takes a factor of at least five off a window, or makes it longer by its span: 2^16 times the first guess."""
 TILTED = 4.0
 """-log of a weight at the tokens that matter, below its own peak, from which on it is tilted towards them."""
 

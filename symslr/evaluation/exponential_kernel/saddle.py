@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-TINY = 1e-300
+from symslr.evaluation.laplace.table import TINY
 
 
 def saddle(t: Any, rate: Any, curvature: Any, centre: Any, height: Any) -> tuple[Any, Any]:

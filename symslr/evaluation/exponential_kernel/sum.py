@@ -93,8 +93,9 @@ class SharedSum:
         columns = (self.sums, self.size, self.outer, self.inner, edges, self._cut(), roundings, self.top.tolist())
         for sums, size, outer, inner, edge, cut, rounding, top in zip(*columns):
             factor = step * exp(top) if size > 0.0 and top < LARGEST else nan
+            lost = step * FLOAT.tiny * size if factor < step * FLOAT.tiny else 0.0
             values.append(0.25 * sum(sums) * factor)
-            errors.append(((outer + inner + FLOAT.eps * rounding) * size + 8.0 * edge + cut) * factor)
+            errors.append(((outer + inner + FLOAT.eps * rounding) * size + 8.0 * edge + cut) * factor + lost)
         return values, errors
 
     def _logs(self, levels: Any) -> list[Any]:

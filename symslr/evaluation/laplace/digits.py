@@ -6,7 +6,8 @@ With a step log(2)/m of v = log u the table needs m exponentials per token: exp(
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
+from functools import cached_property
+from math import ceil, log, log2
 from typing import Any
 
 import mpmath
@@ -14,7 +15,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.code import LaplaceCode
+from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.rule import Outer, Sums
 from symslr.evaluation.laplace.survey import layout
@@ -30,6 +31,7 @@ FIRST_STEP = {1: 0.48, 2: 0.96}
 """Times pi^2/nats, the first step of log u: exp(-pi^2/h) is the error on a strip of half-width pi/2, seen at twice the step; with
 two variables the first table is held to a quarter of the nodes."""
 LN2 = log(2)
+"""An octave of u, as a step of log u."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +94,18 @@ class BallSums(Sums):
     ) -> None:
         self.code, self.family, self.p, self.arithmetic, self.tolerance = code, family, p, arithmetic, tolerance
         self.nats = float(-mpmath.log(tolerance))
+        self.guard = int(log2(2.0 + float(family.largest.max())))  # a power multiplies relative errors
         found = layout(family)
         self.pieces, self.windows = found.pieces, [(axis.low, axis.high) for axis in found.axes]
         axes = len(self.windows)
         self.steps = [FIRST_STEP[axes] * float(np.pi) ** 2 / (2.0 + self.nats)] * axes
         self.few = _outer([Octaves.spread(*window, FEW[axes]) for window in self.windows])
         self.level = self._first_level()
-        self.constants = code.constants(p)
+
+    @cached_property
+    def constants(self) -> Constants:
+        """At the precision that powers ask for."""
+        return self.code.constants(self.p)
 
     def _first_level(self) -> float:
         """A level at which the Gaussian factors, and singularities at a distance of about 2, are resolved."""

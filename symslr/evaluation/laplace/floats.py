@@ -38,10 +38,11 @@ class FloatSums(Sums):
 
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
         """As ``Sums.outer``; only about so many of the nodes of every axis, where a number is given."""
-        v, densities, own = zip(*(axis.nodes(step) for axis, step in zip(self.layout.axes, steps)))
-        strides = [max(1, len(w) // count) if count else 1 for w in v]
-        v, densities = ([part[::s] for part, s in zip(parts, strides)] for parts in (v, densities))
-        return Outer(v, np.multiply.outer(*densities) if len(v) == 2 else densities[0], list(own))
+        nodes = [axis.nodes(step) for axis, step in zip(self.layout.axes, steps)]
+        some = [slice(None, None, max(1, len(own[0]) // count) if count else 1) for own in nodes]
+        v, densities = ([own[n][part] for own, part in zip(nodes, some)] for n in (0, 1))
+        density = np.multiply.outer(*densities) if len(v) == 2 else densities[0]
+        return Outer(v, density, [own[2] for own in nodes])
 
     def inner(self, level: float) -> Any:
         return self.layout.inner(self.family, level)

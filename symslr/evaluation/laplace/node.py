@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from math import isfinite, log2
+from math import isfinite
 from typing import Any, final
 
 import mpmath
@@ -66,7 +66,7 @@ class SumsNode(Node):
                 found = self.sums(arithmetic, p, floats, context.tolerance)
                 if isinstance(found, int):
                     return [(zero, zero)] * found
-                with ctx.workprec(found.arithmetic.bits):
+                with ctx.workprec(ctx.prec + found.guard):
                     return refined(found)
 
 
@@ -95,8 +95,7 @@ class LaplaceNode(SumsNode):
                 "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
                 "ask for at most 12 digits"
             )
-        precise = Balls(arithmetic.bits + int(log2(2.0 + float(family.largest.max()))))  # a power multiplies errors
-        return BallSums(self._code(precise), family, p, precise, tolerance)
+        return BallSums(self._code(arithmetic), family, p, arithmetic, tolerance)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         if self._shared is not None and isinstance(context.arithmetic, Float64):

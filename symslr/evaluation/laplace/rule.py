@@ -49,6 +49,7 @@ class Sums(ABC):
         is_nested: whether the nodes of coarser inner meshes are among those of finer ones.
         steps: the first steps of the outer variables.
         few: a few outer nodes, at which inner meshes are judged.
+        guard: bits beyond those of the parameters that the balls need.
         shifts: logarithms by whose exponentials the integrands are divided, None for none.
     """
 
@@ -60,6 +61,7 @@ class Sums(ABC):
     steps: list[float]
     few: Outer
     shifts: Any = None
+    guard: int = 0
 
     @abstractmethod
     def outer(self, steps: list[Any]) -> Outer:

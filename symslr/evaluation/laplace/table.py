@@ -19,6 +19,7 @@ from symslr.evaluation.numbers.arithmetic import FLOAT
 
 EPS = FLOAT.eps
 TINY = 1e-300
+"""In the place of 0 below a fraction or in a logarithm, with room above the least float64 number."""
 UNDERFLOW = 1e-200
 """A sum of weights this far below the largest one may have lost terms to underflow."""
 UNDERFLOW_ROUNDING = 1000.0
@@ -26,6 +27,7 @@ UNDERFLOW_ROUNDING = 1000.0
 BLOCK = 400_000
 """Numbers in one array of logarithms: what stays in the cache."""
 ENDS = [0, -1]
+"""The first and the last node of a mesh."""
 TAME = 600.0
 """Logarithms below this have an exponential in float64, and two of them a product."""
 LARGEST = {1: 2e8, 2: 2.5e7}

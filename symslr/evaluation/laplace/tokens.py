@@ -17,6 +17,7 @@ from symslr.evaluation.quadrature.scan import Window, scan_all
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window, kinks_between
 
 MOST_NODES = 40_000
+"""Of one token mesh: with 200 outer nodes the table then takes a tenth of a second, the most that a value is worth."""
 FEW_NODES, ROUGH = 12_000, 1e-5
 """Nodes at a tolerance above ROUGH, as in the scan for a minimum: a value that takes more is too dear to look at."""
 

@@ -31,6 +31,7 @@ from symslr.model.symbols import x as law_variable
 FLOAT_NODES = 16
 """Nodes of a panel in float64; with more digits their number grows with these."""
 MOST_TOKENS = 40_000
+"""Nodes of all panels, as for other token meshes."""
 COARSE = 64
 """Values of log u by which its window is found."""
 FINER = 1.5
@@ -171,8 +172,8 @@ class TokenSums(Sums):
             scales.append(top)
         arguments = (v[:, None], x[None, :], *logs, *scales, *p)
         values = code.terms(*arguments)
-        parts = zip(values[::2], values[1::2], code.coefficients(*p))
-        total = sum(arithmetic.exp(e) * r * c for e, r, c in parts if c != 0) + 0 * load
+        terms = zip(values[::2], values[1::2], code.coefficients(*p))
+        total = sum(arithmetic.exp(e) * r * c for e, r, c in terms if c != 0) + 0 * load
         if arithmetic.name != "numpy":
             return np.sum(total * panels.weights, axis=1), 0
         total = np.where(np.isnan(total), 0.0, total)

@@ -29,7 +29,9 @@ SMALL = 1e-4
 VISIBLE = 30.0
 """A second difference counts from so many errors of the values on: it then has more than one digit."""
 GOLDEN = (3.0 - 5.0**0.5) / 2.0
+"""The smaller part of a bracket in golden section."""
 WIDENINGS = 4
+"""Moves of the bracket by half its length: a search that begins a fifth of the place away still ends."""
 SHRINKINGS = 300
 """Steps of golden section: each takes a fifth of a digit off the bracket, so sixty digits."""
 

@@ -168,10 +168,8 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if any(2 * values[i] - highest > known for known, _ in found):
             continue  # a smooth function falls no lower between this point and its neighbours
         if inside and np.isfinite(around).all():
-            near = {"xatol": 1e-2 * abs(points[i]) + 1e-5}
-            one = minimize_scalar(
-                lambda x: fine.number([x]), bounds=(points[i - 1], points[i + 1]), method="bounded", options=near
-            )
+            bounds, loose = (points[i - 1], points[i + 1]), {"xatol": 1e-2 * abs(points[i]) + 1e-5}
+            one = minimize_scalar(lambda x: fine.number([x]), bounds=bounds, method="bounded", options=loose)
             found.append((float(one.fun), [float(one.x)]))
         elif not inside and np.isfinite(interval[0 if i == 0 else 1]):
             found.append((float(values[i]), [float(points[i])]))

@@ -20,8 +20,9 @@ from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import cover, kinks_between, zeros_of
 
 DEPTH = 46.0
-
+"""Nats below the largest integrand at which a window ends: e^-46 is 1e-20, a ten-thousandth of the roundoff."""
 MOST_LEVELS = 9
+"""Levels, each with half the step: the finest mesh has some ten thousand nodes for one window of the integrand."""
 
 
 @final

@@ -86,15 +86,9 @@ class Float64(Arithmetic):
         return float(np.sum(np.abs(values)))
 
     def pair(self, total: Any, error: Any, factor: Any) -> tuple[float, float]:
-        """(value, error) of a sum times a factor.
-
-        Raises:
-            CannotEvaluate: where both underflow.
-        """
-        value, doubt = float(total) * factor, float(error) * factor
-        if total != 0 and value == 0 == doubt:
-            raise CannotEvaluate("an integral underflows in float64")
-        return value, doubt
+        """(value, error) of a sum times a factor, which may underflow."""
+        lost = self.tiny if abs(total) * factor < self.tiny and total != 0 else 0.0
+        return float(total) * factor, float(error) * factor + lost
 
     def integers(self, start: int, stop: int) -> Any:
         return np.arange(start, stop, dtype=float)

@@ -79,10 +79,13 @@ class Multiprecision(ObjectArrays):
         return +mpmath.pi
 
     def number(self, value: Any) -> Any:
-        if not isinstance(value, Expr):
-            return mpmath.mpf(value)
-        with ctx.workprec(self.bits + GUARD):
-            return +nearest_mpf(ball(value))
+        if isinstance(value, Expr):
+            return (
+                mpmath.mpf(value.p) / value.q
+                if value.is_Rational
+                else mpmath.mpf(value.evalf(int(self.decades) + 5)._mpf_)
+            )
+        return mpmath.mpf(value)
 
     def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
         function = Balls(self.bits).function(symbols, exprs)
@@ -104,8 +107,14 @@ def nearest_ball(value: Any) -> Any:
 
 
 def nearest_mpf(number: Any) -> Any:
-    """The centre of a ball, infinite where it is; not a number where it has none."""
-    return centre(number) if number.is_finite() else mpmath.mpf(float(number.mid()))
+    """The centre of a ball, infinite where it is.
+
+    Raises:
+        CannotEvaluate: as ``centre``, where it may be any number.
+    """
+    return (
+        mpmath.inf if number == arb(float("inf")) else -mpmath.inf if number == arb(float("-inf")) else centre(number)
+    )
 
 
 def array(numbers: Sequence[Any]) -> Any:
@@ -223,4 +232,5 @@ def _namespace() -> dict[str, Any]:
         "min": names["Min"],
         "abs": names["Abs"],
         "inf": arb(float("inf")),
+        "ninf": arb(float("-inf")),
     }

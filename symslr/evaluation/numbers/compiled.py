@@ -19,6 +19,7 @@ from sympy import log as log_
 from symslr.model.float64 import in_float64
 
 _LINE = np.linspace(-4.0, 4.2, 165)
+"""Steps of 1/20 of s: beyond the ends x is below 1e-25, and above 65, where e^-x is below 1e-28."""
 TAIL = np.exp(_LINE - np.exp(-_LINE))
 """Nodes on (0, oo) for functions that die at least exponentially: x = e^{s - e^{-s}}."""
 TAIL_WEIGHTS = TAIL * (1.0 + np.exp(-_LINE)) * (_LINE[1] - _LINE[0])

@@ -16,6 +16,7 @@ import numpy as np
 COARSE = 0.2
 """Step in asinh((x - c)/w) of the table from which the inverse map starts."""
 NEWTON_STEPS = 4
+"""From a table with steps of 0.2: the error squares from 1e-2 to 1e-16 and once more."""
 
 
 @dataclass(frozen=True, slots=True)

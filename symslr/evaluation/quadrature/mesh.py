@@ -15,6 +15,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import Arithmetic
 
 MOST_STEPS = 2_000_000
+"""Of one mesh: more are a sign that the window is that of something else."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 
 MOST_ZOOMS = 40
+"""A window grows by half its span or more at every look: 1.5^34 nats are the longest."""
 LONGEST = 1e6
 """A window of log u longer than this belongs to an integral that does not converge."""
 
