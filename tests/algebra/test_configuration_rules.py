@@ -158,12 +158,14 @@ def test_the_logistic_form(c: Rational, y: Rational, seed: int) -> None:
     before = 3 * c * power / (y + c * power)
     after = LogisticForm().rewrite(before)
     agree(before, after, seed)
+    third = 3 * c * power / (y + nu + c * power)
+    agree(third, LogisticForm().rewrite(third), seed)
     free = Symbol("c", real=True)
     assert [h.text for h in LogisticForm().hypotheses(free * power / (1 + free * power))] == [r"$c \neq 0$"]
     tilted = chi[l] * exp(chi[l])
     for other in (
         *(chi[l] / (chi[l] + 2), chi[l] ** 2 / (chi[l] ** 2 + c), exp(c) / (exp(c) + chi[l])),
-        *(tilted / (tilted + 2), power / (power + chi[l])),
+        *(tilted / (tilted + 2), power / (power + chi[l]), power / (2 + exp(-chi[l]))),
     ):
         assert LogisticForm().rewrite(other) == other
 
