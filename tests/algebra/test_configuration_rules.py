@@ -158,7 +158,7 @@ def test_the_logistic_form(c: Rational, y: Rational, seed: int) -> None:
     before = 3 * c * power / (y + c * power)
     after = LogisticForm().rewrite(before)
     agree(before, after, seed)
-    third = 3 * nu * chi[m] * c * power / (y + nu + c * power)
+    third = 3 * nu * c * power / (y + nu + c * power)
     agree(third, LogisticForm().rewrite(third), seed)
     free = Symbol("c", real=True)
     assert [h.text for h in LogisticForm().hypotheses(free * power / (1 + free * power))] == [r"$c \neq 0$"]
