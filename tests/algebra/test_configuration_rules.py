@@ -158,9 +158,15 @@ def test_the_logistic_form(c: Rational, y: Rational, seed: int) -> None:
     before = 3 * c * power / (y + c * power)
     after = LogisticForm().rewrite(before)
     agree(before, after, seed)
+    third = 3 * nu * c * power / (y + nu + c * power)
+    agree(third, LogisticForm().rewrite(third), seed)
     free = Symbol("c", real=True)
     assert [h.text for h in LogisticForm().hypotheses(free * power / (1 + free * power))] == [r"$c \neq 0$"]
-    for other in (chi[l] / (chi[l] + 2), chi[l] ** 2 / (chi[l] ** 2 + c), exp(c) / (exp(c) + chi[l])):
+    tilted = chi[l] * exp(chi[l])
+    for other in (
+        *(chi[l] / (chi[l] + 2), chi[l] ** 2 / (chi[l] ** 2 + c), exp(c) / (exp(c) + chi[l])),
+        *(tilted / (tilted + 2), power / (power + chi[l]), power / (2 + exp(-chi[l]))),
+    ):
         assert LogisticForm().rewrite(other) == other
 
 
@@ -175,6 +181,7 @@ def test_inverses_of_covariances(a: Rational, b: Rational, seed: int) -> None:
             for entry in (Precision(covariance, l, l, L), Precision(covariance, l, 2, L)):
                 agree(entry, rule.rewrite(entry), seed, place=place, lengths=(2, 3))
     assert [h.text for h in ChainPrecision().hypotheses(Precision(nu ** Abs(l - m), l, l, L))] == [r"$\nu < 1$"]
+    assert ChainPrecision().hypotheses(Precision(CHAIN, l, l, L)) == ()
     free = Precision(Delta * ALIKE + 1, l, l, L)
     assert [h.text for h in RankOnePrecision().hypotheses(free)] == [r"$\Delta > 0$"]
 

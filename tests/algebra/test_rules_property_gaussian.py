@@ -154,6 +154,11 @@ def test_GaussianMoments_of_the_relevant_token(f: Expr, law: SequenceLaw) -> Non
 @FEW
 @given(random.parts(random.smooth()))
 def test_GaussianMoments_refuses_partial_sums(part: Sum) -> None:
+    both = Sum(part.function * z[l] * zeta[l], (l, 1, L))
+    assert_refused(GaussianMoments(), mean(both**2), "not a linear form in one of")
+    one, two = (z, Sum(part.function, (l, 1, L))), (z, epsilon)
+    for pair in ((one, two), (two, one)):
+        assert GaussianMoments()._covariance(*pair) == part.function.subs(l, epsilon)
     some = Sum(part.function * z[l], *part.limits)
     assert_refused(GaussianMoments(), mean(some * Sum(z[l], (l, 1, L))), "does not run over the tokens")
     assert_refused(GaussianMoments(), mean(some * z[epsilon]), "does not run over the tokens")

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from symslr.algebra.rule import RuleRefused
 from symslr.evaluation import evaluate
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear
+from symslr.model.symbols import chi, epsilon
+from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, strong_signal, strong_signal_linear
 
 
@@ -36,3 +39,8 @@ def test_on_spiked_linear_attention_has_a_geometric_series() -> None:
     task = SpikedSLR(noise=0)
     for order in (1, 2, 3):
         assert error(task, 3, 200, order, "linear") == pytest.approx(-((-9 / 400) ** order), rel=1e-9)
+
+
+def test_a_weight_without_an_exponential_has_no_strong_signal() -> None:
+    with pytest.raises(RuleRefused, match="no ratio between two positions that is exponential"):
+        strong_signal_linear(Task(chi[epsilon] ** 2), 1)

@@ -170,7 +170,7 @@ def _tidy(term: Expr) -> Expr:
 def _split_powers(expr: Expr) -> Expr:
     """(v x)**r as v**r x**r, with v the common factor of a sum."""
     inside = expr.replace(lambda e: isinstance(e, Pow), lambda e: factor_terms(e.base) ** e.exp)
-    return expand_power_base(inside, force=True)
+    return expand_power_base(inside)
 
 
 def _shorter(total: Expr) -> Expr:

@@ -102,7 +102,7 @@ def _logistic(node: Expr) -> tuple[Expr, Expr, Expr, Expr] | None:
     if not isinstance(node, Mul):
         return None
     for below in node.args:
-        if not (below.is_Pow and below.exp == -1 and isinstance(below.base, Add) and len(below.base.args) == 2):
+        if not (below.is_Pow and below.exp == -1):
             continue
         for power in (factor for factor in node.args if isinstance(factor, exp) and factor.has(chi)):
             holding = [term for term in below.base.args if power in Mul.make_args(term)]
