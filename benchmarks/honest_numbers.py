@@ -1,7 +1,8 @@
-"""Thousands of random numbers of the library, each claimed error against a referee: ``honest_numbers.py [COUNT] [SEED] [SECONDS]``.
+"""Random numbers of the library, each claimed error against a judge that shares no code: ``honest_numbers.py COUNT SEED MINUTES``.
 
-SECONDS of processor time are given to one number, and to each of its referees. Prints what became of them and names every
-failure. The table of failures is meant to be empty; exit status 1 if it is not.
+Judges its points one by one until COUNT are there or MINUTES of processor time are used up. What became of each is kept as
+a line beside this file, and the same command goes on from there: delete the file to begin anew. Prints what became of
+them and names every failure. The table of failures is meant to be empty; exit status 1 if it is not.
 """
 
 from __future__ import annotations
@@ -9,39 +10,73 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
-from symslr.check.honesty import SECONDS, Outcome, judge, random_points
+from symslr.check.honesty import Judged, Outcome, judge, random_point
+
+Line = tuple[int, str, str, str, float, float, str]
+"""Number of the point, kind, outcome, judge, claimed error over value, distance over claimed error, reason."""
+FAILURES = (Outcome.FALSE, Outcome.CRASHED)
+
+
+def line(number: int, found: Judged) -> Line:
+    kind = f"{found.point.kind}, {'float64' if found.point.digits is None else found.point.backend}"
+    return number, kind, str(found.outcome), found.judge, found.relative, found.used, found.reason[:100]
+
+
+def written(parts: Line) -> str:
+    number, kind, outcome, judge, relative, used, reason = parts
+    return "\t".join((str(number), kind, outcome, judge, f"{relative:.1e}", f"{used:.1e}", reason.replace("\t", " ")))
+
+
+def read(text: str) -> Line:
+    number, kind, outcome, judge, relative, used, reason = text.split("\t")
+    return int(number), kind, outcome, judge, float(relative), float(used), reason
+
+
+def table(lines: list[Line]) -> None:
+    outcomes = Counter(parts[2] for parts in lines)
+    answered = [parts for parts in lines if parts[2] in (Outcome.TRUE, Outcome.FALSE, Outcome.UNJUDGED)]
+    judged = [parts for parts in answered if parts[2] != Outcome.UNJUDGED]
+    print(f"{len(lines)} points:", ", ".join(f"{n} {outcome}" for outcome, n in outcomes.most_common()))
+    share = 100 * len(judged) / max(1, len(answered))
+    print(f"judged: {len(judged)} of the {len(answered)} numbers that came, {share:.1f} per cent")
+    for name, n in Counter(parts[3] for parts in judged).most_common():
+        used = sorted(parts[5] for parts in judged if parts[3] == name)
+        sharp = f"distance over claim: median {used[len(used) // 2]:.1e}, largest {used[-1]:.2g}"
+        print(f"  {n:6} by {name}" + ("" if name.startswith("drawn") else f"; {sharp}"))
+    print(f"  {'kind':40} {'points':>7} {'true':>6} {'false':>6} {'unjudged':>9} {'refused':>8} {'slow':>6}")
+    for kind in sorted({parts[1].split(", ")[0] for parts in lines}):
+        own = Counter(parts[2] for parts in lines if parts[1].split(", ")[0] == kind)
+        counts = [own[o] for o in (Outcome.TRUE, Outcome.FALSE, Outcome.UNJUDGED, Outcome.REFUSED, Outcome.SLOW)]
+        print(
+            f"  {kind:40} {sum(own.values()):7} {counts[0]:6} {counts[1]:6} {counts[2]:9} {counts[3]:8} {counts[4]:6}"
+        )
+    for outcome in (Outcome.UNJUDGED, Outcome.REFUSED):
+        for reason, n in Counter(parts[6] for parts in lines if parts[2] == outcome).most_common(6):
+            print(f"  {n} {outcome}: {reason}")
+    for parts in lines:
+        if parts[2] in FAILURES:
+            print(f"  {parts[2]}: point {parts[0]}, {parts[1]}: {parts[6]}")
 
 
 def main() -> int:
-    start = time.process_time()
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 20260921
-    seconds = float(sys.argv[3]) if len(sys.argv) > 3 else SECONDS
-    judged = []
-    for number, point in enumerate(random_points(count, seed), start=1):
-        judged.append(judge(point, seconds))
-        if judged[-1].outcome in (Outcome.FALSE, Outcome.CRASHED):
-            print(f"{judged[-1].outcome}: {point.name}: {judged[-1].reason} [{judged[-1].referee}]", flush=True)
-        elif number % 100 == 0:
-            print(f"  {number} of {count}", file=sys.stderr, flush=True)
-    print(f"seed {seed}:", ", ".join(f"{n} {outcome}" for outcome, n in Counter(j.outcome for j in judged).items()))
-    for outcome in (Outcome.REFUSED, Outcome.UNJUDGED):
-        for reason, times in Counter(j.reason for j in judged if j.outcome is outcome).most_common(12):
-            print(f"  {outcome} {times} times: {reason}")
-    kinds = Counter(j.point.kind for j in judged if j.outcome is Outcome.UNJUDGED)
-    print("  unjudged by kind:", ", ".join(f"{times} {kind}" for kind, times in kinds.most_common()))
-    floats = [j.relative for j in judged if j.outcome is Outcome.TRUE and j.point.digits is None]
-    if floats:
-        within = sum(r <= 1e-11 for r in floats)
-        print(
-            f"  float64: {within} of {len(floats)} claim a relative error of 1e-11 or less, the widest {max(floats):.1e}"
-        )
-    asked = Counter((j.point.backend, j.referee) for j in judged if j.outcome is Outcome.TRUE)
-    for (backend, referee), times in sorted(asked.items()):
-        print(f"  {times} values of {backend} judged by {referee}")
-    print(f"  processor time {time.process_time() - start:.0f} s")
-    return int(any(j.outcome in (Outcome.FALSE, Outcome.CRASHED) for j in judged))
+    minutes = float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
+    kept = Path(__file__).with_name(f"honest_numbers.{seed}.tsv")
+    lines = [read(text) for text in kept.read_text().splitlines()] if kept.exists() else []
+    done = {parts[0] for parts in lines}
+    with kept.open("a") as file:
+        for number in range(count):
+            if time.process_time() > 60 * minutes:
+                break
+            if number not in done:
+                lines.append(line(number, judge(random_point(number, seed))))
+                print(written(lines[-1]), file=file, flush=True)
+    print(f"seed {seed}")
+    table([parts for parts in lines if parts[0] < count])
+    return int(any(parts[2] in FAILURES for parts in lines))
 
 
 if __name__ == "__main__":

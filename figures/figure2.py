@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Rational, oo
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
@@ -38,7 +38,8 @@ SHORT, LONG = 2, 10
 RANDOM = {1: Rational(1, 3), 5: Rational(2, 3)}
 THIRDS = {length: Rational(1, 3) for length in (1, 2, 3)}
 INFINITE = (*NU, float("inf"))
-FEWER = (*map(float, np.geomspace(0.1, 20, 14)), float("inf"))
+FEW = tuple(float(strength) for strength in np.geomspace(0.1, 20, 14))
+FEWER = (*FEW, float("inf"))
 """With the selection of the largest key, nu = infinity, at the end of the axis of max-SLR."""
 PARTS = (0.0, 1.0, 4.0, 20.0, 64.0)
 """Scales between these are searched at nu = infinity, as far as values are known."""
@@ -52,7 +53,7 @@ CLOSE = 2e-7
 def figure2(
     length: object = LONG,
     attentions: Sequence[Attention] = tuple(ATTENTIONS.values()),
-    strengths: Sequence[float] = NU,
+    strengths: Sequence[float] = NU[::2],
     curve: Curve | None = None,
     name: str = "figure2",
     described: str = "$L=10$",
@@ -107,7 +108,7 @@ def figure2_thirds() -> Figure:
 
 def figure2_random() -> Figure:
     """Figure 2 at a random length."""
-    return figure2(RANDOM, name="figure2-random", described=r"$L\in\{1,5\}$, $P(L=1)=1/3$")
+    return figure2(RANDOM, strengths=FEW, name="figure2-random", described=r"$L\in\{1,5\}$, $P(L=1)=1/3$")
 
 
 def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray) -> Minima:
@@ -277,7 +278,10 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
             style: dict[str, Any] = {"color": colour(name, position), "linestyle": STYLES.get(name, "-")}
             style["linewidth"] = 1.1 if name == "bayes" else 1.9
             risk = np.asarray(table[_column(task, name, "risk")], dtype=float)
-            risks.plot(table["nu"], np.where(risk > FLOOR, risk, np.nan), label=LABELS.get(name, name), **style)
+            places, logs = smooth(table["nu"], np.log(np.maximum(risk, np.finfo(float).tiny)))
+            risks.plot(
+                places, np.where(logs > np.log(FLOOR), np.exp(logs), np.nan), label=LABELS.get(name, name), **style
+            )
             _end(risks, table, _column(task, name, "far"), risk[-1], style["color"])
             if _column(task, name, "a") in table:
                 _scales(scales, table, task, name, style)

@@ -15,7 +15,7 @@ import numpy as np
 from sympy import oo
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.task import Task
@@ -78,10 +78,10 @@ class Fits:
         return rf"$\sqrt{{ND}}={self.entries}$, {sets} at each of $\alpha={where}$, {starts}"
 
 
-FULL = Fits(10_000, (ALPHA[5],), (0,), ("informed",), "float32")
+FULL = Fits(10_000, FEWER["max-inf"][1:], (0,), ("informed",), "float32")
 """The source's size: half a minute of one core from each start. More places and seeds cost as much again."""
 MEDIUM = Fits(1500, FEWER["max-inf"], (0, 1, 2), ("informed", "random"), "float32")
-SMALL = Fits(500, (ALPHA[1], ALPHA[3], ALPHA[5], ALPHA[7]), tuple(range(12)), ("informed", *("random",) * 5))
+SMALL = Fits(500, (ALPHA[1], ALPHA[3], ALPHA[5], ALPHA[7]), tuple(range(6)), ("informed", *("random",) * 5))
 FRESH = 400_000
 """Fresh samples of a test risk."""
 
@@ -98,8 +98,9 @@ def figure3(
     sizes = "; ".join(each.described for each in fits)
     caption = (
         r"Test risk against the number of samples per dimension $\alpha=N/D$, for $L=3$ without noise, ridges tuned at"
-        r" every $\alpha$. Solid: replica-symmetric theory, with a band of two standard errors; a cross where"
-        rf" replica symmetry is broken; {len(alpha)} values of $\alpha${sparse}, joined by monotone cubics. Markers: the lowest"
+        r" every $\alpha$ among those where replica symmetry holds. Solid: replica-symmetric theory, with a band of two"
+        rf" standard errors; {len(alpha)} values of $\alpha${sparse}, joined by monotone cubics. A cross: replica symmetry is"
+        r" broken at every ridge, and it is the theory that is wrong. Markers: the lowest"
         r" minima of L-BFGS fits at the same ridges to three digits,"
         rf" with two standard errors ({sizes}; the largest size filled where"
         r" there are two). Dotted: $\alpha\to\infty$. Black:"
@@ -133,11 +134,12 @@ def figure3_other() -> Figure:
 
 
 COLUMNS = (
-    *("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "limit_k", "limit_v", "stable"),
+    *("panel", "curve", "alpha", "risk", "error", "r_k", "r_v", "limit_k", "limit_v", "confined", "stable"),
     *("entries", "seed", "dimension", "loss", "reduction", "stationary", "start"),
 )
 """One row per point, or per training set; ``curve`` is <attention>, <attention>_fit, <attention>_limit, bayes, uninformed
-or hard. ``limit_k`` and ``limit_v`` are 0 or infinity where a tuned ridge stands for that limit. ``loss`` is the fit's
+or hard. ``limit_k`` and ``limit_v`` are 0 or infinity where a tuned ridge stands for that limit, and ``confined`` is 1 where
+lower ridges would break replica symmetry. ``loss`` is the fit's
 objective over D, ``reduction`` the gradient's norm where it stopped over that at its start, and ``stationary`` whether
 every entry of the gradient was below the tolerance."""
 
@@ -182,7 +184,8 @@ def _theory(job: tuple[str, str, Sequence[float]]) -> list[dict[str, object]]:
     for point in finite_sample_curve(TASKS[panel], _attention(name), {}, alphas=alpha, precision=PRECISION):
         risk = point.fit.risk
         ridges = dict(zip(("r_k", "r_v", "limit_k", "limit_v"), (*point.ridge, *map(_number, point.tuned.limits))))
-        numbers = {"risk": float(risk), "error": float(risk.error), "stable": float(point.fit.stable), **ridges}
+        said = {"stable": float(point.fit.stable), "confined": float(point.tuned.confined)}
+        numbers = {"risk": float(risk), "error": float(risk.error), **said, **ridges}
         rows.append({"panel": panel, "curve": name, "alpha": point.alpha, **numbers})
     return rows
 
@@ -295,6 +298,12 @@ def _fits_agree(data: dict[str, np.ndarray], panel: str, where: str) -> NamedCom
                 said = f"{size}: {risk:.4g} against {theory[at][0]:.4g}, z = {z:+.1f}"
                 (stable if holds[at] else broken).append((abs(z), said))
     note = f"{len(stable)} markers, the farthest {max(stable)[1]}; {stationary} of {total} fits are stationary"
+    bound = (data["panel"] == panel) & (data["confined"] == 1)
+    if bound.any():
+        where_at = ", ".join(
+            f"{name} at alpha = {at:.3g}" for name, at in zip(data["curve"][bound], data["alpha"][bound])
+        )
+        note += f"; ridges are the best where replica symmetry holds, and lower ones would break it, for {where_at}"
     if broken:
         note += f"; replica symmetry is broken, and the theory not to be trusted, for {', '.join(s for _, s in broken)}"
     return states(f"fits and theory agree where replica symmetry holds, {where}", max(stable)[0] <= LARGEST_Z, note)
@@ -372,7 +381,7 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
     for attention in ATTENTIONS:
         name, shade = attention.name, dict[str, Any](color=colour(attention.name))
         line = curves[name]
-        alpha, risk, band = _smooth(line)
+        (alpha, risk), (_, band) = smooth(line["alpha"], line["risk"]), smooth(line["alpha"], 2 * line["error"])
         axes.plot(alpha, risk, label=name, **shade)
         axes.fill_between(alpha, risk - band, risk + band, alpha=0.25, linewidth=0, **shade)
         broken = line["stable"] == 0
@@ -384,8 +393,8 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
             inside = shade["color"] if len(fits[name]) > 1 and entries == max(fits[name]) else "white"
             axes.errorbar(at, risk, 2 * error, markerfacecolor=inside, **bars, **shade)
     best, jump = curves["bayes"], math.inf if edges is None else edges["alpha"][0]
-    sides = [_smooth({key: column[side] for key, column in best.items()}) for side in _sides(best["alpha"], jump)]
-    alpha, risk, _ = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+    sides = [smooth(best["alpha"][side], best["risk"][side]) for side in _sides(best["alpha"], jump)]
+    alpha, risk = (np.concatenate(parts) for parts in zip(*sides, strict=True))
     axes.plot(alpha, risk, color="black", linewidth=1.2, label="Bayes-optimal")
     stuck = curves.get("uninformed")
     if stuck is not None:
@@ -395,15 +404,3 @@ def _panel(axes: Axes, curves: dict[str, dict[str, np.ndarray]], fits: dict[str,
 def _sides(alpha: np.ndarray, jump: float) -> list[np.ndarray]:
     """The points on each side of a jump, as masks."""
     return [side for side in (alpha < jump, alpha >= jump) if side.any()]
-
-
-def _smooth(line: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(alpha, risk, two standard errors) between the points, by monotone cubics in log alpha."""
-    from scipy.interpolate import PchipInterpolator
-
-    if len(line["alpha"]) == 1:
-        return line["alpha"], line["risk"], 2 * line["error"]
-    places = np.log(line["alpha"])
-    between = np.linspace(places[0], places[-1], 200)
-    risk, error = (PchipInterpolator(places, line[name])(between) for name in ("risk", "error"))
-    return np.exp(between), risk, 2 * error

@@ -71,7 +71,9 @@ def growth(kernel: Expr) -> str:
     if limit(log(kernel) / x, x, oo).is_positive:
         return "exponentially"
     degree = limit(log(kernel) / log(x), x, oo)
-    return f"like x^{degree}" if degree.is_positive else "bounded"
+    if not degree.is_positive:
+        return "bounded"
+    return "like x" if degree == 1 else f"like x^{degree}"
 
 
 def figure_growth() -> Figure:
@@ -188,8 +190,8 @@ def _printed(table: Table) -> Printed:
 
 
 def _grows(said: str) -> str:
-    start, power, degree = said.partition("x^")
-    return f"{start}${power}{degree}$" if power else said
+    start, power, degree = said.partition("x")
+    return f"{start}${power}{degree}$" if said.startswith("like") else said
 
 
 def _draw(table: Table) -> Drawing:
@@ -204,6 +206,17 @@ def _draw(table: Table) -> Drawing:
         for chosen, face in ((normalised, "#0072B2"), (~normalised, "none")):
             axes.plot(risks[chosen], rows[chosen], "o", color="#0072B2", markerfacecolor=face, markersize=5)
         axes.set(xlabel="least risk", title=f"{task}-SLR", xlim=(0, 1.02))
-    labels = [f"{name} ({grows})" for name, grows in zip(table["attention"], table["growth"])]
+    labels = [_label(row, str(said)) for row, said in zip(ROWS, table["growth"])]
     panels[0].set_yticks(rows, labels, fontsize=7)
     return drawing
+
+
+def _label(row: Row, grows: str) -> str:
+    """An attention as its kernel is written, and how that grows."""
+    kernel, normalised, offset = row
+    said = [
+        f"${latex(KERNELS[kernel], fold_short_frac=True)}$",
+        *([] if normalised else ["no normaliser"]),
+        *([f"offset {offset}"] if offset else []),
+    ]
+    return f"{', '.join(said)} ({_grows(grows)})"

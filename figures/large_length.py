@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symslr.cache.parts import computed_once
 from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
-from symslr.model.task import Task
 from symslr.validation.validation import NamedComparison, states
 
 if TYPE_CHECKING:
@@ -50,11 +50,13 @@ def _strengths(task: str, length: int) -> Any:
     return STRENGTHS * (size if task == "spiked" else np.sqrt(size))
 
 
-def _least(task: Task, attention: Attention, strengths: Any) -> list[float]:
+def least(job: tuple[str, int, Attention]) -> list[float]:
     """Least risks; where the scale is searched, strength by strength, since far scales share nothing."""
     from symslr.evaluation import evaluate, least_risk
     from symslr.theory import minimal_risk
 
+    name, length, attention = job
+    task, strengths = TASKS[name](length=length, noise=0), _strengths(name, length)
     if attention in (softmax, linear):
         return [float(value) for value in evaluate(minimal_risk(task, attention), {"nu": strengths}).value]
     column = np.full(len(strengths), np.nan)
@@ -64,14 +66,15 @@ def _least(task: Task, attention: Attention, strengths: Any) -> list[float]:
 
 
 def _table() -> Table:
-    columns: dict[str, list[float]] = {"strength": STRENGTHS.tolist()}
-    for name, make in TASKS.items():
-        for length in LENGTHS:
-            task = make(length=length, noise=0)
-            for attention in (softmax, linear, *ATTENTIONS[name]):
-                column = _least(task, attention, _strengths(name, length))
-                columns[f"{name}_{attention.name}_L{length}"] = column
-    return columns
+    jobs = [
+        (name, length, attention)
+        for name in TASKS
+        for length in LENGTHS
+        for attention in (softmax, linear, *ATTENTIONS[name])
+    ]
+    names = [f"{name}_{attention.name}_L{length}" for name, length, attention in jobs]
+    columns = dict(zip(names, computed_once(least, jobs), strict=True))
+    return {"strength": STRENGTHS.tolist(), **columns}
 
 
 def _claims(table: Table) -> list[NamedComparison]:

@@ -165,17 +165,17 @@ def _few_features(degree: int, length: int, strength: float) -> float:
     from sympy import factorial
 
     from symslr.evaluation.location.attend import Place
-    from symslr.evaluation.location.evaluator import Evaluator
+    from symslr.evaluation.location.moments import Risk
 
     kernel = Attention(sum(x**k / factorial(k) for k in range(degree + 1)), name=f"{degree + 1} features")
     task = LocationTask(length=length, strength=Rational(strength), noise=0)
-    evaluator = Evaluator.of(LocatedAttention(kernel), task, SECONDS)
+    risks = Risk.of(LocatedAttention(kernel), task, SECONDS)
 
     def at(scale: float) -> Place:
         return Place(np.array([[scale]]), np.zeros(1), 0.0, ())
 
-    best = minimize_scalar(lambda log: evaluator.search(at(np.exp(log))), bounds=FEW_AT, method="bounded")
-    return float(evaluator.value(at(np.exp(best.x))).value)
+    best = minimize_scalar(lambda log: risks.search(at(np.exp(log))), bounds=FEW_AT, method="bounded")
+    return float(risks.value(at(np.exp(best.x))).value)
 
 
 def _window() -> Rows:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Add, Max, Min, Rational, exp, factorial
 
+from symslr.cache.parts import computed_once
 from symslr.export.figures import OTHER_COLOURS, TEXT_WIDTH, Figure, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
@@ -62,19 +63,18 @@ def figure_own_kernels() -> Figure:
 
 
 def _table() -> Table:
-    columns: dict[str, list[object]] = {"attention": [attention.name for attention in KERNELS]}
-    for name, task in TASKS.items():
-        columns[name] = [_least(task, attention) for attention in KERNELS]
-    return columns
+    risks = iter(computed_once(least, [(task, attention) for task in TASKS.values() for attention in KERNELS]))
+    names: list[object] = [attention.name for attention in KERNELS]
+    return {"attention": names, **{name: [next(risks) for _ in KERNELS] for name in TASKS}}
 
 
-def _least(task: Task, attention: Attention) -> float:
+def least(job: tuple[Task, Attention]) -> float:
     """The least risk; not a number where it is refused."""
     from symslr.evaluation import CannotEvaluate, evaluate
     from symslr.theory import minimal_risk
 
     try:
-        return float(evaluate(minimal_risk(task, attention), {"nu": STRENGTH}, digits=DIGITS).value)
+        return float(evaluate(minimal_risk(*job), {"nu": STRENGTH}, digits=DIGITS).value)
     except CannotEvaluate:
         return float("nan")
 

@@ -168,7 +168,7 @@ def _draw_theory(table: Table) -> Drawing:
             for learned, blurred in ((False, True), (False, False), (True, True)):
                 here = (data["attention"] == kind) & (data["learned"] == learned) & ((data["blur"] > 0) == blurred)
                 marker = "x" if learned else MARKERS[kind]
-                label = kind if blurred and not learned else None
+                label = LABELLED.get(kind, kind) if blurred and not learned else None
                 face = tint if blurred else "none"
                 axes.plot(
                     data[f"{name}_predicted"][here], data[name][here], marker, color=tint, markerfacecolor=face,
@@ -197,7 +197,7 @@ def row_of(run: RetrievalRun) -> dict[str, object]:
     recall, found = run.recall, run.found
     row = {"attention": run.kind, "length": recall.length, "keys": recall.keys, "blur": run.blur}
     row |= {"learned": run.learned, "seed": run.seed, "loss": run.loss}
-    for name in ("wrong", "elsewhere", "read_error"):
+    for name in ("wrong", "elsewhere", "read_error", "gaussian"):
         estimate = getattr(found, name)
         row |= {name: estimate.mean, f"{name}_se": estimate.standard_error}
     return row | {name: getattr(found.law, name) for name in MOMENTS}
@@ -220,7 +220,14 @@ def _draw(table: Table) -> Drawing:
                 places = np.unique(data[against][chosen])
                 wrong = np.array([data["wrong"][chosen & (data[against] == place)] for place in places])
                 mean, ends = wrong.mean(axis=1), (wrong.min(axis=1), wrong.max(axis=1))
-                axes.plot(places, mean, MARKERS[kind] + "-", color=colour(kind, position), label=kind, markersize=4)
+                axes.plot(
+                    places,
+                    mean,
+                    MARKERS[kind] + "-",
+                    color=colour(kind, position),
+                    label=LABELLED.get(kind, kind),
+                    markersize=4,
+                )
                 axes.fill_between(places, *ends, color=colour(kind, position), alpha=0.2, linewidth=0)
             axes.set(xscale="log", title=rf"noise {blur:g}, ${'T' if at == 'length' else 'K'}={fixed}$")
             axes.set_xticks(places, [str(place) for place in places])
@@ -233,4 +240,5 @@ def _draw(table: Table) -> Drawing:
     return drawing
 
 
+LABELLED = {"softmax1": "softmax-1"}
 MARKERS = dict(zip(ATTENTIONS, "os^Dv", strict=True))

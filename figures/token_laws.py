@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sympy import Integer, Rational
 
+from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import linear, softmax
 from symslr.model.scalar_law import laplace, normal, student
@@ -62,19 +63,22 @@ def figure_token_laws() -> Figure:
 
 
 def _table() -> Table:
+    jobs = [(panel, parameter) for panel, (_, parameters, _, _) in PANELS.items() for parameter in parameters]
+    rows = [(panel, float(parameter), *found) for (panel, parameter), found in zip(jobs, computed_once(risks, jobs))]
+    return dict(
+        zip(("panel", "parameter", "bayes", "softmax", "linear"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+
+
+def risks(job: tuple[str, Rational]) -> list[float]:
+    """Bayes risk and least risks of softmax and of linear attention."""
     from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk, minimal_risk
 
-    rows: dict[str, list[object]] = {name: [] for name in ("panel", "parameter", "bayes", "softmax", "linear")}
-    for panel, (make, parameters, _, _) in PANELS.items():
-        for parameter in parameters:
-            task = make(parameter)
-            risks = {"bayes": bayes_risk(task)} | {a.name: minimal_risk(task, a) for a in (softmax, linear)}
-            rows["panel"].append(panel)
-            rows["parameter"].append(float(parameter))
-            for name, risk in risks.items():
-                rows[name].append(float(evaluate(risk, {}, digits=DIGITS)))
-    return rows
+    panel, parameter = job
+    task = PANELS[panel][0](parameter)
+    formulas = [bayes_risk(task), *(minimal_risk(task, attention) for attention in (softmax, linear))]
+    return [float(evaluate(formula, {}, digits=DIGITS)) for formula in formulas]
 
 
 def _claims(table: Table) -> Sequence[NamedComparison]:

@@ -1,14 +1,18 @@
 """Laws of location: Bayes risks and risks of attentions against sequences drawn from the definition, row by row and combined."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from sympy import Abs, Integer, Rational, Symbol, exp, sqrt
 
+from symslr.cache.parts import computed_once
 from symslr.evaluation.location import bayes_value, least_value, risk_value
+from symslr.expression.value import Value
 from symslr.model.catalogue import softmax as plain_softmax
 from symslr.model.location import LocationTask
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.symbols import L, i, j, l, nu
+from symslr.simulate.estimate import Estimate
 from symslr.simulate.location import (
     AttentionFunction,
     bayes_location_monte_carlo,
@@ -64,30 +68,45 @@ ATTENDED = ("prior", "AR(1) keys and values", "two relevant tokens", "independen
 
 
 def validate() -> list[NamedComparison]:
-    return [*map(_bayes, LAWS), *(_risk(law, name) for law in ATTENDED for name in ATTENTIONS), *_one_head()]
+    attended = [(law, name) for law in ATTENDED for name in ATTENTIONS]
+    rows = [_row(f"Bayes risk, {name}", found) for name, found in zip(LAWS, computed_once(bayes, list(LAWS)))]
+    for (law, name), found in zip(attended, computed_once(risk, attended)):
+        rows.append(_row(f"{name} at scale {SCALE}, {law}", found))
+    return [*rows, *_one_head()]
 
 
-def _bayes(name: str) -> NamedComparison:
+Found = list[Any]
+"""Number, what was drawn, error of both together, note."""
+
+
+def _row(name: str, found: Found) -> NamedComparison:
+    return by_z_score(name, *found)
+
+
+def _found(number: Value, drawn: Estimate) -> Found:
+    error = (drawn.standard_error**2 + float(number.error) ** 2) ** 0.5
+    note = f"{number.method}; {drawn.size} sequences, seed {drawn.seed}"
+    return [float(number.value), drawn.mean, error, note]
+
+
+def bayes(name: str) -> Found:
     """The number against Bayes' rule on drawn sequences, every configuration's density written out."""
     task = LocationTask(noise=Rational(1, 2), name=name, **LAWS[name])
     given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
     number = bayes_value(task, given)
-    found = bayes_location_monte_carlo(task, VALUES, size=SIZE, seed=SEED)
-    error = (found.standard_error**2 + float(number.error) ** 2) ** 0.5
-    note = f"{number.method}; {found.size} sequences, seed {found.seed}"
-    return by_z_score(f"Bayes risk, {name}", float(number.value), found.mean, error, note)
+    return _found(number, bayes_location_monte_carlo(task, VALUES, size=SIZE, seed=SEED))
 
 
-def _risk(law: str, name: str) -> NamedComparison:
+def risk(job: tuple[str, str]) -> Found:
     """An attention with its best value vector at one scale."""
+    law, name = job
     chosen, attention = ATTENTIONS[name]
     task = LocationTask(noise=Rational(1, 2), name=law, **LAWS[law])
     given = {symbol: value for symbol, value in VALUES.items() if symbol in task.free_symbols}
     number = risk_value(task, chosen, SCALE, given)
-    found = location_monte_carlo(task, attention, VALUES, size=SIZE, seed=SEED + 1, value_norm=None, name=name)
-    error = (found.standard_error**2 + float(number.error) ** 2) ** 0.5
-    note = f"{number.method}; {found.size} sequences, seed {found.seed}"
-    return by_z_score(f"{name} at scale {SCALE}, {law}", float(number.value), found.mean, error, note)
+    return _found(
+        number, location_monte_carlo(task, attention, VALUES, size=SIZE, seed=SEED + 1, value_norm=None, name=name)
+    )
 
 
 def _one_head() -> list[NamedComparison]:

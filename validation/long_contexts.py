@@ -1,10 +1,12 @@
 """Long contexts: attentions at nu = 2 kappa log(L - 1) against drawn sequences, and derived bounds against exact risks."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from sympy import Rational, exp, log, sqrt
 
+from symslr.cache.parts import computed_once
 from symslr.evaluation import evaluate
 from symslr.evaluation.location import risk_value
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
@@ -69,13 +71,20 @@ def validate() -> list[NamedComparison]:
 
 
 def _drawn() -> Iterator[NamedComparison]:
+    names = list(_sampled())
+    for name, found in zip(names, computed_once(drawn, names)):
+        yield by_z_score(f"{name}, L = {LENGTH}, kappa = {ABOVE}", *found)
+
+
+def drawn(name: str) -> list[Any]:
+    """The number, what was drawn, the error of both together and a note, of one attention."""
     task = LocationTask(length=LENGTH, strength=STRENGTH, noise=0)
-    for name, (chosen, scale, attention) in _sampled().items():
-        number = risk_value(task, LocatedAttention(chosen), scale, seconds=SECONDS)
-        found = location_monte_carlo(task, attention, {}, size=SIZE, seed=SEED, value_norm=None, name=name)
-        error = float(np.hypot(found.standard_error, float(number.error)))
-        note = f"{number.method}; {found.size} sequences, seed {found.seed}"
-        yield by_z_score(f"{name}, L = {LENGTH}, kappa = {ABOVE}", float(number.value), found.mean, error, note)
+    chosen, scale, attention = _sampled()[name]
+    number = risk_value(task, LocatedAttention(chosen), scale, seconds=SECONDS)
+    found = location_monte_carlo(task, attention, {}, size=SIZE, seed=SEED, value_norm=None, name=name)
+    error = float(np.hypot(found.standard_error, float(number.error)))
+    note = f"{number.method}; {found.size} sequences, seed {found.seed}"
+    return [float(number.value), found.mean, error, note]
 
 
 def _above() -> NamedComparison:

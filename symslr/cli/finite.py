@@ -117,7 +117,7 @@ def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
     typer.echo(
         f"Test risk of {chosen.name} attention, {problem.task.name} task, L={problem.as_json()['length']}, alpha={alpha:g}"
     )
-    typer.echo(f"  {_with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_limits(tuned)}")
+    typer.echo(f"  {_with_error(found.risk)}  at r_k={tuned.r_k:.4g}, r_v={tuned.r_v:.4g}{_remarks(tuned)}")
     typer.echo(f"  training loss {_with_error(found.training_loss)}, energy {_with_error(found.energy)}")
     for name, meaning in WHAT.items():
         typer.echo(f"  {name} = {_with_error(found.order_parameters[name])}  {meaning}")
@@ -139,13 +139,11 @@ def _ridge(rk: float | None, rv: float | None, tuned: bool) -> tuple[float, floa
 
 def _ridges_as_json(tuned: Tuned) -> dict[str, object]:
     limits = {name: "0" if limit == 0 else "inf" for name, limit in tuned.approached.items()}
-    return {"r_k": f"{tuned.r_k:.6g}", "r_v": f"{tuned.r_v:.6g}", "limits": limits}
+    return {"r_k": f"{tuned.r_k:.6g}", "r_v": f"{tuned.r_v:.6g}", "limits": limits, "confined": tuned.confined}
 
 
-def _limits(tuned: Tuned) -> str:
-    """What stands behind ridges that are so far out that they give a limit."""
-    ends = ", ".join(f"{name} -> {limit:g}" for name, limit in tuned.approached.items())
-    return f", where the risk is that of {ends}" if ends else ""
+def _remarks(tuned: Tuned) -> str:
+    return "".join(f", {remark}" for remark in tuned.remarks)
 
 
 def _numbers(text: str) -> list[float]:
@@ -197,7 +195,7 @@ def _curve(
             mark = "" if fit.stable else ", replica symmetry broken"
             typer.echo(
                 f"  {point.alpha:8g}  {_with_error(fit.risk):<20} {_with_error(fit.energy):<20}"
-                f" {point.tuned.r_k:8.4g} {point.tuned.r_v:8.4g}  {fit.branch}{_limits(point.tuned)}{mark}"
+                f" {point.tuned.r_k:8.4g} {point.tuned.r_v:8.4g}  {fit.branch}{_remarks(point.tuned)}{mark}"
             )
 
 

@@ -26,6 +26,10 @@ from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
+    from numpy import float64
+    from numpy.typing import ArrayLike, NDArray
+
+    FloatArray = NDArray[float64]
 
 Table = Mapping[str, Sequence[object]]
 """Columns by name, all of one length."""
@@ -81,6 +85,24 @@ STYLE = {
     "pdf.fonttype": 3,
 }
 """Type readable at column width; text in SVG as outlines, so that it looks the same without the fonts."""
+
+
+def smooth(at: ArrayLike, values: ArrayLike, count: int = 200) -> tuple[FloatArray, FloatArray]:
+    """(places, values) of a curve through the points by monotone cubics in log at, which never overshoot.
+
+    Args:
+        at: increasing positive places; where a value is not finite there is no point, and a single point stays one.
+    """
+    import numpy as np
+    from scipy.interpolate import PchipInterpolator
+
+    places, found = (np.asarray(part, dtype=float) for part in (at, values))
+    known = np.isfinite(places) & np.isfinite(found)
+    if known.sum() < 2:
+        return places[known], found[known]
+    logs = np.log(places[known])
+    between = np.linspace(float(logs[0]), float(logs[-1]), count)
+    return np.exp(between), np.asarray(PchipInterpolator(logs, found[known])(between))
 
 
 def no_claims(table: Table) -> Sequence[NamedComparison]:

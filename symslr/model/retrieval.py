@@ -27,7 +27,7 @@ class ScoreLaw:
         trained_shift: the number that the attention adds to its scores.
         read: mean of R on the token's own value.
         read_spread, rest_read_spread: root mean square of R between two values, and between a value and a token of the rest,
-            each less its mean over values, which moves all logits alike.
+            as often as it occurs, each less its mean over values, which moves all logits alike.
     """
 
     keys: int

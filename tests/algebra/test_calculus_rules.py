@@ -150,6 +150,9 @@ def test_minimum_at_a_given_sum_needs_a_distance():
     two = joint(link=lambda v: v * Sum(w[l], (l, 1, L)))
     with pytest.raises(RuleRefused, match="linear sum"):
         MinimiseAtGivenSum(w).rewrite(two)
+    shifted = joint(link=lambda v: 1 / (1 + Sum(l * w[l] + l**2, (l, 1, L)) ** 2))
+    with pytest.raises(RuleRefused, match="is not linear in"):
+        MinimiseAtGivenSum(w).rewrite(shifted)
     with pytest.raises(RuleRefused, match="names another token than its own"):
         MinimiseAtGivenSum(w).rewrite(joint(centre=w[1]))
 

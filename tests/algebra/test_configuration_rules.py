@@ -160,6 +160,8 @@ def test_the_logistic_form(c: Rational, y: Rational, seed: int) -> None:
     agree(before, after, seed)
     free = Symbol("c", real=True)
     assert [h.text for h in LogisticForm().hypotheses(free * power / (1 + free * power))] == [r"$c \neq 0$"]
+    for other in (chi[l] / (chi[l] + 2), chi[l] ** 2 / (chi[l] ** 2 + c), exp(c) / (exp(c) + chi[l])):
+        assert LogisticForm().rewrite(other) == other
 
 
 @settings(max_examples=4, deadline=None)

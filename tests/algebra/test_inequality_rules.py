@@ -149,7 +149,11 @@ def test_what_is_no_share_of_all_tokens_is_left() -> None:
     part = Sum(exp(chi[m]), (m, 1, L - 1))
     for other in (1 - exp(KEY) / part, 1 - exp(KEY) / (part + tokens(exp(x))), 1 - exp(KEY) / (2 + KEY**2)):
         assert not PowerOfOdds(S.One, S.One).match(mean(other))
-    assert not PowerOfOdds(S.One, S.One).match(one(1 - exp(x) / tokens(exp(x))))
+    for other in (exp(x) / tokens(exp(x)), x / (x + exp(x)), x / (x + x**2)):
+        assert not PowerOfOdds(S.One, S.One).match(one(1 - other))
+    bound = PowerOfOdds(S.One, S.Half).rewrite(mean(1 - share(exp(-x))))
+    assert PowerOfOdds(S.One, S.Half).rewrite(mean(1 - share(exp(-x))) - mean(KEY**2)) == bound - mean(KEY**2)
+    assert_above(PowerOfOdds(S.One, S.Half), mean(1 - share(exp(-x))), {L: 3})
     assert JensenForOthers().hypotheses(mean(KEY**2)) == ()
 
 

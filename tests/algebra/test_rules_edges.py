@@ -5,6 +5,8 @@ Every test here caught a wrong rule that the others had let pass (``make mutants
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from sympy import (
@@ -199,6 +201,7 @@ def test_places() -> None:
     assert places.surely_positive(Mod(row, D) + 1)
     assert places.equal(Mod(row, D), D) is False
     assert places.equal(D, Mod(row, D)) is False
+    assert places.equal(Mod(row, D), S.Zero) is places.equal(D - 1, Mod(row, D)) is None
     assert not places.assumed
     for crooked in (
         Mod(row, D) ** 2,
@@ -268,6 +271,7 @@ def test_slopes_of_smoothed_functions() -> None:
 def test_bounds_are_rounded_up_to_two_digits(number: Expr) -> None:
     above = _above(number)
     assert number <= above <= number * Rational(111, 100)
+    assert len(f"{Decimal(above.p) / Decimal(above.q):e}".partition("e")[0].rstrip("0").replace(".", "")) <= 2
     ways = _Ways()
     letter = ways(L, 2)
     bound = ways.rounded_up(number * letter + 2 * number * letter + a * letter**2)

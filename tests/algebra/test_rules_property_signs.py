@@ -245,7 +245,7 @@ FIRST, LAST, OWN = Sign(omega, 1), Sign(omega, D + 2), Sign(omega, Mod(R - 1, D)
 
 
 @SOME
-@given(SIGNS, st.integers(1, 8), nonzero, nonzero, positive, st.integers(0, 3))
+@given(SIGNS, st.integers(1, 8), nonzero, nonzero, positive, st.integers(0, 4))
 def test_SumOfSigns_keeps_the_mean(d: int, row: int, a: Expr, b: Expr, c: Expr, form: int) -> None:
     own, mark = Sign(omega, r + 2), KroneckerDelta(r, Mod(R - 1, D))
     bodies = [
@@ -253,6 +253,7 @@ def test_SumOfSigns_keeps_the_mean(d: int, row: int, a: Expr, b: Expr, c: Expr, 
         Indicator(Gt(a * TOTAL + b * OWN, c)) * (3 + LAST),
         (2 + b * OWN) * Product((c + (own + 1) * 2) ** (1 + mark), (r, 0, D - 1)),
         OWN * Product(Indicator(Le(a * own + b * TOTAL, c)) + mark / 3, (r, 0, D - 1)) / (9 + FIRST),
+        (2 + b * Sign(omega, 2)) * Product((c + own + 2) ** (1 + KroneckerDelta(r, 0)), (r, 0, D - 1)),
     ]
     assert_same(SumOfSigns(), SignExpectation(bodies[form], omega, D + 2), {"D": d, "R": row})
 
@@ -287,6 +288,7 @@ def test_IndependentVectors_refuses_what_is_shared(a: Expr, more: int) -> None:
     row = exp(a * Sum(Sign(omega, k + D * (j - 1)), (k, 1, D)))
     refused = {
         "expected a product over independent": a + row,
+        "expected a product over": a * Product(row, (j, 1, M)),
         "belongs to no single vector": Product(row * exp(a * Sign(omega, more)), (j, 1, M)),
         "do not run over all": Product(row, (j, 1, M - more)),
         "outside of its vector": Product(row + Sign(omega, D + more + D * (j - 1)), (j, 1, M)),

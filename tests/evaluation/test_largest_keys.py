@@ -12,10 +12,10 @@ from sympy import Rational, exp
 
 from symslr import Attention, LocationTask
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location import largest, least_value, risk_value
+from symslr.evaluation.location import least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.largest import LargestKeys
-from symslr.evaluation.location.moments import Moments
+from symslr.evaluation.location.samples import largest
+from symslr.evaluation.location.samples.largest import LargestKeys
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -84,7 +84,7 @@ def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
     """The mean of the largest of n normals, by its density."""
     attend = Attend(ENTMAX, Setting.of(task(10**5 + 1, 9)))
     place = Place(np.ones((1, 1)), np.zeros(1), 0.0, ())
-    first = np.concatenate([s[:, 1:3, 0] for s, _ in LargestKeys(attend)._batches(place, 2**14, 1, 8)])
+    first = np.concatenate([s[:, 1:3, 0] for s, _ in LargestKeys(attend, 1.0)._batches(place, 2**14, 1, 8)])
     n = 10**5
     for rank, mean in enumerate(first.mean(axis=0)):
         exact = quad(
@@ -100,7 +100,7 @@ def test_keys_are_drawn_as_the_largest_of_their_number() -> None:
 
 def test_who_can_be_had_by_the_largest_keys() -> None:
     def possible(chosen: LocatedAttention, **law: Any) -> bool:
-        return Moments(Attend(chosen, Setting.of(task(1000, 2, **law))), 1.0).largest.is_possible
+        return LargestKeys(Attend(chosen, Setting.of(task(1000, 2, **law))), 1.0).is_possible
 
     assert possible(ENTMAX)
     assert not possible(ENTMAX, prior=1 / l)

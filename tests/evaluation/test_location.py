@@ -15,13 +15,15 @@ from sympy import Abs, Expr, Integer, Rational, S, exp, lambdify, sign
 from symslr import Attention, LocationTask, SpikedSLR, bayes_risk, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
-from symslr.evaluation.location.chain import chain_risk
+from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.counts import inclusion
-from symslr.evaluation.location.pairs import pairs_risk
-from symslr.evaluation.location.points import quadrature, refined, sampled
-from symslr.evaluation.location.posterior import _enumerated, configurations, posterior
+from symslr.evaluation.location.means import Part
+from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.posterior.configurations import configurations, enumerated
+from symslr.evaluation.location.samples.points import quadrature, refined, sampled
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tokens import Spectrum, nodes
+from symslr.evaluation.location.tables.pairs import pairs_means
+from symslr.evaluation.location.tables.tokens import Spectrum, nodes
 from symslr.expression.configuration import ConfigurationMean
 from symslr.expression.value import Kind, Value
 from symslr.model.configuration import ConfigurationLaw
@@ -58,6 +60,9 @@ LAWS: dict[str, Callable[[], LocationTask]] = {
     "chains of both": lambda: task(key_covariance=CHAIN, value_covariance=2 * HALF ** (2 * Abs(i - j)), prior=1 / l),
     "one correlation": lambda: task(key_covariance=EQUAL, value_covariance=EQUAL, prior=1 / l),
     "one correlation and sign": lambda: task(key_covariance=EQUAL, signal=SIGNS),
+    "strong correlation, prior and sizes": lambda: task(
+        key_covariance=2 * Rational(9, 10) ** sign(Abs(i - j)), prior=1 / l, signal="1:1/3,-2:2/3", strength=HALF
+    ),
     "any covariance": lambda: task(key_covariance=exp(-((i - j) ** 2)), value_covariance=CHAIN),
     "coins": lambda: task(location="independent(1/8)"),
     "coins by position": lambda: task(location=Independent(1 / (1 + l)), signal=SIGNS),
@@ -225,13 +230,13 @@ def test_digits_and_proofs_where_tokens_are_independent() -> None:
 
 def test_many_kinds_of_positions_are_one_table() -> None:
     """The table over log u beside one integral for each of few kinds, and beside the exchangeable formula where they are alike."""
-    from symslr.evaluation.location.bayes import bayes_part
+    from symslr.evaluation.location.bayes import bayes_means
     from symslr.evaluation.location.formulas import bayes_integral
 
     for law in (task(12, prior=1 / l, signal=SIGNS), task(8, prior=3 ** (-l))):
         formula = bayes_integral(law)
         assert formula is not None
-        part = bayes_part(Setting.of(law))
+        part = bayes_means(Setting.of(law)).part()
         assert abs(float(part.value) - float(evaluate(formula, {}))) < 1e-12
         assert part.error < 1e-12
     # a prior that all but ignores positions
@@ -247,10 +252,10 @@ def by_samples(law: LocationTask) -> Value:
     left = posterior(setting)
     sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
     means = refined(sample, lambda row: float(row[0]), 1e-4, 3.0)
-    mean, error = means.number(lambda row: float(row[0]))
+    part = means.part()
     from mpmath import mpf
 
-    return Value(mpf(mean), mpf(error), Kind.STATISTICAL, 3, means.method)
+    return Value(mpf(part.value), mpf(part.error), Kind.STATISTICAL, 3, means.method)
 
 
 LONG = {
@@ -258,6 +263,10 @@ LONG = {
     "directions": lambda: task(9, signal=VECTORS, prior=1 / l),
     "chain": lambda: task(8, key_covariance=CHAIN, value_covariance=CHAIN, prior=1 / l, signal="1:1/2,2:1/2"),
     "coins": lambda: task(30, location="independent(1/8)", signal=SIGNS),
+    "one correlation and sign": lambda: task(30, 6, key_covariance=EQUAL, signal=SIGNS),
+    "one correlation, sizes and prior": lambda: task(
+        20, 3, key_covariance=2 * EQUAL, signal="1:1/3,2:2/3", prior=1 / l
+    ),
 }
 
 
@@ -271,18 +280,18 @@ def test_long_sequences_agree_with_samples(name: str) -> None:
 
 
 def test_a_chain_is_walked_and_doubled_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    from symslr.evaluation.location import chain
+    from symslr.evaluation.location.chains import bayes as chain
 
     law = Setting.of(task(13, key_covariance=CHAIN, value_covariance=Rational(1, 3) ** Abs(i - j)))
-    walked = chain_risk(law)
+    walked = chain_means(law)
     monkeypatch.setattr(chain, "LONGEST_WALK", 0)
-    doubled = chain_risk(law)
+    doubled = chain_means(law)
     assert walked is not None
     assert doubled is not None
-    assert walked[0] == pytest.approx(doubled[0], rel=1e-12)
-    independent = chain_risk(Setting.of(task(13)))
+    assert walked.part().value == pytest.approx(doubled.part().value, rel=1e-12)
+    independent = chain_means(Setting.of(task(13)))
     assert independent is not None
-    assert independent[0] == pytest.approx(float(bayes_value(task(13))), rel=1e-11)
+    assert independent.part().value == pytest.approx(float(bayes_value(task(13))), rel=1e-11)
 
 
 def test_large_subsets_stay_finite_and_sum_to_their_size() -> None:
@@ -417,6 +426,39 @@ def test_what_is_matched_is_optimal_and_the_rest_is_not() -> None:
     assert float(least_value(coins, SIGMOID)[0]) > with_bias + 1e-4
 
 
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"length": 20, "location": "independent(1/8)", "signal": {Rational(3, 2): 1}},
+        {"length": 7, "location": Independent(1 / (1 + l))},
+        {"length": {3: HALF, 9: HALF}, "location": Independent(1 / (2 * L))},
+    ],
+)
+def test_the_matched_sigmoid_is_the_posterior_of_coins(law: dict[str, Any]) -> None:
+    coins = LocationTask(strength=2, noise=0, **law)
+    value, places = least_value(coins, LocatedAttention(SIGMOID, bias="matched"))
+    assert float(value) == pytest.approx(float(bayes_value(coins)), rel=1e-11)
+    theta = float(coins.signal.support[0][0][0])
+    assert float(places["a"]) == pytest.approx(2**0.5 * theta, rel=1e-6)
+
+
+def test_the_matched_sigmoid_is_the_best_one_that_sees_single_tokens() -> None:
+    """E[r_l | chi_l] = P_l w/(P_l w + 1 - P_l)/s is a multiple of it, whatever is relevant: 1 - E[that^2] by quadrature."""
+    matched, axis = LocatedAttention(SIGMOID, bias="matched"), np.linspace(-12, 12, 4001)
+    mass = np.exp(-(axis**2) / 2) / np.exp(-(axis**2) / 2).sum()
+    for law, chances in (
+        (task(4, location="subset(3)"), [0.75] * 4),
+        (task(3, prior=[1, 5, 2]), [1 / 8, 5 / 8, 1 / 4]),
+    ):
+        size, left = getattr(law.location, "size", 1), 0.0
+        for chance in chances:
+            logits = 2**0.5 * (axis + 2**0.5) - 1 + np.log(chance / (1 - chance))
+            left += chance * float(mass @ (1 / (1 + np.exp(logits)))) / float(size) ** 2
+        assert float(least_value(law, matched)[0]) == pytest.approx(left, rel=1e-10)
+    with pytest.raises(CannotEvaluate, match="every position is relevant"):
+        least_value(task(3, location="subset(3)"), matched)
+
+
 def test_a_plain_attention_on_a_plain_law_is_the_task_it_reduces_to() -> None:
     known = evaluate(minimal_risk(SpikedSLR(), Attention(1 + x, normaliser=None)), {"L": 3, "nu": 2, "Delta": 0})
     assert float(least_value(task(), Attention(1 + x, normaliser=None))[0]) == pytest.approx(float(known), rel=1e-10)
@@ -477,14 +519,14 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
     def integrand(keys: Any, mass: Any) -> Any:
         return np.array([mass @ left(keys)[1]])
 
-    value, error = quadrature(law, integrand).number(lambda row: float(row[0]))
-    assert abs(value - brute_bayes(law_called("chains of both"))) < 1e-8
-    assert 0 < error < 1e-6
+    part = quadrature(law, integrand).part()
+    assert abs(part.value - brute_bayes(law_called("chains of both"))) < 1e-8
+    assert 0 < part.error < 1e-6
     means = refined(partial(sampled, law, integrand), lambda row: float(row[0]), 1e-3, 2.0)
-    found, scatter = means.number(lambda row: float(row[0]))
-    assert means.kind is Kind.STATISTICAL
-    assert abs(found - value) < 4.5 * scatter
-    assert scatter < 1e-3 * value
+    found = means.part()
+    assert found.kind is Kind.STATISTICAL
+    assert abs(found.value - part.value) < 4.5 * found.error
+    assert found.error < 1e-3 * part.value
 
 
 def test_one_position_is_always_found() -> None:
@@ -558,7 +600,7 @@ def test_a_chain_with_several_relevant_tokens_is_summed_along_it(law: dict[str, 
     setting = Setting.of(task(5, 3, key_covariance=2 * Rational(-1, 3) ** Abs(i - j), **law))
     keys = 2 * np.random.default_rng(1).standard_normal((40, 5, setting.directions))
     mean, left = posterior(setting)(keys)
-    expected = _enumerated(setting, configurations(setting), keys)
+    expected = enumerated(setting, configurations(setting), keys)
     assert mean == pytest.approx(expected[0], abs=1e-13)
     assert left == pytest.approx(expected[1], abs=1e-13)
 
@@ -575,10 +617,10 @@ def test_a_long_chain_with_two_relevant_tokens_agrees_with_samples() -> None:
     assert abs(loss.mean() - float(found.value)) < 4 * spread
 
 
-def by_all_keys(setting: Setting) -> tuple[float, float]:
+def by_all_keys(setting: Setting) -> Part:
     """The Bayes risk by a rule over all keys, under every hidden configuration or, where all are alike, under one."""
     left = posterior(setting)
-    return quadrature(setting, lambda keys, mass: np.array([mass @ left(keys)[1]])).number(lambda row: float(row[0]))
+    return quadrature(setting, lambda keys, mass: np.array([mass @ left(keys)[1]])).part()
 
 
 def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
@@ -589,22 +631,23 @@ def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
         task(3, 2, location="subset(2)", signal=SIGNS),
         task(3, 1, **uneven),
     ):
-        setting = Setting.of(law)
-        found = pairs_risk(setting) or (0.0, 0.0)
-        value, error = by_all_keys(setting)
-        assert abs(found[0] - value) < error + found[1] + 1e-11
-        assert found[1] < 1e-10 * found[0]
+        found, known = by_pairs(law), by_all_keys(Setting.of(law))
+        assert abs(found.value - known.value) < known.error + found.error + 1e-11
+        assert found.error < 1e-11 * found.value
     missing = float(bayes_value(task(3, 4)).value) / 4
-    value, error = pairs_risk(Setting.of(task(3, 4, location="subset(2)"))) or (0.0, 0.0)
-    assert abs(value - missing) < error
+    found = by_pairs(task(3, 4, location="subset(2)"))
+    assert abs(found.value - missing) < found.error
     assert float(bayes_value(task(3, 4, location="subset(2)")).value) == pytest.approx(missing, rel=1e-13)
-    setting = Setting.of(task(40, 8, location="subset(2)"))
-    found, left = pairs_risk(setting) or (0.0, 0.0), posterior(setting)
-    assert found[1] < 1e-10 * found[0]
-    sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
-    samples = refined(sample, lambda row: float(row[0]), 1e-2, 1.0)
-    value, error = samples.number(lambda row: float(row[0]))
-    assert abs(value - found[0]) < 5 * error
+    for law in (task(40, 8, location="subset(2)"), task(25, 4, **uneven)):
+        found, samples = by_pairs(law), by_samples(law)
+        assert found.error < 1e-11 * found.value
+        agree(samples, found.value)
+
+
+def by_pairs(law: LocationTask) -> Part:
+    found = pairs_means(Setting.of(law))
+    assert found is not None
+    return found.part()
 
 
 def test_the_irrelevant_positions_are_sought_where_they_are_fewer() -> None:
@@ -612,7 +655,7 @@ def test_the_irrelevant_positions_are_sought_where_they_are_fewer() -> None:
     law = task(3, 3, location="subset(2)", prior=1 / l)
     found = bayes_value(law)
     setting = Setting.of(law)
-    value, error = by_all_keys(setting)
-    assert abs(float(found.value) - value) < error + 1e-11
+    known = by_all_keys(setting)
+    assert abs(float(found.value) - known.value) < known.error + 1e-11
     assert found.digits >= 12
     assert bayes_value(task(3, 3, location="subset(3)")).value == 0

@@ -12,10 +12,12 @@ from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.moments import Moments, residual
-from symslr.evaluation.location.posterior import _enumerated, _sized, configurations, log_weights, posterior
+from symslr.evaluation.location.chains.attention import FINE, Rule
+from symslr.evaluation.location.moments import ByRules, along, residual, route
+from symslr.evaluation.location.posterior import posterior, sized
+from symslr.evaluation.location.posterior.configurations import configurations, enumerated
+from symslr.evaluation.location.posterior.one_correlation import given_all
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.shared import given_all
 from symslr.expression.value import Kind
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -35,8 +37,11 @@ def task(length: Any, strength: object = 4, **law: Any) -> LocationTask:
 
 
 def row(law: LocationTask, attention: LocatedAttention, scale: float) -> np.ndarray:
-    moments = Moments(Attend(attention, Setting.of(law)), 1.0)
-    return moments.means(Place(np.array([[scale]]), np.zeros(1), 0.0, ()))[0].rows[0]
+    return route(Attend(attention, Setting.of(law)), 1.0).means(at(scale)).rows[0]
+
+
+def at(scale: float) -> Place:
+    return Place(np.array([[scale]]), np.zeros(1), 0.0, ())
 
 
 def drawn(law: LocationTask, attend: Any, count: int, seed: int) -> tuple[float, float]:
@@ -127,14 +132,12 @@ def test_a_chain_is_walked_and_doubled_alike_for_attentions() -> None:
 
 def test_a_chain_without_correlation_is_a_table() -> None:
     """The transfer operator among independent keys against tables of one token, at a length where neither sums over tokens."""
-    from symslr.evaluation.location import chain_attention
-
     for law in (task(2000, 16), task(300, 8, location="subset(2)"), task(300, 8, location="independent(1/50)")):
-        moments = Moments(Attend(LocatedAttention(SOFTMAX1), Setting.of(law)), 1.0)
-        place = Place(np.array([[2.5]]), np.zeros(1), 0.0, ())
-        along = moments._along(place).row(chain_attention.FINE)
-        assert moments.is_tabled
-        assert along == pytest.approx(moments.means(place)[0].rows[0], rel=1e-11)
+        attend = Attend(LocatedAttention(SOFTMAX1), Setting.of(law))
+        tabled = route(attend, 1.0)
+        assert isinstance(tabled, ByRules)
+        assert "tables" in tabled.method
+        assert along(attend, at(2.5), FINE) == pytest.approx(tabled.means(at(2.5)).rows[0], rel=1e-11)
 
 
 def test_long_chains_keep_their_digits() -> None:
@@ -142,11 +145,8 @@ def test_long_chains_keep_their_digits() -> None:
     law = task(10_000, 20, key_covariance=CHAIN)
     value = risk_value(law, softmax, 4)
     assert value.digits >= 10
-    moments = Moments(Attend(LocatedAttention(softmax), Setting.of(law)), 1.0)
-    place = Place(np.array([[4.0]]), np.zeros(1), 0.0, ())
-    from symslr.evaluation.location.chain_attention import Rule
-
-    third = residual(moments._along(place).row(Rule(0.23, 0.17, 0.58, 0.22, 1e-18)))
+    attend = Attend(LocatedAttention(softmax), Setting.of(law))
+    third = residual(along(attend, at(4.0), Rule(0.23, 0.17, 0.58, 0.22, 1e-18)))
     assert abs(third - float(value)) < float(value.error) + 1e-12
 
 
@@ -195,8 +195,8 @@ def test_tokens_of_one_correlation_are_independent_given_what_they_share(law: di
     """The mean over the shared part against all configurations, one after the other."""
     setting = Setting.of(task(6, 9, key_covariance=2 * Rational(2, 3) ** sign(Abs(i - j)), **law))
     keys = 3 * np.random.default_rng(1).standard_normal((40, 6, 1))
-    shared = _sized(setting, *given_all(setting, keys, log_weights))
-    expected = _enumerated(setting, configurations(setting), keys)
+    shared = sized(setting, *given_all(setting, keys))
+    expected = enumerated(setting, configurations(setting), keys)
     assert shared[0] == pytest.approx(expected[0], abs=1e-13)
     assert shared[1] == pytest.approx(expected[1], abs=1e-13)
 

@@ -37,7 +37,7 @@ ROOMS = ("symslr/algebra", "symslr/theory")
 QUICK = 25.0
 """Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
 
-UNKNOWN = 1.0
+UNKNOWN = 0.3
 """Processor seconds that a test is taken to need before it was measured."""
 
 ON_IMPORT = ""
@@ -114,7 +114,7 @@ class Selection:
         for module in modules() if asked else []:
             kept = _kept(module, as_is)
             if kept is None:
-                for test, names in tests_by_name(module).items():
+                for test, names in names_in_tests(module).items():
                     selection.seconds[test] = UNKNOWN
                     for name in names:
                         selection.named[name].add(test)
@@ -143,11 +143,16 @@ class Selection:
         return self.named.get(inside) or defined
 
 
-def tests_by_name(module: str) -> dict[str, set[str]]:
+def names_in_tests(module: str) -> dict[str, set[str]]:
     """The tests of a module, with the names in each and in the tables and helpers of the module that it uses."""
     nodes = _defined(_text(module))
     used = {
-        name: {inner.id for node in of for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        name: {
+            inner.id if isinstance(inner, ast.Name) else inner.attr
+            for node in of
+            for inner in ast.walk(node)
+            if isinstance(inner, (ast.Name, ast.Attribute))
+        }
         for name, of in nodes.items()
     }
 

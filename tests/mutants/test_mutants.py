@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from tests.mutants.operators import mutants
-from tests.mutants.selection import ROOT, Selection
+from tests.mutants.selection import ROOT, STATEMENTS, Selection, chain_files, names_in_tests
 
 SOURCE = '''"""Words - 1."""
 from x import y
@@ -56,6 +56,23 @@ print(trial.under_tests(wrong, [], on_import=False).outcome)
 print(trial.passing(test) == set(test))
 """
 
+CHAINS = """
+from dataclasses import replace
+from tests.mutants import trial
+from tests.mutants.operators import mutants
+from tests.mutants.selection import ROOT
+trial.load()
+file, chain = "symslr/algebra/rules/measure/bayes_rule.py", "derivations/11_nishimori.py"
+wrong = next(m for m in mutants(file, (ROOT / file).read_text()) if "return factor / p" in m.text and m.change == "Div -> Mult")
+same = replace(wrong, edit=lambda node: None)
+for mutant in (wrong, same):
+    print(trial.under_chains(mutant, [chain], on_import=False).outcome)
+made = mutants(chain, (ROOT / chain).read_text())
+shorter = next(m for m in made if m.change.startswith("drop .apply"))
+print(trial.under_check(shorter).outcome)
+print(trial.under_check(replace(shorter, edit=lambda node: None)).outcome)
+"""
+
 
 def test_every_mutant_is_one_change() -> None:
     found = mutants("rule.py", SOURCE)
@@ -71,6 +88,29 @@ def test_every_mutant_is_one_change() -> None:
 def test_a_wrong_rule_is_caught_and_the_right_one_survives() -> None:
     run = subprocess.run([sys.executable, "-c", TRIALS], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.split("\n")[:-1] == ["caught", "caught", "survived", "survived", "no test runs the line", "True"]
+
+
+def test_the_chains_that_a_mutant_makes_are_judged() -> None:
+    run = subprocess.run([sys.executable, "-c", CHAINS], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.split("\n")[:-1] == ["caught", "survived", "caught", "same chains"]
+
+
+def test_a_test_is_chosen_by_the_names_in_it_and_in_its_tables() -> None:
+    module = "tests/algebra/test_rules_edges.py"
+    found = names_in_tests(module)
+    assert "InterchangeSums" in found[f"{module}::test_refused"]
+    assert "InterchangeSums" not in found[f"{module}::test_places"]
+    selection = Selection()
+    selection.named["InterchangeSums"].add("a test")
+    file = "symslr/algebra/rules/blocks/sums.py"
+    assert selection.naming(file, "InterchangeSums") == selection.naming(file, "_helper") == {"a test"}
+    assert selection.naming("symslr/algebra/rules/blocks/deltas.py", "_helper") == set()
+
+
+def test_the_tests_that_make_chains_name_their_files() -> None:
+    test = f"{STATEMENTS}[11_nishimori]"
+    assert chain_files([test, "tests/algebra/test_nodes.py::test_x"]) == {test: "derivations/11_nishimori.py"}
+    assert (ROOT / STATEMENTS.partition("::")[0]).is_file()
 
 
 def test_a_line_that_runs_on_import_is_seen_by_every_test_of_its_file() -> None:

@@ -221,7 +221,8 @@ def bayes_optimal(
     began = time.perf_counter()
     problem = numeric_problem(task, softmax, values)
     maps = [StateEvolution(problem, count, sub_seed(seed, n, count)) for n in range(RANDOMISATIONS)]
-    found = {name: _warm(maps, start, alpha) for name, start in STARTS.items()}
+    # each randomisation from the start itself, so that none inherits another's branch
+    found = {name: [item.solve(start, alpha) for item in maps] for name, start in STARTS.items()}
     gaps = [a.free_entropy - b.free_entropy for a, b in zip(found[INFORMED], found[UNINFORMED], strict=True)]
     apart = any(differ(a, b) for a, b in zip(found[INFORMED], found[UNINFORMED], strict=True))
     branch = INFORMED if apart and np.mean(gaps) > 0 else UNINFORMED
@@ -242,11 +243,6 @@ def bayes_optimal(
         statistical(float(np.mean(gaps)), standard_error(gaps), method, 0.0),
         max(point.change for point in best),
     )
-
-
-def _warm(maps: Sequence[StateEvolution], start: Array, alpha: float) -> list[Overlaps]:
-    """Each randomisation from the given start itself, so that none inherits another's branch."""
-    return [item.solve(start, alpha) for item in maps]
 
 
 def differ(one: Overlaps, two: Overlaps) -> bool:

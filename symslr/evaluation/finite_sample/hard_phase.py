@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -71,13 +70,19 @@ def hard_phase(
                 f"low, high: found two fixed points at {edge:g} already; expected one at each end, so {mend}"
             )
     first, last = apart.index(True), len(apart) - 1 - apart[::-1].index(True)
+
+    def bisect(evolution: StateEvolution, holds: Callable[[float | None], bool], low: float, high: float) -> float:
+        """The alpha in (low, high] from which on the gap is such that ``holds``."""
+        for _ in range(halvings):
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(_gap(evolution, middle)) else (middle, high)
+        return (low + high) / 2
+
     edges = []
     for evolution in maps:
-        middle = float(grid[first])
-        appears = _bisect(partial(_coexist, evolution), float(grid[first - 1]), middle, halvings)
-        far, beyond = float(grid[last]), float(grid[last + 1])
-        reached = _bisect(partial(_meet, evolution), far, beyond, halvings)
-        overtakes = _bisect(partial(_informed_wins, evolution), appears, reached, halvings)
+        appears = bisect(evolution, lambda gap: gap is not None, float(grid[first - 1]), float(grid[first]))
+        reached = bisect(evolution, lambda gap: gap is None, float(grid[last]), float(grid[last + 1]))
+        overtakes = bisect(evolution, lambda gap: gap is None or gap > 0, appears, reached)
         edges.append((appears, overtakes, reached))
     method = f"bisection on {randomisations} scrambled Sobol sets of {count} samples"
 
@@ -94,24 +99,3 @@ def _gap(evolution: StateEvolution, alpha: float) -> float | None:
     """Informed minus uninformed free entropy; None where both starts meet."""
     one, two = (evolution.solve(STARTS[name], alpha) for name in (INFORMED, UNINFORMED))
     return one.free_entropy - two.free_entropy if differ(one, two) else None
-
-
-def _coexist(evolution: StateEvolution, alpha: float) -> bool:
-    return _gap(evolution, alpha) is not None
-
-
-def _meet(evolution: StateEvolution, alpha: float) -> bool:
-    return _gap(evolution, alpha) is None
-
-
-def _informed_wins(evolution: StateEvolution, alpha: float) -> bool:
-    gap = _gap(evolution, alpha)
-    return gap is None or gap > 0
-
-
-def _bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int) -> float:
-    """The place in (low, high] from which on ``holds``."""
-    for _ in range(halvings):
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return (low + high) / 2

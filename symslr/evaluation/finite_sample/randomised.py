@@ -12,7 +12,7 @@ from mpmath import mpf
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
-from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, SaddleMap, Training
+from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, Problem, SaddleMap, Training
 from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
 from symslr.evaluation.finite_sample.order_parameters import STARTS, OrderParameters, start
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
@@ -20,8 +20,6 @@ from symslr.expression.value import Kind, Value
 
 RANDOMISATIONS = 8
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
-MOST_JUMPS = 5e-3
-"""Fits agreed with the theory up to 0.1 per cent of jumping samples, and no longer at 1 per cent."""
 ABUNDANT = 1000.0
 ARRIVED = 0.1
 """A solution that still moves by more has not arrived: its branch may have ended."""

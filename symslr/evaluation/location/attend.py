@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sympy import Expr, exp, lambdify
+from sympy import Expr, Rational, exp, lambdify
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting, over_positions, written_out
+from symslr.evaluation.location.tables.tokens import log_of
 from symslr.model.attention import Attention
 from symslr.model.float64 import in_float64
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x
+
+SAME = 1e-12
+"""Relative difference below which biases are one number."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Place:
     weights: Any
     bias: float
     own: tuple[float, ...]
+
+    @property
+    def slope(self) -> float:
+        """The largest scale, of either sign."""
+        return float(np.max(np.abs(self.scales)))
 
     def named(self) -> dict[str, float]:
         """Every parameter by its name, as it prints."""
@@ -53,9 +62,23 @@ class Attend:
     attention: LocatedAttention
     setting: Setting
 
+    @classmethod
+    def of(cls, attention: LocatedAttention, setting: Setting) -> Attend:
+        """With a bias that turns out the same at every position in the kernel, or in the offset."""
+        bias = cls(attention, setting).bias
+        if bias is None or np.ptp(bias) > SAME * np.max(np.abs(bias)):
+            return cls(attention, setting)
+        return cls(replace(attention, bias=Rational(float(bias[0]))).with_constant_inside(), setting)
+
     @property
     def is_selection(self) -> bool:
         return isinstance(self.attention.base, Selection)
+
+    @cached_property
+    def has_one_kernel(self) -> bool:
+        """Whether the weights are kernels of single keys, under one normaliser or none."""
+        alone = self.attention.heads == 1 or self.attention.is_joint
+        return alone and not self.is_selection and self.filter is None
 
     @cached_property
     def own(self) -> tuple[Expr, ...]:
@@ -78,16 +101,22 @@ class Attend:
 
     @cached_property
     def bias(self) -> Any:
-        """b_l, (L,), or None where it is nothing or the free constant alone."""
+        """b_l, (L,), or (1,) where all positions are alike; None where it is nothing or the free constant alone.
+
+        Raises:
+            CannotEvaluate: where every position is relevant, of which an attention without a normaliser has no best bias.
+        """
         bias, setting = self.attention.bias, self.setting
         if bias is None or bias == "free":
             return None
-        if bias == "matched":
-            lean = -setting.strength / 2 * (setting.precision_diagonal - setting.precision_diagonal.mean())
-            if setting.size == 0:
-                return lean + np.log(setting.coins) - np.log1p(-setting.coins)
-            return lean + setting.log_prior
-        return over_positions(bias, setting.length)
+        if bias != "matched":
+            return over_positions(bias, setting.length)
+        base = self.attention.base
+        alone = isinstance(base, Attention) and not base.is_normalised
+        own = setting.log_odds if alone or not setting.size else setting.log_prior
+        if not np.all(np.isfinite(own)):
+            raise CannotEvaluate("bias matched: every position is relevant; expected fewer than there are, or no bias")
+        return own - setting.strength / 2 * float(setting.shares @ setting.norms) * setting.precision_diagonal
 
     @cached_property
     def filter(self) -> Any:
@@ -145,6 +174,26 @@ class Attend:
             parts = parts.sum(axis=2, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
             return parts / (offset + parts.sum(axis=1, keepdims=True))
+
+    def log_kernel(self, keys: Any, place: Place) -> Any:
+        """log sum_h c_h kappa(a_h.x) of single tokens, (n,), from keys (n, p)."""
+        seen = keys @ place.scales.T
+        base = self.attention.base
+        assert isinstance(base, Attention)
+        if base.kernel == exp(x):
+            return np.logaddexp.reduce(seen + place.weights + place.bias, axis=1)
+        return log_of(lambda s: self.kernel(s, *place.own) @ np.exp(place.weights + place.bias), seen)
+
+    def elements(self, keys: Any, place: Place, bias: float) -> Any:
+        """kappa(a.x + b) of single tokens, (n,), where nothing normalises.
+
+        Raises:
+            CannotEvaluate: where it overflows.
+        """
+        values = self.kernel(keys @ place.scales.T + (place.bias + bias), *place.own)[:, 0]
+        if not np.all(np.isfinite(values)):
+            raise CannotEvaluate(f"attention {self.attention.name}: overflows in float64 at this scale")
+        return values
 
 
 def _selected(selection: Selection, scores: Any) -> Any:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,14 +15,26 @@ from sympy import Expr, N, S
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.chain import chain_risk
+from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.formulas import bayes_integral
-from symslr.evaluation.location.laplace import Positions, one_position
-from symslr.evaluation.location.pairs import pairs_risk
-from symslr.evaluation.location.points import MOST_DIMENSIONS, dimensions, quadrature, refined, sampled, strata
-from symslr.evaluation.location.posterior import log_mean, posterior
+from symslr.evaluation.location.means import Means, Part, by_two_rules
+from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.posterior.weights import token_log_weight
+from symslr.evaluation.location.samples.points import (
+    MOST_DIMENSIONS,
+    PRECISE,
+    dimensions,
+    quadrature,
+    refined,
+    sampled,
+    strata,
+)
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tokens import nodes
+from symslr.evaluation.location.tables.laplace import one_position, positions
+from symslr.evaluation.location.tables.one_correlation import common_means
+from symslr.evaluation.location.tables.pairs import pairs_means
+from symslr.evaluation.location.tables.rules import Rule, has_grid, rules
+from symslr.evaluation.location.tables.tokens import nodes
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
@@ -30,36 +42,15 @@ from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset
 from symslr.theory.bayes import bayes_risk
 
-PRECISE = 1e-5
-"""Relative standard error at which sampling stops."""
 CARRIED = 0.1
 """Relative standard error beyond which single sequences decide, whose spread samples do not show."""
 SECONDS = 6.0
-STEEPEST = 0.28
-"""sqrt(nu) |theta| times the step of a token's key stays below."""
-WIDER = {2: (1.6, STEEPEST), 3: (2.6, 2 * STEEPEST)}
-"""By the number of directions, how much wider steps are where weights are not steep, and that bound on them."""
-GRIDS = ((0.1, 1 / 16), (0.085, 1 / 19))
-"""Steps of a token's key and of log u, in two rules whose difference is the error."""
 SHORT = 3
 """Tokens up to which a rule over all keys is as good as any."""
 GUARD = 30
 """Digits beyond those that are asked for in which the parts of a number are put together: mpmath's own are 15."""
 DIFFERENT = 10**6
 """Different coins up to which every one has its own sum."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """A number, its error, and how it was made."""
-
-    value: Any
-    error: Any
-    kind: Kind
-    method: str
-
-    def scaled(self, factor: Any) -> Part:
-        return replace(self, value=self.value * factor, error=self.error * factor)
 
 
 def bayes_value(
@@ -142,7 +133,7 @@ def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds
         raise CannotEvaluate(
             f"{backend}: no formula by one-token integrals for this law of location; leave the digits open"
         )
-    return bayes_part(Setting.of(plain), seconds).scaled(float(factor))
+    return bayes_means(Setting.of(plain), seconds).part().scaled(float(factor))
 
 
 def _exactly(number: Expr) -> Any:
@@ -180,89 +171,54 @@ def by_the_irrelevant(task: LocationTask) -> tuple[LocationTask, Expr]:
     return replace(task, location=found, prior=prior), (left / where.size) ** 2
 
 
-def bayes_part(setting: Setting, seconds: float = SECONDS) -> Part:
+def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
     """E (r - a)^T C_v (r - a) in float64, by the best route that there is."""
-    one = isinstance(setting.task.location, OnePosition)
-    if setting.are_keys_independent and setting.are_values_independent and one and has_grid(setting):
-        found = by_grids(lambda step, load: _one(setting, step, load), setting)
-        return Part(*found, Kind.ESTIMATED, "Laplace transform over one-token tables in float64")
-    if setting.are_keys_independent and isinstance(setting.task.location, Independent) and has_grid(setting):
-        found = by_grids(lambda step, _: _coins(setting, step), setting)
-        return Part(*found, Kind.ESTIMATED, "quadrature over one token in float64")
-    pairs = pairs_risk(setting) if setting.length > SHORT else None
-    if pairs is not None:
-        return Part(*pairs, Kind.ESTIMATED, "Laplace and Gaussian integrals below the largest weight in float64")
-    if one:
-        walked = chain_risk(setting) if setting.length > 2 else None
-        if walked is not None:
-            return Part(*walked, Kind.ESTIMATED, "transfer operator along the chain in float64")
+    where, independent = setting.task.location, setting.are_keys_independent and has_grid(setting)
+    if independent and isinstance(where, OnePosition) and setting.are_values_independent:
+        method = "Laplace transform over one-token tables in float64"
+        return by_two_rules(partial(_one, setting), rules(setting), method)
+    if independent and isinstance(where, Independent):
+        return by_two_rules(partial(_coins, setting), rules(setting), "quadrature over one token in float64")
+    for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means,):
+        found = route(setting) if setting.length >= SHORT else None
+        if found is not None:
+            return found
+    return _over_all_keys(setting, seconds)
+
+
+def _over_all_keys(setting: Setting, seconds: float) -> Means:
+    """By a rule over all keys where these are few, from samples elsewhere.
+
+    Raises:
+        CannotEvaluate: where so few sequences carry the risk that samples do not show its error.
+    """
     left = posterior(setting)
 
     def integrand(keys: Any, mass: Any) -> Any:
         return np.array([mass @ left(keys)[1]])
 
     if dimensions(setting) <= MOST_DIMENSIONS and strata(setting, True) is not None:
-        means = quadrature(setting, integrand)
-    else:
-        means = refined(partial(sampled, setting, integrand), lambda row: float(row[0]), PRECISE, seconds)
-    value, error = means.number(lambda row: float(row[0]))
-    if means.kind is Kind.STATISTICAL and error > CARRIED * value:
+        return quadrature(setting, integrand)
+    means = refined(partial(sampled, setting, integrand), lambda row: float(row[0]), PRECISE, seconds)
+    part = means.part()
+    if part.error > CARRIED * part.value:
         raise CannotEvaluate(
-            f"{means.method}: {value:.1g} with an error of {error:.1g}; so few sequences carry it that the error is not to be "
-            "trusted; expected a weaker signal, or a law with a route of its own"
+            f"{means.method}: {part.value:.1g} with an error of {part.error:.1g}; so few sequences carry it that the error "
+            "is not to be trusted; expected a weaker signal, or a law with a route of its own"
         )
-    return Part(value, error, means.kind, means.method)
+    return means
 
 
-def has_grid(setting: Setting) -> bool:
-    """Whether a token's key has so few directions that a rule over them is quick."""
-    return setting.directions <= max(WIDER)
-
-
-def on_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[Any, Any]:
-    """What is computed with (step of a token's key, step of log u), by a fine and by a coarse rule.
-
-    Their errors fall as exp(-pi^2/(sqrt(nu) |theta| step)) and faster.
-    """
-    slope = np.sqrt(setting.strength) * float(np.max(np.linalg.norm(setting.values, axis=1)))
-    wider, steepest = WIDER.get(setting.directions, (1.0, STEEPEST))
-    finer = max(1.0, slope * wider * GRIDS[0][0] / steepest) / wider
-    coarse, fine = (compute(step / finer, load) for step, load in GRIDS)
-    return fine, coarse
-
-
-def by_grids(compute: Callable[[float, float], Any], setting: Setting) -> tuple[Any, Any]:
-    """What is computed by the fine rule, and how far the coarse one is from it."""
-    fine, coarse = on_grids(compute, setting)
-    return fine, np.abs(fine - coarse) + 2e-15 * np.maximum(1.0, np.abs(fine))
-
-
-def token_log_weight(setting: Setting, keys: Any) -> Any:
-    """log w of one token with independent keys, (n,)."""
-    logs = np.sqrt(setting.strength) * keys @ setting.values.T - setting.strength / 2 * np.sum(
-        setting.values**2, axis=1
-    )
-    return log_mean(logs, setting.shares)
-
-
-def positions(setting: Setting, leans: Any | None) -> Positions:
-    """The positions of a setting with weights e^{b_l} before the kernel."""
-    if leans is None and setting.is_uniform:
-        return Positions.alike(setting.length)
-    return Positions.of(np.zeros(setting.length) if leans is None else leans, setting.log_prior)
-
-
-def _one(setting: Setting, step: float, load: float) -> float:
-    found = nodes(setting, step)
+def _one(setting: Setting, rule: Rule) -> float:
+    found = nodes(setting, rule.key)
     own = positions(setting, None if setting.is_uniform else setting.log_prior)
-    return one_position(found, token_log_weight(setting, found.keys), own, 0.0, load).miss
+    return one_position(found, token_log_weight(setting, found.keys), own, 0.0, rule.load).miss
 
 
-def _coins(setting: Setting, step: float) -> float:
+def _coins(setting: Setting, rule: Rule) -> float:
     """sum_l C_ll E_l[p (1 - p)] under the law of every token."""
-    found = nodes(setting, step)
-    logs = token_log_weight(setting, found.keys)
-    spread = np.ones(setting.length) if setting.are_values_independent else np.diag(setting.value_matrix)
+    found = nodes(setting, rule.key)
+    logs, spread = token_log_weight(setting, found.keys), setting.value_variances
     if setting.is_uniform:
         shares, counts = setting.coins[:1], np.array([float(np.sum(spread))])
     else:

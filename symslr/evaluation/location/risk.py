@@ -15,8 +15,9 @@ from sympy import Expr, N, S, exp, sqrt
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Place
-from symslr.evaluation.location.bayes import GUARD, SECONDS, Part, valued
-from symslr.evaluation.location.evaluator import Evaluator
+from symslr.evaluation.location.bayes import GUARD, SECONDS, valued
+from symslr.evaluation.location.means import Part
+from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.minima.least import least_risk
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.expression.value import Kind, Value
@@ -60,13 +61,13 @@ def risk_value(
     if standard is not None and isinstance(chosen.base, Attention) and not chosen.base.parameters:
         expr = population_risk(standard, chosen.base, exact(scale, "scale") * unit)
         return evaluate(expr, {}, digits)
-    evaluator = Evaluator.of(chosen, plain, seconds)
-    if chosen.heads > 1 or evaluator.setting.directions > 1 or evaluator.attend.own or chosen.bias == "free":
+    risks = Risk.of(chosen, plain, seconds)
+    if chosen.heads > 1 or risks.attend.setting.directions > 1 or risks.attend.own or chosen.bias == "free":
         raise CannotEvaluate(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
         )
     place = Place(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
-    return _as_value(evaluator.value(place), here, digits, began)
+    return _as_value(risks.value(place), here, digits, began)
 
 
 def least_value(
@@ -95,10 +96,10 @@ def least_value(
         assert isinstance(chosen.base, Attention)
         value, places = least_risk(standard, chosen.base, {}, digits)
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
-    evaluator = Evaluator.of(chosen, plain, seconds)
-    place, is_far = _best(evaluator)
-    found = _as_value(evaluator.value(place), here, digits, began)
-    return found, _places(evaluator, place, float(unit), is_far)
+    risks = Risk.of(chosen, plain, seconds)
+    place, is_far = _best(risks)
+    found = _as_value(risks.value(place), here, digits, began)
+    return found, _places(risks, place, float(unit), is_far)
 
 
 def _prepared(
@@ -106,7 +107,7 @@ def _prepared(
 ) -> tuple[LocationTask, LocatedAttention, Expr]:
     """The task without a common shift of keys, the attention with constants inside, and the unit of these keys."""
     chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    return _without_shift(task, _with_constant_inside(chosen))
+    return _without_shift(task, chosen.with_constant_inside())
 
 
 def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, LocatedAttention, Expr]:
@@ -123,18 +124,6 @@ def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[Loc
     plain = replace(task, strength=task.strength / found.own_variance, key_covariance=None)
     unit = sqrt(found.own_variance)
     return plain, replace(attention, filter=None), unit if attention.filter is None else 1 / unit
-
-
-def _with_constant_inside(attention: LocatedAttention) -> LocatedAttention:
-    """The attention with a bias that is the same at every position in its kernel, or in its offset."""
-    base, bias = attention.base, attention.bias
-    if not isinstance(bias, Expr) or bias.free_symbols:
-        return attention
-    if isinstance(base, Selection):
-        return replace(attention, bias=None)
-    if base.is_normalised:
-        return replace(attention, base=replace(base, offset=base.offset * exp(-bias)), bias=None)
-    return replace(attention, base=replace(base, kernel=base.kernel.subs(x, x + bias)), bias=None)
 
 
 def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
@@ -161,9 +150,9 @@ def _rescaled(value: Value, unit: Expr) -> Value:
         return replace(value, value=value.value / factor, error=value.error / factor)
 
 
-def _places(evaluator: Evaluator, place: Place, unit: float, is_far: bool) -> dict[str, Value]:
+def _places(risks: Risk, place: Place, unit: float, is_far: bool) -> dict[str, Value]:
     def of(number: float) -> Value:
-        error = evaluator.place_error * (1 + abs(number))
+        error = risks.place_error * (1 + abs(number))
         return Value(
             mpf(number), mpf(error), Kind.ESTIMATED, max(digits_of(mpf(number), mpf(error)), 1), "search in float64"
         )
@@ -171,22 +160,21 @@ def _places(evaluator: Evaluator, place: Place, unit: float, is_far: bool) -> di
     if is_far:
         return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
     found = {name: of(number / unit) for name, number in place.named().items()}
-    if evaluator.attend.attention.is_joint:
+    if risks.attend.attention.is_joint:
         found |= {f"c_{h + 1}": of(float(np.exp(log))) for h, log in enumerate(place.weights) if h}
-    if evaluator.attend.attention.bias == "free":
+    if risks.attend.attention.bias == "free":
         found["b"] = of(place.bias)
-    return found | {str(symbol): of(number) for symbol, number in zip(evaluator.attend.own, place.own)}
+    return found | {str(symbol): of(number) for symbol, number in zip(risks.attend.own, place.own)}
 
 
-def _best(evaluator: Evaluator) -> tuple[Place, bool]:
+def _best(risks: Risk) -> tuple[Place, bool]:
     """The place of the least risk, and whether it is where the scale is large beyond what counts.
 
     Raises:
         CannotEvaluate: where no place gives a number.
     """
-    attend, heads = evaluator.attend, evaluator.attend.attention.heads
-    evaluator.check()
-    directions = evaluator.setting.directions
+    attend, heads = risks.attend, risks.attend.attention.heads
+    directions = risks.attend.setting.directions
     free = int(attend.attention.bias == "free")
     joint = heads - 1 if attend.attention.is_joint else 0
 
@@ -200,7 +188,7 @@ def _best(evaluator: Evaluator) -> tuple[Place, bool]:
         if np.max(np.abs(vector)) > LARGEST_SCALE * 1.0001:
             return np.inf
         try:
-            found = evaluator.search(placed(np.asarray(vector, dtype=float)))
+            found = risks.search(placed(np.asarray(vector, dtype=float)))
         except (CannotEvaluate, FloatingPointError, ZeroDivisionError):
             return np.inf
         return found if np.isfinite(found) else np.inf
@@ -208,7 +196,7 @@ def _best(evaluator: Evaluator) -> tuple[Place, bool]:
     if heads * directions + joint + free + len(attend.own) == 1:
         best = _along_line(lambda a: risk(np.array([a])))
         return placed(np.array([best])), abs(best) >= LARGEST_SCALE * 0.99
-    starts = _starts(evaluator, joint, free)
+    starts = _starts(risks, joint, free)
     tried = sorted((risk(start), tuple(start)) for start in starts)[:2]
     if not np.isfinite(tried[0][0]):
         raise CannotEvaluate(f"attention {attend.attention.name}: no finite risk at any scale that was tried")
@@ -235,9 +223,9 @@ def _along_line(risk: Callable[[float], float]) -> float:
     return float(found.x) if found.fun < risks[place] else grid[place]
 
 
-def _starts(evaluator: Evaluator, joint: int, free: int) -> list[Any]:
+def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
     """Where a search over several parameters begins: heads along the values of theta at several strengths, and at random."""
-    setting, heads = evaluator.setting, evaluator.attend.attention.heads
+    setting, heads = risks.attend.setting, risks.attend.attention.heads
     kinds, random = len(setting.shares), np.random.default_rng(0)
     starts = []
     for strength in (0.5, 1.0, 2.0):
@@ -249,6 +237,6 @@ def _starts(evaluator: Evaluator, joint: int, free: int) -> list[Any]:
             biases = (0.0, -np.log(setting.length)) if free else (None,)
             for bias in biases:
                 rest = [*(logs - logs[0])[1 : joint + 1], *([] if bias is None else [bias])]
-                starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(evaluator.attend.own)]))
+                starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(risks.attend.own)]))
     starts += [start + random.normal(size=len(start)) for start in starts[:4]]
     return starts

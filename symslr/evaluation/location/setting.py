@@ -11,6 +11,7 @@ import scipy
 from sympy import Expr, Integer, expand_log, lambdify, log
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.counts import inclusion
 from symslr.model.float64 import in_float64
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
@@ -88,16 +89,38 @@ class Setting:
         return raw - scipy.special.logsumexp(raw)
 
     @cached_property
+    def norms(self) -> Any:
+        """|theta|^2 of every value of the signal."""
+        return np.sum(self.values**2, axis=1)
+
+    @cached_property
     def coins(self) -> Any:
         """The probability of every position, (L,); for independent coins."""
         assert isinstance(self.task.location, Independent)
         found = over_positions(self.task.location.probability, self.length)
-        if not np.all((found > 0) & (found < 1)):
-            place = int(np.flatnonzero(~((found > 0) & (found < 1)))[0]) + 1
+        bad = np.flatnonzero(~((found > 0) & (found < 1)))
+        if len(bad):
             raise ValueError(
-                f"location: found the probability {found[place - 1]:g} at l={place}; expected one in (0, 1)"
+                f"location: found the probability {found[bad[0]]:g} at l={bad[0] + 1}; expected one in (0, 1)"
             )
         return found
+
+    @cached_property
+    def log_odds(self) -> Any:
+        """log P(r_l != 0)/P(r_l = 0) before anything is seen, (L,), or (1,) where all positions are alike."""
+        if isinstance(self.task.location, Independent):
+            coins = self.coins[: 1 if self.is_uniform else self.length]
+            return np.log(coins) - np.log1p(-coins)
+        with np.errstate(divide="ignore"):
+            if self.is_uniform:
+                return np.log([self.size]) - np.log([self.length - self.size])
+            inside, outside = inclusion(self.log_prior[None], self.size)
+            return np.log(inside[0]) - np.log(outside[0])
+
+    @property
+    def expected(self) -> float:
+        """How many positions are relevant on average."""
+        return float(self.size or np.sum(self.coins))
 
     @property
     def is_uniform(self) -> bool:
@@ -129,6 +152,11 @@ class Setting:
         """C_v, (L, L)."""
         return written_out(self.task.value_covariance, self.length)
 
+    @property
+    def value_variances(self) -> Any:
+        """The diagonal of C_v, (L,)."""
+        return np.ones(self.length) if self.are_values_independent else np.diag(self.value_matrix)
+
     @cached_property
     def precision(self) -> Any:
         """C^-1, (L, L)."""
@@ -136,8 +164,13 @@ class Setting:
 
     @cached_property
     def precision_diagonal(self) -> Any:
-        """(C^-1)_ll, (L,)."""
-        chain = chain_of(self.task.key_covariance)
+        """(C^-1)_ll, (L,), or (1,) for independent keys."""
+        if self.are_keys_independent:
+            return np.ones(1)
+        chain, common = chain_of(self.task.key_covariance), common_part(self.task.key_covariance)
+        if common is not None:
+            shared, own = common
+            return np.full(self.length, (1 - shared / (own + self.length * shared)) / own)
         if chain is None:
             return np.diag(self.precision).copy()
         found = np.full(self.length, (1 + chain[1] ** 2) / (chain[0] * (1 - chain[1] ** 2)))
@@ -168,3 +201,11 @@ def chain_of(covariance: Covariance | None) -> tuple[float, float] | None:
     if isinstance(found, Equicorrelated) and found.correlation == 0:
         return float(found.variance), 0.0
     return None
+
+
+def common_part(covariance: Covariance | None) -> tuple[float, float] | None:
+    """(variance of what all share, variance of the rest) where all pairs have one correlation, and that is positive."""
+    found = None if covariance is None else covariance.structure
+    if not isinstance(found, Equicorrelated) or found.correlation <= 0:
+        return None
+    return float(found.variance * found.correlation), float(found.own_variance)

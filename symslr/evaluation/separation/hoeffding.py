@@ -15,7 +15,7 @@ from symslr.theory.separation import sufficient
 from symslr.theory.separation.definition import Row, m
 from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, other_share, others
 
-TRIPLES = tuple(product(SIGNS, repeat=3))
+TRIPLES = tuple((first, group, last) for first, group, last in product(SIGNS, repeat=3))
 """Signs (w_1, w of the row's class, w_d)."""
 
 

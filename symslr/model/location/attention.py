@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from sympy import Expr
+from sympy import Expr, exp
 
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.form import check_parameters
 from symslr.model.location.covariance import Covariance
 from symslr.model.request import MOST_HEADS, SELECTIONS, HeadsRequest, is_selection
-from symslr.model.symbols import L, i, j, l, nu
+from symslr.model.symbols import L, i, j, l, nu, x
 from symslr.model.text import parse_expression
 
 BIASES = ("matched", "free")
@@ -90,8 +90,9 @@ class LocatedAttention:
         base: the kernel with its normaliser, or a selection.
         heads: H.
         separate: whether every head is normalised by itself.
-        bias: b_l as an expression in ``l``, "matched" for what the posterior has (log pi_l - nu (C^-1)_ll / 2), "free"
-            for one constant that risks are minimised over, or nothing.
+        bias: b_l as an expression in ``l``, "matched" for what the posterior has, "free" for one constant that risks are
+            minimised over, or nothing. Matched is o_l - nu E|theta|^2 (C^-1)_ll / 2, with o_l = log pi_l under a normaliser
+            and the log odds log P(l relevant)/P(l not relevant) of coins, or of a single token where nothing normalises.
         filter: F as an expression in the positions ``i`` and ``j``, "matched" for C^-1, or nothing.
 
     Raises:
@@ -137,6 +138,17 @@ class LocatedAttention:
         bias = self.bias.subs(values) if isinstance(self.bias, Expr) else self.bias
         chosen = self.filter.subs(values) if isinstance(self.filter, Covariance) else self.filter
         return LocatedAttention(self.base, self.heads, self.separate, bias, chosen)
+
+    def with_constant_inside(self) -> LocatedAttention:
+        """The attention with a bias that is one number in its kernel, or in its offset; itself with any other bias."""
+        base, bias = self.base, self.bias
+        if not isinstance(bias, Expr) or bias.free_symbols:
+            return self
+        if isinstance(base, Selection):
+            return replace(self, bias=None)
+        if base.is_normalised:
+            return replace(self, base=replace(base, offset=base.offset * exp(-bias)), bias=None)
+        return replace(self, base=replace(base, kernel=base.kernel.subs(x, x + bias)), bias=None)
 
     @property
     def is_joint(self) -> bool:

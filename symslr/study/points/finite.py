@@ -60,7 +60,7 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
     answers = {"risk": fit.risk, "training_loss": fit.training_loss, **fit.order_parameters}
     if asked["tuned"] == "true":
         method = "ridges of least test risk; the error of the risk says how flat it is there"
-        method += "".join(f"; {name} stands for the limit {at:g}" for name, at in tuned.approached.items())
+        method += "".join(f"; {remark}" for remark in tuned.remarks)
         named = zip(("r_k", "r_v"), tuned.ridge, strict=True)
         answers |= {name: Value(mpf(value), mpf(0), Kind.ESTIMATED, 6, method) for name, value in named}
     return answers

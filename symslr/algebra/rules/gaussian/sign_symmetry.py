@@ -89,7 +89,7 @@ def _parity(node: Expr, family: IndexedBase | Symbol) -> int | None:
     label = getattr(family, "label", family)
     if label not in node.free_symbols:
         return 0
-    if node == family or (isinstance(node, Indexed) and node.base == family):
+    if node == family or isinstance(node, Indexed):
         return 1
     if isinstance(node, (Application, Expectation, *FOLDED, ConditionalMean)):
         return None

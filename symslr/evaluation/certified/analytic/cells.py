@@ -55,12 +55,18 @@ def integer_power(base: Any, n: int) -> Any:
     if n % 2 == 0 and base.imag.is_zero():
         size = interval(base.abs_lower(), base.abs_upper())
         return acb(size**n) if size > 0 else acb(arb(0).union(base.abs_upper() ** n))
-    result, square = acb(1), base
+    return by_squaring(base, n, acb(1))
+
+
+def by_squaring(base: Any, n: int, one: Any) -> Any:
+    """base^n for n >= 0, of anything that multiplies."""
+    result, square = None, base
     while n:
         if n % 2:
-            result *= square
-        square, n = square * square, n // 2
-    return result
+            result = square if result is None else result * square
+        n //= 2
+        square = square * square if n else square
+    return one if result is None else result
 
 
 def _off_the_cut(at: Any) -> None:

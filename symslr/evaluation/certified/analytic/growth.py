@@ -67,6 +67,8 @@ class GrowthBounds:
     def __init__(self, variable: Symbol, start: float, side: int, half_width: float) -> None:
         self.variable, self.start, self.side, self.half_width = variable, start, side, half_width
         self.region = half_strip(start, side, half_width)
+        self._moduli: dict[Expr, Exponent] = {}
+        self._inverses: dict[Expr, Exponent] = {}
         self._line = Exponent(_up(log(start) - 1), _up(1 / start))
         """|x| <= e^{log X - 1 + |x|/X}, with equality at X = start."""
 
@@ -91,7 +93,12 @@ class GrowthBounds:
         )
 
     def modulus(self, expr: Expr) -> Exponent:
-        """Of |f|."""
+        """Of |f|; kept, as factors have parts in common."""
+        if expr not in self._moduli:
+            self._moduli[expr] = self._modulus(expr)
+        return self._moduli[expr]
+
+    def _modulus(self, expr: Expr) -> Exponent:
         if isinstance(expr, exp):
             return self.real_part(expr.exp)
         if expr == self.variable:
@@ -115,7 +122,12 @@ class GrowthBounds:
         raise NotProved(f"certified: no bound was found for the growth of {expr}")
 
     def inverse(self, expr: Expr) -> Exponent:
-        """Of |1/f|."""
+        """Of |1/f|; kept."""
+        if expr not in self._inverses:
+            self._inverses[expr] = self._inverse(expr)
+        return self._inverses[expr]
+
+    def _inverse(self, expr: Expr) -> Exponent:
         if isinstance(expr, exp):
             return self.real_part(-expr.exp)
         if expr.is_Mul:

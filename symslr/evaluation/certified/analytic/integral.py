@@ -78,16 +78,11 @@ class Transform:
         Raises:
             NotProved: where a tail is not bounded.
         """
-        terms = self._log_terms(integrand)
-        size = float(np.logaddexp.reduce(terms)) + log(PLANNED[1] - PLANNED[0])
-        zero = sum(n * self.logs[j][0] for j, n in enumerate(integrand.copies) if n)
-        k = float(integrand.k)
-        low = floor(((size - nats - max(zero, 0.0)) / k - 2) / self.step)
-        high, frozen, powers = self._right_end(integrand, terms, size - nats)
+        window, tails = self.window(integrand, nats)
         step = arb(self.step)
         total = arb(0)
-        value, rise = (integrand.k * (low * step)).exp(), (integrand.k * step).exp()
-        for i in range(low, high + 1):
+        value, rise = (integrand.k * (window[0] * step)).exp(), (integrand.k * step).exp()
+        for i in window:
             term = value
             if not integrand.offset.is_zero():
                 term = term * (-integrand.offset * (i * step).exp()).exp()
@@ -96,9 +91,25 @@ class Transform:
                     term = term * _powered(moment, n)
             total += term
             value *= rise
-        total += arb(0.5, 0.5) * (self._left_tail(integrand, low) + self._right_tail(integrand, high, frozen, powers))
-        error = outer_error(integrand.k, step, outer_strip(k, self.step))
-        return step * total / (1 + arb(0, error.upper()))
+        total += arb(0.5, 0.5) * tails
+        return step * total / (1 + arb(0, self._discretisation(integrand).upper()))
+
+    def window(self, integrand: Integrand, nats: float) -> tuple[range, Any]:
+        """The nodes outside of which less than about e^-nats of the integral lies, and a bound of the sum beyond.
+
+        Raises:
+            NotProved: where a tail is not bounded.
+        """
+        terms = self._log_terms(integrand)
+        size = float(np.logaddexp.reduce(terms)) + log(PLANNED[1] - PLANNED[0])
+        zero = sum(n * self.logs[j][0] for j, n in enumerate(integrand.copies) if n)
+        low = floor(((size - nats - max(zero, 0.0)) / float(integrand.k) - 2) / self.step)
+        high, frozen, powers = self._right_end(integrand, terms, size - nats)
+        tails = self._left_tail(integrand, low) + self._right_tail(integrand, high, frozen, powers)
+        return range(low, high + 1), tails
+
+    def _discretisation(self, integrand: Integrand) -> Any:
+        return outer_error(integrand.k, arb(self.step), outer_strip(float(integrand.k), self.step))
 
     def _left_tail(self, integrand: Integrand, low: int) -> Any:
         """sum_{m >= 1} G(v_low - mh) <= prod M_j(0)^n_j e^{k v} / (e^{kh} - 1)."""

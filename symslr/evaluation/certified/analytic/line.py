@@ -15,7 +15,7 @@ from sympy import Expr, Symbol
 
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
-from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
+from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.analytic.strip import Strip, check_nonnegative, widest_strip
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -87,8 +87,11 @@ class Line:
 
     def _falls(self, j: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
-        sides = (GrowthBounds(self.variable, reach, side, 0.0) for side in (-1, 1))
+        sides = (self._once(self._growth, side, reach) for side in (-1, 1))
         return [(side.modulus(self.factors[j]), side.inverse(self.kernel)) for side in sides]
+
+    def _growth(self, side: int, start: float) -> GrowthBounds:
+        return GrowthBounds(self.variable, start, side, 0.0)
 
     def _factor_log(self, j: int, reach: float) -> Array:
         """log of the largest F_j on each cell.
@@ -96,7 +99,7 @@ class Line:
         Raises:
             NotProved: where there is none.
         """
-        tops = [value.abs_upper() for value in self._cells(self.factors[j], reach)]
+        tops = [values[1 + j].abs_upper() for values in self._cells(reach)]
         if not all(top.is_finite() for top in tops):
             raise NotProved(f"certified: no bound was found for {self.factors[j]}")
         return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
@@ -107,15 +110,22 @@ class Line:
         Raises:
             NotProved: where the kernel is not seen to be positive.
         """
-        lowest = [value.real.lower() for value in self._cells(self.kernel, reach)]
+        lowest = [values[0].real.lower() for values in self._cells(reach)]
         if not all(low > 0 for low in lowest):
             raise NotProved(f"certified: the kernel {self.kernel} is not seen to be positive")
         return np.array([_below(float(low.log().lower())) for low in lowest])
 
-    def _cells(self, function: Expr, reach: float) -> list[Any]:
-        count = round(2 * reach / FINE)
-        cells = (rectangle(i * FINE - reach, (i + 1) * FINE - reach, 0.0, 0.0) for i in range(count))
-        return [enclosed(function, self.variable, cell, CELLS) for cell in cells]
+    def _cells(self, reach: float) -> list[list[Any]]:
+        """Enclosures of the kernel and of all factors on the cells up to the reach."""
+        count = round(reach / FINE)
+        return [self._once(self._cell, i) for i in range(-count, count)]
+
+    def _cell(self, i: int) -> list[Any]:
+        return self.at(rectangle(i * FINE, (i + 1) * FINE, 0.0, 0.0))
+
+    def at(self, region: Any) -> list[Any]:
+        """Enclosures of the kernel and of all factors on a complex region."""
+        return all_enclosed((self.kernel, *self.factors), self.variable, region, CELLS)
 
     def tails(self, side: int, at: float) -> list[Any]:
         """Bounds of what lies beyond ``at`` on one side, for each factor; of Riemann sums too."""
@@ -123,7 +133,7 @@ class Line:
         return found
 
     def _tails(self, side: int, at: float) -> list[Any]:
-        growth = GrowthBounds(self.variable, at, side, 0.0)
+        growth = self._once(self._growth, side, at)
         with ctx.workprec(PROOF_BITS):
             return [growth.modulus(factor).tail(at) for factor in self.factors]
 
@@ -149,10 +159,10 @@ class LineRule:
         ends = [self._end(side) for side in (-1, 1)]
         low, high = -ceil(ends[0][0] / float(step)), ceil(ends[1][0] / float(step))
         self.nodes = [i * self.step for i in range(low, high + 1)]
-        points = [acb(x) for x in self.nodes]
-        self.kernel = [enclosed(line.kernel, line.variable, x, CELLS).real for x in points]
-        columns = [[enclosed(f, line.variable, x, CELLS).real * self.step for x in points] for f in line.factors]
-        self.weights = arb_mat(list(map(list, zip(*columns))))
+        rows = [[value.real for value in line.at(acb(x))] for x in self.nodes]
+        self.kernel = [row[0] for row in rows]
+        self.weights = arb_mat([[value * self.step for value in row[1:]] for row in rows])
+        columns = zip(*self.weights.tolist())
         decay = (2 * arb.pi() * arb(strip.half_width) / self.step).expm1()
         self.errors = [
             (2 * mass / decay + ends[0][1][j] + ends[1][1][j]).upper() for j, mass in enumerate(strip.masses)
@@ -181,13 +191,16 @@ class LineRule:
     def at(self, u: Any) -> list[Any]:
         """Enclosures of M(u) for every factor; u >= 0 a ball."""
         minus = -u
-        row = arb_mat([[(minus * k).exp() for k in self.kernel]]) * self.weights
-        found = []
-        for j, error in enumerate(self.errors):
-            value = row[0, j] + arb(0, error)
-            known = self.line.kernel == 0 or value > 0  # without a kernel a factor may have any sign
-            found.append(value if known else value.intersection(arb(0).union(abs(value).upper())))
-        return found
+        return self.sums(arb_mat([[(minus * k).exp() for k in self.kernel]]))[0]
+
+    def sums(self, loads: Any) -> list[list[Any]]:
+        """As ``at`` for several u, whose e^{-uK} are the rows of a matrix."""
+        return [[self._enclosure(j, value) for j, value in enumerate(row)] for row in (loads * self.weights).tolist()]
+
+    def _enclosure(self, j: int, total: Any) -> Any:
+        value = total + arb(0, self.errors[j])
+        known = self.line.kernel == 0 or value > 0  # without a kernel a factor may have any sign
+        return value if known else value.intersection(arb(0).union(abs(value).upper()))
 
     def float_logs(self, v: Array) -> Array:
         """log M(e^v) in floats, an estimate: one row per factor, one column per v."""

@@ -67,9 +67,9 @@ class Operation:
 
 
 class Program:
-    """The steps that evaluate an expression, each subexpression once; made once and run on thousands of regions."""
+    """The steps that evaluate some expressions, each subexpression once; made once and run on thousands of regions."""
 
-    def __init__(self, expr: Expr, variable: Symbol) -> None:
+    def __init__(self, exprs: tuple[Expr, ...], variable: Symbol) -> None:
         self.steps: list[Operation] = []
         self.constants: dict[Any, list[Any]] = {}
         places: dict[Expr, int] = {}
@@ -81,10 +81,10 @@ class Program:
                 self.steps.append(step)
             return places[node]
 
-        place(expr)
+        self.results = [place(expr) for expr in exprs]
 
-    def run(self, region: Any, arithmetic: Arithmetic) -> Any:
-        """An enclosure of the values on a region.
+    def run(self, region: Any, arithmetic: Arithmetic) -> list[Any]:
+        """Enclosures of the values of all expressions on a region.
 
         Raises:
             NotProved: where a singularity cannot be excluded.
@@ -106,7 +106,7 @@ class Program:
                 for argument in step.arguments[1:]:
                     value = join(value, found[argument])
                 found.append(value)
-        return found[-1]
+        return [found[i] for i in self.results]
 
     def _constants(self, arithmetic: Arithmetic) -> list[Any]:
         """At the precision of the current context."""
@@ -131,8 +131,8 @@ def _step(node: Expr, variable: Symbol, place: Callable[[Expr], int]) -> Operati
 
 
 @lru_cache(maxsize=1024)
-def _program(expr: Expr, variable: Symbol) -> Program:
-    return Program(expr, variable)
+def _program(exprs: tuple[Expr, ...], variable: Symbol) -> Program:
+    return Program(exprs, variable)
 
 
 def enclosed(expr: Expr, variable: Symbol, region: Any, arithmetic: Arithmetic) -> Any:
@@ -141,4 +141,9 @@ def enclosed(expr: Expr, variable: Symbol, region: Any, arithmetic: Arithmetic) 
     Raises:
         NotProved: for a function that is not of ``FUNCTIONS``, or where a singularity cannot be excluded.
     """
-    return _program(expr, variable).run(region, arithmetic)
+    return _program((expr,), variable).run(region, arithmetic)[0]
+
+
+def all_enclosed(exprs: tuple[Expr, ...], variable: Symbol, region: Any, arithmetic: Arithmetic) -> list[Any]:
+    """As ``enclosed`` for several expressions; what they have in common is evaluated once."""
+    return _program(exprs, variable).run(region, arithmetic)

@@ -10,7 +10,7 @@ from sympy import Expr, Symbol, exp
 
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
-from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
+from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed, enclosed
 
 WIDEST, NARROWEST, NARROWER = 3.0, 0.02, 0.8
 """Half-widths are tried from the widest on, each this factor narrower: a wider strip means fewer nodes."""
@@ -67,23 +67,20 @@ def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width
     """
     for start in STARTS:
         try:
-            tails = [
-                [GrowthBounds(variable, start, side, half_width).modulus(factor).tail(start) for side in (-1, 1)]
-                for factor in factors
-            ]
-            for side in (-1, 1):
-                far = GrowthBounds(variable, start, side, half_width).values(kernel).re
-                if not far.a >= 0:
+            sides = [GrowthBounds(variable, start, side, half_width) for side in (-1, 1)]
+            tails = [[side.modulus(factor).tail(start) for side in sides] for factor in factors]
+            for side in sides:
+                if not side.values(kernel).re.a >= 0:
                     raise NotProved(f"certified: the kernel {kernel} is not seen to have a real part >= 0 far out")
             break
         except NotProved:
             if start == STARTS[-1]:
                 raise
-    functions = [kernel, *factors]
+    functions = (kernel, *factors)
 
     def analytic(region: Region) -> None:
-        for function in functions:
-            if not enclosed(function, variable, rectangle(*region), CELLS).is_finite():
+        for function, values in zip(functions, all_enclosed(functions, variable, rectangle(*region), CELLS)):
+            if not values.is_finite():
                 raise NotProved(f"certified: no bound was found for {function}")
 
     def positive(region: Region) -> None:
@@ -95,15 +92,14 @@ def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width
         _covered((left, left + CELL, half_width, half_width), positive)
     for left in _cells(start):
         _covered((left, left + CELL, 0.0, half_width), analytic)
-    masses = []
-    for factor, (below, above) in zip(factors, tails):
-        total = below + above
-        for left in _cells(start):
-            edge = rectangle(left, left + CELL, half_width, half_width)
-            total += enclosed(factor, variable, edge, CELLS).abs_upper() * CELL
-        if not total.is_finite():
+    masses = [below + above for below, above in tails]
+    for left in _cells(start):
+        edge = rectangle(left, left + CELL, half_width, half_width)
+        for j, values in enumerate(all_enclosed(functions[1:], variable, edge, CELLS)):
+            masses[j] += values.abs_upper() * CELL
+    for factor, mass in zip(factors, masses):
+        if not mass.is_finite():
             raise NotProved(f"certified: no bound was found for {factor}")
-        masses.append(total)
     return Strip(half_width, start, tuple(masses))
 
 

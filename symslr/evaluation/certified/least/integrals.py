@@ -7,17 +7,18 @@ docs/proofs.md, section 8.
 
 from __future__ import annotations
 
-from math import floor, log
+from collections.abc import Sequence
+from functools import cached_property
+from math import log
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, arb_poly, arb_series
+from flint import arb, arb_mat, arb_poly, arb_series, ctx
 
+from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.integral import Integrand, Transform
 from symslr.evaluation.certified.analytic.line import Line
-from symslr.evaluation.certified.analytic.proof import enclosed
-from symslr.evaluation.certified.exponential.integral import outer_error
-from symslr.evaluation.certified.exponential.steps import outer_strip
+from symslr.evaluation.certified.analytic.proof import all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.least.taylor import Taylor
 from symslr.evaluation.numbers.elementary import Between
@@ -33,57 +34,64 @@ class MovingTransform(Transform):
         nats: errors of about e^-nats in the M_j.
         goal: errors of about e^-goal of an integral in its tails.
         scale: holds the interval.
+        integrands: all that are asked for.
     """
 
-    def __init__(self, line: Line, nats: float, goal: float, scale: Between) -> None:
-        self.scale, self.goal = scale, goal
+    def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Integrand]) -> None:
+        self.scale, self.goal, self.integrands = scale, goal, integrands
         super().__init__(line, nats)
-        self.windows: dict[Integrand, tuple[range, Any, Any]] = {}
-        self.loads: dict[Any, Any] = {}
         self.is_kernel_moving = line.kernel.has(scale)
+        self.known_off: dict[Integrand, Any] = {}
 
     def model(self, integrand: Integrand, sums: Sums) -> Taylor:
         """The model of int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du, from the sums of a part of the interval."""
-        window, off, tails = self._kept_window(integrand)
+        window, tails = self.windows[integrand]
+        off = self._off(integrand)
         step, length = arb(self.step), sums.length
         thin = self._sum(sums.thin, integrand, window, length)
         wide = self._sum(sums.wide, integrand, window, length + 1)
         rest = step * (wide[length] * sums.spread + arb(0, off.upper()) + tails * arb(0.5, 0.5))
-        error = outer_error(integrand.k, step, outer_strip(float(integrand.k), self.step))
+        error = self._discretisation(integrand)
         around = abs(step * (wide[0] + arb(0, (off + tails).upper()))) * error / (1 - error)
         rest += arb(0, around.upper())
         return sums.model([step * thin[i] for i in range(length)], rest)
 
     def value(self, j: int, sums: Sums) -> Taylor:
         """The model of M_j(0)."""
-        thin, wide = sums.thin.at(None, arb(0))[j], sums.wide.at(None, arb(0))[j]
+        thin, wide = sums.thin.at_zero()[j], sums.wide.at_zero()[j]
         rest = wide[sums.length] * sums.spread + arb(0, self.rule.errors[j])
         return sums.model([thin[i] for i in range(sums.length)], rest)
 
-    def missing_nats(self, integrand: Integrand) -> float:
-        """How much smaller the errors of the M_j have to be for an integral to about e^-goal; 0 where they are."""
-        needed = self.needed_nats(integrand, self.goal) - self.nats
+    def missing_nats(self) -> float:
+        """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
+        needed = max([0.0, *(self.needed_nats(integrand, self.goal) - self.nats for integrand in self.integrands)])
         if needed > 0:
             return needed
-        _, off, _ = self._kept_window(integrand)
+        return max([0.0, *(self._excess(integrand) for integrand in self.integrands)])
+
+    def _excess(self, integrand: Integrand) -> float:
         size = float(np.logaddexp.reduce(self._log_terms(integrand))) + log(0.25 / self.step)
-        return max(0.0, float(off.log()) - size + self.goal)
+        return float(self._off(integrand).log()) - size + self.goal
 
-    def _kept_window(self, integrand: Integrand) -> tuple[range, Any, Any]:
-        if integrand not in self.windows:
-            self.windows[integrand] = self._window(integrand)
-        return self.windows[integrand]
+    @cached_property
+    def nodes(self) -> range:
+        """Those of all windows."""
+        windows = [window for window, _ in self.windows.values()]
+        return range(min(window[0] for window in windows), max(window[-1] for window in windows) + 1)
 
-    def _window(self, integrand: Integrand) -> tuple[range, Any, Any]:
-        """The nodes, and bounds of what the errors of the M_j change in their sum and of the nodes beyond."""
-        planned = self._log_terms(integrand)
-        size = float(np.logaddexp.reduce(planned)) + log(0.25)
-        zero = sum(n * self.logs[j][0] for j, n in enumerate(integrand.copies) if n)
-        low = floor(((size - self.goal - max(zero, 0.0)) / float(integrand.k) - 2) / self.step)
-        high, frozen, powers = self._right_end(integrand, planned, size - self.goal)
-        window = range(low, high + 1)
-        off = sum((self._off(integrand, i) for i in window), arb(0))
-        return window, off, self._left_tail(integrand, low) + self._right_tail(integrand, high, frozen, powers)
+    @cached_property
+    def loads(self) -> Any:
+        """e^{-u K} for every u of ``nodes`` and every K of the rule, where the kernel does not move."""
+        return self.loads_of(self.rule.kernel)
+
+    def loads_of(self, kernel: list[Any]) -> Any:
+        negative = [-(i * arb(self.step)).exp() for i in self.nodes]
+        return arb_mat([[(minus * k).exp() for k in kernel] for minus in negative])
+
+    @cached_property
+    def windows(self) -> dict[Integrand, tuple[range, Any]]:
+        """For every integrand the nodes of its sum, and a bound of those beyond."""
+        return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
 
     def _weight(self, integrand: Integrand, i: int) -> Any:
         v = i * arb(self.step)
@@ -94,21 +102,32 @@ class MovingTransform(Transform):
 
     def _sum(self, sums: FiniteSums, integrand: Integrand, window: range, length: int) -> Any:
         """sum over the window of the integrand of the finite sums, as a series."""
-        step = arb(self.step)
         with terms(length):
             total = arb_series([0])
             for i in window:
                 product = arb_series([self._weight(integrand, i)])
-                for n, moment in zip(integrand.copies, sums.at(i, (i * step).exp())):
+                for n, moment in zip(integrand.copies, sums.at(i)):
                     if n:
                         product = product * series_power(moment, n)
                 total = total + product
             return total
 
-    def _off(self, integrand: Integrand, i: int) -> Any:
-        """A ball above the change of a node of the outer sum by the errors of the M_j, at every scale."""
-        above = [abs(moment).upper() for moment in self.at(i)]
-        total = arb(0)
+    @cached_property
+    def above(self) -> list[list[Any]]:
+        """Bounds of |M_j| and of the finite sums that stand for them, at every scale, for every node."""
+        sums = self.rule.sums(self.loads) if not self.is_kernel_moving else [self.at(i) for i in self.nodes]
+        return [[abs(moment).upper() for moment in row] for row in sums]
+
+    def _off(self, integrand: Integrand) -> Any:
+        """A ball above the change of the outer sum by the errors of the M_j, at every scale; kept."""
+        if integrand not in self.known_off:
+            window, _ = self.windows[integrand]
+            self.known_off[integrand] = sum((self._off_at(integrand, i) for i in window), arb(0))
+        return self.known_off[integrand]
+
+    def _off_at(self, integrand: Integrand, i: int) -> Any:
+        """Of one node."""
+        above, total = self.above[i - self.nodes[0]], arb(0)
         for j, n in enumerate(integrand.copies):
             if n:
                 change = n * self.rule.errors[j] * above[j] ** (n - 1)
@@ -131,16 +150,15 @@ class FiniteSums:
     def __init__(self, transform: MovingTransform, at: Any, length: int) -> None:
         rule, line = transform.rule, transform.line
         self.transform, self.length = transform, length
-        self.known: dict[Any, list[Any]] = {}
+        self.known: dict[int, list[Any]] = {}
         self.orders = range(length if transform.is_kernel_moving else 1)
         self.kernel, rows = [], []
         series = Series(transform.scale, at)
         with terms(length):
             for x in rule.nodes:
-                kernel = enclosed(line.kernel, line.variable, arb_series([x]), series)
-                factors = [enclosed(f, line.variable, arb_series([x]), series) * rule.step for f in line.factors]
+                kernel, *factors = all_enclosed((line.kernel, *line.factors), line.variable, arb_series([x]), series)
                 self.kernel.append(kernel[0])
-                rows.append(self._moments(kernel - arb_series([kernel[0]]), factors))
+                rows.append(self._moments(kernel - arb_series([kernel[0]]), [factor * rule.step for factor in factors]))
         self.weights = arb_mat(rows)
 
     def _moments(self, change: Any, factors: list[Any]) -> list[Any]:
@@ -151,15 +169,27 @@ class FiniteSums:
         products = ((m, factor * power) for factor in factors for m, power in enumerate(powers))
         return [product[k] for m, product in products for k in range(m, self.length)]
 
-    def at(self, key: Any, u: Any) -> list[Any]:
-        """The series of M_j(u) for every factor; ``key`` names u."""
-        if key not in self.known:
-            self.known[key] = self._at(key, u)
-        return self.known[key]
+    @cached_property
+    def rows(self) -> Any:
+        """Sums over the rule at every node of the outer sum: one product of matrices, far faster than row by row."""
+        moving = self.transform.is_kernel_moving
+        loads = self.transform.loads_of(self.kernel) if moving else self.transform.loads
+        with ctx.workprec(line_bits(self.transform.nats)):
+            return loads * self.weights
 
-    def _at(self, key: Any, u: Any) -> list[Any]:
-        minus = -u
-        row = self._loads(key, minus) * self.weights
+    def at(self, i: int) -> list[Any]:
+        """The series of M_j(e^{ih}) for every factor, i one of the nodes of the transform."""
+        if i not in self.known:
+            row, minus = i - self.transform.nodes[0], -(i * arb(self.transform.step)).exp()
+            self.known[i] = self._series([self.rows[row, place] for place in range(self.weights.ncols())], minus)
+        return self.known[i]
+
+    def at_zero(self) -> list[Any]:
+        """The series of M_j(0)."""
+        ones = arb_mat([[1] * self.weights.nrows()])
+        return self._series((ones * self.weights).entries(), arb(0))
+
+    def _series(self, row: list[Any], minus: Any) -> list[Any]:
         powers = [arb(1)]
         for m in self.orders[1:]:
             powers.append(powers[-1] * minus / m)
@@ -168,19 +198,10 @@ class FiniteSums:
             coefficients = [arb(0)] * self.length
             for m in self.orders:
                 for k in range(m, self.length):
-                    coefficients[k] += powers[m] * row[0, place]
+                    coefficients[k] += powers[m] * row[place]
                     place += 1
             found.append(arb_series(coefficients, self.length))
         return found
-
-    def _loads(self, key: Any, minus: Any) -> Any:
-        """e^{-uK} at the nodes; kept where the kernel does not move."""
-        if self.transform.is_kernel_moving:
-            return arb_mat([[(minus * k).exp() for k in self.kernel]])
-        loads = self.transform.loads
-        if key not in loads:
-            loads[key] = arb_mat([[(minus * k).exp() for k in self.kernel]])
-        return loads[key]
 
 
 class Sums:

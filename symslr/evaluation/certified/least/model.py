@@ -93,12 +93,12 @@ class Moving:
         """The functions of one kernel, so sharp that every integral has an error of about e^-nats; kept."""
         key = kernel, nats
         if key not in self.transforms:
-            integrands = [own for own in map(self.integrand, self.under_integrals) if own[0] == kernel]
+            integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernel]
             needed = nats
             for _ in range(ATTEMPTS):
                 with ctx.workprec(_bits(needed)):
-                    made = MovingTransform(self.lines.line(kernel), needed, nats, self.scale)
-                    lost = max([0.0, *(made.missing_nats(own) for _, own in integrands)])
+                    made = MovingTransform(self.lines.line(kernel), needed, nats, self.scale, integrands)
+                    lost = made.missing_nats()
                 if not lost:
                     break
                 needed += lost + 1

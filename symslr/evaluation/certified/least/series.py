@@ -10,6 +10,7 @@ from typing import Any
 from flint import arb, arb_series, ctx, fmpq
 from sympy import Expr, Symbol
 
+from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
 from symslr.evaluation.numbers.elementary import ball
 
@@ -64,11 +65,4 @@ def series_power(base: Any, n: int) -> Any:
         if base[0].contains(0):
             raise NotProved("certified: a pole cannot be excluded")
         return series_power(base.inv(), -n)
-    result, square = None, base
-    while n:
-        if n % 2:
-            result = square if result is None else result * square
-        n //= 2
-        if n:
-            square = square * square
-    return arb_series([1]) if result is None else result
+    return by_squaring(base, n, arb_series([1]))

@@ -7,6 +7,7 @@ from typing import Any
 
 from flint import arb, arb_poly, arb_series
 
+from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.proof import NotProved
 
 
@@ -73,10 +74,7 @@ class Taylor:
         """f^n."""
         if n < 0:
             return self.inverse().power(-n)
-        result = self.like(arb_poly([1]))
-        for _ in range(n):
-            result = result * self
-        return result
+        return by_squaring(self, n, self.like(arb_poly([1])))
 
     def mirrored(self) -> Taylor:
         """f(c - t)."""

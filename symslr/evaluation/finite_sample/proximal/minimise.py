@@ -61,15 +61,11 @@ def minimise(
         part = slice(low, min(low + BLOCK, count))
         block = samples.take(part)
         at = block.omega_chi if start is None else start[:, part]
-        keys[:, part], best[part] = _block(terms, block, at, guarded, start is not None)
+        keys[:, part], best[part] = _guarded(terms, block, at, guarded, start is not None)
     return keys, best
 
 
-def _block(terms: SampleTerms, block: Samples, start: Array, guarded: bool, warm: bool) -> tuple[Array, Array]:
-    with np.errstate(all="ignore"):  # a step that overflows is rejected by its value
-        return _guarded(terms, block, start, guarded, warm)
-
-
+@np.errstate(all="ignore")  # a step that overflows is rejected by its value
 def _guarded(terms: SampleTerms, block: Samples, start: Array, guarded: bool, warm: bool) -> tuple[Array, Array]:
     keys, best = newton(terms, block, start)
     far = np.flatnonzero(2 * block.V_k * best > SMALLEST_BALL**2)

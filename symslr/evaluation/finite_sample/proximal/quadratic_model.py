@@ -10,6 +10,7 @@ Matrix = list[list[Array]]
 """Lower triangle of a symmetric matrix: ``matrix[i][j]`` for j <= i, each an array over the columns."""
 
 
+@np.errstate(all="ignore")  # a vanishing pivot makes an infinite step, which its pivot marks as useless
 def newton_step(matrix: Matrix, gradient: Array) -> tuple[Array, Array]:
     """(-H^-1 g, smallest pivot) by H = L D L^T without pivoting: exact wherever the smallest pivot is positive.
 
@@ -17,11 +18,6 @@ def newton_step(matrix: Matrix, gradient: Array) -> tuple[Array, Array]:
         matrix: lower triangle; overwritten.
         gradient: shape (dimension, n).
     """
-    with np.errstate(all="ignore"):  # a vanishing pivot makes an infinite step, which its pivot marks as useless
-        return _factorise(matrix, gradient)
-
-
-def _factorise(matrix: Matrix, gradient: Array) -> tuple[Array, Array]:
     size = len(gradient)
     step = -gradient
     pivots: list[Array] = []

@@ -8,11 +8,10 @@ form, as for a shifted Gaussian, h need not be drawn at all.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -44,8 +43,8 @@ class Fields:
     quiet: Array | None = None
 
 
-class KeySampler(ABC):
-    """Abstract: how many normals it asks for, and the fields it makes of them.
+class KeySampler(Protocol):
+    """What turns order parameters into fields.
 
     Attributes:
         weights: importance of each sample, mean 1, or None where all weigh the same.
@@ -53,9 +52,9 @@ class KeySampler(ABC):
 
     weights: Array | None = None
 
-    @abstractmethod
     def fields(self, m: float, q: float) -> Fields:
         """Fields of keys of overlap m and squared length q >= m^2."""
+        ...
 
 
 @final

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -33,15 +32,7 @@ class Seen:
     positions: Array | None = None
 
 
-class PositionChannel(ABC):
-    """Abstract: fields at an overlap q, from fixed random points."""
-
-    @abstractmethod
-    def seen(self, overlap: float) -> Seen:
-        """What is seen at overlap q in (0, 1)."""
-
-
-def position_channel(law: SequenceLaw, length: int, normals: Array) -> PositionChannel:
+def position_channel(law: SequenceLaw, length: int, normals: Array) -> ShiftChannel | SelectionChannel:
     """The channel of a task; ``law`` has numbers for its parameters.
 
     Raises:
@@ -67,7 +58,7 @@ def selection_rate(law: SequenceLaw) -> float | None:
 
 
 @final
-class ShiftChannel(PositionChannel):
+class ShiftChannel:
     """spiked-SLR: E[g(l, chi*) | omega] = exp(s omega_l - s^2 q/2), s = sqrt(nu)."""
 
     def __init__(self, shift: float, normals: Array) -> None:
@@ -86,7 +77,7 @@ TABLE = 2048
 
 
 @final
-class SelectionChannel(PositionChannel):
+class SelectionChannel:
     """max-SLR: E softmax_l(nu chi*) given omega, one integral over the level t of the largest perturbed score.
 
     Scores are measured in units of nu (or of 1 at nu = infinity, where no Gumbel noise is left): score_m = omega_m plus

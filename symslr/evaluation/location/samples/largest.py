@@ -16,7 +16,8 @@ import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.points import BLOCK, REPLICATIONS, Means, engine, refined
+from symslr.evaluation.location.means import Means
+from symslr.evaluation.location.samples.points import BLOCK, PRECISE, REPLICATIONS, engine, refined
 from symslr.expression.value import Kind
 from symslr.model.location.where import OnePosition
 
@@ -32,9 +33,16 @@ class TooManyKeys(CannotEvaluate):
 
 @dataclass(frozen=True)
 class LargestKeys:
-    """Moments of a selection from its largest scores."""
+    """Moments of a selection from its largest scores.
+
+    Attributes:
+        seconds: processor time of one value.
+    """
 
     attend: Attend
+    seconds: float
+    place_error: float = 0.03
+    is_averaged: bool = False
 
     @property
     def is_possible(self) -> bool:
@@ -49,14 +57,14 @@ class LargestKeys:
         """The row on always the same points."""
         return self._moments(place, SEARCHED, 0, FEWEST_KEYS)
 
-    def means(self, place: Place, relative: float, seconds: float) -> Means:
+    def means(self, place: Place) -> Means:
         """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2); four times the samples until the risk is sharp."""
 
         def sample(size: int) -> Means:
             rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])
             return Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} points for the largest keys")
 
-        return refined(sample, risk, relative, seconds)
+        return refined(sample, risk, PRECISE, self.seconds)
 
     def _moments(self, place: Place, size: int, seed: int, keys: int) -> Any:
         """(1, E sigma_eps, E sigma_eps, E sum sigma^2), from as many keys as get weight.

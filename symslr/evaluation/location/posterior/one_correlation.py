@@ -18,9 +18,9 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.location.counts import inclusion, log_symmetric
-from symslr.evaluation.location.setting import Setting
-from symslr.model.location.covariance import Equicorrelated
-from symslr.model.location.where import Independent, OnePosition
+from symslr.evaluation.location.posterior.weights import log_weights
+from symslr.evaluation.location.setting import Setting, common_part
+from symslr.model.location.where import Independent
 
 STEP, REACH = 0.75, 8.0
 """Of a trapezoid rule, in units of tau: its error is that of exp(-2 pi^2/STEP^2)."""
@@ -28,31 +28,18 @@ BLOCK = 2**21
 """Keys at once."""
 
 
-def is_shared(setting: Setting) -> bool:
-    """Whether several tokens may be relevant among keys of one positive correlation, and values are independent."""
-    covariance = setting.task.key_covariance
-    found = None if covariance is None else covariance.structure
-    several = not isinstance(setting.task.location, OnePosition) and setting.directions == 1
-    return several and setting.are_values_independent and isinstance(found, Equicorrelated) and found.correlation > 0
-
-
-def given_all(setting: Setting, keys: Any, log_weights: Any) -> tuple[Any, Any]:
-    """P(l relevant | chi) and P(l not relevant | chi), (n, L), for keys (n, L, 1).
-
-    Args:
-        log_weights: (setting, keys) to log w_l of independent keys.
-    """
+def given_all(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    """P(l relevant | chi) and P(l not relevant | chi), (n, L), for keys (n, L, 1)."""
     size = max(1, BLOCK // (keys.shape[1] * len(_nodes(setting, keys[:1])[0])))
-    parts = [_batch(setting, keys[start : start + size], log_weights) for start in range(0, len(keys), size)]
+    parts = [_batch(setting, keys[start : start + size]) for start in range(0, len(keys), size)]
     return tuple(np.concatenate(found) for found in zip(*parts))  # type: ignore[return-value]
 
 
 def _parts(setting: Setting) -> tuple[float, float, float]:
     """c, d and tau."""
-    assert setting.task.key_covariance is not None
-    found = setting.task.key_covariance.structure
-    assert isinstance(found, Equicorrelated)
-    common, own = float(found.variance * found.correlation), float(found.own_variance)
+    found = common_part(setting.task.key_covariance)
+    assert found is not None
+    common, own = found
     return common**0.5, own**0.5, (1 + setting.length * common / own) ** -0.5
 
 
@@ -66,7 +53,7 @@ def _nodes(setting: Setting, keys: Any) -> tuple[Any, Any]:
     return np.arange(low, high + STEP, STEP), width * pull * keys[:, :, 0].sum(axis=1)
 
 
-def _batch(setting: Setting, keys: Any, log_weights: Any) -> tuple[Any, Any]:
+def _batch(setting: Setting, keys: Any) -> tuple[Any, Any]:
     common, own, width = _parts(setting)
     at, mean = _nodes(setting, keys)
     task = setting.task
@@ -76,9 +63,9 @@ def _batch(setting: Setting, keys: Any, log_weights: Any) -> tuple[Any, Any]:
     count, nodes, length = apart.shape
     logs = log_weights(plain, apart.reshape(-1, length, 1)).reshape(count, nodes, length)
     if isinstance(task.location, Independent):
-        odds = np.log(setting.coins) - np.log1p(-setting.coins)
-        inside, outside = scipy.special.expit(logs + odds), scipy.special.expit(-logs - odds)
-        together = np.sum(np.logaddexp(0.0, logs + odds), axis=2)
+        logits = logs + setting.log_odds
+        inside, outside = scipy.special.expit(logits), scipy.special.expit(-logits)
+        together = np.sum(np.logaddexp(0.0, logits), axis=2)
     else:
         flat = (logs + setting.log_prior).reshape(-1, length)
         inside, outside = (part.reshape(logs.shape) for part in inclusion(flat, setting.size))

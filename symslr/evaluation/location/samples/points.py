@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.samples.scatter import standard_error
-from symslr.evaluation.location.posterior import configurations, ways
+from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.posterior.configurations import configurations, ways
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
 from symslr.model.location.where import Independent
@@ -28,48 +28,13 @@ MOST_STRATA = 40
 BLOCK = 2**21
 """Keys laid out at once."""
 REPLICATIONS = 16
+PRECISE = 1e-5
+"""Relative standard error at which sampling stops."""
 SOBOL_DIMENSIONS = 2000
 """Beyond, low-discrepancy points are no better than random ones."""
 
 Integrand = Callable[[Any, Any], Any]
 """Keys (n, L, p) and their masses (n,) to sums over them (k,)."""
-
-
-@dataclass(frozen=True)
-class Means:
-    """Means of the columns of an integrand: one row for every independent estimate, (replications, k).
-
-    Attributes:
-        rows: of a quadrature, its two steps, the finer first; of samples, the replications.
-        kind, method: as of a ``Value``.
-        rounding: what float64 may lose, of numbers of the size 1.
-    """
-
-    rows: Any
-    kind: Kind
-    method: str
-    rounding: float = 1e-15
-
-    def number(self, read: Callable[[Any], float]) -> tuple[float, float]:
-        """A function of the means, and its error: one standard error with Student's factor, or the difference of two steps."""
-        found = [read(row) for row in self.rows]
-        if self.kind is Kind.STATISTICAL:
-            return float(np.mean(found)), standard_error(found)
-        return found[0], abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
-
-
-def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
-    """Means of a mixture; where any is sampled, those that are not have their value in every replication."""
-    if len(parts) == 1:
-        return parts[0][1]
-    sampled = [found for _, found in parts if found.kind is Kind.STATISTICAL]
-    rows = sum(
-        share * (found.rows if found.kind is Kind.STATISTICAL or not sampled else found.rows[:1])
-        for share, found in parts
-    )
-    kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
-    rounding = max(found.rounding for _, found in parts)
-    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding)
 
 
 @dataclass(frozen=True)
@@ -128,11 +93,11 @@ def quadrature(setting: Setting, integrand: Integrand, alike: bool = True) -> Me
     """
     if dimensions(setting) > MOST_DIMENSIONS or strata(setting, alike) is None:
         raise CannotEvaluate(f"quadrature: found {dimensions(setting)} dimensions; expected at most {MOST_DIMENSIONS}")
-    rows = [
-        sum(integrand(keys, mass) for keys, mass in gridded(setting, step, alike))
-        for step in STEPS[dimensions(setting)]
-    ]
-    return Means(np.array(rows), Kind.ESTIMATED, f"trapezoid rule over {dimensions(setting)} keys")
+
+    def row(step: float) -> Any:
+        return sum(integrand(keys, mass) for keys, mass in gridded(setting, step, alike))
+
+    return by_two_rules(row, STEPS[dimensions(setting)], f"trapezoid rule over {dimensions(setting)} keys")
 
 
 def gridded(setting: Setting, step: float, alike: bool) -> Iterator[tuple[Any, Any]]:
@@ -269,8 +234,7 @@ def refined(sample: Callable[[int], Means], read: Callable[[Any], float], relati
     while True:
         started = time.process_time()
         found = sample(size)
-        value, error = found.number(read)
-        now = time.process_time()
-        if error <= relative * abs(value) or now - began + 4 * (now - started) > seconds:
+        part, now = found.part(read), time.process_time()
+        if part.error <= relative * abs(part.value) or now - began + 4 * (now - started) > seconds:
             return found
         size *= 4

@@ -18,10 +18,13 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.tokens import LEAST_LEFT, ORDER, Nodes, Spectrum, Table, lagrange, survival
+from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.tokens import LEAST_LEFT, ORDER, Nodes, Spectrum, Table, lagrange, survival
+from symslr.model.location.where import Independent
 
 FALLEN = 90.0
 """Nats below the largest weight at which a position no longer counts: its load is 1e-39 of the other's."""
+BELOW_ONE = np.nextafter(1.0, 0.0)
 LEAST, HIGHEST = 1e-19, 4.0
 """The window of log u begins where this is left of the integrand, and reaches so far beyond its end."""
 
@@ -56,6 +59,13 @@ class Moments:
     hit: float
     norm: float
     miss: float
+
+
+def positions(setting: Setting, leans: Any | None) -> Positions:
+    """The positions of a setting with weights e^{b_l} before the kernel."""
+    if leans is None and setting.is_uniform:
+        return Positions.alike(setting.length)
+    return Positions.of(np.zeros(setting.length) if leans is None else leans, setting.log_prior)
 
 
 def one_position(
@@ -101,30 +111,24 @@ def one_position(
 
 
 def exchangeable(
-    found: Nodes, log_kernel: Any, relevant: int, length: int, offset: float, step: float, least: float = LEAST
+    found: Nodes, log_kernel: Any, setting: Setting, offset: float, step: float, least: float = LEAST
 ) -> Moments:
-    """The moments with ``relevant`` of ``length`` tokens relevant: ``hit`` is E of one relevant token's sigma."""
-    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0, least)
+    """The moments where all positions are alike, and s of them are relevant or each by its own coin; ``hit`` is E r^T sigma."""
+    one = _table(found, log_kernel, float(setting.length), offset, 0.0, step, 0.0, least)
     base, own = np.maximum(one.others[0], LEAST_LEFT), np.maximum(one.relevant[0], LEAST_LEFT)
-    log_all = relevant * one.log_relevant + (length - relevant) * one.log_others
+    if isinstance(setting.task.location, Independent):
+        share, relevant = float(setting.coins[0]), setting.length * float(setting.coins[0])
+        gone = -share * np.expm1(one.log_relevant) - (1 - share) * np.expm1(one.log_others)
+        log_all, size = (setting.length - 1) * np.log1p(-np.minimum(gone, BELOW_ONE)), 1
+        ours, theirs = relevant * one.relevant, (setting.length - relevant) * one.others
+    else:
+        relevant, size = float(setting.size), setting.size
+        log_all = relevant * one.log_relevant + (setting.length - relevant) * one.log_others
+        ours, theirs = relevant * one.relevant / own, (setting.length - relevant) * one.others / base
     with np.errstate(over="ignore"):
-        density = np.exp(log_all - offset * np.exp(one.logs))
-    ours, theirs = relevant * one.relevant / own, (length - relevant) * one.others / base
-    hit = step * float(np.sum(density * one.relevant[1] / own))
-    return Moments(hit, step * float(np.sum(density * (ours[2] + theirs[2]))), 1 - relevant * hit)
-
-
-def coins(
-    found: Nodes, log_kernel: Any, share: float, length: int, offset: float, step: float, least: float = LEAST
-) -> Moments:
-    """The moments with every token relevant by its own coin: ``hit`` is E[r_l sigma_l] of one token."""
-    one = _table(found, log_kernel, float(length), offset, 0.0, step, 0.0, least)
-    mixed = share * one.relevant + (1 - share) * one.others
-    gone = -share * np.expm1(one.log_relevant) - (1 - share) * np.expm1(one.log_others)
-    with np.errstate(over="ignore", divide="ignore"):
-        density = np.exp((length - 1) * np.log1p(-np.minimum(gone, 1.0)) - offset * np.exp(one.logs))
-    hit = step * float(np.sum(density * share * one.relevant[1]))
-    return Moments(hit, step * float(np.sum(density * length * mixed[2])), 1 - length * hit)
+        density = step * np.exp(log_all - offset * np.exp(one.logs))
+    hit = float(np.sum(density * ours[1]))
+    return Moments(hit / size, float(np.sum(density * (ours[2] + theirs[2]))), 1 - hit)
 
 
 def _table(

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.posterior import log_mean
+from symslr.evaluation.location.chains.stretches import Key, Term, joined, marked, repeated
+from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
-from symslr.evaluation.location.stretches import Key, Term, joined, marked, repeated
 
 REACH = 8.8
 LONGEST_WALK = 300
@@ -43,25 +44,22 @@ class Steps:
 FINE, COARSE = Steps(0.40, 0.22), Steps(0.46, 0.27)
 
 
-def chain_risk(setting: Setting) -> tuple[float, float] | None:
-    """E (r - a)^T C_v (r - a) and the difference of two rules; None where the covariances are no chains, or
-    weights too steep for a rule of so few nodes.
+def chain_means(setting: Setting) -> Means | None:
+    """E (r - a)^T C_v (r - a) for one position; None where the covariances are no chains, or weights too steep for a rule of
+    so few nodes.
 
     Raises:
         CannotEvaluate: for sequences that are too long to walk along.
     """
     keys, values = chain_of(setting.task.key_covariance), chain_of(setting.task.value_covariance)
-    if keys is None or values is None or setting.directions > 1 or setting.size != 1:
+    if keys is None or values is None or setting.directions > 1 or setting.size != 1 or setting.length == 1:
         return None
     if setting.length > LONGEST and not setting.is_uniform:
         raise CannotEvaluate(f"found {setting.length} correlated positions with a prior; expected at most {LONGEST}")
-    if setting.length == 1:
-        return 0.0, 0.0
     chains = [_Chain.of(setting, keys, values, steps) for steps in (FINE, COARSE)]
     if len(chains[0].nodes) > MOST_NODES:
         return None
-    fine, coarse = (chain.risk() for chain in chains)
-    return fine, abs(fine - coarse) + 1e-14
+    return by_two_rules(_Chain.risk, chains, "transfer operator along the chain in float64", 1e-14)
 
 
 @dataclass(frozen=True)

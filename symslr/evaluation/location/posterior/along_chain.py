@@ -13,16 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.location.setting import Setting, chain_of
-from symslr.model.location.where import Independent, OnePosition
+from symslr.evaluation.location.posterior.weights import filtered
+from symslr.evaluation.location.setting import Setting
+from symslr.model.location.where import Independent
 
 LEAST = 1e-300
-
-
-def is_walked(setting: Setting) -> bool:
-    """Whether several positions may be relevant among keys that are a chain."""
-    chain = chain_of(setting.task.key_covariance)
-    return chain is not None and not isinstance(setting.task.location, OnePosition)
 
 
 def along_the_chain(setting: Setting, keys: Any) -> tuple[Any, Any]:
@@ -56,17 +51,12 @@ def _leaps(setting: Setting) -> Any:
 
 def _own(setting: Setting, keys: Any) -> Any:
     """log of the prior and of what a position weighs by itself, (n, L, states)."""
-    filtered = np.einsum("lm,nmp->nlp", setting.precision, keys)
     theta = _signals(setting)
     cost = setting.strength / 2 * setting.precision_diagonal[:, None] * np.sum(theta**2, axis=1)
-    logs = np.sqrt(setting.strength) * filtered @ theta.T - cost
-    shares = np.concatenate([[0.0], np.log(setting.shares)])
-    if isinstance(setting.task.location, Independent):
-        odds = np.log(setting.coins) - np.log1p(-setting.coins)
-    else:
-        odds = setting.log_prior + np.log(setting.length)
-    logs += shares
-    logs[:, :, 1:] += odds[:, None]
+    logs = np.sqrt(setting.strength) * filtered(setting, keys) @ theta.T - cost
+    coins = isinstance(setting.task.location, Independent)
+    odds = setting.log_odds if coins else setting.log_prior + np.log(setting.length)
+    logs[:, :, 1:] += odds[:, None] + np.log(setting.shares)
     return logs
 
 

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.chains.stretches import Key, Stretch, attention_terms, joined, repeated
 from symslr.evaluation.location.setting import Setting, chain_of
-from symslr.evaluation.location.stretches import Key, Stretch, attention_terms, joined, repeated
 from symslr.model.location.covariance import Covariance, Equicorrelated
 
 REACH = 9.0
@@ -60,6 +60,7 @@ class Rule:
 
 FINE, COARSE = Rule(0.27, 0.2, 0.67, 0.27, 1e-17), Rule(0.3, 0.23, 0.71, 0.31, 1e-16)
 SEARCH = Rule(0.6, 0.4, 1.0, 0.5, 1e-10)
+RULES = (FINE, COARSE, SEARCH)
 
 Picks = Callable[[Any, float], Any]
 """Keys and a bias to log k, or to k itself where nothing normalises."""
@@ -71,6 +72,17 @@ def values_along(covariance: Covariance | None) -> tuple[float, float, float] | 
         return float(covariance.structure.variance), float(covariance.structure.correlation), 1.0
     found = chain_of(covariance)
     return None if found is None else (found[0], float(found[1] != 0), found[1])
+
+
+def reaches(setting: Setting, is_uniform: bool) -> bool:
+    """Whether the tokens of a setting are along a chain, and not too many.
+
+    Args:
+        is_uniform: whether the attention treats all positions alike.
+    """
+    known = chain_of(setting.task.key_covariance) is not None and values_along(setting.task.value_covariance)
+    length = LONGEST if is_uniform and setting.is_uniform else LONGEST_WALK
+    return bool(known) and setting.directions == 1 and setting.size <= MOST_RELEVANT and setting.length <= length
 
 
 @dataclass(frozen=True)
@@ -90,17 +102,6 @@ class Along:
     bias: Any
     offset: float | None
     slope: float
-
-    @staticmethod
-    def reaches(setting: Setting, is_uniform: bool) -> bool:
-        """Whether the tokens of a setting are along a chain, and not too many.
-
-        Args:
-            is_uniform: whether the attention treats all positions alike.
-        """
-        known = chain_of(setting.task.key_covariance) is not None and values_along(setting.task.value_covariance)
-        length = LONGEST if is_uniform and setting.is_uniform else LONGEST_WALK
-        return bool(known) and setting.directions == 1 and setting.size <= MOST_RELEVANT and setting.length <= length
 
     def row(self, rule: Rule) -> Any:
         """E[r^T C r], E[r^T C sigma], E[sigma^T C r], E[sigma^T C sigma] by one rule.

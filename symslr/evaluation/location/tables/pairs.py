@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import factorial
 from typing import Any
 
@@ -26,7 +26,8 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.posterior import log_mean
+from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting
 
 REACH = 8.8
@@ -57,7 +58,7 @@ class Rule:
     order: int
 
 
-FINE, COARSE = Rule(1.0, 0.31, 22), Rule(0.9, 0.34, 20)
+RULES = (Rule(1.0, 0.31, 22), Rule(0.9, 0.34, 20))
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,8 @@ class Token:
         return np.where(self.log_weight(np.full_like(y, end)) > level, inner, end)
 
 
-def pairs_risk(setting: Setting) -> tuple[float, float] | None:
-    """E|r - a|^2 for two relevant tokens at equal odds, and the difference of two rules; None where tokens are not alike.
+def pairs_means(setting: Setting) -> Means | None:
+    """E|r - a|^2 for two relevant tokens at equal odds; None where tokens are not alike.
 
     Raises:
         CannotEvaluate: where the integral does not end.
@@ -119,9 +120,8 @@ def pairs_risk(setting: Setting) -> tuple[float, float] | None:
         return None
     if setting.strength == 0 or not np.any(setting.values):
         return None
-    token = Token.of(setting)
-    fine, coarse = (_risk(token, setting.length - 1, rule) for rule in (FINE, COARSE))
-    return fine, abs(fine - coarse) + 1e-14 * fine
+    method = "Laplace integral and series below the largest weight in float64"
+    return by_two_rules(partial(_risk, Token.of(setting), setting.length - 1), RULES, method)
 
 
 def _risk(token: Token, others: int, rule: Rule) -> float:

@@ -1,0 +1,160 @@
+"""Random questions to the library: tasks, attentions, laws of tokens and of location, lengths, noise, digits and backends."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from sympy import Abs, Rational, sign
+
+from symslr.evaluation import evaluate
+from symslr.evaluation.location import bayes_value
+from symslr.expression.value import Value
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
+from symslr.model.length_law import LengthLaw
+from symslr.model.location.task import LocationTask
+from symslr.model.scalar_law import student
+from symslr.model.symbols import i, j, l, x
+from symslr.model.task import Task
+from symslr.theory import bayes_risk, population_risk
+
+QUARTIC = Attention(1 + x**4, name="quartic")
+ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf, softplus, QUARTIC)
+"""None stands for the Bayes risk."""
+TASKS = ("spiked", "spiked", "spiked", "max", "max", "student", "located", "located")
+BACKENDS = ("numpy", "numpy", "numpy", "mpmath", "arb")
+"""What is asked for: float64 three times in five, and certified values among the rest."""
+WHERE = ("one", "one", "one", "subset(2)", "independent")
+SIGNALS = (
+    {"1": "1"},
+    {"1": "1"},
+    {"1": "1/2", "-1": "1/2"},
+    {"1/2": "1/3", "2": "2/3"},
+    {"(1,0)": "1/2", "(0,1)": "1/2"},
+)
+CORRELATED: dict[str, Any] = {"alike": lambda rho: rho ** sign(Abs(i - j)), "ar": lambda rho: rho ** Abs(i - j)}
+
+
+@dataclass(frozen=True)
+class Point:
+    """One question to the library; ``digits`` is None for float64, or what the route to a law of location gives.
+
+    Attributes:
+        values: numbers by name: nu, a, c of an attention, degrees of freedom and mean of a Student token, rho of correlated keys.
+        located: where, prior, signal and covariance of a law of location, as it is written.
+    """
+
+    task: str
+    attention: Attention | None
+    lengths: tuple[tuple[int, Fraction], ...]
+    noise: Fraction
+    values: tuple[tuple[str, Fraction], ...]
+    backend: str
+    digits: int | None
+    located: tuple[tuple[str, Any], ...] = ()
+
+    def answer(self) -> Value:
+        """What the library says."""
+        at, length = dict(self.values), self._length()
+        asked: dict[str, Any] = {"backend": self.backend} | ({} if self.digits is None else {"digits": self.digits})
+        if self.task == "located":
+            return bayes_value(self._located_task(), {})
+        if self.task == "student":
+            dof, mean = (Rational(at[name]) for name in ("dof", "mean"))
+            task = Task.from_token_laws(student(dof, mean), student(dof), noise=self.noise, length=length)
+            return evaluate(bayes_risk(task), {}, **asked)
+        made = {"spiked": SpikedSLR, "max": MaxSLR}[self.task](noise=self.noise, length=length)
+        expression = bayes_risk(made) if self.attention is None else population_risk(made, self.attention)
+        return evaluate(expression, at, **asked)
+
+    def _length(self) -> Any:
+        if len(self.lengths) == 1:
+            return self.lengths[0][0]
+        return LengthLaw({n: Rational(p) for n, p in self.lengths})
+
+    def _located_task(self) -> LocationTask:
+        law, at = dict(self.located), dict(self.values)
+        correlated = CORRELATED[law["keys"]](Rational(at["rho"])) if law["keys"] else None
+        written = ",".join(f"{theta}:{p}" for theta, p in law["signal"].items())
+        prior = 1 / l if law["prior"] else None
+        return LocationTask(
+            strength=Rational(at["nu"]),
+            location=f"independent({at['coin']})" if law["where"] == "independent" else law["where"],
+            prior=prior,
+            signal=written,
+            key_covariance=correlated,
+            length=self.lengths[0][0],
+            noise=self.noise,
+        )
+
+    @property
+    def kind(self) -> str:
+        """The task and the attention."""
+        if self.task == "located":
+            return f"located {dict(self.located)['where']}"
+        return f"{self.task} {'Bayes' if self.attention is None else self.attention.name}"
+
+    @property
+    def name(self) -> str:
+        length = ",".join(f"{n}:{p}" if len(self.lengths) > 1 else str(n) for n, p in self.lengths)
+        at = ", ".join(f"{name}={value}" for name, value in (*self.values, *self.located))
+        asked = "float64" if self.digits is None else f"{self.backend} {self.digits} digits"
+        return f"{self.kind}, L={length}, Delta={self.noise}, {at}, {asked}"
+
+
+def random_points(count: int, seed: int) -> Iterator[Point]:
+    """The first points of a list that the seed names."""
+    for number in range(count):
+        yield random_point(number, seed)
+
+
+def random_point(number: int, seed: int) -> Point:
+    """One point of the list. Lengths go up to 10^6, nu to 400, and 15 to 60 digits are asked for, few more often than many."""
+    rng = random.Random(f"{seed} {number}")
+    task = rng.choice(TASKS)
+    noise = _short(rng.uniform(0.01, 2)) if rng.random() < 0.3 else Fraction(0)
+    if task == "located":
+        return _located(rng, noise)
+    attention = None if task == "student" else rng.choice(ATTENTIONS)
+    nu = Fraction(rng.randint(0, 4000), 10) if rng.random() < 0.5 else _short(10 ** rng.uniform(-1, 2.6))
+    values = {"nu": nu}
+    if attention is not None:
+        values["a"] = _short(rng.uniform(0.1, 1.5) * float(nu) ** 0.5) or Fraction(1, 3)
+    if attention is erf:
+        values["c"] = Fraction(rng.randint(-30, 10), 10)
+    if task == "student":
+        values = {"dof": Fraction(rng.randint(2, 9)), "mean": _short(rng.uniform(0.2, 6))}
+    length = round(10 ** rng.uniform(0, 6)) if rng.random() < 0.5 else rng.randint(1, 12)
+    lengths: tuple[tuple[int, Fraction], ...] = ((length, Fraction(1)),)
+    if rng.random() < 0.15:
+        several = 1, rng.randint(2, 9), rng.randint(10, 999)
+        lengths = tuple(zip(several, (Fraction(k, 7) for k in (1, 2, 4))))
+    backend = rng.choice(BACKENDS)
+    digits = None if backend == "numpy" else round(15 * 4 ** rng.random() ** 2)
+    return Point(task, attention, lengths, noise, tuple(sorted(values.items())), backend, digits)
+
+
+def _located(rng: random.Random, noise: Fraction) -> Point:
+    where, signal = rng.choice(WHERE), rng.choice(SIGNALS)
+    length = rng.randint(2, 3) if rng.random() < 0.6 else round(10 ** rng.uniform(0.5, 2.3))
+    keys = (
+        rng.choice(tuple(CORRELATED))
+        if where == "one" and length <= 3 and signal == SIGNALS[0] and rng.random() < 0.5
+        else ""
+    )
+    prior = where == "one" and not keys and rng.random() < 0.3
+    values = {"nu": _short(rng.uniform(0.2, 12))}
+    if keys:
+        values["rho"] = Fraction(rng.randint(1, 9), 10)
+    if where == "independent":
+        values["coin"] = Fraction(rng.randint(1, 9), 10)
+    located = (("where", where), ("signal", signal), ("prior", prior), ("keys", keys))
+    return Point("located", None, ((length, Fraction(1)),), noise, tuple(values.items()), "numpy", None, located)
+
+
+def _short(number: float) -> Fraction:
+    return Fraction(round(100 * number), 100)

@@ -1,0 +1,203 @@
+"""Risks from the definition, sequence by sequence: on a product mesh over up to three tokens, or over drawn sequences.
+
+Nothing is imported from the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import ceil, comb, log, pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from symslr.check.honesty.by_hand import NoJudgement, Question
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+MOST_NODES = 1_500_000
+"""Of a product mesh."""
+DRAWN = 2_000_000
+"""Tokens that are drawn."""
+FEWEST = 400
+"""Sequences from which a standard error is believed."""
+CONFIGURATIONS = 2_000
+"""Hidden configurations that are enumerated."""
+NATS = 43.0
+"""Of a long double."""
+ROUNDED = 4e-16
+"""The parameters are taken in double precision."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """A law of location at one length.
+
+    Attributes:
+        size: tokens that are relevant at once; 0 for independent coins.
+        prior: weights of the positions, or the probabilities of the coins.
+        signals: (theta, probability), theta a tuple with one number per direction.
+        covariance: of the keys over the positions; None for the identity.
+        strength: nu.
+    """
+
+    size: int
+    prior: tuple[float, ...]
+    signals: tuple[tuple[tuple[float, ...], float], ...]
+    covariance: Any
+    strength: float
+
+    @property
+    def length(self) -> int:
+        return len(self.prior)
+
+    def configurations(self) -> list[tuple[float, Array, Array]]:
+        """(probability, read-out over the positions, mean of the keys without noise over sqrt(nu)).
+
+        Raises:
+            NoJudgement: where there are too many.
+        """
+        directions = len(self.signals[0][0])
+        sizes = [self.size] if self.size else range(self.length + 1)
+        if sum(comb(self.length, s) * len(self.signals) ** s for s in sizes) > CONFIGURATIONS:
+            raise NoJudgement("too many configurations")
+        found = []
+        for size in sizes:
+            for places in combinations(range(self.length), size):
+                for chosen in product(self.signals, repeat=size):
+                    weight: Any = 1.0
+                    read, means = np.zeros(self.length), np.zeros((self.length, directions))
+                    for place, (theta, p) in zip(places, chosen):
+                        weight *= p * self.prior[place]
+                        read[place], means[place] = 1.0 / (size if self.size else 1), theta
+                    if not self.size:
+                        weight *= np.prod([1 - self.prior[l] for l in range(self.length) if l not in places])
+                    found.append((weight, read, means))
+        total = sum(weight for weight, _, _ in found)
+        return [(weight / total, read, means) for weight, read, means in found]
+
+
+def losses(law: Located, keys: Array) -> Callable[[], tuple[Array, Array]]:
+    """At given keys (sequences, L, p): the likelihood ratio to no signal, and the variance of the read-out that is left."""
+    inverse = np.eye(law.length) if law.covariance is None else np.linalg.inv(np.asarray(law.covariance, dtype=float))
+
+    def found() -> tuple[Array, Array]:
+        evidence = np.zeros(len(keys), dtype=keys.dtype)
+        first = np.zeros((len(keys), law.length), dtype=keys.dtype)
+        second = np.zeros(len(keys), dtype=keys.dtype)
+        for p, read, means in law.configurations():
+            pulled = (inverse @ means).astype(keys.dtype)
+            size = np.sum(means * (inverse @ means))
+            weight = p * np.exp(sqrt(law.strength) * np.einsum("nlp,lp->n", keys, pulled) - law.strength / 2 * size)
+            evidence += weight
+            first += weight[:, None] * read
+            second += weight * np.sum(read * read)
+        return evidence, second / evidence - np.sum((first / evidence[:, None]) ** 2, axis=1)
+
+    return found
+
+
+def on_a_mesh(law: Located, step: float) -> float:
+    """The Bayes risk without noise by the trapezoid rule over all tokens.
+
+    Raises:
+        NoJudgement: where it would have too many nodes.
+    """
+    directions = len(law.signals[0][0])
+    axes = law.length * directions
+    if axes > 3:
+        raise NoJudgement("more than three variables")
+    root = np.linalg.cholesky(np.eye(law.length) if law.covariance is None else np.asarray(law.covariance, dtype=float))
+    largest = max(abs(x) for theta, _ in law.signals for x in theta)
+    reach = sqrt(2 * NATS) + sqrt(law.strength) * largest * float(np.abs(np.linalg.inv(root)).max())
+    count = ceil(reach / step)
+    if (2 * count + 1) ** axes > MOST_NODES:
+        raise NoJudgement(f"a mesh of {2 * count + 1}^{axes} nodes")
+    places = np.arange(-count, count + 1, dtype=np.longdouble) * step
+    mass = np.exp(-places * places / 2) * (step / np.sqrt(2 * np.longdouble(pi)))
+    mass = mass / mass.sum()
+    nodes = np.stack([axis.ravel() for axis in np.meshgrid(*[places] * axes, indexing="ij")], axis=1)
+    weights = np.ones(1, dtype=np.longdouble)
+    for _ in range(axes):
+        weights = np.multiply.outer(weights, mass).ravel()
+    nodes = nodes.reshape(len(nodes), law.length, directions)
+    evidence, left = losses(law, np.einsum("kl,nlp->nkp", root.astype(np.longdouble), nodes))()
+    return float(np.sum(weights * evidence * left))
+
+
+def drawn(law: Located, rng: np.random.Generator) -> tuple[float, float]:
+    """(the Bayes risk without noise over drawn sequences, its standard error)."""
+    configurations = law.configurations()
+    count = min(100_000, DRAWN // (law.length * max(1, len(configurations) // 50)))
+    if count < FEWEST:
+        raise NoJudgement("too few sequences can be drawn")
+    probabilities = np.array([p for p, _, _ in configurations])
+    chosen = rng.choice(len(configurations), size=count, p=probabilities)
+    means = np.stack([mean for _, _, mean in configurations])[chosen]
+    noise = rng.standard_normal(means.shape)
+    if law.covariance is not None:
+        noise = np.einsum("kl,nlp->nkp", np.linalg.cholesky(np.asarray(law.covariance, dtype=float)), noise)
+    _, left = losses(law, noise + sqrt(law.strength) * means)()
+    return float(left.mean()), float(left.std() / sqrt(count))
+
+
+def attention_drawn(questions: list[tuple[float, Question]], rng: np.random.Generator) -> tuple[float, float]:
+    """(1 - (E w_eps)^2 / E sum w^2, or the Bayes risk, its standard error) over drawn sequences of every length.
+
+    Raises:
+        NoJudgement: where they are too long to draw many.
+    """
+    means, covariance = np.zeros(2), np.zeros((2, 2))
+    for share, question in questions:
+        first, second = _drawn_weights(question, rng)
+        means += share * np.array([first.mean(), second.mean()])
+        covariance += share**2 * np.cov(first, second) / len(first)
+    mean, norm = means
+    if questions[0][1].is_bayes:
+        return float(1 - norm), float(sqrt(covariance[1, 1]))
+    slope = np.array([-2 * mean / norm, mean**2 / norm**2])
+    return float(1 - mean**2 / norm), float(sqrt(slope @ covariance @ slope))
+
+
+def _drawn_weights(question: Question, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The weight of the relevant token, and the sum of all squares, of drawn sequences."""
+    count = min(400_000, DRAWN // question.length)
+    if count < FEWEST:
+        raise NoJudgement("too few sequences can be drawn")
+    keys = rng.standard_normal((count, question.length))
+    if question.signal is not None:
+        keys[:, 0] += sqrt(question.signal)
+        own = np.zeros_like(keys)
+        own[:, 0] = 1
+    else:
+        own = float(question.rate) * keys
+        own = np.exp(own - own.max(axis=1, keepdims=True))
+        own /= own.sum(axis=1, keepdims=True)
+    weights = np.asarray(question.kernel(keys), dtype=float)
+    if question.is_normalised:
+        top = np.maximum(weights.max(axis=1, keepdims=True), 0)
+        weights = np.exp(weights - top)
+        weights /= question.offset * np.exp(-top) + weights.sum(axis=1, keepdims=True)
+    return np.sum(own * weights, axis=1), np.sum(weights * weights, axis=1)
+
+
+def refined(law: Located, wanted: float) -> tuple[float, float]:
+    """(the Bayes risk on ever finer meshes, the last difference), until that is ``wanted`` or the mesh too large.
+
+    Coins without correlations are taken one by one.
+    """
+    if law.size == 0 and law.covariance is None and law.length > 1:
+        parts = {p: refined(replace(law, prior=(p,)), wanted / law.length) for p in set(law.prior)}
+        return sum(parts[p][0] for p in law.prior), sum(parts[p][1] for p in law.prior)
+    steepest = sqrt(law.strength) * max(sqrt(sum(x * x for x in theta)) for theta, _ in law.signals)
+    step = min(0.6, 2.2 / max(steepest, 0.5) / log(10))
+    before, found = on_a_mesh(law, step / 0.75), on_a_mesh(law, step)
+    while abs(found - before) > wanted:
+        step *= 0.75
+        try:
+            before, found = found, on_a_mesh(law, step)
+        except NoJudgement:
+            break
+    return found, abs(found - before) + ROUNDED * abs(found)

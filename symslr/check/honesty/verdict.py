@@ -1,0 +1,283 @@
+"""One answer of the library and its claimed error against a judge that shares nothing with it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from functools import partial
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from flint import arb
+from mpmath import mp, mpf, nstr
+from scipy.special import erfc
+
+from symslr.budget import OutOfTime, processor_time
+from symslr.check.honesty import by_hand, sequences
+from symslr.check.honesty.by_hand import Array, NoJudgement, Question, exact
+from symslr.check.honesty.points import Point
+from symslr.evaluation import CannotEvaluate, Kind, Value
+
+SECONDS = 4.0
+"""Processor time that one number may take, and its judge."""
+MORE_DIGITS = 3
+"""So many more than the number has are worked with."""
+FLOAT_DIGITS = 18
+"""Those of long doubles, for a value in float64."""
+FEWEST_DIGITS = 25
+"""Of balls, where a function is wanted that long doubles do not have."""
+SIGMAS = 5.0
+"""Standard errors that a value may be off drawn sequences: once in two million."""
+TELLING = 0.1
+"""Standard error over the value from which on drawn sequences judge nothing."""
+
+
+class Outcome(StrEnum):
+    """Of one point."""
+
+    TRUE = "true"
+    FALSE = "false"
+    """The number is further from the judge's than the two errors allow."""
+    CRASHED = "crashed"
+    """Neither a number nor a refusal in one line."""
+    REFUSED = "refused"
+    SLOW = "slow"
+    """No number in the time given."""
+    UNJUDGED = "unjudged"
+    """There is a number, but no judge for it in the time given."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A point, what became of it, and why.
+
+    Attributes:
+        relative: claimed error over the value.
+        used: distance over the claimed error.
+    """
+
+    point: Point
+    outcome: Outcome
+    reason: str = ""
+    judge: str = ""
+    relative: float = 0.0
+    used: float = 0.0
+
+
+def judge(point: Point, seconds: float = SECONDS) -> Judged:
+    """What the library answers, held against formulas written by hand, or else against sequences."""
+    try:
+        with processor_time(seconds):
+            number = point.answer()
+    except CannotEvaluate as refusal:
+        return Judged(point, Outcome.REFUSED, str(refusal))
+    except OutOfTime:
+        return Judged(point, Outcome.SLOW, f"more than {seconds:g} s of processor time")
+    except Exception as fault:
+        return Judged(point, Outcome.CRASHED, f"{type(fault).__name__}: {fault}"[:200])
+    reason = ""
+    for ask in _judges(point):
+        try:
+            with processor_time(seconds):
+                verdict = ask(point, number)
+        except OutOfTime:
+            reason = f"the judge took more than {seconds:g} s"
+            continue
+        except NoJudgement as lack:
+            reason = str(lack)
+            continue
+        if verdict is not None:
+            return verdict
+        reason = "the judge is not as sharp as the claim"
+    return Judged(point, Outcome.UNJUDGED, reason)
+
+
+def _judges(point: Point) -> list[Callable[[Point, Value], Judged | None]]:
+    if point.task == "located":
+        return [*([_by_hand] if _is_alike(point) else []), _by_mesh, _by_sequences]
+    return [_by_hand] if point.task == "student" else [_by_hand, _by_sequences]  # heavy tails have no standard error
+
+
+def _is_alike(point: Point) -> bool:
+    """Whether one position is relevant, each as likely as another, and the keys are independent along one direction."""
+    law = dict(point.located)
+    return law["where"] == "one" and not law["prior"] and not law["keys"] and "(1,0)" not in law["signal"]
+
+
+def _verdict(point: Point, number: Value, truth: Any, spare: Any, name: str) -> Judged:
+    """Of a value without noise and what the judge may be off."""
+    sigmas = SIGMAS if number.kind is Kind.STATISTICAL else 1
+    claimed = mpf(number.error) * sigmas
+    noise = mpf(point.noise.numerator) / point.noise.denominator
+    distance = abs(mpf(number.value) - noise**2 - truth)
+    relative = float(claimed / abs(mpf(number.value))) if number.value else float(claimed)
+    used = float(distance / claimed) if claimed else 0.0
+    if distance <= claimed + spare:
+        return Judged(point, Outcome.TRUE, "", name, relative, used)
+    reason = f"off by {nstr(distance, 3)}, claimed {nstr(claimed, 3)} (value {nstr(truth + noise**2, 8)})"
+    return Judged(point, Outcome.FALSE, reason, name, relative, used)
+
+
+def _by_hand(point: Point, number: Value) -> Judged | None:
+    """None where the meshes do not come to the claim."""
+    digits = FLOAT_DIGITS if point.digits is None else max(FLOAT_DIGITS, number.digits + MORE_DIGITS)
+    if point.attention is not None and point.attention.name == "erf":
+        digits = max(digits, FEWEST_DIGITS)
+    questions = [(share, question(point, length)) for length, share in point.lengths]
+    with mp.workdps(digits + 20):
+        claimed = mpf(number.error)
+        for truth, spare in _sharper(questions, digits):
+            value, error = _number(truth), _number(spare)
+            if error <= claimed / 4 or (error <= mpf(10) ** -16 * abs(value) and point.digits is None):
+                return _verdict(point, number, value, 2 * error, "formulas by hand")
+    return None
+
+
+def _sharper(questions: list[tuple[Fraction, Question]], digits: int) -> Iterator[tuple[Any, Any]]:
+    """As ``by_hand.risks``; by balls where there are too many nodes for long doubles."""
+    try:
+        yield from by_hand.risks(questions, digits)
+    except NoJudgement:
+        if digits >= FEWEST_DIGITS:
+            raise
+    yield from by_hand.risks(questions, FEWEST_DIGITS)
+
+
+def _by_mesh(point: Point, number: Value) -> Judged | None:
+    law, claimed = _law(point), float(number.error)
+    value, error = sequences.refined(law, claimed / 4)
+    if error > max(claimed, 2 * sequences.ROUNDED * abs(value)):
+        return None
+    return _verdict(point, number, mpf(float(value)), 2 * mpf(float(error)), "sequences on a mesh")
+
+
+def _by_sequences(point: Point, number: Value) -> Judged | None:
+    """None where the standard error says little."""
+    rng = np.random.default_rng(random.Random(point.name).getrandbits(64))
+    if point.task == "located":
+        value, error = sequences.drawn(_law(point), rng)
+    else:
+        asked = [(float(share), question(point, length)) for length, share in point.lengths]
+        value, error = sequences.attention_drawn(asked, rng)
+    if not 0 < error <= TELLING * abs(value):  # drawn sequences without a single error say nothing
+        return None
+    return _verdict(point, number, mpf(value), SIGMAS * mpf(error), "drawn sequences")
+
+
+def _number(value: Any) -> mpf:
+    """Of a long double or a ball's middle, exactly enough."""
+    if isinstance(value, arb):
+        mantissa, exponent = value.mid().man_exp()
+        return mpf((int(mantissa), int(exponent))) if mantissa else mpf(0)
+    return mpf(np.format_float_scientific(value, precision=25, unique=False))
+
+
+def question(point: Point, length: int) -> Question:
+    """A point at one length, in the terms of ``by_hand``."""
+    at = dict(point.values)
+    if point.task == "located":
+        signals = [(Fraction(theta), Fraction(p)) for theta, p in dict(point.located)["signal"].items()]
+        largest = max(abs(theta) for theta, _ in signals)
+        return Question(
+            partial(_log_mixture, at["nu"], signals),
+            2 * sqrt(at["nu"]) * largest,
+            length,
+            signal=at["nu"] * largest**2,
+            is_bayes=True,
+            is_ratio=True,
+        )
+    if point.task == "student":
+        laws = _student(at["dof"], Fraction(0)), _student(at["dof"], at["mean"])
+        return Question(lambda x: laws[1](x) - laws[0](x), 1.5, length, is_bayes=True, density=laws)
+    nu = at["nu"]
+    task: dict[str, Any] = {"signal": nu} if point.task == "spiked" else {"signal": None, "rate": nu}
+    steep = sqrt(nu) if point.task == "spiked" else float(nu)
+    if point.attention is None:
+        rate = (lambda x: np.sqrt(exact(nu, x)) * x) if point.task == "spiked" else (lambda x: exact(nu, x) * x)
+        size = (lambda x: np.sqrt(exact(nu, x))) if point.task == "spiked" else None
+        return Question(rate, steep, length, is_bayes=True, exponential=size, **task)
+    scale, name = at["a"], point.attention.name
+    kernel, is_normalised = KERNELS[name]
+    shifted = partial(kernel, at.get("c", Fraction(0)))
+    slope = max(abs(float(scale)), steep if point.task == "max" else 0.0)
+    offset = 1 if name == "softmax1" else 0
+    return Question(
+        lambda x: shifted(exact(scale, x) * x),
+        slope,
+        length,
+        offset=offset,
+        is_normalised=is_normalised,
+        exponential=partial(exact, scale) if name.startswith("softmax") else None,
+        **task,
+    )
+
+
+def _log_mixture(nu: Fraction, signals: list[tuple[Fraction, Fraction]], x: Array) -> Array:
+    """log of sum_theta P(theta) e^{theta sqrt(nu) x - theta^2 nu/2}."""
+    return np.log(
+        sum(
+            exact(p, x) * np.exp(exact(theta, x) * np.sqrt(exact(nu, x)) * x - exact(theta * theta * nu, x) / 2)
+            for theta, p in signals
+        )
+    )
+
+
+def _student(dof: Fraction, mean: Fraction) -> Callable[[Array], Array]:
+    """The logarithm of a density, up to the constant that makes its integral one."""
+
+    def density(x: Array) -> Array:
+        n, away = exact(dof, x), x - exact(mean, x)
+        return -(n + 1) / 2 * np.log(1 + away * away / n) + _student_constant(dof, x)
+
+    return density
+
+
+def _student_constant(dof: Fraction, like: Array) -> Any:
+    """log Gamma((n + 1)/2)/(Gamma(n/2) sqrt(n pi))."""
+    half = arb(dof.numerator) / (2 * dof.denominator)
+    found = (half + arb(0.5)).lgamma() - half.lgamma() - (2 * half * arb.pi()).log() / 2
+    return found if like.dtype == object else np.longdouble(mp.nstr(_number(found), 22))
+
+
+def _softplus(_: Fraction, y: Array) -> Array:
+    return np.log(np.log1p(np.exp(-np.abs(y))) + (y + np.abs(y)) / 2)
+
+
+def _erf(shift: Fraction, y: Array) -> Array:
+    """1 + erf(c + y); of long doubles to the accuracy of a double."""
+    at = -(y + exact(shift, y))
+    if y.dtype != object:
+        return np.asarray(erfc(np.asarray(at, dtype=float)))
+    return np.array([number.erfc() for number in at], dtype=object)
+
+
+KERNELS: dict[str, tuple[Callable[[Fraction, Array], Array], bool]] = {
+    "softmax": (lambda _, y: y, True),
+    "softmax1": (lambda _, y: y, True),
+    "softplus": (_softplus, True),
+    "quartic": (lambda _, y: np.log1p(y * y * y * y), True),
+    "linear": (lambda _, y: 1 + y, False),
+    "erf": (_erf, False),
+}
+"""log kappa where it is normalised, kappa where it stands alone."""
+
+
+def _law(point: Point) -> sequences.Located:
+    written, at, length = dict(point.located), dict(point.values), point.lengths[0][0]
+    size = {"one": 1, "subset(2)": 2, "independent": 0}[written["where"]]
+    prior = [1 / (l + 1) if written["prior"] else 1 / length for l in range(length)]
+    if not size:
+        prior = [float(at["coin"])] * length
+    signals = tuple((_theta(theta), float(Fraction(p))) for theta, p in written["signal"].items())
+    rho = float(at.get("rho", 0))
+    distance = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
+    covariance = None if not written["keys"] else rho ** (np.sign(distance) if written["keys"] == "alike" else distance)
+    return sequences.Located(size, tuple(prior), signals, covariance, float(at["nu"]))
+
+
+def _theta(text: str) -> tuple[float, ...]:
+    return tuple(float(Fraction(part)) for part in text.strip("()").split(","))

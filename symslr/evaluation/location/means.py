@@ -1,0 +1,72 @@
+"""Numbers with their errors: means of several columns by two rules or by replications, and what is read from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.finite_sample.samples.scatter import standard_error
+from symslr.expression.value import Kind
+
+
+@dataclass(frozen=True)
+class Part:
+    """A number, its error, and how it was made."""
+
+    value: Any
+    error: Any
+    kind: Kind
+    method: str
+
+    def scaled(self, factor: Any) -> Part:
+        return replace(self, value=self.value * factor, error=self.error * factor)
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of some columns: one row for every independent estimate, (estimates, columns).
+
+    Attributes:
+        rows: of a quadrature, its two rules, the finer first; of samples, the replications.
+        kind, method: as of a ``Value``.
+        rounding: what float64 may lose, of numbers of the size 1.
+    """
+
+    rows: Any
+    kind: Kind
+    method: str
+    rounding: float = 1e-15
+
+    def part(self, read: Callable[[Any], float] = lambda row: float(row[0])) -> Part:
+        """A function of the means, the first one by default.
+
+        Its error is one standard error with Student's factor, or the difference of two rules.
+        """
+        found = [read(row) for row in self.rows]
+        if self.kind is Kind.STATISTICAL:
+            return Part(float(np.mean(found)), standard_error(found), self.kind, self.method)
+        error = abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
+        return Part(found[0], error, self.kind, self.method)
+
+
+def by_two_rules(compute: Callable[[Any], Any], rules: Sequence[Any], method: str, rounding: float = 1e-15) -> Means:
+    """What is computed by a fine and by a coarse rule, as a number or a row; further rules are left alone."""
+    rows = np.array([np.atleast_1d(compute(rule)) for rule in rules[:2]])
+    return Means(rows, Kind.ESTIMATED, method, rounding)
+
+
+def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
+    """Means of a mixture; where any is sampled, those that are not have their value in every replication."""
+    if len(parts) == 1:
+        return parts[0][1]
+    sampled = [found for _, found in parts if found.kind is Kind.STATISTICAL]
+    rows = sum(
+        share * (found.rows if found.kind is Kind.STATISTICAL or not sampled else found.rows[:1])
+        for share, found in parts
+    )
+    kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
+    rounding = max(found.rounding for _, found in parts)
+    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding)

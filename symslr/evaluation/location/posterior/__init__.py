@@ -1,0 +1,76 @@
+"""E[r_l | chi] at many sequences at once, and the variance that is left: one function for every law of location."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy
+
+from symslr.evaluation.location.counts import inclusion
+from symslr.evaluation.location.posterior.along_chain import along_the_chain
+from symslr.evaluation.location.posterior.configurations import configurations, enumerated, ways
+from symslr.evaluation.location.posterior.one_correlation import given_all
+from symslr.evaluation.location.posterior.weights import log_weights
+from symslr.evaluation.location.setting import Setting, chain_of, common_part
+from symslr.model.location.where import Independent, OnePosition
+
+FEW_CONFIGURATIONS = 64
+"""Hidden configurations that are written out even where a structure helps: it is quicker."""
+
+Posterior = Callable[[Any], tuple[Any, Any]]
+"""Keys (n, L, p) to (a, left): a_l = E[r_l | chi], (n, L), and E[(r - a)^T C_v (r - a) | chi], (n,)."""
+
+
+def posterior(setting: Setting) -> Posterior:
+    """The posterior of a setting.
+
+    Raises:
+        CannotEvaluate: where keys are correlated, several positions may be relevant, and there are too many ways.
+    """
+    where, independent = setting.task.location, setting.are_keys_independent
+    if isinstance(where, OnePosition):
+        return lambda keys: _one(setting, keys)
+    if independent and isinstance(where, Independent):
+        return lambda keys: _coins(setting, keys)
+    if setting.are_values_independent:
+        if independent:
+            odds = setting.log_prior
+            return lambda keys: sized(setting, *inclusion(log_weights(setting, keys) + odds, setting.size))
+        if chain_of(setting.task.key_covariance) is not None:
+            return lambda keys: sized(setting, *along_the_chain(setting, keys))
+        if common_part(setting.task.key_covariance) and setting.directions == 1 and ways(setting) > FEW_CONFIGURATIONS:
+            return lambda keys: sized(setting, *given_all(setting, keys))
+    every = configurations(setting)
+    return lambda keys: enumerated(setting, every, keys)
+
+
+def _one(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    logs = log_weights(setting, keys) + setting.log_prior
+    p = np.exp(logs - logs.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    if setting.are_values_independent:
+        top = p.argmax(axis=1)[:, None]
+        rest = p.copy()
+        np.put_along_axis(rest, top, 0.0, axis=1)
+        miss = 1.0 - p
+        np.put_along_axis(miss, top, rest.sum(axis=1, keepdims=True), axis=1)
+        return p, np.einsum("nl,nl->n", p, miss)
+    matrix = setting.value_matrix
+    spread = np.diag(matrix)
+    apart = spread[:, None] + spread - 2 * matrix
+    np.fill_diagonal(apart, 0.0)
+    return p, np.einsum("nl,lm,nm->n", p, apart, p, optimize=True) / 2
+
+
+def _coins(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    logits = log_weights(setting, keys) + setting.log_odds
+    p, miss = scipy.special.expit(logits), scipy.special.expit(-logits)
+    return p, np.einsum("l,nl,nl->n", setting.value_variances, p, miss)
+
+
+def sized(setting: Setting, p: Any, miss: Any) -> tuple[Any, Any]:
+    """(a, left) from the probabilities of being relevant and of not, with independent values."""
+    size = max(setting.size, 1)
+    return p / size, np.einsum("nl,nl->n", p, miss) / size**2

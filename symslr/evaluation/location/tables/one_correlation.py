@@ -1,0 +1,111 @@
+"""One relevant token among keys of one positive correlation: the Bayes risk, as a mean of tables with phases.
+
+Keys of shared variance c^2 and own variance d^2 have filtered noises g = C^-1 xi ~ N(0, C^-1), and C = d^2 + c^2 1 1^T, so that
+
+    E F(g) = sqrt(1 + L c^2/d^2) E_tau E[F(x/d) e^{i (c/d) tau sum_l x_l}],    tau, x_l ~ N(0, 1) independent,
+
+whose inner mean is one over independent tokens with a phase. Without such weights the shift is common to all scores and is
+not seen; a signal of several values sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.posterior.weights import token_log_weight
+from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.attention import given_common_part
+from symslr.evaluation.location.tables.rules import rules
+from symslr.evaluation.location.tables.tokens import Nodes, nodes, survival
+
+LONGEST = 300
+"""Positions of different priors."""
+REACH = 8.6
+"""Standard deviations beyond which a normal density is below the rounding of its top."""
+LOWEST, HIGHEST = -42.0, 700.0
+"""log u below which the sum of all weights, 1 on average, takes less than 1e-18, and by which the integral ends."""
+LEAST = 1e-22
+"""Of a sequence, by its most likely position alone, where the integral over u ends."""
+LOADS = (0.2, 0.23)
+"""Steps of log u, of two rules."""
+
+
+def common_means(setting: Setting) -> Means | None:
+    """E|r - a|^2 for one position; None where keys are not of one positive correlation, or values are correlated."""
+    parts = given_common_part(setting)
+    if setting.size != 1 or not setting.are_values_independent or parts is None or setting.length == 1:
+        return None
+    if not setting.is_uniform and setting.length > LONGEST:
+        return None
+    plain, _, ratio = parts
+    slope = float(np.sqrt(plain.strength * np.max(plain.norms)))
+    tables = [
+        _Phased(setting, nodes(plain, rule.step(slope)), plain, ratio, slope, load)
+        for rule, load in zip(rules(plain), LOADS)
+    ]
+    return by_two_rules(_Phased.risk, tables, "tables with phases of what keys share in float64", 1e-14)
+
+
+@dataclass(frozen=True)
+class _Phased:
+    """A rule over one token's key, over tau and over log u.
+
+    Attributes:
+        plain: the setting with independent keys in units of d.
+        ratio: c/d.
+        slope: of log w.
+        load: step of log u.
+    """
+
+    setting: Setting
+    found: Nodes
+    plain: Setting
+    ratio: float
+    slope: float
+    load: float
+
+    def risk(self) -> float:
+        """sqrt(1 + L c^2/d^2) int dtau int du Re E sum_{l != m} omega_l omega_m e^{-u sum omega} e^{i tau ...}, omega = pi w."""
+        narrow = np.sqrt(1 + self.setting.length * self.ratio**2)
+        # the sum over tau repeats itself after 2 pi/step, beyond what the sum of keys reaches
+        step = 2 * np.pi / (REACH * (narrow + 1) + 2 * self.ratio * self.slope) * self.load / LOADS[-1]
+        tau = step * np.arange(int(REACH / step) + 1)
+        mass = step * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) * np.where(tau > 0, 2.0, 1.0)
+        logs = token_log_weight(self.plain, self.found.keys, 1 - self.ratio**2 / narrow**2)
+        phase = np.exp(1j * self.ratio * np.multiply.outer(self.found.keys[:, 0], tau))
+        relevant = self.found.relevant * np.exp(logs - token_log_weight(self.plain, self.found.keys))
+        others, relevant = self.found.others[:, None] * phase, relevant[:, None] * phase
+        prior, high = self.setting.log_prior, 8.0
+        while high < HIGHEST and survival(self.found, logs + prior.max(), high) > LEAST:
+            high += 6.0
+        log_u = self.load * np.arange(int(LOWEST / self.load), int((high + 3) / self.load))
+        picked = partial(self._picked, log_u, logs, others, relevant)
+        return float(narrow * self.load * np.sum(self._pairs(prior, picked).real @ mass))
+
+    def _pairs(self, prior: Any, picked: Any) -> Any:
+        """E sum_{l != m} omega_l (u omega_m) e^{-u sum omega} e^{i tau ...}, (log u, tau)."""
+        if self.setting.is_uniform:
+            log_none, _, seen, pick = picked(prior[0])
+            return np.exp((len(prior) - 2) * log_none) * seen * pick * len(prior) * (len(prior) - 1)
+        none, one, other, both = 1.0, 0.0, 0.0, 0.0
+        for lean in prior:
+            _, kept, seen, pick = picked(lean)
+            both = both * kept + one * pick + other * seen
+            one, other, none = one * kept + none * seen, other * kept + none * pick, none * kept
+        return both
+
+    def _picked(self, log_u: Any, logs: Any, others: Any, relevant: Any, lean: float) -> tuple[Any, Any, Any, Any]:
+        """log m, m, E[omega e^{-u omega} e^{i tau x}] and u times that, m = E[e^{-u omega} e^{i tau x}], for one position."""
+        load = np.exp(np.minimum(log_u[:, None] + logs + lean, HIGHEST))
+        decay = np.exp(-load)
+        whole, kept = others.sum(axis=0), decay @ others
+        share = (-np.expm1(-load) @ others) / whole
+        near = np.abs(share) < 0.5
+        log_none = np.log(whole) + np.log1p(-np.where(near, share, 0.0))
+        log_none = np.where(near, log_none, np.log(np.where(kept == 0, 1e-300, kept)))
+        return log_none, kept, np.exp(lean) * (decay @ relevant), (np.where(decay > 0, load, 0.0) * decay) @ others

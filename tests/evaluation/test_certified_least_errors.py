@@ -1,0 +1,219 @@
+"""Every error of the certified least risk reaches the result: each is made large in turn, or its lemma is held to equality."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from flint import arb, arb_poly, ctx
+from mpmath import mp
+from sympy import Integer, exp
+
+from symslr import SpikedSLR, population_risk
+from symslr.evaluation.certified.analytic import integral
+from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+from symslr.evaluation.certified.analytic.integral import Integrand
+from symslr.evaluation.certified.least.bounded import Bounded
+from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
+from symslr.evaluation.certified.least.model import Moving
+from symslr.evaluation.certified.least.search import Search
+from symslr.evaluation.certified.least.taylor import Taylor
+from symslr.evaluation.plan import canonical
+from symslr.expression.quantity import conditioned
+from symslr.model.attention import Attention
+from symslr.model.symbols import Delta, L, a, nu, x
+
+NEARLY = 1 - 1e-9
+LENGTH, RADIUS = 4, 2.0**-5
+
+
+@pytest.fixture(scope="module")
+def transform() -> MovingTransform:
+    """The integrals of the softmax at L = 2 for 1 <= a <= 1 + 2 RADIUS, to few digits."""
+    opened, kernel = with_open_kernel(conditioned(population_risk(SpikedSLR(noise=0), Attention(exp(x)))))
+    formula = canonical(opened)
+    known = {L: Integer(2), nu: Integer(2), Delta: Integer(0)}
+    values = {symbol: known[symbol] for symbol in formula.free_symbols if symbol in known}
+    assert kernel is not None
+    stretch = Moving(
+        formula, values, a, 1.0, 1 + 2 * RADIUS, lambda own: partial(line_terms, kernel=kernel.xreplace(own))
+    )
+    with ctx.workprec(256):
+        return stretch.transform(next(iter(stretch.lines.factors)), 12.0)
+
+
+@pytest.fixture
+def sums(transform: MovingTransform) -> Iterator[Sums]:
+    with ctx.workprec(256):
+        yield Sums(transform, arb(1 + RADIUS), arb(RADIUS), LENGTH)
+
+
+@pytest.fixture
+def integrand(transform: MovingTransform) -> Integrand:
+    """Of two different tokens."""
+    return next(own for own in transform.integrands if sum(own.copies) == 2)
+
+
+def rest(transform: MovingTransform, integrand: Integrand, sums: Sums) -> Any:
+    return transform.model(integrand, sums).rest
+
+
+def test_tails_are_in_the_rest(
+    transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = rest(transform, integrand, sums)
+    window, tails = transform.windows[integrand]
+    monkeypatch.setitem(transform.windows, integrand, (window, tails + 1))
+    after = rest(transform, integrand, sums)
+    assert after.contains(before.upper() + NEARLY * transform.step)
+    assert after.contains(before.lower())
+
+
+def test_tails_begin_where_the_window_ends(
+    transform: MovingTransform, integrand: Integrand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ctx.workprec(256):
+        ends: list[int] = []
+        left, right = arb(3), arb(4)
+        monkeypatch.setattr(transform, "_left_tail", lambda _, low: ends.append(low) or left)
+        monkeypatch.setattr(transform, "_right_tail", lambda _, high, *__: ends.append(high) or right)
+        window, tails = transform.window(integrand, transform.goal)
+        assert (window[0], window[-1]) == tuple(ends)
+        assert tails == 7
+
+
+def test_the_left_tail_is_above_what_is_left_out(transform: MovingTransform, integrand: Integrand) -> None:
+    with ctx.workprec(256):
+        window, _ = transform.windows[integrand]
+        beyond = sum(transform._weight(integrand, i) for i in range(window[0] - 200, window[0]))
+        for n, moment in zip(integrand.copies, transform.at_zero):
+            beyond *= moment.lower() ** n if n else 1
+        assert transform._left_tail(integrand, window[0]) >= NEARLY * beyond
+
+
+def test_errors_of_the_rule_are_in_the_rest(
+    transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = rest(transform, integrand, sums)
+    monkeypatch.setitem(transform.known_off, integrand, transform._off(integrand) + 1)
+    after = rest(transform, integrand, sums)
+    for end in (before.upper() + NEARLY * transform.step, before.lower() - NEARLY * transform.step):
+        assert after.contains(end)
+
+
+def test_errors_of_the_rule_bound_the_change_of_a_product(transform: MovingTransform, integrand: Integrand) -> None:
+    """M_1 M_2 - (M_1 - e_1)(M_2 - e_2), which is e_1 M_2 + e_2 M_1 but for e_1 e_2."""
+    with ctx.workprec(256):
+        for i in transform.nodes[::40]:
+            before = after = transform._weight(integrand, i)
+            for n, top, error in zip(integrand.copies, transform.above[i - transform.nodes[0]], transform.rule.errors):
+                before, after = before * top**n, after * (top - error) ** n
+            assert transform._off_at(integrand, i) >= (before - after) * NEARLY
+            for top, moment in zip(transform.above[i - transform.nodes[0]], transform.at(i)):
+                assert top >= moment.upper() * NEARLY
+
+
+def test_the_discretisation_is_in_the_rest(
+    transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of a tenth of the infinite sum: the integral is between 10/11 and 10/9 of it."""
+    model = transform.model(integrand, sums)
+    size = model.polynomial(arb(0)).lower()
+    monkeypatch.setattr(integral, "outer_error", lambda *_: arb(0.1))
+    after = rest(transform, integrand, sums)
+    assert after.contains(size / 9)
+    assert after.contains(-size / 9)
+
+
+def test_the_remainder_is_in_the_rest(transform: MovingTransform, integrand: Integrand, sums: Sums) -> None:
+    assert sums.spread.contains(arb(RADIUS) ** LENGTH)
+    assert sums.spread.contains(-(arb(RADIUS) ** LENGTH))
+    before = rest(transform, integrand, sums)
+    wide = transform._sum(sums.wide, integrand, transform.windows[integrand][0], LENGTH + 1)[LENGTH]
+    sums.spread = arb(0, 1)
+    after = rest(transform, integrand, sums)
+    far = transform.step * abs(wide).upper() * NEARLY
+    assert after.contains(before.mid() + far)
+    assert after.contains(before.mid() - far)
+    for place in (-1, 1):  # the next coefficient at any scale of the part is in the one of the whole part
+        thin = Sums(transform, arb(1 + RADIUS + place * RADIUS), arb(2.0**-30), LENGTH + 1).thin
+        assert wide.overlaps(transform._sum(thin, integrand, transform.windows[integrand][0], LENGTH + 1)[LENGTH])
+
+
+def test_a_value_without_integral_has_the_error_of_the_rule(transform: MovingTransform, sums: Sums) -> None:
+    for j, error in enumerate(transform.rule.errors):
+        found = transform.value(j, sums).rest
+        assert found.contains(NEARLY * error)
+        assert found.contains(-NEARLY * error)
+
+
+def ends(model: Taylor, t: Any) -> Any:
+    return model.polynomial(t) + model.rest
+
+
+def test_rests_add_up_in_sums_products_and_inverses() -> None:
+    """(1 + t + p)(2 - t + q) and the like for the largest p and q, at both ends of the interval."""
+    with ctx.workprec(100):
+        one = Taylor(arb_poly([1, 1]), arb(0, 0.125), arb(0.25), 3)
+        two = Taylor(arb_poly([2, -1]), arb(0, 0.25), arb(0.25), 3)
+        for t in (arb(-0.25), arb(0.25)):
+            for p, q in ((0.125, 0.25), (-0.125, 0.25), (0.125, -0.25), (-0.125, -0.25)):
+                f, g = 1 + t + p * NEARLY, 2 - t + q * NEARLY
+                assert ends(one + two, t).contains(f + g)
+                assert ends(one * two, t).contains(f * g)
+                assert ends(one.times(arb(3)), t).contains(3 * f)
+                assert ends(one.inverse(), t).contains(1 / f)
+                assert ends(one.power(3), t).contains(f**3)
+                assert ends(one.mirrored(), -t).contains(f)
+
+
+@pytest.mark.parametrize("coefficients", [[3, -1, 4], [1, 0, -1]])
+def test_a_bound_takes_the_rest(coefficients: list[int]) -> None:
+    """The function may be a quarter lower or higher than the polynomial, convex or not."""
+    with ctx.workprec(80):
+        exact, loose = (
+            Bounded(Taylor(arb_poly(coefficients), arb(0, r), arb(0.5), 6), arb(-0.5), arb(0.5)) for r in (0, 0.25)
+        )
+        assert loose.below <= exact.below - 0.25 * NEARLY
+        assert loose.above >= exact.above + 0.25 * NEARLY
+        level = exact.above
+        narrow, wide = exact.near(level), loose.near(level + 0.25)
+        places = [i / 200 for i in range(-100, 101)]
+        possible = [t for t in places if sum(c * t**k for k, c in enumerate(coefficients)) - 0.25 <= level + 0.25]
+        assert all(wide[0] <= t <= wide[1] for t in possible)
+        assert wide[0] <= narrow[0]
+        assert wide[1] >= narrow[1]
+
+
+class Quartic:
+    """a^4 - 2 a^2 + 3a/10, whose Taylor models are known, as a stretch of the search."""
+
+    POLYNOMIAL = (0, "0.3", -2, 0, 1)
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+
+    def prepare(self, nats: float) -> None:
+        """Nothing is to be proved."""
+
+    def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
+        moved = arb_poly([arb(c) for c in self.POLYNOMIAL])(arb_poly([arb(centre), 1]))
+        nothing = Taylor(arb_poly([0]), arb(0, arb(-nats).exp().upper()), arb(radius), length)
+        return nothing + nothing.like(moved)
+
+
+@pytest.mark.parametrize("interval", [(-1.5, 1.5), (0.25, 1.5), (-0.5, 3.0)])
+def test_the_search_encloses_a_known_infimum(interval: tuple[float, float]) -> None:
+    """Two minima, the lower of which is not where the guess is; inside and where one of them is cut off."""
+    found = Search(Quartic, 15).over(*interval, guess=1.0)  # type: ignore[arg-type]
+    with mp.workdps(30):
+        roots = [r.real for r in mp.polyroots([4, 0, -4, mp.mpf(3) / 10])]
+        inside = [r for r in roots if interval[0] <= r <= interval[1]] + [mp.mpf(end) for end in interval]
+        best = min(inside, key=lambda t: t**4 - 2 * t**2 + 3 * t / 10)
+        least = best**4 - 2 * best**2 + 3 * best / 10
+        with ctx.workprec(120):
+            assert found.value.contains(arb(mp.nstr(least, 28)))
+            assert float(found.value.rad()) < 1e-14
+        assert any(low <= best <= high for low, high in found.places)
