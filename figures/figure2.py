@@ -16,7 +16,7 @@ import numpy as np
 from sympy import Rational, oo
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
+from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
@@ -87,7 +87,7 @@ def figure2(
     compute = partial(_table, length, attentions, tuple(strengths), curve or theory_curve)
     settings = (
         ("length", described),
-        ("attentions", ", ".join(LABELS.get(item.name, item.name) for item in attentions)),
+        ("attentions", ", ".join(NAMES.get(item.name, item.name) for item in attentions)),
         (r"signal $\nu$ of spiked-SLR", spread(strengths)),
         (r"signal $\nu$ of max-SLR", spread(strengths) + r", $\infty$" * (math.inf in strengths)),
         (r"noise $\Delta$", "0"),
@@ -280,7 +280,7 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
             risk = np.asarray(table[_column(task, name, "risk")], dtype=float)
             places, logs = smooth(table["nu"], np.log(np.maximum(risk, np.finfo(float).tiny)))
             risks.plot(
-                places, np.where(logs > np.log(FLOOR), np.exp(logs), np.nan), label=LABELS.get(name, name), **style
+                places, np.where(logs > np.log(FLOOR), np.exp(logs), np.nan), label=NAMES.get(name, name), **style
             )
             _end(risks, table, _column(task, name, "far"), risk[-1], style["color"])
             if _column(task, name, "a") in table:
@@ -326,7 +326,6 @@ FLOOR = 1e-3
 """The axis ends here: below, the exponentially small Bayes risk of spiked-SLR would fill the panel."""
 SCALES = (0.02, 60.0)
 """Best scales that are shown."""
-LABELS = {"bayes": "Bayes", "softmax1": "softmax-1"}
 
 
 def _scales(axes: Axes, table: Table, task: str, name: str, style: dict[str, Any]) -> None:

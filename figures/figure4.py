@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.validation.validation import NamedComparison
 
@@ -139,7 +139,7 @@ def _draw(table: Table) -> Drawing:
                 markersize=4,
                 capsize=2,
                 linewidth=1,
-                label=f"{name} {table['matched'][row]}/{total}",
+                label=f"{NAMES.get(name, name)} {table['matched'][row]}/{total}",
             )
         axes.set(title=f"{task}-SLR", xticks=np.arange(len(SHOWN)), xticklabels=list(SHOWN.values()))
         axes.axhline(0, color="#888888", linewidth=0.6)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.validation.validation import NamedComparison, states
 
@@ -138,7 +138,9 @@ def _draw(table: Table) -> Drawing:
             for part, width in zip(PARTS, (1.8, 0.9)):
                 risk, strict = (np.asarray(table[f"{task}_{name}_{part}_{what}"], float) for what in ("risk", "strict"))
                 style = {"color": colour(name, position), "linestyle": STYLES.get(name, "-")}
-                axes.plot(nu, risk, linewidth=width, label=name if part == "matched" else None, **style)
+                axes.plot(
+                    nu, risk, linewidth=width, label=NAMES.get(name, name) if part == "matched" else None, **style
+                )
                 good = strict > 0
                 axes.plot(nu[good], risk[good], ".", markersize=3.5, color=style["color"])
                 axes.plot(nu[~good], risk[~good], "o", markersize=3.5, fillstyle="none", color=style["color"])

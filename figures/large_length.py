@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import STYLES, TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
 from symslr.validation.validation import NamedComparison, states
@@ -107,7 +107,13 @@ def _draw(table: Table) -> Drawing:
                     style |= {"marker": "o", "markersize": 3.5}
                 column = np.array(table[f"{name}_{attention.name}_L{length}"], dtype=float)
                 shown = ~np.isnan(column)
-                axes.plot(STRENGTHS[shown], column[shown], label=attention.name, linewidth=1.8, **style)
+                axes.plot(
+                    STRENGTHS[shown],
+                    column[shown],
+                    label=NAMES.get(attention.name, attention.name),
+                    linewidth=1.8,
+                    **style,
+                )
             axes.axvline(1, color="#666666", linewidth=0.8)
             axes.set(title=rf"{name}-SLR, $L=10^{round(np.log10(length))}$", ylim=(0, 1.05), xlim=(0, STRENGTHS[-1]))
             axes.set_xlabel(f"${UNITS[name]}$")

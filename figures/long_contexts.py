@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sympy import Rational
 
-from symslr.export.figures import TEXT_WIDTH, Figure, Table
+from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -290,7 +290,14 @@ def _draw(table: Table) -> Drawing:
     for name, (shade, marker, style) in ATTENTIONS.items():
         lengths, _, values = read("attentions", name)
         attentions.plot(
-            lengths, values, marker=marker, linestyle=style, color=shade, markersize=4, linewidth=1, label=name
+            lengths,
+            values,
+            marker=marker,
+            linestyle=style,
+            color=shade,
+            markersize=4,
+            linewidth=1,
+            label=NAMES.get(name, name),
         )
     attentions.set(xscale="log", yscale="log", xlabel="length $L$", ylabel=r"risk, $\kappa=3/2$", ylim=(0.04, 20))
     attentions.legend(fontsize=6.5, ncols=2, loc="upper center")

@@ -13,7 +13,7 @@ import numpy as np
 from sympy import Rational
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
 from symslr.validation.validation import NamedComparison, states
 
@@ -105,7 +105,7 @@ def _draw(attentions: Sequence[str], table: Table) -> Drawing:
     for axes, task in zip(panels, TASKS, strict=True):
         for position, name in enumerate(attentions):
             for law, dashes in DASHES.items():
-                label = name if law == "fixed" and task == "spiked" else None
+                label = NAMES.get(name, name) if law == "fixed" and task == "spiked" else None
                 risks = np.asarray(table[f"{task}_{law}_{name}"], dtype=float)
                 axes.plot(table["nu"], risks, color=colour(name, position), linestyle=dashes, label=label)
         axes.set(xscale="log", xlabel=r"signal strength $\nu$", title=f"{task}-SLR", ylim=(0, 1))

@@ -16,7 +16,7 @@ import numpy as np
 
 from symslr.cache.parts import computed_once
 from symslr.cache.records import read_record, record_file
-from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.retrieval import ScoreLaw
 from symslr.simulate.recipe import Recipe
 from symslr.simulate.retrieval import ATTENTIONS, Recall
@@ -168,7 +168,7 @@ def _draw_theory(table: Table) -> Drawing:
             for learned, blurred in ((False, True), (False, False), (True, True)):
                 here = (data["attention"] == kind) & (data["learned"] == learned) & ((data["blur"] > 0) == blurred)
                 marker = "x" if learned else MARKERS[kind]
-                label = LABELLED.get(kind, kind) if blurred and not learned else None
+                label = NAMES.get(kind, kind) if blurred and not learned else None
                 face = tint if blurred else "none"
                 axes.plot(
                     data[f"{name}_predicted"][here], data[name][here], marker, color=tint, markerfacecolor=face,
@@ -225,7 +225,7 @@ def _draw(table: Table) -> Drawing:
                     mean,
                     MARKERS[kind] + "-",
                     color=colour(kind, position),
-                    label=LABELLED.get(kind, kind),
+                    label=NAMES.get(kind, kind),
                     markersize=4,
                 )
                 axes.fill_between(places, *ends, color=colour(kind, position), alpha=0.2, linewidth=0)
@@ -240,5 +240,4 @@ def _draw(table: Table) -> Drawing:
     return drawing
 
 
-LABELLED = {"softmax1": "softmax-1"}
 MARKERS = dict(zip(ATTENTIONS, "os^Dv", strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from sympy import expand_log, log
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
 from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR
 from symslr.model.scalar_law import laplace
 from symslr.model.symbols import x
@@ -225,7 +225,7 @@ def _draw_risks(table: Table) -> Drawing:
             bars = {"fmt": "o", "markersize": 4, "capsize": 2, "markerfacecolor": "white"}
             axes.errorbar([place], [mean], [2 * error], color=colour(name), **bars)
         axes.axhline(mine[0][-1], color="#000000", linewidth=0.9, linestyle=(0, (4, 2)))
-        axes.set_xticks(range(len(mine)), [{"softmax1": "softmax-1"}.get(name, name) for _, name, *_ in mine])
+        axes.set_xticks(range(len(mine)), [NAMES.get(name, name) for _, name, *_ in mine])
         axes.set(title=TITLES[task])
         axes.grid(axis="x", visible=False)
     panels[0].set_ylabel("risk")

@@ -57,6 +57,9 @@ STYLES = {
 }
 """Colour is never alone: each predictor has its own dashes too."""
 
+NAMES = {"bayes": "Bayes", "softmax1": "softmax-1"}
+"""Predictors whose name in a drawing is another than in a table."""
+
 TEXT_WIDTH = 6.3
 """Inches: the width of the report's text."""
 

@@ -49,3 +49,11 @@ def test_continuation_finds_a_branch_where_no_start_arrives(monkeypatch):
 def test_alphas_must_be_distinct(alphas):
     with pytest.raises(ValueError, match="expected distinct numbers"):
         finite_sample_curve(TASK, linear, {}, alphas=alphas, ridge=(1, 1))
+
+
+def test_the_tuners_branch_is_shown_where_no_start_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(curve, "branches", lambda *asked: {})
+    (point,) = finite_sample_curve(TASK, linear, {}, alphas=[4], precision=0.02)
+    again = finite_sample(TASK, linear, {}, alpha=4, ridge=point.ridge, precision=0.02)
+    assert [fit.branch for fit in point.fits] == ["tuned"]
+    assert abs(float(point.fit.risk) - float(again.risk)) < 4 * (float(point.fit.risk.error) + float(again.risk.error))

@@ -16,6 +16,7 @@ from symslr.evaluation.finite_sample.randomised import (
     ARRIVED,
     COARSE,
     FiniteSample,
+    attempt,
     branches,
     is_same,
     not_found,
@@ -81,10 +82,10 @@ def finite_sample_curve(
     problem = numeric_problem(task, attention, values)
     check_precision(precision)
     ordered = sorted(training(alpha, ridge or (0.5, 0.5)).alpha for alpha in alphas)
-    ridges = [Tuned(*ridge)] * len(ordered) if ridge else _tuned(problem, ordered, seed)
+    ridges, states = ([Tuned(*ridge)] * len(ordered), []) if ridge else _tuned(problem, ordered, seed)
     fits = [training(alpha, tuned.ridge) for alpha, tuned in zip(ordered, ridges, strict=True)]
     points = {}
-    for fit, found, tuned in zip(fits, track(problem, fits, seed), ridges, strict=True):
+    for fit, found, tuned in zip(fits, track(problem, fits, seed, states), ridges, strict=True):
         if not found:
             raise not_found(fit)
         reached(f"the final accuracy at alpha = {fit.alpha:g}")
@@ -97,29 +98,35 @@ def finite_sample_curve(
     return [points[float(alpha)] for alpha in alphas]
 
 
-def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> list[Tuned]:
-    """Tuned ridges at increasing alphas, found from the largest downwards: there the answer depends least on luck."""
-    ridge = (0.5, 0.5)
-    states: list[OrderParameters] = []
-    found: list[Tuned] = []
+def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> tuple[list[Tuned], list[OrderParameters]]:
+    """Tuned ridges at increasing alphas, and what is there, from the largest downwards: there luck decides least."""
+    found: list[tuple[Tuned, OrderParameters]] = []
     for alpha in reversed(alphas):
         reached(f"the best ridges at alpha = {alpha:g}")
-        tuned, state = tune(problem, alpha, seed=seed, start=ridge, states=states)
-        ridge, states = tuned.ridge, [state]
-        found.append(tuned)
-    return found[::-1]
+        ridge, states = (found[-1][0].ridge, [found[-1][1]]) if found else ((0.5, 0.5), [])
+        found.append(tune(problem, alpha, seed=seed, start=ridge, states=states))
+    return [tuned for tuned, _ in found[::-1]], [state for _, state in found[::-1]]
 
 
-def track(problem: Problem, fits: Sequence[Training], seed: int) -> list[dict[str, FixedPoint]]:
+def track(
+    problem: Problem, fits: Sequence[Training], seed: int, states: Sequence[OrderParameters] = ()
+) -> list[dict[str, FixedPoint]]:
     """Distinct branches at each of ``fits``, by the start they come from, on one coarse randomisation.
 
     A branch reached only by continuation keeps its start's name with a number.
+
+    Args:
+        states: of a branch at each of ``fits``, where one is known: at tiny ridges no start may arrive.
     """
     saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
     found = []
     for fit in fits:
         reached(f"the branches at alpha = {fit.alpha:g}")
         found.append(branches(problem, fit, seed))
+    for fit, here, state in zip(fits, found, states):
+        given = attempt(saddle, fit, state)
+        if given is not None and not any(is_same(given.state, other.state) for other in here.values()):
+            here["tuned"] = given
     for places in (range(len(fits))[::-1], range(len(fits))):
         for before, place in pairwise(places):
             here = found[place]

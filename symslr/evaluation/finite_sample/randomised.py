@@ -117,15 +117,16 @@ def _from_start(saddle: SaddleMap, training: Training, name: str) -> FixedPoint 
 
     Where data abound the basin shrinks like 1/alpha, and a second attempt goes by way of fewer samples.
     """
-    point = _attempt(saddle, training, start(name, training.alpha))
+    point = attempt(saddle, training, start(name, training.alpha))
     if point is None and training.alpha > ABUNDANT:
-        fewer = _attempt(saddle, replace(training, alpha=ABUNDANT), start(name, ABUNDANT))
+        fewer = attempt(saddle, replace(training, alpha=ABUNDANT), start(name, ABUNDANT))
         if fewer is not None:
-            point = _attempt(saddle, training, fewer.state.with_samples(training.alpha / ABUNDANT))
+            point = attempt(saddle, training, fewer.state.with_samples(training.alpha / ABUNDANT))
     return point
 
 
-def _attempt(saddle: SaddleMap, training: Training, state: OrderParameters) -> FixedPoint | None:
+def attempt(saddle: SaddleMap, training: Training, state: OrderParameters) -> FixedPoint | None:
+    """The fixed point reached from a state, None where the iteration does not arrive."""
     try:
         point = solve(saddle, training, state)
     except CannotEvaluate:
