@@ -10,7 +10,7 @@ from scipy.special import owens_t
 from sympy import Symbol
 
 from symslr.evaluation.numbers.compiled import compile_float
-from symslr.evaluation.numbers.special import skew_normal
+from symslr.evaluation.numbers.elementary import skew_normal
 from symslr.expression.special import NormalCdf, SkewNormal
 
 H, A = Symbol("h", real=True), Symbol("a", real=True)

@@ -81,3 +81,8 @@ def test_infimum_of_erf_attention_is_an_exponential_kernel() -> None:
     assert float(place[a]) == 0
     tail = evaluate(minimal_risk(task, Attention(exp(x), normaliser=None)))
     assert abs(float(value) - float(tail)) < float(value.error) + float(tail.error) + 1e-10
+
+
+def test_of_an_even_kernel_the_positive_scale_is_given() -> None:
+    _, place = minimise(population_risk(SpikedSLR(nu=2, length=3, noise=0), Attention(1 + x**4)), [a], digits=7)
+    assert float(place[a]) == pytest.approx(0.8259, abs=1e-3)

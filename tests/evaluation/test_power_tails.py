@@ -7,7 +7,7 @@ import pytest
 from sympy import Rational
 
 from symslr.evaluation import CannotEvaluate, evaluate
-from symslr.evaluation.power_tails.centred_mesh import CentredMesh
+from symslr.evaluation.power_tails.tails import CentredMesh
 from symslr.model.catalogue import linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import student
 from symslr.model.task import Task

@@ -10,7 +10,7 @@ from flint import arb, ctx
 from mpmath import mp, mpf
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax, softmax1
-from symslr.evaluation.exponential_kernel.saddle import log_survival, saddle
+from symslr.evaluation.exponential_kernel.points import log_survival, saddle
 from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.quadrature.convergence import alternating_error, geometric_error
 

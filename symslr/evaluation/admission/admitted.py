@@ -1,20 +1,24 @@
-"""Is what is asked for a model at the values asked for? Weights are checked when a task is made, at a few values only."""
+"""Is what is asked for a model at the values asked for, and do its means exist? Both are told before any mesh is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sympy import Expr, S, Symbol
+from sympy import Dummy, Expr, Poly, S, Symbol, cancel
 
+from symslr.algebra.growth import exists
 from symslr.evaluation.admission.inputs import Inputs
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.expectation import Expectation, ScalarExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.quantity import conditioned
 from symslr.expression.scored import ScoredActivation
 from symslr.model.admissible import check_weight_at
 from symslr.model.catalogue import is_catalogued
+from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L
@@ -71,3 +75,67 @@ def _lengths(expr: Expr, law: SequenceLaw, values: Mapping[Symbol, Any]) -> set[
         laws = expr.atoms(LengthLaw) | {value for value in values.values() if isinstance(value, LengthLaw)}
         found = {int(length) for item in laws for length, _ in item} | ({int(values[L])} if L in values else set())
     return {length for length in found if length <= LONGEST or law.relevant_factor is not None}
+
+
+REAL = 1e-12
+"""Imaginary part, relative, up to which a root is one on the line: they are found to 15 digits."""
+
+
+def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collection[Symbol] = ()) -> None:
+    """Refuse an expression with a mean that is infinite at these values, or at every value of the moving symbols but 0.
+
+    Raises:
+        CannotEvaluate: naming the mean.
+    """
+    for node in _doubtful(expr):
+        known = {s: exact(v) for s, v in values.items() if s in node.free_symbols and isinstance(v, (int, float, Expr))}
+        here = node.xreplace(known)
+        free = [symbol for symbol in moving if symbol in here.free_symbols]
+        if all(_is_infinite(here.xreplace(dict(zip(free, side)))) for side in _sides(len(free))):
+            where = f" at every {', '.join(map(str, free))} other than 0" if free else ""
+            raise CannotEvaluate(
+                f"the mean of {_brief(here.body)} is infinite{where}: it outgrows the density of the tokens or has a pole; "
+                "expected a kernel that grows more slowly, or one that is normalised"
+            )
+
+
+def _is_infinite(node: Expectation) -> bool:
+    """Whether a mean is known not to exist, for the tails of what it averages or for a pole of a rational function."""
+    return exists(node) == S.false or (isinstance(node, ScalarExpectation) and _has_pole(node))
+
+
+def _has_pole(node: ScalarExpectation) -> bool:
+    """Whether the body is a rational function with a pole inside the support.
+
+    A scale that is left open only moves the poles: it is put at 1.
+    """
+    scales = node.body.free_symbols - {node.variable}
+    if len(scales) > 1 or not node.body.is_rational_function(node.variable):
+        return False
+    below = cancel(node.body.xreplace(dict.fromkeys(scales, S.One))).as_numer_denom()[1]
+    if not below.has(node.variable):
+        return False
+    roots = [complex(root) for root in Poly(below, node.variable).nroots()]
+    low, high = float(node.law.lower), float(node.law.upper)
+    return any(low < root.real < high and abs(root.imag) < REAL * (1 + abs(root)) for root in roots)
+
+
+@lru_cache(maxsize=512)
+def _doubtful(expr: Expr) -> tuple[Expectation, ...]:
+    """The means that do not exist at all values of the parameters."""
+    found = sorted(conditioned(expr).atoms(Expectation), key=str)
+    return tuple(node for node in found if exists(node) != S.true)
+
+
+def _sides(count: int) -> list[tuple[Expr, ...]]:
+    """All signs of so many numbers."""
+    found: list[tuple[Expr, ...]] = [()]
+    for _ in range(count):
+        size = Dummy(positive=True)
+        found = [(*signs, one) for signs in found for one in (size, -size)]
+    return found
+
+
+def _brief(body: Expr) -> str:
+    text = str(body)
+    return text if len(text) <= 80 else f"{text[:60]}...{text[-12:]}"

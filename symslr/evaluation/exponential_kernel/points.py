@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from sympy import exp as exp_
 from sympy import oo
 
-from symslr.evaluation.exponential_kernel.saddle import log_survival, saddle
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import LARGE_POWER
 from symslr.evaluation.laplace.form import LaplaceForm
+from symslr.evaluation.laplace.table import TINY
 
 NODES = 96
 """Values of t at which the saddle points are looked at."""
@@ -164,3 +165,31 @@ def _logarithm(points: Points, v: Any, logs: list[Any]) -> Any:
     terms = points.code.terms([v], ones, logs, logs, points.columns)
     sizes = [e + np.log(np.abs(rest * c)) for (e, rest), c in zip(terms, points.coefficients)]
     return sizes[0] if len(sizes) == 1 else np.fmax.reduce(np.broadcast_arrays(*sizes))
+
+
+def saddle(t: Any, rate: Any, curvature: Any, centre: Any, height: Any) -> tuple[Any, Any]:
+    """(log M up to a constant, x at the saddle); the arguments broadcast, ``curvature`` = -1/(2 w^2) < 0.
+
+        M(u) = integral of exp(height - (x - c)^2/(2 w^2)) e^{-u C e^{s x}},  t = log(u C)
+
+    has its saddle at x = c - s w^2 e^{t + s c - y} with y e^y = s^2 w^2 e^{t + s c}. It is the estimate that a mesh is placed by,
+    never a value. Source: Asmussen, Jensen and Rojas-Nandayapa, "On the Laplace transform of the lognormal distribution" (2016),
+    for s of either sign.
+    """
+    start = t + rate * centre
+    variance = -0.5 / curvature
+    y = scipy.special.wrightomega(start + np.log(rate * rate * variance))
+    load = np.exp(start - y)
+    moved = rate * variance * load
+    return height + curvature * moved * moved - load - 0.5 * np.log1p(y), centre - moved
+
+
+def log_survival(t: Any, rate: Any, curvature: Any, centre: Any) -> Any:
+    """log E[e^{-u C e^{s x}}] for a Gaussian x, right in both tails: 1 - M is E[min(1, u C e^{s x})] where M is near 1."""
+    start = t + rate * centre
+    spread = np.abs(rate) * np.sqrt(-0.5 / curvature) + TINY
+    edge = -start / spread
+    special = scipy.special
+    missing = special.ndtr(-edge) + np.exp(start + 0.5 * spread * spread + special.log_ndtr(edge - spread))
+    far, _ = saddle(t, rate, curvature, centre, 0.0)
+    return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), np.minimum(far, 0.0))

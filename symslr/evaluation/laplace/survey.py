@@ -16,9 +16,8 @@ from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import outer_step
-from symslr.evaluation.quadrature.mesh import Line, Piece, joined
-from symslr.evaluation.quadrature.sinh_map import SinhMap
-from symslr.evaluation.quadrature.zoom import zoomed
+from symslr.evaluation.quadrature.mesh import Line, Piece, SinhMap, joined
+from symslr.evaluation.quadrature.scan import zoomed
 
 NODES = {1: 48, 2: 24}
 """Nodes of an outer axis, by the number of axes."""

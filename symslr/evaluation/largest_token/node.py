@@ -23,9 +23,8 @@ from symslr.evaluation.largest_token.form import CumulativeForm
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.scan import scan
-from symslr.evaluation.quadrature.sinh_map import SinhMap
-from symslr.evaluation.quadrature.zoom import zoomed
+from symslr.evaluation.quadrature.mesh import SinhMap
+from symslr.evaluation.quadrature.scan import scan, zoomed
 from symslr.model.symbols import x as law_variable
 
 FLOAT_NODES = 16

@@ -10,8 +10,7 @@ import mpmath
 import numpy as np
 from sympy import Expr, Symbol
 
-from symslr.evaluation.admission.admitted import check_admitted
-from symslr.evaluation.admission.divergent import check_means_exist
+from symslr.evaluation.admission.admitted import check_admitted, check_means_exist
 from symslr.evaluation.admission.guard import PLACE, guard
 from symslr.evaluation.admission.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.engine import (

@@ -182,7 +182,12 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         raise CannotEvaluate(
             f"the function to minimise has no finite value on the scan{_why(fine, [float(points[-1])])}"
         )
-    return min(found, key=lambda one: one[0])[1]
+    lowest = min(found, key=lambda one: one[0])[1]
+    if isinstance(lowest, list) and lowest[0] < 0 and -lowest[0] <= interval[1]:
+        here, mirrored = (fine.number([side * lowest[0]]) for side in (1, -1))
+        if mirrored - here <= FINE * abs(here):  # of an even function the positive place
+            return [-lowest[0]]
+    return lowest
 
 
 def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
