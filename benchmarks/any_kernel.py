@@ -67,20 +67,9 @@ def main() -> None:
         print(
             f"{attention.name + ', 30 digits':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True
         )
-        seconds, value = timed(lambda r=risk: evaluate(r, at, digits=30, backend="arb"), 1)
-        print(f"{attention.name + ', 30 digits proved':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}")
         seconds, (value, _) = timed(lambda k=attention: least_risk(spiked, k, {"L": 3, "nu": 2}), 1)
         print(
             f"{attention.name + ', least risk':52} {seconds * 1e3:10.1f} ms  error {float(value.error):.0e}", flush=True
-        )
-    for attention in (softplus, QUARTIC):
-        begin = time.process_time()
-        value, places = least_risk(spiked, attention, {"L": 2, "nu": 3}, 30, "arb")
-        seconds = time.process_time() - begin
-        note = f"error {float(value.error):.0e} at a = {float(places['a']):.6f}, {value.method.split('over ')[-1]}"
-        print(
-            f"{attention.name + ', L = 2, least risk, 30 digits proved':52} {seconds * 1e3:10.1f} ms  {note}",
-            flush=True,
         )
     for name, task, place in (
         ("softplus on max-SLR, nu = 2", largest, at),

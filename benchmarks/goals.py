@@ -48,11 +48,13 @@ def row(name: str, goal: float, ours: Callable[[], Any], theirs: Callable[[], An
         note = f"error {float(value.error):.0e}"
     except CannotEvaluate as reason:
         seconds, note = float("inf"), f"refused: {reason}"
-    other = timed(theirs, rounds)[0] if theirs and rounds else once(theirs)[0] if theirs else float("nan")
+    beside = f"{'-':>13} {'-':>9}"
+    if theirs is not None:
+        other = timed(theirs, rounds)[0] if rounds else once(theirs)[0]
+        beside = f"{other * 1e3:10.1f} ms {other / seconds:9.3g}"
     is_met = seconds <= goal
     print(
-        f"{name:48} {seconds * 1e3:10.2f} ms {goal * 1e3:9.1f} ms  {'met' if is_met else 'NOT MET':8}"
-        f"{other * 1e3:10.1f} ms {other / seconds:9.3g}  {note}",
+        f"{name:48} {seconds * 1e3:10.2f} ms {goal * 1e3:9.1f} ms  {'met' if is_met else 'NOT MET':8}{beside}  {note}",
         flush=True,
     )
     return is_met

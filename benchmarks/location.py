@@ -33,9 +33,15 @@ LAWS: dict[str, tuple[Mapping[str, Any], object, int]] = {
     "two directions, L = 1000": ({"signal": "(1,0):1/2,(0,1):1/2"}, 20, 1000),
     "coins": ({"location": "independent(1/8)"}, 4, 100),
     "all pairs rho = 1/2": ({"key_covariance": Rational(1, 2) ** sign(abs(i - j))}, 4, 3),
+    "sign, all pairs rho = 1/2, L = 30": (
+        {"signal": "1:1/2,-1:1/2", "key_covariance": Rational(1, 2) ** sign(abs(i - j))},
+        6,
+        30,
+    ),
     "nine of ten": ({"location": "subset(9)"}, 4, 10),
     "two of four": ({"location": "subset(2)"}, 4, 4),
     "two of 1000": ({"location": "subset(2)"}, 16, 1000),
+    "two of 10^6": ({"location": "subset(2)"}, 30, 10**6),
 }
 
 
@@ -61,11 +67,11 @@ def monte_carlo(task: LocationTask) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    print(f"{'Bayes risk':26} {'value':>14} {'error':>8} {'symslr':>11} {'Monte Carlo to 1e-4':>20}")
+    print(f"{'Bayes risk':34} {'value':>14} {'error':>8} {'symslr':>11} {'Monte Carlo to 1e-4':>20}")
     for name, (law, strength, length) in LAWS.items():
         task = LocationTask(strength=strength, length=length, noise=0, **law)
         ours, value = seconds(lambda task=task: bayes_value(task))
-        line = f"{name:26} {float(value.value):14.10f} {float(value.error):8.0e} {ours * 1e3:8.1f} ms"
+        line = f"{name:34} {float(value.value):14.10f} {float(value.error):8.0e} {ours * 1e3:8.1f} ms"
         if length > 1000:
             print(f"{line} {'not drawn':>20}", flush=True)
             continue

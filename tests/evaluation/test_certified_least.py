@@ -106,6 +106,7 @@ def test_a_bottom_that_is_not_found_is_bounded_below_by_the_curvature(monkeypatc
     with ctx.workprec(80):
         bounded = Bounded(Taylor(arb_poly([3, -2, 4]), arb(0), arb(0.5), 6), arb(-0.5), arb(0.5))
         assert 2.7 < bounded.below <= 2.75
+        assert bounded.near(arb(2.751))[1] >= 0.25 + 0.0158  # where 3 - 2t + 4t^2 is 2.751
 
 
 def test_stretches_cover_the_interval() -> None:
@@ -128,6 +129,7 @@ def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
     value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, digits, "arb", {a: bounds})
     assert value.kind is Kind.CERTIFIED
     assert value.digits >= digits
+    assert f"over {bounds[0]} <= a <= {bounds[1]}" in value.method
     other, at = minimise(population_risk(TASK, attention), [a], {"L": 2, "nu": 2}, digits, {a: bounds})
     with mp.workdps(30):
         assert abs(value.value - other.value) <= value.error + other.error

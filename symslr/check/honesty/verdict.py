@@ -90,6 +90,9 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
         except NoJudgement as lack:
             reason = str(lack)
             continue
+        except Exception as fault:  # a judge that breaks judges nothing
+            reason = f"the judge broke: {type(fault).__name__}: {fault}"[:200]
+            continue
         if verdict is not None:
             return verdict
         reason = "the judge is not as sharp as the claim"
@@ -244,7 +247,9 @@ def _student_constant(dof: Fraction, like: Array) -> Any:
 
 
 def _softplus(_: Fraction, y: Array) -> Array:
-    return np.log(np.log1p(np.exp(-np.abs(y))) + (y + np.abs(y)) / 2)
+    is_low = np.asarray(y < 0, dtype=bool)
+    grown = np.log1p(np.exp(-np.abs(y)))
+    return np.asarray(np.log(np.where(is_low, grown, y + grown)))
 
 
 def _erf(shift: Fraction, y: Array) -> Array:

@@ -199,9 +199,10 @@ def _over_all_keys(setting: Setting, seconds: float) -> Means:
 
     if dimensions(setting) <= MOST_DIMENSIONS and strata(setting, True) is not None:
         return quadrature(setting, integrand)
-    means = refined(partial(sampled, setting, integrand), lambda row: float(row[0]), PRECISE, seconds)
+    sample = partial(sampled, setting, integrand)
+    means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, dimensions(setting) * max(setting.size, 1))
     part = means.part()
-    if part.error > CARRIED * part.value:
+    if part.error >= CARRIED * part.value:
         raise CannotEvaluate(
             f"{means.method}: {part.value:.1g} with an error of {part.error:.1g}; so few sequences carry it that the error "
             "is not to be trusted; expected a weaker signal, or a law with a route of its own"

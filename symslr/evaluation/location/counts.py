@@ -13,6 +13,8 @@ import numpy as np
 import scipy
 
 STEPS = 60
+MOST_CHANCES = 2**24
+"""Probabilities of counts held at once."""
 
 
 def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
@@ -22,9 +24,13 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
         logs: log w, (n, L).
         size: s, 1 <= s <= L.
     """
-    length = logs.shape[1]
+    count, length = logs.shape
     if size == length:
         return np.ones_like(logs), np.zeros_like(logs)
+    most = max(1, MOST_CHANCES // (length * (size + 1)))
+    if count > most:
+        parts = [inclusion(logs[start : start + most], size) for start in range(0, count, most)]
+        return tuple(np.concatenate(found) for found in zip(*parts))  # type: ignore[return-value]
     tilted = logs + _tilt(logs, size)[:, None]
     fall, stay = scipy.special.expit(tilted), scipy.special.expit(-tilted)
     others = _all_but_one(fall, stay, size)

@@ -22,9 +22,14 @@ class Bounded:
     Attributes:
         below: an exact number below all values.
         above: an exact number above one of the values.
+
+    Raises:
+        ArithmeticError: for a part beyond the interval.
     """
 
     def __init__(self, model: Taylor, left: Any, right: Any) -> None:
+        if not (-model.radius <= left and right <= model.radius):
+            raise ArithmeticError("a part reaches beyond its model")
         self.model, self.left, self.right = model, left, right
         first = model.polynomial.derivative()
         second = first.derivative()

@@ -69,6 +69,7 @@ class Moving:
         self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
         self.lines = Lines([term for terms in forms.values() for term in terms])
         self.transforms: dict[tuple[Expr, float], MovingTransform] = {}
+        self.lost = 0.0  # nats that integrals have fewer than the sums under them, as far as was seen
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.
@@ -94,14 +95,15 @@ class Moving:
         key = kernel, nats
         if key not in self.transforms:
             integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernel]
-            needed = nats
+            needed = nats + self.lost
             for _ in range(ATTEMPTS):
                 with ctx.workprec(_bits(needed)):
                     made = MovingTransform(self.lines.line(kernel), needed, nats, self.scale, integrands)
                     lost = made.missing_nats()
                 if not lost:
                     break
-                needed += lost + 1
+                self.lost += lost + 1
+                needed = nats + self.lost
             else:
                 raise NotProved("certified: the sums do not reach the digits: extreme parameters")
             self.transforms[key] = made

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.chains.stretches import Key, Term, joined, marked, repeated
+from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, joined, marked, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
 from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
@@ -120,44 +120,37 @@ class _Chain:
     def _pairs(self, logs: Any) -> Any:
         """E sum_{l<m} (u omega_l)(u omega_m)(1 - rho'^{m-l}) e^{-u sum omega} over u, for every load."""
         length, alike, rho = self.setting.length, self.setting.is_uniform, self.value_rho
-        decay, pick = self._weighted(1, logs)
-        none, one = (np.sum(part, axis=1, keepdims=True) for part in (decay, pick))
-        rows = np.concatenate([none, one, one, np.zeros_like(one)], axis=1)
-        if alike and length - 2 > LONGEST_WALK:
-            decay, pick = self._weighted(2, logs)
-            one = dict(zip(ENDS, (decay, pick, pick, pick)))
-            middle = repeated(_terms(rho), one, length - 2, rho, np.matmul)
-            first = {key: rows[:, place : place + 1] for place, key in enumerate(ROWS)}
-            found = joined(_terms(rho), first, middle, (1, length - 2), rho, np.matmul, [name for name, _ in ROWS])
-            rows = np.concatenate([found[key] for key in ROWS], axis=1)
-        else:
-            shared = self._weighted(2, logs) if alike and length > 2 else None
-            for place in range(2, length):
-                rows = _stepped(rows, *(shared or self._weighted(place, logs)), rho)
-        decay, pick = self._weighted(length, logs)
-        return _stepped(rows, decay[..., :1], pick[..., :1], rho)[:, 3, 0] * np.exp(-logs)
+        terms, many = _terms(rho), alike and length - 2 > LONGEST_WALK
+        decay, pick = (np.sum(part, axis=1, keepdims=True) for part in self._weighted(1, logs))
+        rows: Stretch = {NONE: decay, ONE: pick, LATE: pick}
+        shared = _entries(*self._weighted(2, logs)) if alike and length > 2 else None
+        if many and shared is not None:
+            rows = joined(
+                terms, rows, repeated(terms, shared, length - 2, rho, np.matmul), (1, length - 2), rho, np.matmul
+            )
+        for place in range(2, 2 if many else length):
+            here = _entries(*self._weighted(place, logs)) if shared is None else shared
+            rows = joined(terms, rows, here, (place - 1, 1), rho, np.matmul, KEPT)
+        decay, pick = (part[..., :1] for part in self._weighted(length, logs))
+        last = joined(terms, rows, _entries(decay, pick), (length - 1, 1), rho, np.matmul, ["both"])
+        return last[BOTH][:, 0, 0] * np.exp(-logs)
 
     def _weighted(self, place: int, logs: Any) -> tuple[Any, Any]:
         decay, pick = self._step(place, logs)
         return self.masses[:, None] * decay, self.masses[:, None] * pick
 
 
-def _stepped(rows: Any, decay: Any, pick: Any, rho: float) -> Any:
-    """Rows (none, one, late, both) of ``_Segment`` before a position, and after it."""
-    kept, picked = rows @ decay, rows[:, :3] @ pick
-    none, one, late, both = (kept[:, place] for place in range(4))
-    own = picked[:, 0]
-    return np.stack([none, one + own, rho * late + own, both + picked[:, 1] - rho * picked[:, 2]], axis=1)
+NONE, ONE, LATE, EARLY, BOTH = (("none", 0), ("one", 0), ("late", 0), ("early", 0), ("both", 0))
+KEPT = ("none", "one", "late", "both")
+"""Entries of a stretch to which positions are added at its end alone."""
 
 
-ROWS: tuple[Key, ...] = (("none", 0), ("one", 0), ("late", 0), ("both", 0))
-ENDS: tuple[Key, ...] = (("none", 0), ("one", 0), ("late", 0), ("early", 0))
+def _entries(none: Any, pick: Any) -> dict[Key, Any]:
+    return {NONE: none, ONE: pick, LATE: pick, EARLY: pick}
 
 
 def _terms(rho: float) -> list[Term]:
     """One omega picked, that times rho'^(its distance to an end), and both, times 1 - rho'^(their distance)."""
-    none, one, late, both = ROWS
-    early = ENDS[-1]
-    ends = [Term(late, late, none, 1.0, "second"), Term(late, none, late), Term(early, early, none)]
-    ends += [Term(early, none, early, 1.0, "first"), Term(both, one, one), Term(both, late, early, -rho)]
-    return [Term(none, none, none), *marked(one), *marked(both), *ends]
+    ends = [Term(LATE, LATE, NONE, 1.0, "second"), Term(LATE, NONE, LATE), Term(EARLY, EARLY, NONE)]
+    ends += [Term(EARLY, NONE, EARLY, 1.0, "first"), Term(BOTH, ONE, ONE), Term(BOTH, LATE, EARLY, -rho)]
+    return [Term(NONE, NONE, NONE), *marked(ONE), *marked(BOTH), *ends]

@@ -69,7 +69,7 @@ class Sampled:
             if means.part(self.residual).error < PRECISE:
                 return means
         sample = partial(sampled, setting, integrand, alike=self._is_alike)
-        return refined(sample, self.residual, PRECISE, self.seconds)
+        return refined(sample, self.residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
 
     @cached_property
     def _fixed(self) -> list[tuple[Any, Any, Any]]:

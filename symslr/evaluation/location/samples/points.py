@@ -27,6 +27,8 @@ STEPS = {1: (0.12, 0.15), 2: (0.18, 0.22), 3: (0.28, 0.34), 4: (0.36, 0.44)}
 MOST_STRATA = 40
 BLOCK = 2**21
 """Keys laid out at once."""
+FIRST = 2**18
+"""Coordinates that a first replication draws, in at most 256 points."""
 REPLICATIONS = 16
 PRECISE = 1e-5
 """Relative standard error at which sampling stops."""
@@ -228,9 +230,15 @@ def sampled(setting: Setting, integrand: Integrand, size: int, alike: bool = Tru
     return Means(np.array(rows), Kind.STATISTICAL, method)
 
 
-def refined(sample: Callable[[int], Means], read: Callable[[Any], float], relative: float, seconds: float) -> Means:
-    """``sample`` with more points, fourfold until a number read from the means is as sharp as asked, or the time is up."""
-    began, size = time.process_time(), 2**8
+def refined(
+    sample: Callable[[int], Means], read: Callable[[Any], float], relative: float, seconds: float, width: int = 1
+) -> Means:
+    """``sample`` with more points, fourfold until a number read from the means is as sharp as asked, or the time is up.
+
+    Args:
+        width: work of a point, in coordinates: where it is much, few are drawn at first.
+    """
+    began, size = time.process_time(), 1 << max(0, min(8, (FIRST // width).bit_length() - 1))
     while True:
         started = time.process_time()
         found = sample(size)

@@ -1,0 +1,205 @@
+"""Risks of attentions under laws of location: the definition on a grid, samples, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sympy import Abs, Rational, exp
+
+from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location import bayes_value, least_value, risk_value
+from symslr.model.location import Independent
+from symslr.model.location.attention import LocatedAttention, Selection
+from symslr.model.symbols import L, i, j, l, x
+from tests.evaluation.laws_of_location import (
+    EQUAL,
+    HALF,
+    SIGMOID,
+    Brute,
+    agree,
+    law_called,
+    task,
+)
+
+
+def numpy_softmax(scores: np.ndarray) -> np.ndarray:
+    parts = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return parts / parts.sum(axis=1, keepdims=True)
+
+
+def projected(scores: np.ndarray) -> np.ndarray:
+    """sparsemax by bisection of its threshold."""
+    low, high = scores.min(axis=1) - 1, scores.max(axis=1)
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = np.maximum(scores - middle[:, None], 0).sum(axis=1) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(scores - low[:, None], 0)
+
+
+def squared(scores: np.ndarray) -> np.ndarray:
+    """entmax at alpha = 3/2 by bisection of its threshold."""
+    low, high = scores.min(axis=1) / 2 - 1, scores.max(axis=1) / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = (np.maximum(scores / 2 - middle[:, None], 0) ** 2).sum(axis=1) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.maximum(scores / 2 - low[:, None], 0) ** 2
+
+
+POSITIONS = np.arange(1.0, 4.0)
+ATTENTIONS: dict[str, tuple[LocatedAttention, Any]] = {
+    "softmax": (LocatedAttention(softmax), lambda k: numpy_softmax(1.2 * k[..., 0])),
+    "softmax with offset": (
+        LocatedAttention(Attention(exp(x), offset=2)),
+        lambda k: np.exp(1.2 * k[..., 0]) / (2 + np.exp(1.2 * k[..., 0]).sum(axis=1, keepdims=True)),
+    ),
+    "one plus exp": (
+        LocatedAttention(Attention(1 + exp(x))),
+        lambda k: (1 + np.exp(1.2 * k[..., 0])) / (1 + np.exp(1.2 * k[..., 0])).sum(axis=1, keepdims=True),
+    ),
+    "positional bias": (
+        LocatedAttention(softmax, bias=-l / 2),
+        lambda k: numpy_softmax(1.2 * k[..., 0] - POSITIONS / 2),
+    ),
+    "filter": (
+        LocatedAttention(softmax, filter=Rational(-1, 3) ** Abs(i - j)),
+        lambda k: numpy_softmax(1.2 * k[..., 0] @ (-1 / 3.0) ** np.abs(POSITIONS[:, None] - POSITIONS)),
+    ),
+    "sigmoid": (LocatedAttention(SIGMOID), lambda k: 1 / (1 + np.exp(-1.2 * k[..., 0]))),
+    "sigmoid with bias": (LocatedAttention(SIGMOID, bias=-l), lambda k: 1 / (1 + np.exp(-1.2 * k[..., 0] + POSITIONS))),
+    "linear": (LocatedAttention(Attention(1 + x, normaliser=None)), lambda k: 1 + 1.2 * k[..., 0]),
+}
+UNEVEN: dict[str, tuple[LocatedAttention, Any]] = {
+    "sparsemax": (LocatedAttention(Selection("sparsemax")), lambda k: projected(1.2 * k[..., 0])),
+    "entmax": (LocatedAttention(Selection("entmax")), lambda k: squared(1.2 * k[..., 0])),
+    "top two": (
+        LocatedAttention(Selection("top", 2)),
+        lambda k: numpy_softmax(np.where(k[..., 0] > k[..., 0].min(axis=1, keepdims=True), 1.2 * k[..., 0], -np.inf)),
+    ),
+}
+RISKED = (
+    "prior",
+    "sign",
+    "chains of both",
+    "one correlation",
+    "coins",
+    "subset",
+    "subset among a chain",
+    "coins by position",
+)
+PAIRS = [("softmax", law) for law in RISKED] + [
+    (name, law) for name in ATTENTIONS if name != "softmax" for law in ("chains of both", "coins", "subset")
+]
+
+
+@pytest.mark.parametrize(("name", "law"), PAIRS)
+def test_risks_are_those_of_the_definition_on_a_grid(name: str, law: str) -> None:
+    attention, written = ATTENTIONS[name]
+    value = risk_value(law_called(law), attention, Rational(6, 5), seconds=1.0)
+    agree(value, Brute(law_called(law)).least(written), 1e-8)
+    assert float(value.error) < 1e-7
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_selections_are_those_of_the_definition(name: str) -> None:
+    """Beside plain samples: a grid meets kinks and ties, which cost digits."""
+    attention, written = UNEVEN[name]
+    value = risk_value(law_called("prior"), attention, Rational(6, 5), seconds=1.0)
+    brute, random = Brute(law_called("prior")), np.random.default_rng(0)
+    found = []
+    for _ in range(8):
+        brute.noise, brute.mass = random.normal(size=(20_000, 3, 1)), np.full(20_000, 1 / 20_000)
+        found.append(brute.least(written))
+    assert abs(float(value) - np.mean(found)) < 4.5 * (np.std(found, ddof=1) / 8**0.5 + float(value.error))
+    assert np.std(found) < 0.01
+
+
+def test_heads_with_values_of_their_own() -> None:
+    """Separate heads at their best value vectors beside least squares on a grid."""
+    law = law_called("sign")
+    value, places = least_value(law, LocatedAttention(softmax, heads=2, separate=True), seconds=2.0)
+    brute = Brute(law)
+    scales = [float(places[name]) for name in ("a_1", "a_2")]
+    own, cross, gram = 0.0, np.zeros(2), np.zeros((2, 2))
+    for place, share in enumerate(brute.shares):
+        keys, r = brute.keys(place)[..., 0], brute.readouts[place]
+        heads = [numpy_softmax(a * keys) for a in scales]
+        own += share
+        cross += share * np.array([brute.mass @ (head @ r) for head in heads])
+        gram += share * np.array([[brute.mass @ np.sum(one * two, axis=1) for one in heads] for two in heads])
+    assert float(value) == pytest.approx(own - cross @ np.linalg.solve(gram, cross), abs=1e-5)
+    assert float(bayes_value(law)) < float(value) < 2 / 3
+
+
+def test_what_is_matched_is_optimal_and_the_rest_is_not() -> None:
+    for law in ("prior", "chain"):
+        best = float(bayes_value(law_called(law)))
+        matched = LocatedAttention(softmax, bias="matched", filter="matched")
+        assert float(least_value(law_called(law), matched)[0]) == pytest.approx(best, rel=1e-8)
+        assert float(least_value(law_called(law), softmax)[0]) > best + 1e-3
+    coins = law_called("coins")
+    with_bias = float(least_value(coins, LocatedAttention(SIGMOID, bias="free"))[0])
+    assert with_bias == pytest.approx(float(bayes_value(coins)), rel=1e-6)
+    assert float(least_value(coins, SIGMOID)[0]) > with_bias + 1e-4
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"length": 20, "location": "independent(1/8)", "signal": {Rational(3, 2): 1}},
+        {"length": 7, "location": Independent(1 / (1 + l))},
+        {"length": {3: HALF, 9: HALF}, "location": Independent(1 / (2 * L))},
+    ],
+)
+def test_the_matched_sigmoid_is_the_posterior_of_coins(law: dict[str, Any]) -> None:
+    coins = LocationTask(strength=2, noise=0, **law)
+    value, places = least_value(coins, LocatedAttention(SIGMOID, bias="matched"))
+    assert float(value) == pytest.approx(float(bayes_value(coins)), rel=1e-11)
+    theta = float(coins.signal.support[0][0][0])
+    assert float(places["a"]) == pytest.approx(2**0.5 * theta, rel=1e-6)
+
+
+def test_the_matched_sigmoid_is_the_best_one_that_sees_single_tokens() -> None:
+    """E[r_l | chi_l] = P_l w/(P_l w + 1 - P_l)/s is a multiple of it, whatever is relevant: 1 - E[that^2] by quadrature."""
+    matched, axis = LocatedAttention(SIGMOID, bias="matched"), np.linspace(-12, 12, 4001)
+    mass = np.exp(-(axis**2) / 2) / np.exp(-(axis**2) / 2).sum()
+    for law, chances in (
+        (task(4, location="subset(3)"), [0.75] * 4),
+        (task(3, prior=[1, 5, 2]), [1 / 8, 5 / 8, 1 / 4]),
+    ):
+        size, left = getattr(law.location, "size", 1), 0.0
+        for chance in chances:
+            logits = 2**0.5 * (axis + 2**0.5) - 1 + np.log(chance / (1 - chance))
+            left += chance * float(mass @ (1 / (1 + np.exp(logits)))) / float(size) ** 2
+        assert float(least_value(law, matched)[0]) == pytest.approx(left, rel=1e-10)
+    with pytest.raises(CannotEvaluate, match="every position is relevant"):
+        least_value(task(3, location="subset(3)"), matched)
+
+
+def test_a_plain_attention_on_a_plain_law_is_the_task_it_reduces_to() -> None:
+    known = evaluate(minimal_risk(SpikedSLR(), Attention(1 + x, normaliser=None)), {"L": 3, "nu": 2, "Delta": 0})
+    assert float(least_value(task(), Attention(1 + x, normaliser=None))[0]) == pytest.approx(float(known), rel=1e-10)
+    shifted, places = least_value(task(strength=1, key_covariance=EQUAL), softmax)
+    assert float(shifted) == pytest.approx(float(bayes_value(task())), rel=1e-10)
+    assert float(places["a"]) == pytest.approx(2.0, rel=1e-3)
+
+
+def test_what_has_no_number_is_refused_in_one_line() -> None:
+    with pytest.raises(CannotEvaluate, match="hidden configurations"):
+        bayes_value(task(40, location="independent(1/2)", key_covariance=1 / (1 + (i - j) ** 2)))
+    with pytest.raises(CannotEvaluate, match="hidden configurations"):
+        least_value(task(40, location="independent(1/2)", key_covariance=1 / (1 + (i - j) ** 2)), softmax)
+    with pytest.raises(ValueError, match="no value for nu"):
+        bayes_value(LocationTask(length=3, noise=0, prior=2 ** (-l)))
+    with pytest.raises(ValueError, match="found a value for mu; its symbols: nu"):
+        bayes_value(LocationTask(length=3, noise=0), {"mu": 1})
+    with pytest.raises(CannotEvaluate, match="more parameters than one scale"):
+        risk_value(law_called("sign"), LocatedAttention(softmax, heads=2), 1)
+    with pytest.raises(ValueError, match="does not change a normalised attention"):
+        LocatedAttention(softmax, bias="free")
+    with pytest.raises(ValueError, match="no normaliser that heads could share"):
+        LocatedAttention(Selection("sparsemax"), heads=2)
