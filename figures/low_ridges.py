@@ -162,7 +162,7 @@ def _draw(table: Table) -> Drawing:
                 "markerfacecolor": "white",
             }
             axes.errorbar(ridge, fits, 2 * error, color=shade, **bars)
-        axes.set(xscale="log", xlabel="ridge $r_k=r_v$", title=f"spiked-SLR, {title}")
+        axes.set(xscale="log", yscale="log", xlabel="ridge $r_k=r_v$", title=f"spiked-SLR, {title}")
         axes.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"])
         axes.minorticks_off()
     panels[0].set_ylabel("test risk")
