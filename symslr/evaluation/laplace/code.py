@@ -11,10 +11,15 @@ from sympy import Expr, S, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import LaplaceForm
-from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
 from symslr.evaluation.numbers.logarithm import FAR_REACHING, SignedLog, signed_log
 from symslr.evaluation.quadrature.token_mesh import zeros_of
+
+BESIDE = 64.0 * FLOAT.eps
+"""Distance of a node's neighbours, of that to the middle: a function that moves by 1 over a percent of it leaves 2e-24 behind."""
+AROUND = 2
+"""Nodes on each side whose rounding stands for that of a node: one alone may be rounded by nothing."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,19 @@ class LaplaceCode:
                 )
             slopes.append(exponent + self.arithmetic.log(rest))
         return slopes, pairs[len(self.form.logs) :]
+
+    def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+        """Rounding of log kappa and of the log of each moment's weight at nodes in float64, in roundoffs: (slopes, weights).
+
+        The second difference over places very near a node leaves nothing of a smooth function but its rounding.
+        It shows what sums of large terms lose, as where a power of x - 7/2 was written out. What the rounded coefficients lose is
+        the same at all nodes and of that size; the largest of the nodes around stands for it.
+        """
+        inwards = BESIDE * ((np.min(x) + np.max(x)) / 2.0 - x)  # beyond its ends a kernel may be negative
+        near = [self.weights(kernel, x + step * inwards, p) for step in (0.0, 1.0, 2.0)]
+        slopes = zip(*(slopes for slopes, _ in near))
+        weights = zip(*([exponent + np.log(np.abs(rest)) for exponent, rest in parts] for _, parts in near))
+        return [_second(own) for own in slopes], [_second(own) for own in weights]
 
     def _filled(self, value: Any, x: Any) -> Any:
         """A constant part as a column of the nodes' own kind of number."""
@@ -166,6 +184,15 @@ class LaplaceCode:
         """Per kernel, as ``zeros_of`` gives them."""
         form = self.form
         return [zeros_of(equations, form.x, self.parameters, self.arithmetic) for equations in form.kinks]
+
+
+def _second(values: tuple[Any, Any, Any]) -> Any:
+    """|second difference| of three columns in roundoffs, the largest of the nodes around; 0 where it is not finite."""
+    first, second, third = values
+    own = np.abs(first - 2.0 * second + third) / FLOAT.eps
+    own = np.where(np.isfinite(own), own, 0.0)
+    wide = np.pad(own, AROUND, mode="edge")
+    return np.max([wide[n : n + len(own)] for n in range(2 * AROUND + 1)], axis=0)
 
 
 @dataclass(frozen=True, slots=True)

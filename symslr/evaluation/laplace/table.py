@@ -166,23 +166,24 @@ class Table:
         """
         found: list[Any] = [0.0] * len(self.family.form.moments)
         for k, own in enumerate(self.family.moments_of):
+            shaken = self.family.code.shaken(k, self.tokens[k].mesh.nodes, self.family.p)
             for n, i in enumerate(own):
                 near_one = self.family.form.moments[i].is_survival and self.family.power > LARGE_POWER
-                found[i] = self._rounding(k, n, i, near_one=near_one)
+                found[i] = self._rounding(k, n, i, shaken, near_one=near_one)
                 if near_one:
                     found[i] = found[i] * np.abs(self.moments.logs[i])
         return found
 
-    def _rounding(self, k: int, n: int, i: int, *, near_one: bool) -> Any:
-        """Relative, of a moment, or of 1 - M."""
+    def _rounding(self, k: int, n: int, i: int, shaken: tuple[list[Any], list[Any]], *, near_one: bool) -> Any:
+        """Relative, of a moment, or of 1 - M, with what ``LaplaceCode.shaken`` found."""
         tokens, factors = self.tokens[k], self.factors[k]
         row = np.abs(tokens.rows[n])
-        size = 4.0 + self.family.code.token_exponent(i, tokens.mesh.nodes, self.family.p)[1] + 0.0 * row
+        size = 4.0 + self.family.code.token_exponent(i, tokens.mesh.nodes, self.family.p)[1] + shaken[1][n]
         size = np.where(row > 0, size, 0.0)
         whole, error = (0.0, 0.0) if near_one else (self._pairs(factors, row), self._pairs(factors, row * size))
         for axis, (load, slope) in enumerate(zip(self.loads[k], tokens.slopes)):
             moved = -np.expm1(-load) if near_one else np.where(factors[axis] > 0, load * factors[axis], 0.0)
-            own = row * (2.0 + np.where(np.isfinite(slope), np.abs(slope), 0.0))
+            own = row * (2.0 + np.where(np.isfinite(slope), np.abs(slope), 0.0) + shaken[0][axis])
             pair = [moved if m == axis else factor for m, factor in enumerate(factors)]
             share = self._pairs(pair, row)
             error = error + self._pairs(pair, own + row * size if near_one else own) + np.abs(self.grid[axis]) * share

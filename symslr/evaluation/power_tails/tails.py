@@ -38,6 +38,8 @@ BLOCK = 200_000
 """Numbers in one array: what stays in the cache."""
 MOST_NODES = 40_000_000
 """Of all token meshes of one table: some seconds."""
+WITHIN = 101
+"""Tokens of a law's window at which rounding is measured."""
 BISECTIONS = 64
 """Of arcsinh(x) within +-60: to the last bit of a float64 number."""
 
@@ -212,8 +214,14 @@ class TailTable(Table):
         return np.concatenate([lost for _, lost in self._found], axis=1)
 
     def roundings(self) -> list[Any]:
-        """A place v + log kappa(x) = 0 far out in the tail is known to a rounding of v."""
-        return [16.0 + np.abs(self.v[0])] * len(self.family.form.moments)
+        """A place v + log kappa(x) = 0 in the tail is known to a rounding of v; of the rest the worst in the law's window."""
+        family, found = self.family, [np.abs(self.v[0])] * len(self.family.form.moments)
+        for k, own in enumerate(self.laws):
+            within = (own.centres[:, None] + own.widths[:, None] * np.linspace(-1.0, 1.0, WITHIN)).ravel()
+            slopes, weights = family.code.shaken(k, np.sort(within), family.p)
+            for i, shaken in zip(family.moments_of[k], weights):
+                found[i] = found[i] + 16.0 + np.max(shaken) + max(float(np.max(slope)) for slope in slopes)
+        return found
 
     def _block(self, v: Any) -> tuple[Moments, Any]:
         """The moments of every rule (3, outer nodes), and what the ends of the meshes leave out (moments, outer nodes)."""
