@@ -128,17 +128,17 @@ def _claims(table: Table) -> list[NamedComparison]:
     broken = [row for row in rows if not row["stable"]]
     apart = [row for row in broken if abs(row["z"]) > LARGEST_Z]
     note = f"{len(stable)} points, largest |z| {max(abs(row['z']) for row in stable):.1f}"
-    few = [row for row in rows if row["stationary"] < 1]
     left_out = ", ".join(
-        f"{1 - row['stationary']:.0%} of {row['attention']} at {row['ridge']:g} ({row['panel']})" for row in few
+        f"{1 - row['stationary']:.0%} of {row['attention']} at {row['ridge']:g} ({row['panel']})"
+        for row in rows
+        if row["stationary"] < 1
     )
-    away = (
-        f"left out as not stationary: {left_out or 'none'}; {len(apart)} of {len(broken)} points where replica symmetry is broken differ: "
-        + ", ".join(
-            f"{row['attention']} at {row['ridge']:g} ({row['panel']}): {row['fits']:.3f} against {row['theory']:.3f}"
-            for row in apart
-        )
+    differ = ", ".join(
+        f"{row['attention']} at {row['ridge']:g} ({row['panel']}): {row['fits']:.3f} against {row['theory']:.3f}"
+        for row in apart
     )
+    away = f"{len(apart)} of {len(broken)} points where replica symmetry is broken differ: {differ}"
+    away += f"; left out as not stationary: {left_out or 'none'}"
     return [
         states(
             "fits and theory agree where replica symmetry holds",
