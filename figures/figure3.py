@@ -78,7 +78,7 @@ class Fits:
         return rf"$\sqrt{{ND}}={self.entries}$, {sets} at each of $\alpha={where}$, {starts}"
 
 
-FULL = Fits(10_000, FEWER["max-inf"][1:], (0,), ("informed",), "float32")
+FULL = Fits(10_000, (ALPHA[5],), (0,), ("informed",), "float32")
 """The source's size: half a minute of one core from each start. More places and seeds cost as much again."""
 MEDIUM = Fits(1500, FEWER["max-inf"], (0, 1, 2), ("informed", "random"), "float32")
 SMALL = Fits(500, (ALPHA[1], ALPHA[3], ALPHA[5], ALPHA[7]), tuple(range(6)), ("informed", *("random",) * 5))
