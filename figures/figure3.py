@@ -370,7 +370,7 @@ def _draw(panels: Sequence[str], table: Table) -> Drawing:
         axes.set_xticks([0.5, 1, 2, 5, 10, 20], labels=["0.5", "1", "2", "5", "10", "20"])
         axes.minorticks_off()
     axes_of[0].set(ylabel=r"test risk $\mathcal{E}$", ylim=(0, 1.08))
-    axes_of[0].legend(loc="lower left", handlelength=2.2)
+    axes_of[0].legend(loc="best", handlelength=2.2)
     return drawing
 
 
