@@ -43,7 +43,9 @@ def figure_random_length(strengths: Sequence[float] = NU, attentions: Sequence[s
         r" curves are one; on max-SLR the key of the relevant token has a law that the length changes. Under a normaliser"
         r" the law of the length matters; softmax attains the Bayes risk at each of them with one key."
     )
-    alt = "Risk against nu at three laws of the length; the curves of linear and of erf attention on spiked-SLR coincide."
+    alt = (
+        "Risk against nu at three laws of the length; the curves of linear and of erf attention on spiked-SLR coincide."
+    )
     settings = (
         ("length", "; ".join(TITLES.values())),
         (r"signal $\nu$", f"{strengths[0]:g} to {strengths[-1]:g}, {len(strengths)} values"),
