@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
-from typing import Any
 
 AGAIN = 0.5
 """Seconds after which the end is announced once more, should code inside have caught it."""
@@ -21,10 +22,6 @@ SHORTEST = 1e-3
 
 OFTEN = 0.01
 """Seconds between two looks at the clock of another thread, at least; at most ``AGAIN``."""
-
-Handler = Callable[[int, FrameType | None], Any] | int | None
-"""What ``signal.signal`` takes and gives back."""
-
 
 _far = threading.local()
 """What ``reached`` was told last, in every thread."""
@@ -63,17 +60,15 @@ def answered_within(seconds: float, instead: str) -> Iterator[None]:
         raise ValueError(used_up(seconds, instead, far)) from None
 
 
-@contextmanager
-def processor_time(seconds: float) -> Iterator[None]:
+def processor_time(seconds: float) -> AbstractContextManager[None]:
     """Raises ``OutOfTime`` inside once so many seconds more are used; budgets may stand inside one another.
 
     On the first thread the time of the whole process counts, on another its own; on a system that times neither (Windows),
-    the time that passes. What a library does in one call ends first.
+    the time that passes. What a library does in one call ends first. Nothing is raised while a budget is set up or taken
+    down, and nothing after it.
     """
     is_first = threading.current_thread() is threading.main_thread()
-    timed = _timed if is_first and hasattr(signal, "setitimer") else _watched
-    with _unreported, timed(seconds):
-        yield
+    return _Timed(seconds) if is_first and hasattr(signal, "setitimer") else _Watched(seconds)
 
 
 class _Unreported:
@@ -89,13 +84,13 @@ class _Unreported:
         if not issubclass(problem.exc_type, OutOfTime):
             self.before(problem)
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
         with self.alone:
             if not self.inside:
                 self.before, sys.unraisablehook = sys.unraisablehook, self.report
             self.inside += 1
 
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
         with self.alone:
             self.inside -= 1
             if not self.inside and sys.unraisablehook == self.report:
@@ -104,84 +99,84 @@ class _Unreported:
 
 _unreported = _Unreported()
 
+_HERE, _CONTEXTS = processor_time.__code__.co_filename, contextlib.contextmanager.__code__.co_filename
+"""The files by whose code a budget, and a context around one, begins and ends."""
 
-@contextmanager
-def _timed(seconds: float) -> Iterator[None]:
+
+def _enters_or_leaves(frame: FrameType | None) -> bool:
+    """Whether a budget begins or ends where a thread is: an exception there would leave it half taken down."""
+    if frame is not None and frame.f_code.co_filename == _CONTEXTS:
+        return True
+    while frame is not None and frame.f_code.co_filename != _HERE:
+        frame = frame.f_back
+    return frame is not None
+
+
+class _Timed(AbstractContextManager[None]):
     """By the signal that the system sends the process."""
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.setitimer(signal.ITIMER_PROF, AGAIN)  # by itself a timer could fire again before this line ends
-        raise OutOfTime
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.is_over = seconds, False
 
-    left_outside, _ = signal.getitimer(signal.ITIMER_PROF)
-    mine = seconds if left_outside == 0 else min(seconds, left_outside)
-    began = time.process_time()
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, mine)
-    try:
-        yield
-    finally:
-        _disarmed(before)
-        if left_outside:
-            left = left_outside - (time.process_time() - began)
-            signal.setitimer(signal.ITIMER_PROF, max(left, SHORTEST))
-
-
-def _disarmed(before: Handler) -> None:
-    """Stop the timer and put the handler back that stood before, also where the timer fires meanwhile."""
-    while True:
-        try:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            signal.signal(signal.SIGPROF, before)
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        if self.is_over:
             return
-        except OutOfTime:
-            continue
+        soon = _enters_or_leaves(frame)
+        signal.setitimer(signal.ITIMER_PROF, SHORTEST if soon else AGAIN)  # once: a timer that repeats could fire here
+        if not soon:
+            raise OutOfTime
+
+    def __enter__(self) -> None:
+        _unreported.begin()
+        self.left_outside, _ = signal.getitimer(signal.ITIMER_PROF)
+        self.began = time.process_time()
+        self.before = signal.signal(signal.SIGPROF, self._stop)
+        signal.setitimer(signal.ITIMER_PROF, min(self.seconds, self.left_outside or self.seconds))
+
+    def __exit__(self, *_: object) -> None:
+        self.is_over = True
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(
+            signal.SIGPROF, signal.SIG_IGN
+        )  # drops what was sent and not yet met: by default it ends the process
+        signal.signal(signal.SIGPROF, self.before)
+        if self.left_outside:
+            left = self.left_outside - (time.process_time() - self.began)
+            signal.setitimer(signal.ITIMER_PROF, max(left, SHORTEST))
+        _unreported.end()
 
 
-@contextmanager
-def _watched(seconds: float) -> Iterator[None]:
+class _Watched(AbstractContextManager[None]):
     """By a thread that looks at this one's clock: signals reach the first thread only."""
-    watch = _Watch(threading.get_ident(), seconds)
-    try:
-        watch.thread.start()
-        yield
-    finally:
-        watch.end()
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.is_over, self.alone = seconds, False, threading.Lock()
+
+    def __enter__(self) -> None:
+        _unreported.begin()
+        arguments = (weakref.ref(self), threading.get_ident(), self.seconds)
+        threading.Thread(target=_watch, args=arguments, name="budget", daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        with self.alone:
+            self.is_over = True
+        _unreported.end()
 
 
-class _Watch:
-    """Raises ``OutOfTime`` in a thread once it has used so many seconds more, and every half second again, until ``end``."""
-
-    def __init__(self, watched: int, seconds: float) -> None:
-        self.watched, self.clock = watched, _clock_of(watched)
-        self.last, self.is_over = self.clock() + seconds, False
-        self.alone = threading.Lock()
-        self.thread = threading.Thread(target=self._run, name="budget", daemon=True)
-
-    def _run(self) -> None:
-        while True:
-            with self.alone:
-                if self.is_over:
-                    return
-                left = self.last - self.clock()
-                if left <= 0:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(self.watched), ctypes.py_object(OutOfTime)
-                    )
-                    self.last = self.clock() + AGAIN
-            time.sleep(min(max(left, OFTEN), AGAIN))
-
-    def end(self) -> None:
-        """From the watched thread: nothing is raised in it any more by this watch, whatever was a moment ago."""
-        while True:
-            try:
-                with self.alone:
-                    self.is_over = True
-                for _ in range(2):  # what was announced is met where a loop goes round
-                    pass
+def _watch(budget_of: Callable[[], _Watched | None], watched: int, seconds: float) -> None:
+    """Raise ``OutOfTime`` in a thread once it has used so many seconds more, and again, until its budget is over or gone."""
+    clock = _clock_of(watched)
+    last = clock() + seconds
+    while (budget := budget_of()) is not None:
+        with budget.alone:
+            if budget.is_over:
                 return
-            except OutOfTime:
-                continue
+            left = last - clock()
+            if left <= 0 and not _enters_or_leaves(sys._current_frames().get(watched)):
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watched), ctypes.py_object(OutOfTime))
+                last = clock() + AGAIN
+        del budget  # one that was left without its end is gone when nothing else holds it
+        time.sleep(min(max(left, OFTEN), AGAIN))
 
 
 def _clock_of(thread: int) -> Callable[[], float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -97,6 +98,43 @@ def test_nothing_is_left_however_often_the_timer_fires(monkeypatch: pytest.Monke
             work_for(0.002)
         assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
         assert signal.getsignal(signal.SIGPROF) is handler
+
+
+FLOODED = """
+import contextlib, os, signal, subprocess, sys
+from symslr.budget import OutOfTime, processor_time
+
+met = []
+signal.signal(signal.SIGPROF, lambda number, frame: met.append(number))
+shower = "import os, sys\\nwhile True:\\n os.kill(int(sys.argv[1]), int(sys.argv[2]))\\n for _ in range(500): pass"
+sender = subprocess.Popen([sys.executable, "-c", shower, str(os.getpid()), str(int(signal.SIGPROF))], stderr=subprocess.DEVNULL)
+while not met:
+    pass
+ended = late = 0
+try:
+    for k in range(3000):
+        try:
+            try:
+                with processor_time(500), contextlib.suppress(ValueError), processor_time(400):
+                    for _ in range(4 * (k % 1000)):
+                        pass
+            except OutOfTime:
+                ended += 1
+            for _ in range(20):
+                pass
+        except OutOfTime:
+            late += 1
+finally:
+    sender.kill()
+sender.wait()
+print(ended > 0, late, signal.getitimer(signal.ITIMER_PROF))
+"""
+
+
+def test_a_signal_at_any_moment_ends_what_is_inside_or_nothing() -> None:
+    """Signals sent from outside, tens of thousands a second, meet a budget while it is set up and taken down, too."""
+    answer = subprocess.run([sys.executable, "-c", FLOODED], capture_output=True, text=True, timeout=300, check=False)
+    assert (answer.stdout.split(maxsplit=2), answer.returncode) == (["True", "0", "(0.0, 0.0)\n"], 0), answer.stderr
 
 
 def in_a_thread(work: Callable[[], None]) -> list[BaseException | None]:
@@ -219,3 +257,15 @@ def test_a_check_that_is_given_no_time_knows_nothing_and_is_no_success(capsys) -
         main(["check", file, "--seconds", "0.01"])
     assert ended.value.code == 3
     assert "5 unknown" in capsys.readouterr().out
+
+
+def test_nothing_comes_late_in_a_thread_however_often_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symslr.budget.AGAIN", 1e-4)
+    monkeypatch.setattr("symslr.budget.OFTEN", 1e-4)
+
+    def often() -> None:
+        for _ in range(100):
+            with contextlib.suppress(OutOfTime), processor_time(1e-3):
+                work_for(0.002)
+
+    assert in_a_thread(often) == [None, None]
