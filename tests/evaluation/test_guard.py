@@ -23,7 +23,9 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, a, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
-from symslr.referee.referee import CannotReferee, NotFinite, TooCostly, referee
+from symslr.referee.plans import TooCostly
+from symslr.referee.referee import CannotReferee, referee
+from symslr.referee.scan import NotFinite
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 REFEREE = sys.modules["symslr.referee.referee"]

@@ -147,7 +147,9 @@ def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> str:
     """
     if any(law.length.is_Integer and law.length > MOST_TOKENS for law in reading.atoms(SequenceLaw)):
         return MANY_TOKENS
-    from symslr.referee.referee import CannotReferee, NotFinite, TooCostly, referee
+    from symslr.referee.plans import TooCostly
+    from symslr.referee.referee import CannotReferee, referee
+    from symslr.referee.scan import NotFinite
 
     point = {symbol: _plain(value) for symbol, value in values.items()}
     try:
