@@ -14,6 +14,8 @@ from symslr.expression.expectation import LengthExpectation, ScalarExpectation, 
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
+from symslr.model.admissible import check_weight_at
+from symslr.model.catalogue import is_catalogued
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
@@ -91,6 +93,9 @@ def _scalar(self: Interpreter, node: ScalarExpectation, scope: Scope) -> Array:
     return self.quadrature.integrate(self.context(node, scope), Problem([axis], integrand, scope.depth, scope.size))
 
 
+MOST_WEIGHED = 2
+"""Tokens up to which a weight is held to be a density; rules that bring one in look at three as well."""
+
 MASS_ERROR = 1e-7
 """Largest distance of a density's integral from 1; quadrature with a tail like 1/x^2 is good to 1e-9."""
 
@@ -109,6 +114,24 @@ def _check_mass(self: Interpreter, law: ScalarLaw, scope: Scope) -> None:
         mass = float(np.median(np.asarray(self.value(whole, scope), dtype=float)))
     if not abs(mass - 1) <= MASS_ERROR:
         raise NoDensity(f"{law.density} integrates to {mass:.6g}: it is no density")
+
+
+def _check_weight(self: Interpreter, law: SequenceLaw, length: int, scope: Scope) -> None:
+    """Where the grids are laid, a weight of one's own is held to be a density of two tokens at most.
+
+    Raises:
+        NoDensity: where it is negative somewhere or its mean is not 1.
+    """
+    if length > MOST_WEIGHED or not self.planning or is_catalogued(law):
+        return
+    names = sorted((symbol for symbol in law.free_symbols if symbol != law.length), key=str)
+    numbers = [np.asarray(self.value(symbol, scope), dtype=float) for symbol in names]
+    if any(number.ndim > 0 for number in numbers):
+        return
+    try:
+        check_weight_at(law, length, tuple((symbol, float(number)) for symbol, number in zip(names, numbers)))
+    except ValueError as refusal:
+        raise NoDensity(str(refusal)) from None
 
 
 def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:
@@ -248,6 +271,7 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     law, body = node.law, node.body
     _check_mass(self, law.base, scope)
     length = self.integer(law.length, scope)
+    _check_weight(self, law, length, scope)
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")
