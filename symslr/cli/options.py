@@ -46,11 +46,13 @@ CertifiedOption = typer.Option(False, "--certified", help="Prove the error with 
 SymbolicOption = typer.Option(
     False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
 )
+LONGEST = 1e7
+"""Seconds, some four months: the timers of some systems take no more."""
 SecondsOption = typer.Option(
-    30.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
+    30.0, "--seconds", min=0.01, max=LONGEST, help="Processor time for the answer; then one line says how far it came."
 )
 LongSecondsOption = typer.Option(
-    300.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
+    300.0, "--seconds", min=0.01, max=LONGEST, help="Processor time for the answer; then one line says how far it came."
 )
 FEWER = "ask for fewer digits (--digits 6)"
 SIMPLER = "ask for a simpler task or attention"
