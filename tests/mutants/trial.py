@@ -108,10 +108,18 @@ def under_tests(mutant: Mutant, tests: Sequence[str], *, on_import: bool) -> Fou
     status, said = _in_a_child(run)
     if status == 0:
         return Found(Outcome.SURVIVED)
+    if status < 0 and _too_slow(tuple(tests)):
+        return Found(Outcome.BROKEN, "the tests take too long without a mutant too")
     stopped = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR) if said else (pytest.ExitCode.INTERRUPTED,)
     if status in (pytest.ExitCode.TESTS_FAILED, *stopped) or status < 0:
         return Found(Outcome.CAUGHT, said[-1] if said else "time" if status < 0 else "import")
     return Found(Outcome.BROKEN, f"status {status}: {' '.join(said)}")
+
+
+@cache
+def _too_slow(tests: tuple[str, ...]) -> bool:
+    """Whether some tests do not end in time as the code is."""
+    return _in_a_child(lambda say: _run(tests, say))[0] < 0
 
 
 def passing(tests: Sequence[str]) -> set[str]:
@@ -227,9 +235,9 @@ def under_chains(mutant: Mutant, files: Sequence[str], *, on_import: bool) -> Fo
     before = {file: _chains(file) for file in files}
 
     def run(say: Callable[[str], None]) -> int:
-        from symslr.check import collect
-
         _put_in_place(mutant, functions)
+        from symslr.check import collect  # of the symslr that holds the mutant
+
         for file in files:
             say(f"refused in {file}")
             try:
