@@ -127,7 +127,7 @@ def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
     if kinds == 2 and weight.has(cosh):
         reading = "attention with kernel cosh, normalised"
     covariance = task.key_covariance
-    uneven = correlated and covariance is not None and not isinstance(covariance.structure, Equicorrelated)
+    uneven = covariance is not None and not isinstance(covariance.structure, Equicorrelated)
     reading += " with a positional bias" * (task.prior is not None or uneven)
     return reading + " after a linear filter over positions" * correlated
 
