@@ -73,8 +73,8 @@ def digest(*parts: object) -> str:
 class Trials:
     """The trials of some mutants: what is asked, in which order the tests run, what is known already."""
 
-    def __init__(self, items: list[Mutant], most: float, *, as_is: bool) -> None:
-        self.items, self.most, self.kept = items, most, Kept()
+    def __init__(self, items: list[Mutant], most: float, *, as_is: bool, by_check: bool) -> None:
+        self.items, self.most, self.by_check, self.kept = items, most, by_check, Kept()
         files = (item.file for item in items if item.file.startswith("symslr"))
         self.selection = Selection.of(files, as_is=as_is)
         self.helpers = {}
@@ -140,6 +140,8 @@ class Trials:
         found = self.found(item)
         if found is None:
             return False
+        if self.by_check and found["by"] == trial.STATEMENTS:
+            return False
         fresh = found["outcome"] != trial.Outcome.BROKEN and found["judges"] == self.judges(item)
         return found["outcome"] in (trial.Outcome.CAUGHT, *SAY_THE_SAME) or fresh
 
@@ -155,7 +157,7 @@ class Trials:
         item = self.items[number]
         before = trial.processor_seconds()
         if item.file.startswith(trial.DERIVATIONS):
-            found = trial.under_check(item)
+            found = trial.under_check(item, by_check=self.by_check)
         else:
             on_import = self.selection.on_import(item.file, item.line) or not self.selection.running(
                 item.file, item.line
@@ -227,11 +229,14 @@ def main() -> int:
     parser.add_argument(
         "--as-is", action="store_true", help="measure nothing: tests of new modules by the names in them"
     )
+    parser.add_argument(
+        "--check", action="store_true", help="ask the check too where the statements of a derivation have seen a mutant"
+    )
     parser.add_argument("--report", action="store_true", help="try nothing, say by name what became of each")
     parser.add_argument("--control", action="store_true", help="run the tests that caught something without a mutant")
     asked = parser.parse_args()
     items = chosen(asked.every, asked.seed, asked.only)
-    trials = Trials(items, asked.most, as_is=asked.as_is)
+    trials = Trials(items, asked.most, as_is=asked.as_is, by_check=asked.check)
     if not asked.report:
         trials.run(asked.jobs)
     failing = trials.control() if asked.control else []

@@ -80,6 +80,11 @@ made = mutants(chain, (ROOT / chain).read_text())
 shorter = next(m for m in made if m.change.startswith("drop .apply"))
 print(trial.under_check(shorter).outcome)
 print(trial.under_check(replace(shorter, edit=lambda node: None)).outcome)
+claimed = "derivations/10_bayes_risk.py"
+made = mutants(claimed, (ROOT / claimed).read_text())
+wrong = next(m for m in made if m.text.startswith(".claim(Delta**2 + 1") and m.change == "Add -> Sub")
+for by_check in (False, True):
+    print(trial.under_check(wrong, by_check=by_check).by.split()[0])
 """
 
 
@@ -102,7 +107,14 @@ def test_a_wrong_rule_is_caught_and_the_right_one_survives() -> None:
 
 def test_the_chains_that_a_mutant_makes_are_judged() -> None:
     run = subprocess.run([sys.executable, "-c", CHAINS], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert run.stdout.split("\n")[:-1] == [*["caught"] * 2, *["survived"] * 2, "caught", "same chains"]
+    assert run.stdout.split("\n")[:-1] == [
+        *["caught"] * 2,
+        *["survived"] * 2,
+        "caught",
+        "same chains",
+        "statements",
+        "check",
+    ]
 
 
 def test_a_test_is_chosen_by_the_names_in_it_and_in_its_tables() -> None:

@@ -1,4 +1,4 @@
-"""What the letters of the theory stand for: real numbers all of them, and of none it is said that it is not an integer, or not positive."""
+"""What the letters of the theory stand for: real numbers, and none that is said to be no integer or not to be positive."""
 
 from __future__ import annotations
 
