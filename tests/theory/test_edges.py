@@ -102,6 +102,14 @@ def test_windows_are_the_stated_ones() -> None:
     assert a not in upper_degree().free_symbols
 
 
+def test_the_marked_row_of_the_limit_is_the_sum_of_its_two_shares() -> None:
+    """Where neither the mark nor the class alone reaches the threshold, or one of them does without the other."""
+    assert limit_verdict(a0=0.05, a1=1.1, b=0.4, theta=0.3, margin=0.9).separates is True
+    assert limit_verdict(a0=0.05, a1=1.1, b=0.4, theta=0.3, margin=1.6).separates is False
+    both = limit_verdict(a0=1.1, a1=1.2, b=0.4, theta=0.3, margin=1.3)
+    assert (both.separates, "D0" in both.reason) == (False, True)
+
+
 @pytest.mark.parametrize("theta", [0, 1, Rational(3, 2), -1])
 def test_theta_is_a_rate(theta: object) -> None:
     with pytest.raises(ValueError, match="expected 0 < theta < 1"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sympy import Rational, Symbol
 
+from symslr.algebra.rule import RuleRefused
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Minimum
 from symslr.model.attention import Attention
@@ -12,6 +13,7 @@ from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
 from symslr.model.symbols import L, a, nu, x
 from symslr.referee.referee import referee
 from symslr.theory import minimal_risk, population_risk
+from symslr.theory.population import least_chain
 
 QUIET = SpikedSLR(noise=0)
 
@@ -39,6 +41,8 @@ def test_the_least_risk_is_a_minimum_over_the_scale_and_then_the_parameters_of_t
     assert isinstance(outer.args[0], Minimum)
     assert (outer.args[1], outer.args[0].args[1], outer.args[0].args[0]) == (a, shift, least.risk)
     assert least.closed() is None
+    with pytest.raises(RuleRefused, match="the minimum is over a, s: expected the scale a alone"):
+        least_chain(least)
     assert least.bound >= {a, shift}
 
 
