@@ -80,7 +80,9 @@ def test_roots_of_the_finite_boundary() -> None:
     for width, reach in ((0.9, 0.1), (0.1, 4.2)):
         with pytest.raises(ValueError, match="found none for a1"):
             boundary_mark(64, 60 if width > reach else 4, width, reach)
-    with pytest.raises(ValueError, match="to reach it at the upper"):  # at two rows a sum of shares short by 1e-6 is short
+    with pytest.raises(
+        ValueError, match="to reach it at the upper"
+    ):  # at two rows a sum of shares short by 1e-6 is short
         boundary_mark(2, 1, 0.5, 4.5 - 1e-6)
 
 
