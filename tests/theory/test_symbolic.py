@@ -12,7 +12,7 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.symbols import L, a, chi, epsilon, i, j, nu, x
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, population_risk
-from symslr.theory.symbolic import LONGEST, bayes_formula, exact_value, least_formula, risk_formula
+from symslr.theory.symbolic import LONGEST, Formula, bayes_formula, exact_value, least_formula, risk_formula
 
 QUIET = SpikedSLR(noise=0)
 SQUARE = Task(chi[epsilon] ** 2, noise=0, name="square")
@@ -76,6 +76,7 @@ def test_a_chain_that_leaves_an_expectation_is_the_short_one() -> None:
 def test_the_least_risk_and_its_place() -> None:
     found = least_formula(QUIET, linear)
     values = {L: Integer(3), nu: Integer(4)}
+    assert isinstance(found, Formula)
     place = found.exact_place(values)
     assert place == Rational(4, 3)
     assert found.exact(values) == risk_formula(QUIET, linear, place).exact(values) == Rational(6, 17)
