@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sympy import Rational
+from sympy import Rational, cosh
 
 from symslr.model.location import LocationTask
-from symslr.model.symbols import L
+from symslr.model.symbols import L, l
 from symslr.theory import optimal_attention
 from symslr.theory.located_attention import NoClosedForm, OptimalAttention
 from tests.theory.test_configurations import ALIKE, CHAIN, TASKS
@@ -67,6 +67,14 @@ def test_keys_that_are_alike_have_no_bias_by_position() -> None:
     assert optimal_attention(signs).reading == TWO + FILTER
     five = LocationTask(signal="1:1/5,2:1/5,3:1/5,4:1/5,5:1/5")
     assert optimal_attention(five).reading == "Bayes-softmax over 5 heads and tokens"
+
+
+@pytest.mark.parametrize(
+    ("signal", "reading"),
+    [("1:1", "softmax"), ("1:2/3,-1:1/3", TWO), ("1:1/2,-1:1/2", "attention with kernel cosh, normalised")],
+)
+def test_a_cosh_in_the_prior_is_no_kernel(signal: str, reading: str) -> None:
+    assert optimal_attention(LocationTask(prior=cosh(l) ** -1, signal=signal)).reading == reading + BIAS
 
 
 def test_a_random_length_has_the_formula_of_every_length() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from sympy import Rational, Symbol
 
+from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.rule import RuleRefused
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Minimum
@@ -13,7 +14,7 @@ from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
 from symslr.model.symbols import L, a, nu, x
 from symslr.referee.referee import referee
 from symslr.theory import minimal_risk, population_risk
-from symslr.theory.population import least_chain
+from symslr.theory.population import PopulationRisk, least_chain
 
 QUIET = SpikedSLR(noise=0)
 
@@ -30,6 +31,16 @@ def test_in_the_variance_form_all_but_the_norm_is_small_where_the_risk_is() -> N
     mild = {"L": 2, "nu": Rational(13, 10), "a": Rational(4, 5)}
     first, second, defined = (referee(form, mild, 10).value for form in (*forms, population_risk(QUIET, softmax)))
     assert float(first) == pytest.approx(float(second), rel=1e-9)
+    assert float(first) == pytest.approx(float(defined), rel=1e-9)
+
+
+def test_an_element_wise_risk_is_closed_where_its_moments_are() -> None:
+    quantity = population_risk(QUIET, linear)
+    assert isinstance(quantity, PopulationRisk)
+    closed = quantity.conditioned()
+    assert not closed.has(SequenceExpectation, EqualForms)
+    mild = {"L": 3, "nu": Rational(13, 10), "a": Rational(2, 5)}
+    first, defined = (referee(form, mild, 10).value for form in (closed, quantity))
     assert float(first) == pytest.approx(float(defined), rel=1e-9)
 
 
