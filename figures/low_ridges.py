@@ -28,6 +28,11 @@ TASKS: dict[str, tuple[str, float, Task]] = {
     "weak": (r"$\nu=1/2$, $\alpha=2$", 2.0, SpikedSLR(Rational(1, 2), length=LENGTH, noise=0)),
     "strong": (r"$\nu=2$, $\alpha=4$", 4.0, SpikedSLR(2, length=LENGTH, noise=0)),
 }
+TICKS: dict[str, tuple[list[float], list[str]]] = {
+    "weak": ([0.8, 1, 1.5, 2, 3], ["0.8", "1", "1.5", "2", "3"]),
+    "strong": ([0.5, 1, 2, 5, 10, 20], ["0.5", "1", "2", "5", "10", "20"]),
+}
+"""Of the risk: the panels have axes of their own."""
 PRECISION = 0.01
 FRESH = 100_000
 
@@ -183,6 +188,7 @@ def _draw(table: Table) -> Drawing:
         axes.set(xscale="log", yscale="log", xlabel="ridge $r_k=r_v$", title=f"spiked-SLR, {title}")
         axes.set_xticks([0.05, 0.1, 0.2, 0.5, 1], ["0.05", "0.1", "0.2", "0.5", "1"])
         axes.minorticks_off()
+        axes.set_yticks(*TICKS[panel])
     panels[0].set_ylabel("test risk")
     panels[0].legend(loc="best")
     return drawing
