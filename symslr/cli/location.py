@@ -92,7 +92,6 @@ def optimal(
     from sympy import Expr
 
     from symslr.algebra.derivation import as_text
-    from symslr.evaluation import CannotEvaluate
     from symslr.model.symbols import Delta
     from symslr.theory.located_attention import located_attention
 
@@ -100,9 +99,10 @@ def optimal(
     missing = sorted(str(symbol) for symbol in law.task.free_symbols - set(law.values) - {Delta})
     value, none = None, f"needs a value of {', '.join(missing)}"
     if not missing:
+        valued = problem(read_task(task, length, nu, noise, dash="--"), seconds)
         try:
-            value = bayes(problem(read_task(task, length, nu, noise, dash="--"), seconds), digits, False, seconds)
-        except (CannotEvaluate, ValueError) as reason:
+            value = bayes(valued, digits, False, seconds)
+        except ValueError as reason:
             none = f"has no number: {reason}"
     if as_json:
         said = {

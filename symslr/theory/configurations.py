@@ -34,7 +34,17 @@ from symslr.expression.configuration import (
 from symslr.expression.folded import ConditionalMean
 from symslr.expression.instance import at_token
 from symslr.expression.quantity import Quantity
-from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Directions, OwnSignals, Signal, r, theta
+from symslr.model.configuration import (
+    ALIKE,
+    ONE,
+    ConfigurationLaw,
+    ConfigurationPrior,
+    Directions,
+    OwnSignals,
+    Signal,
+    r,
+    theta,
+)
 from symslr.model.length_law import LengthLaw
 from symslr.model.location import Covariance, Independent, LocationTask, OnePosition, Subset
 from symslr.model.symbols import chi, epsilon, l, m, xi, z

@@ -15,12 +15,9 @@ from symslr.model.symbols import L, chi, l
 from symslr.simulate.configurations import ConfigurationSampler, explicit
 from symslr.theory.located_attention import located_attention
 from tests.evaluation.laws_of_location import (
-    CHAIN,
     LAWS,
-    SIGNS,
     Brute,
     law_called,
-    task,
 )
 
 

@@ -161,9 +161,9 @@ class Grid:
         return len(self.axis) * len(self.inner)
 
     def parts(self) -> Iterator[tuple[Any, Any, int]]:
-        """Keys (n, L, p) with their masses (n,), which sum to 1 in all, and how many nodes were looked at."""
-        shape = (-1, self.setting.length, self.setting.directions)
-        squares = np.sum(self.centres**2, axis=1) / 2
+        """Keys (n, L, p) with their masses (n,), which sum to 1 in all, and how many nodes were looked at since the part before."""
+        shape = (self.setting.length, self.setting.directions)
+        squares, count = np.sum(self.centres**2, axis=1) / 2, 0
         for first in self.axis:
             for start in range(0, len(self.inner), PART):
                 inner = self.inner[start : start + PART]
@@ -171,7 +171,11 @@ class Grid:
                 logs = noise @ self.centres.T - squares - np.sum(noise**2, axis=1)[:, None] / 2
                 density = np.exp(logs) @ self.shares * (self.step / np.sqrt(2 * np.pi)) ** noise.shape[1]
                 kept = density > LEAST_MASS
-                yield np.einsum("lm,nmp->nlp", self.root, noise[kept].reshape(shape)), density[kept], len(inner)
+                count += len(inner)
+                if np.any(kept):
+                    keys = np.einsum("lm,nmp->nlp", self.root, noise[kept].reshape(-1, *shape))
+                    yield keys, density[kept], count
+                    count = 0
 
 
 def gridded(setting: Setting, step: float, alike: bool) -> Iterator[tuple[Any, Any]]:
