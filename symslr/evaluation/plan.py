@@ -41,6 +41,7 @@ from symslr.model.symbols import x as law_variable
 SPECIAL = (Expectation, Integral, Sum, Minimum, EqualForms)
 
 
+@lru_cache(maxsize=512)
 def canonical(expr: Expr) -> Expr:
     """Quantities conditioned, names unfolded, sums kept from cancelling, sequence expectations reduced where a rule takes them."""
     expr = conditioned(expr)

@@ -15,9 +15,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+import scipy  # hands out scipy.stats and scipy.interpolate, which take half a second to load, when a law is drawn from
 from scipy.special import ndtri
-from scipy.stats import qmc
 from sympy import Expr
 
 from symslr.expression.expectation import SequenceExpectation
@@ -101,7 +100,7 @@ class Sampler:
 
 @lru_cache(maxsize=64)
 def _sobol(dimension: int, size: int, seed: int) -> np.ndarray:
-    engine = qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng([seed, size, dimension]))
+    engine = scipy.stats.qmc.Sobol(dimension, scramble=True, rng=np.random.default_rng([seed, size, dimension]))
     return np.clip(engine.random(size), CLIP, 1 - CLIP)
 
 
@@ -146,7 +145,7 @@ class TokenLaw:
         last = min(int(np.argmax(level >= 1 - CLIP / 100)) or len(level) - 1, len(level) - 1)
         level, where = level[first : last + 1], table[first : last + 1]
         rising = np.concatenate([[True], np.diff(level) > 1e-16])
-        curve = PchipInterpolator(level[rising], where[rising], extrapolate=True)
+        curve = scipy.interpolate.PchipInterpolator(level[rising], where[rising], extrapolate=True)
         return cls(place, curve, curve.derivative(), table, own)
 
     def drawn(self, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Add, E, Expr, Integer, Mul, Poly, PolynomialError, Pow, S, Symbol, expand, log, simplify
+from sympy import Add, E, Expr, Integer, Mul, Poly, PolynomialError, Pow, S, Symbol, cancel, expand, log
 from sympy import exp as exp_
 
 
@@ -73,8 +73,8 @@ def gaussian(exponent: Expr, x: Symbol) -> Gaussian | None:
     if poly.degree() != 2:
         return None
     second, first, zeroth = (poly.coeff_monomial(x**n) for n in (2, 1, 0))
-    centre = simplify(-first / (2 * second))
-    return Gaussian(second, centre, simplify(expand(zeroth - first**2 / (4 * second))))
+    centre = cancel(-first / (2 * second))
+    return Gaussian(second, centre, cancel(expand(zeroth - first**2 / (4 * second))))
 
 
 def slope(exponent: Expr, u: Symbol) -> Expr | None:
