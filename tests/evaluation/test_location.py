@@ -189,7 +189,7 @@ def test_a_rule_over_four_keys_gives_way_to_samples_in_time() -> None:
     "law",
     [
         {"location": "independent(1/(1+l))", "signal": SIGNS, "key_covariance": CHAIN},
-        {"location": "subset(2)", "prior": 1 / l, "signal": "1:1/3,-2:2/3", "value_covariance": CHAIN},
+        {"location": "subset(2)", "prior": 1 / l, "signal": "1:1/3,-1/2:2/3", "value_covariance": CHAIN},
         {"prior": 2 ** (-l), "key_covariance": 1 / (1 + (i - j) ** 2), "signal": SIGNS},
     ],
 )

@@ -21,6 +21,7 @@ from symslr.evaluation.location.means import Means, Part, by_two_rules
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
+from symslr.evaluation.location.samples.subsets import subset_means
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.one_correlation import common_means
@@ -184,7 +185,7 @@ def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
 
 
 def _over_all_keys(setting: Setting, seconds: float) -> Means:
-    """By a rule over all keys where these are few, from samples elsewhere.
+    """By a rule over all keys where these are few, from samples elsewhere, with control variates where tokens are alike.
 
     Raises:
         CannotEvaluate: where so few sequences carry the risk that samples do not show its error.
@@ -197,8 +198,10 @@ def _over_all_keys(setting: Setting, seconds: float) -> Means:
     by_rules = quadrature(setting, integrand, seconds)
     if by_rules is not None:
         return by_rules
-    sample = partial(sampled, setting, integrand)
-    means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, dimensions(setting) * max(setting.size, 1))
+    means = subset_means(setting, seconds)
+    if means is None:
+        sample, width = partial(sampled, setting, integrand), dimensions(setting) * max(setting.size, 1)
+        means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, width)
     part = means.part()
     if part.error >= CARRIED * part.value:
         raise CannotEvaluate(
