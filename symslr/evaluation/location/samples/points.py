@@ -27,6 +27,8 @@ MOST_STRATA = 40
 """Hidden configurations under each of which keys are drawn."""
 MOST_MIXED = 128
 """Hidden configurations whose densities are summed at every node of a rule."""
+SHOWN = 0.05
+"""Of the processor time that a rule may take, so much shows what the whole of it takes."""
 PART = 2**13
 """Nodes of a rule looked at in one go."""
 FURTHER, LEAST_MASS = 27.0, 1e-24
@@ -108,7 +110,8 @@ def quadrature(setting: Setting, integrand: Integrand, seconds: float, alike: bo
         for keys, mass, count in grid.parts():
             row = row + integrand(keys, mass)
             done += count
-            if (time.process_time() - began) * (whole - done) > seconds * done:
+            spent = time.process_time() - began
+            if spent > SHOWN * seconds and spent * whole > seconds * done:
                 return None
         rows.append(row)
     return Means(np.array(rows), Kind.ESTIMATED, f"trapezoid rule over {dimensions(setting)} keys")
@@ -164,18 +167,19 @@ class Grid:
         """Keys (n, L, p) with their masses (n,), which sum to 1 in all, and how many nodes were looked at since the part before."""
         shape = (self.setting.length, self.setting.directions)
         squares, count = np.sum(self.centres**2, axis=1) / 2, 0
-        for first in self.axis:
-            for start in range(0, len(self.inner), PART):
-                inner = self.inner[start : start + PART]
-                noise = np.concatenate([np.full((len(inner), 1), first), inner], axis=1)
-                logs = noise @ self.centres.T - squares - np.sum(noise**2, axis=1)[:, None] / 2
-                density = np.exp(logs) @ self.shares * (self.step / np.sqrt(2 * np.pi)) ** noise.shape[1]
-                kept = density > LEAST_MASS
-                count += len(inner)
-                if np.any(kept):
-                    keys = np.einsum("lm,nmp->nlp", self.root, noise[kept].reshape(-1, *shape))
-                    yield keys, density[kept], count
-                    count = 0
+        starts = range(0, len(self.inner), PART)
+        # in random order, so that the first ones show what all of them cost
+        for number in np.random.default_rng(0).permutation(len(self.axis) * len(starts)):
+            first, start = self.axis[number // len(starts)], starts[number % len(starts)]
+            inner = self.inner[start : start + PART]
+            noise = np.concatenate([np.full((len(inner), 1), first), inner], axis=1)
+            logs = noise @ self.centres.T - squares - np.sum(noise**2, axis=1)[:, None] / 2
+            density = np.exp(logs) @ self.shares * (self.step / np.sqrt(2 * np.pi)) ** noise.shape[1]
+            kept, count = density > LEAST_MASS, count + len(inner)
+            if np.any(kept):
+                keys = np.einsum("lm,nmp->nlp", self.root, noise[kept].reshape(-1, *shape))
+                yield keys, density[kept], count
+                count = 0
 
 
 def gridded(setting: Setting, step: float, alike: bool) -> Iterator[tuple[Any, Any]]:
