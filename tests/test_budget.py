@@ -106,8 +106,9 @@ from symslr.budget import OutOfTime, processor_time
 
 met = []
 signal.signal(signal.SIGPROF, lambda number, frame: met.append(number))
-shower = "import os, sys\\nwhile True:\\n os.kill(int(sys.argv[1]), int(sys.argv[2]))\\n for _ in range(2000): pass"
-sender = subprocess.Popen([sys.executable, "-c", shower, str(os.getpid()), str(int(signal.SIGPROF))], stderr=subprocess.DEVNULL)
+shower = "while os.getppid() == pid:\\n os.kill(pid, signal.SIGPROF)\\n for _ in range(2000): pass"
+shower = f"import os, signal\\npid = {os.getpid()}\\n{shower}"
+sender = subprocess.Popen([sys.executable, "-c", shower], stderr=subprocess.DEVNULL)
 while not met:
     pass
 ended = late = 0
