@@ -35,8 +35,8 @@ FilterOption = typer.Option(
     None, "--filter", help='Filter of the keys over positions: an expression in i and j, or "matched" (C^-1).'
 )
 KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".')
-NormaliseOption = typer.Option("sum", "--normalise", help="sum or none (element-wise).")
-OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser.")
+NormaliseOption = typer.Option("sum", "--normalise", help="Of --kernel: sum or none (element-wise).")
+OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser of --kernel.")
 USUAL_DIGITS = 15
 DigitsOption = typer.Option(USUAL_DIGITS, "--digits", help="Significant digits wanted.")
 RiskDigitsOption = typer.Option(
