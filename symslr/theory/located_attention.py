@@ -133,10 +133,10 @@ def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
     if not isinstance(task.location, OnePosition):
         return f"subset attention, s = {task.location.size}: elementary symmetric polynomials"
     reading = "softmax" if kinds == 1 else f"Bayes-softmax over {kinds} heads and tokens"
-    if kinds == 2 and weight.has(cosh):
+    if any(node.has(chi) for node in weight.atoms(cosh)):  # and not in the prior
         reading = "attention with kernel cosh, normalised"
     covariance = task.key_covariance
-    uneven = correlated and covariance is not None and not isinstance(covariance.structure, Equicorrelated)
+    uneven = covariance is not None and not isinstance(covariance.structure, Equicorrelated)
     reading += " with a positional bias" * (task.prior is not None or uneven)
     return reading + " after a linear filter over positions" * correlated
 
