@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sympy import Abs, KroneckerDelta, Rational, Symbol, exp
 
 from symslr.expression.configuration import ConfigurationMean
-from symslr.model.configuration import OwnSignals
+from symslr.model.configuration import ONE, OwnSignals
 from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
 from symslr.referee.referee import referee
@@ -122,3 +123,9 @@ def test_signals_of_their_own_among_correlated_keys_stay_averaged_over() -> None
     assert drawn.means is not None
     assert len(drawn.shares) == 3 * 2**3
     np.testing.assert_allclose(drawn.shares @ drawn.means[..., 0], [2 * 2 / 3 * (1 / 4 - 3 / 4)] * 3, rtol=1e-12)
+
+
+def test_signals_of_their_own_are_configurations_where_no_factor_averages_them() -> None:
+    task = LocationTask(location="subset(2)", signal="1:1/2,-1:1/2")
+    among = law_of_location(replace(task, key_covariance=CHAIN))
+    assert (law_of_location(task).prior.signal, isinstance(among.prior.signal, OwnSignals)) == (ONE, True)
