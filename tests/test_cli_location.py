@@ -67,6 +67,23 @@ def test_optimal_without_values_is_the_formula_alone(capsys):
     assert "risk" not in found
 
 
+LAPLACE = '[task]\nrelevant = "exp(-abs(x-1))/2"\nothers = "exp(-abs(x))/2"\nlength = 3\nnoise = 0\n'
+
+
+def test_the_optimal_attention_of_token_laws_and_of_any_weight(capsys, tmp_path):
+    """The kernel p1/p0; the risk of that attention at scale 1 is the Bayes risk."""
+    path = tmp_path / "laplace.toml"
+    path.write_text(LAPLACE)
+    found = said(capsys, "optimal", "--task", str(path))
+    assert found["attention"].startswith("ratio of the laws")
+    assert found["formula"] == "exp(-Abs(chi[l] - 1) + Abs(chi[l]))/Sum(exp(-Abs(chi[m] - 1) + Abs(chi[m])), (m, 1, 3))"
+    matched = said(capsys, "risk", "--task", str(path), "--kernel", "exp(abs(x)-abs(x-1))", "--scale", "1")
+    assert float(found["risk"]["value"]) == pytest.approx(float(matched["value"]), rel=1e-9)
+    largest = said(capsys, "optimal", "--task", "max")
+    assert (largest["attention"], largest["formula"]) == ("softmax", "exp(nu*chi[l])/Sum(exp(nu*chi[m]), (m, 1, L))")
+    assert largest["no_risk"] == "needs a value of L, nu"
+
+
 def test_optimal_prints_the_formula_where_the_risk_has_no_number(capsys, tmp_path):
     path = tmp_path / "many.toml"
     path.write_text(
@@ -135,7 +152,11 @@ REFUSED = [
         ("finite", "--length", "3", "--nu", "2", "--attention", "entmax", "--alpha", "4", "--rk", "1", "--rv", "1"),
         "is risk",
     ),
-    (("optimal", "--task", "max"), "a law of location is needed here"),
+    (("optimal", "--task", "max", "--nu", "inf"), "no function of a token over its sum"),
+    (
+        ("risk", "--length", "3", "--nu", "2", "--bias", "matched", "--filter", "matched", "--scale", "inf"),
+        "--attention 'top(1)'",
+    ),
 ]
 
 

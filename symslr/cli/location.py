@@ -9,13 +9,14 @@ import typer
 
 from symslr.budget import answered_within
 from symslr.cli import options
-from symslr.model.request import AttentionRequest, HeadsRequest, TaskRequest, read_task
+from symslr.model.request import AttentionRequest, HeadsRequest, TaskRequest, is_located, read_task
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
     from symslr.expression.value import Value
-    from symslr.model.asked import Located
+    from symslr.model.asked import Located, Problem
     from symslr.model.location.attention import LocatedAttention
+    from symslr.theory.located_attention import OptimalAttention
 
 FOR_SAMPLES = 0.2
 """Of the budget so much goes to one number that is sampled; the rest is left for the search of its best place."""
@@ -67,8 +68,56 @@ def risk(
     with answered_within(seconds, options.FEWER):
         if scale is None:
             return least_value(law.task, chosen, law.values, digits, FOR_SAMPLES * seconds)
-        at = exactly(read_number(scale, what="--scale"))
+        at = read_number(scale, what="--scale", allow_infinite=True)
+        if isinstance(at, float):
+            raise ValueError(
+                "--scale: found inf, which is not available for this law of location and attention; expected a number, or the "
+                "largest score alone, --attention 'top(1)'"
+            )
+        at = exactly(at)
         return risk_value(law.task, chosen, at, law.values, digits, FOR_SAMPLES * seconds), {}
+
+
+def _optimal(wanted: TaskRequest) -> tuple[Located | Problem, OptimalAttention, list[str]]:
+    """A task whose values may be missing, its optimal attention, and what has no value."""
+    from symslr.model import asked
+    from symslr.model.symbols import Delta, L
+    from symslr.theory.located_attention import located_attention, weighed_attention
+
+    law: Located | Problem
+    if _is_law(wanted):
+        law = located = asked.located(wanted, dash="--", symbolic=True)
+        found, needed = located_attention(located.task), located.task.free_symbols
+    else:
+        law = weighed = asked.problem(wanted, dash="--", symbolic=True)
+        found = weighed_attention(weighed.task)
+        needed = weighed.task.law.free_symbols - {L} | ({L} if weighed.task.length == L else set())
+    return law, found, sorted(str(symbol) for symbol in needed - set(law.values) - {Delta})
+
+
+def _valued(wanted: TaskRequest, seconds: float) -> Located | Problem:
+    """A task of which nothing is missing."""
+    if _is_law(wanted):
+        return problem(wanted, seconds)
+    from symslr.model import asked
+
+    return asked.problem(wanted, dash="--")
+
+
+def _is_law(wanted: TaskRequest) -> bool:
+    """Whether a task is a law of location; spiked-SLR is one."""
+    return is_located(wanted) or wanted.task == "spiked"
+
+
+def _least(law: Located | Problem, digits: int, seconds: float) -> Value:
+    """The Bayes risk of a task at values."""
+    from symslr.evaluation import evaluate
+    from symslr.model.asked import Located
+    from symslr.theory import bayes_risk
+
+    if isinstance(law, Located):
+        return bayes(law, digits, False, seconds)
+    return evaluate(bayes_risk(law.task), law.values, digits=digits, seconds=seconds)
 
 
 def optimal(
@@ -80,28 +129,23 @@ def optimal(
     seconds: float = options.SecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:
-    """The attention that a law of location makes optimal: its formula, its LaTeX, and its risk.
+    """The attention that a law of location, or a task with any weight, makes optimal: its formula, its LaTeX, and its risk.
 
     The risk is printed where every parameter has a value, the length among them.
     """
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=True)
     with answered_within(seconds, options.SIMPLER):
-        from symslr.model import asked
-
-        law = asked.located(wanted, dash="--", symbolic=True)
+        law, found, missing = _optimal(wanted)
     from sympy import Expr
 
     from symslr.algebra.derivation import as_text
-    from symslr.model.symbols import Delta
-    from symslr.theory.located_attention import located_attention
 
-    found = located_attention(law.task)
-    missing = sorted(str(symbol) for symbol in law.task.free_symbols - set(law.values) - {Delta})
     value, none = None, f"needs a value of {', '.join(missing)}"
     if not missing:
-        valued = problem(read_task(task, length, nu, noise, dash="--"), seconds)
+        asked_for = read_task(task, length, nu, noise, dash="--")
+        valued = _valued(asked_for, seconds)
         try:
-            value = bayes(valued, digits, False, seconds)
+            value = _least(valued, digits, seconds)
         except ValueError as reason:
             none = f"has no number: {reason}"
     if as_json:

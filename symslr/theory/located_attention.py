@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sympy import Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, latex, sqrt
+from sympy import Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, expand_log, latex, log, powsimp, sqrt
 
 from symslr.expression.configuration import ConfigurationMean, ElementarySymmetric, Precision
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition
-from symslr.model.symbols import L, chi, l
+from symslr.model.symbols import L, chi, l, m, x
+from symslr.model.task import Task
 from symslr.theory.configurations import optimal_location_attention, position_weight
 
 PRECISION = IndexedBase("K", real=True)
@@ -27,13 +28,13 @@ class OptimalAttention:
     """E[y | X] = sum_l a_l z_l.
 
     Attributes:
-        task: the law of location.
+        task: the law of location, or a task with any weight.
         weight: a_l, in ``chi[l]`` (``chi[l, k]`` for keys along several directions), sums over m and the parameters.
         reading: what kind of attention it is, in words.
         where: what the letters in it that the task does not name stand for.
     """
 
-    task: LocationTask
+    task: LocationTask | Task
     weight: Expr
     reading: str
     where: tuple[str, ...]
@@ -64,6 +65,25 @@ def located_attention(task: LocationTask) -> OptimalAttention:
     derived = _in_units(optimal_location_attention(plain), task) if several else optimal_location_attention(task)
     weight = _named(derived, task)
     return OptimalAttention(task, weight, _reading(task, weight, correlated), _where(task, weight))
+
+
+def weighed_attention(task: Task) -> OptimalAttention:
+    """The optimal attention of a task with any weight or token laws; of a random length that of every length L.
+
+    Raises:
+        ValueError: where the posterior of the task is no ratio of token functions.
+    """
+    kernel = task.law.posterior_kernel
+    if kernel is None:
+        raise ValueError(
+            f"task {task.name}: the posterior under the weight {task.weight} is no function of a token over its sum over all"
+        )
+    kernel = powsimp(kernel)
+    length = task.length if isinstance(task.length, Expr) else L
+    every = Sum(kernel.subs(x, chi[m]), (m, 1, length))
+    is_softmax = x not in expand_log(log(kernel), force=True).diff(x).free_symbols
+    reading = "softmax" if is_softmax else "ratio of the laws of a relevant token and of another, normalised"
+    return OptimalAttention(task, kernel.subs(x, chi[l]) / every, reading, ())
 
 
 def _in_units(weight: Expr, task: LocationTask) -> Expr:

@@ -75,6 +75,8 @@ def test_control_variates_leave_little(law: dict[str, Any]) -> None:
 def test_other_laws_have_other_routes() -> None:
     assert subset_means(Setting.of(task(5, 2, location="subset(2)", prior=[1, 2, 3, 4, 5])), 1.0) is None
     assert subset_means(Setting.of(task(5, 2)), 1.0) is None
+    assert subset_means(Setting.of(task(10**6, 20, location="subset(3)")), 1.0) is None
+    assert subset_means(Setting.of(task(100, 2, location="subset(40)")), 1.0) is None
     means = bayes_means(Setting.of(task(9, 3, location="subset(3)")), 0.5)
     assert means.kind is Kind.STATISTICAL
     assert "control variates" in means.method

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from sympy import Abs, KroneckerDelta, Rational, Symbol, exp
 
+from symslr.expression.configuration import ConfigurationMean
 from symslr.model.configuration import ONE, OwnSignals
 from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
 from symslr.referee.referee import referee
+from symslr.simulate.configurations import ConfigurationSampler
 from symslr.simulate.location import LocationSampler, Posterior, bayes_location_monte_carlo
 from symslr.theory.configurations import (
     law_of_location,
@@ -109,6 +111,18 @@ def test_every_law_has_a_chain_to_the_risk_of_its_attention() -> None:
 def test_what_has_no_law_of_configurations_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a symbol or a number"):
         law_of_location(LocationTask(length={1: Rational(1, 2), 2: Rational(1, 2)}))
+
+
+def test_signals_of_their_own_among_correlated_keys_stay_averaged_over() -> None:
+    """The law draws every token's signal; the formula is held against densities with those of the other laws of location."""
+    task = LocationTask(location="subset(2)", signal="1:1/4,-1:3/4", key_covariance=CHAIN, length=3)
+    means = optimal_location_attention(task).atoms(ConfigurationMean)
+    assert means
+    assert all(isinstance(mean.prior.signal, OwnSignals) for mean in means)
+    drawn = ConfigurationSampler.of(law_of_location(task.at({nu: 4, rho: Rational(1, 2)})))
+    assert drawn.means is not None
+    assert len(drawn.shares) == 3 * 2**3
+    np.testing.assert_allclose(drawn.shares @ drawn.means[..., 0], [2 * 2 / 3 * (1 / 4 - 3 / 4)] * 3, rtol=1e-12)
 
 
 def test_signals_of_their_own_are_configurations_where_no_factor_averages_them() -> None:

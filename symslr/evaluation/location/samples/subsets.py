@@ -27,8 +27,12 @@ from symslr.evaluation.location.tables.rules import has_grid, rules
 from symslr.evaluation.location.tables.tokens import nodes
 from symslr.model.location.where import Subset
 
-PILOT, SEED = 2**12, 10**6
-"""Sequences on which the combination is fitted, and their seed, which no replication has."""
+PILOT, LEAST_PILOT, SEED = 2**12, 2**10, 10**6
+"""Sequences on which the combination is fitted, the fewest of them, and their seed, which no replication has."""
+MOST = 32
+"""Relevant tokens: tables of pairs of counts grow with their cube."""
+WORK = 2**22
+"""Tokens of a pilot."""
 ODDS, BESIDE = 12, 0.5
 """Values of log t, over the range of log rho in the pilot and so much beyond."""
 SQUARED = 10
@@ -46,13 +50,15 @@ PART = 2**12
 
 
 def subset_means(setting: Setting, seconds: float) -> Means | None:
-    """E|r - a|^2 for s >= 2 relevant tokens at equal odds among independent ones; None where tokens are not alike.
+    """E|r - a|^2 for s >= 2 relevant tokens at equal odds among independent ones; None where tokens are not alike, or very many.
 
     Args:
         seconds: processor time after which sampling stops.
     """
     alike = setting.is_uniform and setting.are_keys_independent and setting.are_values_independent
     if not (isinstance(setting.task.location, Subset) and alike and has_grid(setting)) or setting.size < 2:
+        return None
+    if LEAST_PILOT * setting.length > WORK or setting.size > MOST:
         return None
     left = Controlled.of(setting)
     sample = partial(sampled, left.others, lambda keys, mass: np.array([mass @ left.risk(keys)]))
@@ -160,7 +166,8 @@ class Controlled:
         """Fitted on a pilot."""
         others, token, size = replace(setting, length=setting.length - 1), Token.of(setting), setting.size
         laid_out = strata(others, True)
-        drawn = list(Sampler(others, True).batches(PILOT // (1 if laid_out is None else len(laid_out.shares)), SEED))
+        count = min(PILOT, WORK // setting.length) // (1 if laid_out is None else len(laid_out.shares))
+        drawn = list(Sampler(others, True).batches(max(count, 1), SEED))
         logs = np.concatenate([log_weights(others, keys) for keys, _ in drawn])
         mass = np.concatenate([weights for _, weights in drawn])
         rough = Controls(np.zeros(1), np.array([size]), size, None, None).read(logs)[0]
