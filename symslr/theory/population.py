@@ -43,8 +43,11 @@ def least_chain(least: MinimalRisk) -> Derivation:
     """The stationary scale of an element-wise activation that is polynomial in the key.
 
     Raises:
-        RuleRefused: where the risk is not rational in the scale, or no stationary point is provably lowest.
+        RuleRefused: where more than the scale is left to choose, the risk is not rational in it, or no stationary point is
+            provably lowest.
     """
+    if least.variables != (a,):
+        raise RuleRefused(f"the minimum is over {', '.join(map(str, least.variables))}: expected the scale {a} alone")
     chain = Derivation(least).apply(Unfold(MinimalRisk)).apply(Unfold(PopulationRisk))
     chain = chain.apply(Linearity()).apply(GaussianMoments()).apply(Minimise()).apply(Minimise())
     return in_closed_form(chain).apply(Minimise())
@@ -154,7 +157,7 @@ class MinimalRisk(Quantity):
 
     def closed(self) -> Expr | None:
         """The minimum in closed form, by stationarity, for activations polynomial in the key; None elsewhere."""
-        if self.variables != (a,) or not self.args[0].args[1].is_polynomial() or self.args[0].args[2] == 1:
+        if not self.args[0].args[1].is_polynomial() or self.args[0].args[2] == 1:
             return None
         try:
             return least_chain(self).result

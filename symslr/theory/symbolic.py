@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sympy import Expr, Function, Integral, Sum, erf, exp, factor_terms, log, radsimp
@@ -89,13 +90,10 @@ def least_formula(task: Task, attention: Attention) -> Formula:
     quantity = minimal_risk(task, attention)
     assert isinstance(quantity, MinimalRisk)
     chain = population_chain(quantity.risk)
-    if quantity.variables == (a,):
-        try:
-            found = least_chain(quantity)
-            place, _ = Minimise().lowest(Minimum(in_closed_form(chain).result, a))
-            return Formula(found, found.result, place)
-        except RuleRefused:
-            pass
+    with suppress(RuleRefused):
+        found = least_chain(quantity)
+        place, _ = Minimise().lowest(Minimum(in_closed_form(chain).result, a))
+        return Formula(found, found.result, place)
     lowest = chain.result
     for variable in reversed(quantity.variables):
         lowest = Minimum(lowest, variable)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from sympy import Symbol
+
 from symslr.algebra.derivation import Derivation
 from tests.derivations.made import FILES, chains
 
@@ -18,9 +20,20 @@ def statement(item: Derivation) -> str:
     lines = [item.name, f"    {item.start}", f"  {item.relation} {item.result}"]
     lines += [f"  up to {item.remainder}"] if item.relation == "~" else []
     lines += [f"  for {hypothesis.text} ({hypothesis.condition})" for hypothesis in item.hypotheses]
+    of_chain = (item.start, item.result, *(claim.formula for claim in item.claims))
+    lines += [f"  odd: {symbol}" for symbol in odd_symbols(set().union(*(expr.atoms(Symbol) for expr in of_chain)))]
     lines += [f"  checked at {symbol} in {allowed}" for symbol, allowed in item.ranges.items()]
     lines += [f"  {claim.label}: {claim.formula}  [{claim.source}]" for claim in item.claims]
     return "\n".join(lines)
+
+
+def odd_symbols(symbols: Iterable[Symbol]) -> list[Symbol]:
+    """Those that are not known to be real, or of which it is said that they are no integer, or not positive."""
+    return [
+        symbol
+        for symbol in sorted(symbols, key=str)
+        if not symbol.is_extended_real or False in (symbol.is_integer, symbol.is_positive, symbol.is_nonnegative)
+    ]
 
 
 def statements(items: Iterable[Derivation]) -> str:

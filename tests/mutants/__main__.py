@@ -23,12 +23,10 @@ from pathlib import Path
 
 from tests.mutants import trial
 from tests.mutants.operators import Mutant, mutants
+from tests.mutants.report import SAY_THE_SAME, fates, summary
 from tests.mutants.selection import KEPT, ROOT, Selection, chain_files, helpers
 
 TARGETS = ("symslr/algebra/**/*.py", "symslr/theory/**/*.py", "derivations/*.py")
-CAUGHT, EQUIVALENT, NOT_TRIED = "caught", "equivalent", "not tried"
-SAY_THE_SAME = (EQUIVALENT, "same chains", "another proof")
-"""What became of mutants that say nothing wrong: they are no part of the score."""
 HERE = Path(__file__).parent
 RESULTS = KEPT / "results.jsonl"
 
@@ -75,8 +73,8 @@ def digest(*parts: object) -> str:
 class Trials:
     """The trials of some mutants: what is asked, in which order the tests run, what is known already."""
 
-    def __init__(self, items: list[Mutant], most: float, *, as_is: bool) -> None:
-        self.items, self.most, self.kept = items, most, Kept()
+    def __init__(self, items: list[Mutant], most: float, *, as_is: bool, by_check: bool) -> None:
+        self.items, self.most, self.by_check, self.kept = items, most, by_check, Kept()
         files = (item.file for item in items if item.file.startswith("symslr"))
         self.selection = Selection.of(files, as_is=as_is)
         self.helpers = {}
@@ -142,12 +140,14 @@ class Trials:
         found = self.found(item)
         if found is None:
             return False
+        if self.by_check and found["by"] == trial.STATEMENTS:
+            return False
         fresh = found["outcome"] != trial.Outcome.BROKEN and found["judges"] == self.judges(item)
-        return found["outcome"] in (CAUGHT, *SAY_THE_SAME) or fresh
+        return found["outcome"] in (trial.Outcome.CAUGHT, *SAY_THE_SAME) or fresh
 
     def learn(self, found: dict[str, str | float]) -> None:
         """Remember which test caught what."""
-        if found["outcome"] == CAUGHT:
+        if found["outcome"] == trial.Outcome.CAUGHT:
             by, (file, _, inside) = str(found["by"]), str(found["mutant"]).split(": ")[0].partition(" ")
             self.caught[file, by] += 1
             self.caught[file, inside.partition(".")[0], by] += 1
@@ -157,7 +157,7 @@ class Trials:
         item = self.items[number]
         before = trial.processor_seconds()
         if item.file.startswith(trial.DERIVATIONS):
-            found = trial.under_check(item)
+            found = trial.under_check(item, by_check=self.by_check)
         else:
             on_import = self.selection.on_import(item.file, item.line) or not self.selection.running(
                 item.file, item.line
@@ -229,36 +229,30 @@ def main() -> int:
     parser.add_argument(
         "--as-is", action="store_true", help="measure nothing: tests of new modules by the names in them"
     )
-    parser.add_argument("--report", action="store_true", help="try nothing, say what is known")
+    parser.add_argument(
+        "--check", action="store_true", help="ask the check too where the statements of a derivation have seen a mutant"
+    )
+    parser.add_argument("--report", action="store_true", help="try nothing, say by name what became of each")
     parser.add_argument("--control", action="store_true", help="run the tests that caught something without a mutant")
     asked = parser.parse_args()
     items = chosen(asked.every, asked.seed, asked.only)
-    trials = Trials(items, asked.most, as_is=asked.as_is)
+    trials = Trials(items, asked.most, as_is=asked.as_is, by_check=asked.check)
     if not asked.report:
         trials.run(asked.jobs)
     failing = trials.control() if asked.control else []
     for test in failing:
         print(f"fails without a mutant too: {test}")
-    tally, equivalent, seconds = Counter[str](), argued(), 0.0
-    for item in sorted(items, key=lambda item: (item.file, item.line)):
-        found = trials.found(item)
-        if found is None:
-            tally[NOT_TRIED] += 1
-            continue
-        seconds += float(found["seconds"])
-        outcome = "survived" if found["by"] in failing else str(found["outcome"])
-        if outcome not in (CAUGHT, *SAY_THE_SAME) and item.key in equivalent:
-            outcome = EQUIVALENT
-        tally[outcome] += 1
-        if outcome != CAUGHT:
-            print(f"{outcome}: {item.file}:{item.line}: {item.key}")
-    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(tally.items()))
-    wrong = len(items) - tally[NOT_TRIED] - sum(tally[outcome] for outcome in SAY_THE_SAME)
+    made = fates(items, trials.found, argued(), failing)
+    for fate in made:
+        if asked.report or (fate.is_wrong and fate.outcome != trial.Outcome.CAUGHT):
+            print(fate)
+    wrong = [fate for fate in made if fate.is_wrong]
+    caught = sum(fate.outcome == trial.Outcome.CAUGHT for fate in wrong)
     print(
-        f"{len(items)} mutants (one in {asked.every}, seed {asked.seed}): {counts}; {seconds:.0f} s of processor time\n"
-        f"{wrong} were tried and say something else; {tally[CAUGHT]} of them were caught"
+        f"one mutant in {asked.every}, seed {asked.seed}\n{summary(made)}\n"
+        f"{len(wrong)} were tried and say something else; {caught} of them were caught"
     )
-    return int(tally[CAUGHT] < wrong)
+    return int(caught < len(wrong))
 
 
 if __name__ == "__main__":

@@ -31,14 +31,20 @@ TESTS = ("tests/algebra", "tests/theory", "tests/derivations")
 STATEMENTS = "tests/derivations/test_statements.py::test_a_file_says_what_was_kept"
 """The test, with the stem of a file as its parameter, that makes the chains of one file of derivations."""
 
+LETTERS = "tests/theory/test_symbols.py::test_letters_are_real_numbers"
+"""The test, with the name of a module of the theory as its parameter, that looks at what the module defines on import."""
+
 ROOMS = ("symslr/algebra", "symslr/theory")
 """Where the mutants of symslr are."""
 
 QUICK = 25.0
 """Processor seconds under coverage after which a test is given up: a slow one is no use to thousands of mutants."""
 
-UNKNOWN = 0.3
-"""Processor seconds that a test is taken to need before it was measured."""
+QUICK_LOOK = 0.1
+"""Processor seconds of a test that computes nothing."""
+
+UNKNOWN = 5.0
+"""Processor seconds that a test is taken to need before it was measured: it comes after those that were."""
 
 ON_IMPORT = ""
 """The context of what runs before the first test: on import, or while tests are collected."""
@@ -108,13 +114,14 @@ class Selection:
     def of(cls, files: Iterable[str], *, as_is: bool = False) -> Selection:
         """The selection for some files of symslr, from what is kept.
 
-        What is missing is measured; ``as_is`` it is not, and the tests of that module are chosen by the names in them.
+        What is missing is measured; ``as_is`` it is not: the tests of that module are chosen by the names in them where
+        they stand in one of ``TESTS``, and none are elsewhere.
         """
         selection, asked = cls(), sorted(set(files))
         for module in modules() if asked else []:
             kept = _kept(module, as_is)
             if kept is None:
-                for test, names in names_in_tests(module).items():
+                for test, names in names_in_tests(module).items() if module.startswith(TESTS) else ():
                     selection.seconds[test] = UNKNOWN
                     for name in names:
                         selection.named[name].add(test)
@@ -133,7 +140,13 @@ class Selection:
 
     def running(self, file: str, line: int) -> set[str]:
         """The tests that run a line: all that run any line of the file where it runs on import."""
-        return (self.tests[file] if self.on_import(file, line) else self.lines[file][line]) - {ON_IMPORT}
+        if not self.on_import(file, line):
+            return self.lines[file][line] - {ON_IMPORT}
+        letters = f"{LETTERS}[{file.removesuffix('.py').replace('/', '.')}]"
+        looking = {letters} if file.startswith("symslr/theory/") else set()
+        for test in looking:
+            self.seconds.setdefault(test, QUICK_LOOK)
+        return (self.tests[file] | looking) - {ON_IMPORT}
 
     def naming(self, file: str, inside: str) -> set[str]:
         """The tests, among those not measured, that name the class or function, or else whatever the file defines."""

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from tests.mutants.operators import mutants
+from tests.mutants.report import UNTRIED, fates, summary
 from tests.mutants.selection import ROOT, STATEMENTS, Selection, chain_files, names_in_tests
 
 SOURCE = '''"""Words - 1."""
@@ -41,6 +42,8 @@ EXPECTED = [
 
 TRIALS = """
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from tests.mutants import trial
 from tests.mutants.operators import mutants
 from tests.mutants.selection import ROOT
@@ -54,6 +57,11 @@ for mutant in (wrong, same):
         print(trial.under_tests(mutant, test, on_import=on_import).outcome)
 print(trial.under_tests(wrong, [], on_import=False).outcome)
 print(trial.passing(test) == set(test))
+trial._in_a_child.__defaults__ = (1,)
+with TemporaryDirectory() as folder:
+    slow = Path(folder) / "test_slow.py"
+    slow.write_text("def test_it():\\n    while True: pass\\n")
+    print(trial.under_tests(wrong, [f"{slow}::test_it"], on_import=False).outcome)
 """
 
 CHAINS = """
@@ -66,11 +74,17 @@ file, chain = "symslr/algebra/rules/measure/bayes_rule.py", "derivations/11_nish
 wrong = next(m for m in mutants(file, (ROOT / file).read_text()) if "return factor / p" in m.text and m.change == "Div -> Mult")
 same = replace(wrong, edit=lambda node: None)
 for mutant in (wrong, same):
-    print(trial.under_chains(mutant, [chain], on_import=False).outcome)
+    for on_import in (False, True):
+        print(trial.under_chains(mutant, [chain], on_import=on_import).outcome)
 made = mutants(chain, (ROOT / chain).read_text())
 shorter = next(m for m in made if m.change.startswith("drop .apply"))
 print(trial.under_check(shorter).outcome)
 print(trial.under_check(replace(shorter, edit=lambda node: None)).outcome)
+claimed = "derivations/10_bayes_risk.py"
+made = mutants(claimed, (ROOT / claimed).read_text())
+wrong = next(m for m in made if m.text.startswith(".claim(Delta**2 + 1") and m.change == "Add -> Sub")
+for by_check in (False, True):
+    print(trial.under_check(wrong, by_check=by_check).by.split()[0])
 """
 
 
@@ -87,12 +101,20 @@ def test_every_mutant_is_one_change() -> None:
 
 def test_a_wrong_rule_is_caught_and_the_right_one_survives() -> None:
     run = subprocess.run([sys.executable, "-c", TRIALS], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert run.stdout.split("\n")[:-1] == ["caught", "caught", "survived", "survived", "no test runs the line", "True"]
+    said = ["caught", "caught", "survived", "survived", "no test runs the line", "True", "the trial failed"]
+    assert run.stdout.split("\n")[:-1] == said
 
 
 def test_the_chains_that_a_mutant_makes_are_judged() -> None:
     run = subprocess.run([sys.executable, "-c", CHAINS], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert run.stdout.split("\n")[:-1] == ["caught", "survived", "caught", "same chains"]
+    assert run.stdout.split("\n")[:-1] == [
+        *["caught"] * 2,
+        *["survived"] * 2,
+        "caught",
+        "same chains",
+        "statements",
+        "check",
+    ]
 
 
 def test_a_test_is_chosen_by_the_names_in_it_and_in_its_tables() -> None:
@@ -105,6 +127,30 @@ def test_a_test_is_chosen_by_the_names_in_it_and_in_its_tables() -> None:
     file = "symslr/algebra/rules/blocks/sums.py"
     assert selection.naming(file, "InterchangeSums") == selection.naming(file, "_helper") == {"a test"}
     assert selection.naming("symslr/algebra/rules/blocks/deltas.py", "_helper") == set()
+
+
+def test_the_report_says_what_became_of_each() -> None:
+    files = ("symslr/theory/separation/rule.py", "derivations/rule.py")
+    first, second, third, same, argued, left = (m for file in files for m in mutants(file, SOURCE)[:3])
+    outcomes = {first: "caught", second: "caught", third: "survived", same: "same chains", argued: "survived"}
+    tests = {first: "a good test", second: "a test that fails anyway"}
+    kept = {m.key: {"outcome": outcome, "by": tests.get(m, ""), "seconds": 2.0} for m, outcome in outcomes.items()}
+    items = (left, argued, same, third, second, first)
+    made = fates(items, lambda m: kept.get(m.key), [argued.key, first.key], ["a test that fails anyway"])
+    found = {fate.mutant.key: (fate.outcome, fate.is_wrong) for fate in made}
+    assert found == {
+        first.key: ("caught", True),
+        second.key: ("survived", True),
+        third.key: ("survived", True),
+        same.key: ("same chains", False),
+        argued.key: ("equivalent", False),
+        left.key: (UNTRIED, False),
+    }
+    assert summary(made).splitlines() == [
+        "derivations: 3 chosen, 2 tried, 1 equivalent, 1 same chains; 4 s of processor time",
+        "symslr/theory/separation: 3 chosen, 3 tried, 1 caught, 2 survived; 6 s of processor time",
+        "all: 6 chosen, 5 tried, 1 caught, 1 equivalent, 1 same chains, 2 survived; 10 s of processor time",
+    ]
 
 
 def test_the_tests_that_make_chains_name_their_files() -> None:

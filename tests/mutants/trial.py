@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from symslr.algebra.derivation import Derivation
 
 DERIVATIONS = "derivations/"
+STATEMENTS = "statements"
+"""By what a mutant was caught where a statement is not the one that was kept."""
 BROKEN = 70
 """Exit status of a child that failed by itself."""
 
@@ -108,10 +110,18 @@ def under_tests(mutant: Mutant, tests: Sequence[str], *, on_import: bool) -> Fou
     status, said = _in_a_child(run)
     if status == 0:
         return Found(Outcome.SURVIVED)
+    if status < 0 and _too_slow(tuple(tests)):
+        return Found(Outcome.BROKEN, "the tests take too long without a mutant too")
     stopped = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.USAGE_ERROR) if said else (pytest.ExitCode.INTERRUPTED,)
     if status in (pytest.ExitCode.TESTS_FAILED, *stopped) or status < 0:
         return Found(Outcome.CAUGHT, said[-1] if said else "time" if status < 0 else "import")
     return Found(Outcome.BROKEN, f"status {status}: {' '.join(said)}")
+
+
+@cache
+def _too_slow(tests: tuple[str, ...]) -> bool:
+    """Whether some tests do not end in time as the code is."""
+    return _in_a_child(lambda say: _run(tests, say))[0] < 0
 
 
 def passing(tests: Sequence[str]) -> set[str]:
@@ -227,9 +237,9 @@ def under_chains(mutant: Mutant, files: Sequence[str], *, on_import: bool) -> Fo
     before = {file: _chains(file) for file in files}
 
     def run(say: Callable[[str], None]) -> int:
-        from symslr.check import collect
-
         _put_in_place(mutant, functions)
+        from symslr.check import collect  # of the symslr that holds the mutant
+
         for file in files:
             say(f"refused in {file}")
             try:
@@ -241,11 +251,19 @@ def under_chains(mutant: Mutant, files: Sequence[str], *, on_import: bool) -> Fo
         return 0
 
     status, said = _in_a_child(run)
+    if status == BROKEN:
+        return Found(Outcome.BROKEN, said[-1])
     return Found(Outcome.CAUGHT, said[-1]) if status > 0 else Found(Outcome.SURVIVED)
 
 
-def under_check(mutant: Mutant) -> Found:
-    """What the statements kept in tests/derivations and the check say of a mutant of a file of derivations."""
+def under_check(mutant: Mutant, *, by_check: bool = False) -> Found:
+    """What the statements kept in tests/derivations and the check say of a mutant of a file of derivations.
+
+    Args:
+        mutant: the change.
+        by_check: whether the check is asked too where the statements have seen it, which is slow: it says which definitions
+            and claims only a reader of the statements would miss.
+    """
     before = _chains(mutant.file)
 
     def run(say: Callable[[str], None]) -> int:
@@ -263,23 +281,35 @@ def under_check(mutant: Mutant) -> Found:
                 after = collect([changed])
             except Exception:
                 return 1
-        say("statements")
-        if statements(after) != kept()[changed.name]:
-            return 1
+        differ = statements(after) != kept()[changed.name]
+        if differ:
+            say(STATEMENTS)
+            if not by_check:
+                return 1
         moved = [item for item in after if _chain(item) != before.get(item.name)]
-        if not moved:
+        if not moved and not differ:
             say(Outcome.SAME)
             return 0
         say("check")
-        return _false(moved, say)
+        if _false(moved, say):
+            return 1
+        say(f"{STATEMENTS} alone")
+        return int(differ)
 
     status, said = _in_a_child(run)
-    by = said[-1] if said else "import"
-    if by == Outcome.SAME:
+    if said[-1:] == [Outcome.SAME]:
         return Found(Outcome.SAME)
-    if by.startswith("check") and status <= 0:
-        return Found(Outcome.ANOTHER, by) if status == 0 else Found(Outcome.SURVIVED, "the check takes too long")
-    return Found(Outcome.CAUGHT, by if status > 0 else "time")
+    if status == BROKEN:
+        return Found(Outcome.BROKEN, said[-1])
+    if status > 0:
+        return Found(Outcome.CAUGHT, said[-1] if said else "import")
+    if STATEMENTS in said:
+        return Found(Outcome.CAUGHT, f"{STATEMENTS}; the check takes too long")
+    if status == 0:
+        return Found(Outcome.ANOTHER, said[-2])
+    if said[-1].startswith("check"):
+        return Found(Outcome.SURVIVED, "the check takes too long")
+    return Found(Outcome.CAUGHT, "time")
 
 
 def _false(moved: Iterable[Derivation], say: Callable[[str], None]) -> bool:

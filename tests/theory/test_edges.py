@@ -14,16 +14,17 @@ from symslr.algebra.rule import RuleRefused
 from symslr.evaluation import evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1
-from symslr.model.separation import SOFTMAX_KERNEL, a, b, c, margin, n, t
-from symslr.model.symbols import L, chi, epsilon, l, nu, x
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, a, b, c, margin, n, t
+from symslr.model.symbols import L, chi, epsilon, l, m_kv, nu, x
 from symslr.model.task import Task
 from symslr.theory import minimal_risk, optimal_attention, population_risk, strong_signal
 from symslr.theory.asymptotics import strong_signal_linear
+from symslr.theory.landscape import LandscapeRisk
 from symslr.theory.population import matched_scale
 from symslr.theory.separation.boundary import boundary_mark, boundary_width
 from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.region import limit_verdict
-from symslr.theory.separation.shares import shares
+from symslr.theory.separation.shares import kernel_name, shares
 from symslr.theory.separation.windows import lower_degree, taylor_rate, upper_degree
 
 TIED = Task(1 + tanh(chi[epsilon]), L, S.Zero, name="tied")
@@ -80,6 +81,10 @@ def test_roots_of_the_finite_boundary() -> None:
     for width, reach in ((0.9, 0.1), (0.1, 4.2)):
         with pytest.raises(ValueError, match="found none for a1"):
             boundary_mark(64, 60 if width > reach else 4, width, reach)
+    with pytest.raises(
+        ValueError, match="to reach it at the upper"
+    ):  # at two rows a sum of shares short by 1e-6 is short
+        boundary_mark(2, 1, 0.5, 4.5 - 1e-6)
 
 
 def test_rates_of_polynomials() -> None:
@@ -100,6 +105,34 @@ def test_windows_are_the_stated_ones() -> None:
     assert float(upper_degree().subs(numbers)) == pytest.approx(upper, rel=1e-12)
     assert float(lower_degree().subs(numbers)) == pytest.approx(lower, rel=1e-12)
     assert a not in upper_degree().free_symbols
+
+
+def test_the_marked_row_of_the_limit_is_the_sum_of_its_two_shares() -> None:
+    """Where neither the mark nor the class alone reaches the threshold, or one of them does without the other."""
+    assert limit_verdict(a0=0.05, a1=1.1, b=0.4, theta=0.3, margin=0.9).separates is True
+    assert limit_verdict(a0=0.05, a1=1.1, b=0.4, theta=0.3, margin=1.6).separates is False
+    both = limit_verdict(a0=1.1, a1=1.2, b=0.4, theta=0.3, margin=1.3)
+    assert (both.separates, "D0" in both.reason) == (False, True)
+
+
+def test_a_number_put_into_the_risk_is_put_into_its_definition() -> None:
+    """For a parameter of the task everywhere, for an order parameter where it stands as a place alone."""
+    risk = LandscapeRisk.of(SpikedSLR(noise=0), linear)
+    strong = risk.subs(nu, 2)
+    assert strong == LandscapeRisk.of(SpikedSLR(nu=2, noise=0), linear)
+    assert strong.definition() == risk.definition().subs(nu, 2)
+    placed = risk.subs(m_kv, Rational(1, 5))
+    assert placed == LandscapeRisk.of(SpikedSLR(noise=0), linear, {m_kv: Rational(1, 5)})
+    assert placed.free_symbols == risk.free_symbols - {m_kv}
+    assert m_kv not in placed.definition().free_symbols
+
+
+def test_a_kernel_without_a_name_is_called_by_its_formula() -> None:
+    assert [kernel_name(kernel) for kernel in (SOFTMAX_KERNEL, LINEAR_KERNEL, 1 + x**2)] == [
+        "Softmax",
+        "Linear attention",
+        "Kernel x^2 + 1",
+    ]
 
 
 @pytest.mark.parametrize("theta", [0, 1, Rational(3, 2), -1])

@@ -1,0 +1,27 @@
+"""Keys along several directions: the law of location has as many keys a token, and its risk is the simulated one."""
+
+from __future__ import annotations
+
+import pytest
+
+from symslr.model.configuration import Directions
+from symslr.referee.referee import referee
+from symslr.simulate.location import bayes_location_monte_carlo
+from symslr.theory.configurations import law_of_location, location_bayes_risk
+from tests.theory.test_configurations import EXACT, TASKS, VALUES
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_token_has_a_key_along_each_direction(name: str) -> None:
+    task = TASKS[name]
+    count = task.signal.directions
+    found = [keys.args[1] for keys in law_of_location(task).atoms(Directions)]
+    assert found == ([count] if count > 1 else [])
+
+
+@pytest.mark.parametrize("name", ["directions", "directions along a chain"])
+def test_the_risk_with_two_keys_a_token_against_simulation(name: str) -> None:
+    exact = referee(location_bayes_risk(TASKS[name]), {**EXACT, "L": 2}, 6)
+    found = bayes_location_monte_carlo(TASKS[name], {**VALUES, "L": 2}, size=20_000, seed=11)
+    assert exact.digits >= 3
+    assert abs(found.z_score(float(exact.value))) < 4

@@ -1,0 +1,95 @@
+"""What the optimal attention of a law of location is called, and what its letters stand for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sympy import Rational, cosh
+
+from symslr.model.location import LocationTask
+from symslr.model.symbols import L, l
+from symslr.theory import optimal_attention
+from symslr.theory.located_attention import OptimalAttention
+from tests.theory.test_configurations import ALIKE, CHAIN, TASKS
+
+SETS = "posterior mean over all sets of relevant positions, coupled by the filter over positions"
+SUBSETS = "subset attention, s = 2: elementary symmetric polynomials"
+COINS = "sigmoid with a bias, without a normaliser"
+FILTER = " after a linear filter over positions"
+BIAS = " with a positional bias"
+TWO = "Bayes-softmax over 2 heads and tokens"
+READINGS = {
+    "plain": "softmax",
+    "prior": "softmax" + BIAS,
+    "listed prior": "softmax" + BIAS,
+    "sign and prior": "attention with kernel cosh, normalised" + BIAS,
+    "sizes": TWO,
+    "directions": TWO + BIAS,
+    "chain and prior": "softmax" + BIAS + FILTER,
+    "chain and signs": TWO + BIAS + FILTER,
+    "directions along a chain": TWO + BIAS + FILTER,
+    "alike": "softmax",
+    "any covariance": "softmax" + BIAS + FILTER,
+    "coins": COINS,
+    "coins by position": COINS,
+    "subset": SUBSETS,
+    "subset and prior": SUBSETS,
+    "coins with signs": "element-wise ratio of weights, without a normaliser",
+    "subset along directions": SUBSETS,
+    "subset in a chain": SETS,
+    "coins in a chain": SETS,
+}
+"""One correlation for all keys adds no bias that depends on the position; any other covariance does, by its ends."""
+
+MEAN = "E_h the mean over the relevant positions, r[l] = 1 where l is one and 0 elsewhere, under their prior"
+LETTERS = {
+    "listed prior": ("pi = (1, 4, 2, 3)",),
+    "any covariance": ("K the inverse of C, C[i, j] = 1/((i - j)**2 + 1)",),
+    "subset in a chain": (MEAN,),
+    "coins in a chain": (MEAN,),
+}
+"""What the letters stand for that the task does not name."""
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_it_is_called_what_it_is(name: str) -> None:
+    found = optimal_attention(TASKS[name])
+    assert isinstance(found, OptimalAttention)
+    assert found.reading == READINGS[name]
+    assert found.where == LETTERS.get(name, ())
+    assert str(found).startswith("a[l] = ")
+    assert found.latex.startswith("a_l = ")
+
+
+def test_keys_that_are_alike_have_no_bias_by_position() -> None:
+    signs = LocationTask(key_covariance=ALIKE, signal="1:2/3,-1:1/3")
+    assert optimal_attention(signs).reading == TWO + FILTER
+    five = LocationTask(signal="1:1/5,2:1/5,3:1/5,4:1/5,5:1/5")
+    assert optimal_attention(five).reading == "Bayes-softmax over 5 heads and tokens"
+
+
+@pytest.mark.parametrize(
+    ("signal", "reading"),
+    [("1:1", "softmax"), ("1:2/3,-1:1/3", TWO), ("1:1/2,-1:1/2", "attention with kernel cosh, normalised")],
+)
+def test_a_cosh_in_the_prior_is_no_kernel(signal: str, reading: str) -> None:
+    assert optimal_attention(LocationTask(prior=cosh(l) ** -1, signal=signal)).reading == reading + BIAS
+
+
+def test_a_random_length_has_the_formula_of_every_length() -> None:
+    task = LocationTask(length={2: Rational(1, 3), 5: Rational(2, 3)}, prior=1 / (1 + L))
+    found = optimal_attention(task)
+    assert found.task == task
+    assert found.weight == optimal_attention(replace(task, length=L)).weight
+
+
+def test_signals_of_their_own_among_correlated_keys_are_named() -> None:
+    signs = {"signal": "1:1/2,-1:1/2"}
+    for location in ("subset(2)", "independent(1/3)"):
+        found = optimal_attention(LocationTask(location=location, key_covariance=CHAIN, **signs))
+        assert found.reading == SETS.replace("positions,", "positions and their signals,")
+        assert found.where[0].startswith(f"{MEAN}, and over their signals, theta[l] from ")
+        assert optimal_attention(LocationTask(location=location, **signs)).where == ()
+        assert optimal_attention(LocationTask(location=location, key_covariance=CHAIN)).reading == SETS
+    assert optimal_attention(LocationTask(key_covariance=CHAIN, **signs)).where == ()
