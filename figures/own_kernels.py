@@ -30,6 +30,8 @@ TASKS = {
     "spiked, L = 2 or 10": SpikedSLR(length=RANDOM, noise=0),
     "max, L = 2": MaxSLR(length=2, noise=0),
 }
+SHOWN = dict(zip(TASKS, ("spiked-SLR, $L=10$", "spiked-SLR, $L=2$ or $10$", "max-SLR, $L=2$"), strict=True))
+"""The tasks in the legend."""
 
 
 def _taylor(degree: int) -> Attention:
@@ -53,8 +55,8 @@ def figure_own_kernels() -> Figure:
     caption = (
         rf"Least risk at $\nu={STRENGTH}$ without noise for kernels other than the paper's, each at its best scale: the Taylor "
         r"polynomials of the exponential of even degree, $\max(x,0)$ with 1 added to the normaliser, $\mathrm{elu}+1$ and "
-        r"$1+x^4$, all normalised, and the element-wise sigmoid. Softmax attains the Bayes risk. The law of the length "
-        r"puts 1/2 on 2 and on 10. On spiked-SLR the Taylor polynomial of degree 4 comes nearest to softmax, on max-SLR "
+        r"$1+x^4$, all normalised, and the element-wise sigmoid without a shift. Softmax attains the Bayes risk. The law of the "
+        r"length puts 1/2 on 2 and on 10. On spiked-SLR the Taylor polynomial of degree 4 comes nearest to softmax, on max-SLR "
         r"$\mathrm{elu}+1$; $1+x^4$ does not tell the signs of $\chi$ apart and is no better than equal weights there. A missing "
         r"dot is a minimum that was not evaluated."
     )
@@ -100,8 +102,8 @@ def _draw(table: Table) -> Drawing:
     drawing, axes = plt.subplots(figsize=(0.85 * TEXT_WIDTH, 2.9))
     rows = np.arange(len(KERNELS))[::-1]
     for (name, marker), tint in zip(zip(TASKS, "o^s", strict=True), OTHER_COLOURS, strict=False):
-        axes.plot(np.asarray(table[name], dtype=float), rows, marker, color=tint, markersize=5, label=name)
-    axes.set_yticks(rows, [str(name) for name in table["attention"]])
+        axes.plot(np.asarray(table[name], dtype=float), rows, marker, color=tint, markersize=5, label=SHOWN[name])
+    axes.set_yticks(rows, [str(name).replace("1 + x^4", "$1+x^4$") for name in table["attention"]])
     axes.set(xlabel=rf"least risk, $\nu={STRENGTH}$, $\Delta=0$", xlim=(0, None))
     axes.legend(fontsize=7.5)
     return drawing
