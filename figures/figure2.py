@@ -74,7 +74,7 @@ def figure2(
         rf"(bottom), {described}, $\Delta=0$. Softmax lies on the Bayes risk, at $a=\sqrt\nu$ on spiked-SLR and $a=\nu$ on "
         r"max-SLR. The shift $c$ of erf is free. Circles: the infimum is only approached, at the upper edge as $a\to\infty$, "
         r"where softplus attention becomes relu attention, at the lower edge as $c\to-\infty$ and $a\to0$, where erf attention "
-        r"becomes $e^{sx}$ element-wise; the risk drawn is that limit."
+        r"becomes $e^{sx}$ element-wise; the risk drawn is that limit. Crosses: where softmax was searched for too."
     )
     if math.inf in strengths:
         caption += (
@@ -286,12 +286,24 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
             if _column(task, name, "a") in table:
                 _scales(scales, table, task, name, style)
         risks.set(yscale="log", title=f"{task}-SLR, {described}")
+        _readable(risks)
         scales.set(xscale="log", yscale="log", xlabel=r"signal strength $\nu$", ylim=SCALES)
         _limits(scales, table, task)
     panels[0, 0].set_ylabel(r"least risk $\mathcal{E}_\sigma$")
     panels[1, 0].set_ylabel("scale $a$")
     panels[0, 0].legend(loc="lower left", handlelength=2.6)
     return drawing
+
+
+def _readable(axes: Axes) -> None:
+    """Risks as plain numbers where they span less than two decades, so that more than one of them can be read."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axes.get_ylim()
+    if high < 100 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def spread(strengths: Sequence[float]) -> str:
@@ -309,6 +321,7 @@ def _limits(axes: Axes, table: Table, task: str) -> None:
     finite = [float(str(strength)) for strength in table["nu"] if math.isfinite(float(str(strength)))]
     room = BEYOND * 1.15 if len(finite) < len(table["nu"]) and task == "max" else 1.0
     axes.set_xlim(finite[0], finite[-1] * room)
+    axes.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
     if room > 1:
         axes.set_xticks([0.1, 1, 10, finite[-1] * BEYOND], ["0.1", "1", "10", r"$\infty$"])
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, STYLES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.attention import Attention
 from symslr.model.catalogue import TASKS, erf, linear, softmax, softmax1, softplus
 from symslr.validation.validation import NamedComparison, states
@@ -39,7 +39,7 @@ def figure_large() -> Figure:
         r"attains the Bayes risk and steepens towards a transition at 1; softmax-1 cannot be told from it. Erf attention with its "
         r"free scale and shift follows at a distance, linear attention needs $\nu\gg L$ on spiked-SLR, and softplus attention is "
         r"no better than linear where $L$ is large. Softplus on max-SLR is not drawn: two Laplace variables and a scale that "
-        r"runs off to infinity make it minutes a point."
+        r"runs off to infinity make it minutes a point. Dots: where a scale was searched for, joined by monotone cubics."
     )
     alt = "Risk against signal strength at L = 100 and a million: softmax and softmax-1 fall first, erf later, linear stays near 1."
     return Figure("figure-large-length", caption, _table, _draw, alt, _claims)
@@ -103,17 +103,11 @@ def _draw(table: Table) -> Drawing:
         for axes, length in zip(row, LENGTHS, strict=True):
             for attention in (softmax, linear, *ATTENTIONS[name]):
                 style: dict[str, Any] = {"color": colour(attention.name), "linestyle": STYLES[attention.name]}
+                column = table[f"{name}_{attention.name}_L{length}"]
+                label = NAMES.get(attention.name, attention.name)
+                axes.plot(*smooth(STRENGTHS, column), label=label, linewidth=1.8, **style)
                 if attention in ATTENTIONS[name]:
-                    style |= {"marker": "o", "markersize": 3.5}
-                column = np.array(table[f"{name}_{attention.name}_L{length}"], dtype=float)
-                shown = ~np.isnan(column)
-                axes.plot(
-                    STRENGTHS[shown],
-                    column[shown],
-                    label=NAMES.get(attention.name, attention.name),
-                    linewidth=1.8,
-                    **style,
-                )
+                    axes.plot(STRENGTHS, column, "o", color=style["color"], markersize=3.5)
             axes.axvline(1, color="#666666", linewidth=0.8)
             axes.set(title=rf"{name}-SLR, $L=10^{round(np.log10(length))}$", ylim=(0, 1.05), xlim=(0, STRENGTHS[-1]))
             axes.set_xlabel(f"${UNITS[name]}$")

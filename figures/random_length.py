@@ -13,7 +13,7 @@ import numpy as np
 from sympy import Rational
 
 from symslr.cache.parts import computed_once
-from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour
+from symslr.export.figures import NAMES, TEXT_WIDTH, Figure, Table, colour, smooth
 from symslr.model.catalogue import ATTENTIONS, TASKS, softmax
 from symslr.validation.validation import NamedComparison, states
 
@@ -108,9 +108,11 @@ def _draw(attentions: Sequence[str], table: Table) -> Drawing:
         for position, name in enumerate(attentions):
             for law, dashes in DASHES.items():
                 label = NAMES.get(name, name) if law == "fixed" and task == "spiked" else None
-                risks = np.asarray(table[f"{task}_{law}_{name}"], dtype=float)
-                axes.plot(table["nu"], risks, color=colour(name, position), linestyle=dashes, label=label)
+                places, risks = smooth(table["nu"], table[f"{task}_{law}_{name}"])
+                axes.plot(places, risks, color=colour(name, position), linestyle=dashes, label=label)
         axes.set(xscale="log", xlabel=r"signal strength $\nu$", title=f"{task}-SLR", ylim=(0, 1))
+        axes.set_xticks([0.2, 0.5, 1, 2, 5, 10], labels=["0.2", "0.5", "1", "2", "5", "10"])
+        axes.minorticks_off()
     for law, dashes in DASHES.items():
         panels[1].plot([], [], color="#444444", linestyle=dashes, label=TITLES[law])
     for axes in panels:

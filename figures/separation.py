@@ -53,10 +53,12 @@ def figure_separation_map(marks: Sequence[float] = MARKS, widths: Sequence[float
     """Exact success probability over (a1, b) at three n, with the asymptotic and the finite-n boundary."""
     caption = (
         r"Exact probability that softmax separates $D_0$ from $D_1$ and linear attention does not, over the mark"
-        r" $a_1$ and the class mark $b$, for $t=n^{0.2}$, $a_0=0.05$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$."
-        r" Solid: the boundary as $n\to\infty$, $a_1^2=1-b^2$ and $b^2=1-\theta$. Dashed: at finite $n$, where the"
+        r" $a_1$ and the class mark $b$, for $t=n^\theta$, $\theta=0.2$, $a_0=0.05$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$."
+        r" Solid: the boundary as $n\to\infty$, $a_1^2=1-b^2$ and $b^2=1-\theta$; it is approached like $1/\log n$, and"
+        r" is still far at these sizes. Dashed: at finite $n$, where the"
         r" marked row of $D_1$ (left) or a row without the mark (top) reaches the threshold when the other signs"
-        r" cancel. Dotted: $a_1=0.7$."
+        r" cancel; at small $n$ they seldom do, and it fails below that line. Dotted: $a_1=0.7$, from which on the"
+        r" source says that it works."
     )
     alt = "Three heat maps of success probability over a1 and b at n = 32, 1024, 32768; the region grows with n."
     return Figure("separation-map", caption, partial(_map, tuple(marks), tuple(widths)), _draw_map, alt)
@@ -68,7 +70,8 @@ def figure_separation_degrees(scan: Sequence[int] = DEGREES) -> Figure:
         r"Exact success probability of the kernels $x^p$ (solid) and of the Taylor polynomials of $\exp$ of degree $p$"
         r" (dashed), at $n=256$ and $n=4096$, $t=4$. Powers work in a window of degrees whose ends grow like $\log n$,"
         r" since high powers attend to the class as well; Taylor polynomials work from a degree of order $\log n$ on."
-        r" Dotted: the ends of the window as derived."
+        r" Dotted: the ends of the window as derived where the other signs cancel; the upper one is where they start to fail at"
+        r" the latest."
     )
     alt = "Success probability against the degree: a window for powers, a step for Taylor polynomials."
     return Figure("separation-degrees", caption, partial(_degrees, scan), _draw_degrees, alt)
@@ -309,9 +312,12 @@ def _draw_degrees(table: Table) -> Drawing:
             axes.axvline(float(table[f"{end}_n{rows}"][0]), color=colour("", position), linestyle=":", linewidth=0.9)  # type: ignore[arg-type]
         for name, line in (("power", "-"), ("taylor", "--")):
             label = rf"{'$x^p$' if name == 'power' else 'Taylor of exp'}, $n={rows}$"
-            axes.plot(table["p"], table[f"{name}_n{rows}"], line, color=colour("", position), label=label)
+            style = {"color": colour("", position), "label": label, "markersize": 2.5}
+            axes.plot(table["p"], table[f"{name}_n{rows}"], f"o{line}", **style)
     axes.set(xscale="log", xlabel=r"degree $p$", ylabel="exact P(separation)")
-    axes.legend(loc="center", ncols=1)
+    axes.set_xticks([1, 2, 5, 10, 20, 50, 100], labels=["1", "2", "5", "10", "20", "50", "100"])
+    axes.minorticks_off()
+    axes.legend(loc="center", bbox_to_anchor=(0.62, 0.5))
     return drawing
 
 

@@ -67,6 +67,30 @@ def test_optimal_without_values_is_the_formula_alone(capsys):
     assert "risk" not in found
 
 
+def test_optimal_prints_the_formula_where_the_risk_has_no_number(capsys, tmp_path):
+    path = tmp_path / "many.toml"
+    path.write_text(
+        '[task]\nlocation = "subset(7)"\nsignal = "1:1/2,-1:1/2"\nkey_covariance = "1/(1+(i-j)**2)"\nlength=20\n[values]\nnu = 2\n'
+    )
+    found = said(capsys, "optimal", "--task", str(path))
+    assert found["formula"].count("theta[") > 0
+    assert "hidden configurations" in found["no_risk"]
+    assert "risk" not in found
+    _, text, _ = run(capsys, "optimal", "--task", str(path))
+    assert "its risk has no number: " in text
+
+
+def test_every_position_relevant_is_no_risk_at_one_of_the_lengths(capsys, tmp_path):
+    path = tmp_path / "all.toml"
+    path.write_text(
+        '[task]\nlocation = "subset(2)"\nsignal = "(1,0):1/2,(0,1):1/2"\nlength = "2:1/2,3:1/2"\n[values]\nnu = 2\n'
+    )
+    mixed = said(capsys, "bayes", "--task", str(path))
+    alone = said(capsys, "bayes", "--task", str(path), "--length", "3")
+    assert abs(float(mixed["value"]) - float(alone["value"]) / 2) < 4 * (float(mixed["error"]) + float(alone["error"]))
+    assert float(said(capsys, "bayes", "--task", str(path), "--length", "2")["value"]) == 0
+
+
 def test_options_win_over_the_file(capsys, chain):
     usual, stronger = (float(said(capsys, "bayes", "--task", chain, *nu)["value"]) for nu in ((), ("--nu", "4")))
     noisy = float(said(capsys, "bayes", "--task", chain, "--noise", "1")["value"])

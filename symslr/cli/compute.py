@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,12 +27,32 @@ def register(app: typer.Typer) -> None:
 
 @dataclass
 class _Computation:
-    """A figure's table or a validation's comparisons, and where their slow parts are kept."""
+    """A figure's table or a validation's comparisons, and where their slow parts are kept.
+
+    Attributes:
+        source: the file that computes them.
+        path: the file in which they are kept, if they are.
+    """
 
     name: str
+    source: Path
     path: Path
     seeds: str
     run: Callable[[], object]
+
+    @cached_property
+    def keeps(self) -> bool:
+        """Whether parts are kept, or the file that computes them asks for such parts and none are kept yet."""
+        from symslr.cache.parts import computed_once
+        from symslr.cache.statements import source_of
+
+        asked = computed_once.__module__, computed_once.__name__
+        return self.path.is_file() or asked in source_of(self.source).imports
+
+    @property
+    def stale(self) -> bool:
+        """Whether parts are missing, or an earlier version of the code made them."""
+        return self.keeps and (self.recorded is None or self.recorded.stale)
 
     @cached_property
     def recorded(self) -> Recorded | None:
@@ -46,13 +66,15 @@ class _Computation:
         from symslr.cache.beside import Computing
 
         Computing(self.name, earlier, store, show).record(self.run, self.seeds).write(self.path)
-        return _Computation(self.name, self.path, self.seeds, self.run)
+        return replace(self)
 
 
 def compute(
     names: list[str] = typer.Argument(None, help="Figures or validations; without any, the list of what is kept."),
-    every: bool = typer.Option(False, "--all", help="All whose numbers are kept."),
-    stale: bool = typer.Option(False, "--stale", help="Those of them whose code has changed since."),
+    every: bool = typer.Option(False, "--all", help="All that have parts to keep."),
+    stale: bool = typer.Option(
+        False, "--stale", help="Those whose code has changed since, or of which nothing is kept yet."
+    ),
     keep: Path = typer.Option(
         None, "--keep", help="File in which finished parts are kept: an interrupted run goes on from there."
     ),
@@ -62,16 +84,16 @@ def compute(
 
     The slow parts go to data/NAME.json beside the file that computes them, with seeds, versions and the fingerprint of
     the code that they can reach; what is quick is computed from them by every report. With --stale parts and jobs that
-    are still true stay as they are. A figure or validation without such a file is computed by every report.
+    are still true stay as they are. What has no such parts, or no such file yet, is computed by every report.
     """
     known = _computations()
-    kept = [item for item in known if item.path.is_file()]
+    slow = [item for item in known if item.keeps]
     if not (names or every or stale):
-        _list(kept, as_json)
+        _list(slow, as_json)
         return
-    chosen = _named(names, known) if names else kept
+    chosen = _named(names, known) if names else slow
     if stale:
-        chosen = [item for item in chosen if item.recorded is None or item.recorded.stale]
+        chosen = [item for item in chosen if item.stale]
     from symslr.cache.results import Cache as Store
     from symslr.cli.progress import stages
 
@@ -97,10 +119,11 @@ def _computations() -> list[_Computation]:
     found = []
     for figure in standard_figures():
         assert figure.path is not None
-        found.append(_Computation(figure.name, figure.path, figure.seeds, figure.data))
+        assert figure.file is not None
+        found.append(_Computation(figure.name, figure.file, figure.path, figure.seeds, figure.data))
     for file in files_of(builtin_folder("validation"), "validations"):
         seeds = "in the note of each comparison"
-        found.append(_Computation(file.stem, record_file(file, file.stem), seeds, partial(_compare, file)))
+        found.append(_Computation(file.stem, file, record_file(file, file.stem), seeds, partial(_compare, file)))
     return found
 
 
@@ -123,8 +146,10 @@ def _list(items: Sequence[_Computation], as_json: bool) -> None:
     from symslr.cache.records import duration
 
     found = [item.recorded for item in items if item.recorded is not None]
+    lacking = [item.name for item in items if item.recorded is None]
     if as_json:
-        typer.echo(json.dumps(list(map(_as_json, found))))
+        none = [{"name": name, "seconds": 0.0, "stale": True, "aged": [], "parts": {}} for name in lacking]
+        typer.echo(json.dumps([*map(_as_json, found), *none]))
         return
     rows = [
         (f"{item.record.name}: {name.replace('_', ' ')}", duration(part.seconds), name in item.aged)
@@ -137,6 +162,7 @@ def _list(items: Sequence[_Computation], as_json: bool) -> None:
         for name in item.aged
         if name not in item.record.parts
     ]
+    rows += [(name, "", True) for name in lacking]
     wide = max((len(name) for name, _, _ in rows), default=0)
     for name, time, aged in rows:
         state = "by an earlier version of the code" if aged else "by the code that is there"

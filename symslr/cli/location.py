@@ -97,9 +97,13 @@ def optimal(
 
     found = located_attention(law.task)
     missing = sorted(str(symbol) for symbol in law.task.free_symbols - set(law.values) - {Delta})
-    value = None
+    value, none = None, f"needs a value of {', '.join(missing)}"
     if not missing:
-        value = bayes(problem(read_task(task, length, nu, noise, dash="--"), seconds), digits, False, seconds)
+        valued = problem(read_task(task, length, nu, noise, dash="--"), seconds)
+        try:
+            value = bayes(valued, digits, False, seconds)
+        except ValueError as reason:
+            none = f"has no number: {reason}"
     if as_json:
         said = {
             **law.as_json(),
@@ -108,7 +112,7 @@ def optimal(
             "latex": found.latex,
             "where": list(found.where),
         }
-        typer.echo(json.dumps({**said, **({} if value is None else {"risk": value.as_json()})}))
+        typer.echo(json.dumps({**said, **({"no_risk": none} if value is None else {"risk": value.as_json()})}))
         return
     typer.echo(f"Optimal attention, {law.task.name} task: {found.reading}")
     typer.echo(f"  {found}")
@@ -116,7 +120,7 @@ def optimal(
         typer.echo(f"  with {line}")
     typer.echo(f"  LaTeX: {found.latex}")
     if value is None:
-        typer.echo(f"  its risk needs a value of {', '.join(missing)}")
+        typer.echo(f"  its risk {none}")
         return
     numbers = value.as_json()
     length = law.task.length

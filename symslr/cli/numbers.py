@@ -217,15 +217,15 @@ def _show_exact(
     from dataclasses import replace
 
     from symslr.evaluation import CannotEvaluate, evaluate
-    from symslr.evaluation.admission.guard import UNHELD, is_new
+    from symslr.evaluation.admission.guard import is_new
 
     value = evaluate(number, {}, digits=digits, backend="arb")
     method = f"closed form, by {formula.rules}"
     if is_new(quantity):
         try:
             numeric = evaluate(quantity, problem.values)
-        except CannotEvaluate:
-            method = f"{method}; {UNHELD}"
+        except CannotEvaluate as refusal:
+            method = f"{method}; not held against an evaluation: {refusal}"
         else:
             if abs(float(value) - float(numeric)) > float(value.error) + float(numeric.error):
                 raise CannotEvaluate(f"the closed form gives {value} and its evaluation {numeric}: a fault of symslr")

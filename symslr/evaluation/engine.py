@@ -14,7 +14,7 @@ import numpy as np
 from sympy import Expr, Integral, Symbol
 
 from symslr.evaluation.admission.admitted import check_admitted, check_means_exist
-from symslr.evaluation.admission.guard import UNHELD, guard
+from symslr.evaluation.admission.guard import unheld
 from symslr.evaluation.admission.inputs import PLAIN, Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.errors import CannotEvaluate, FloatOnly
 from symslr.evaluation.in_time import in_time
@@ -99,7 +99,8 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
         if far is None or far.digits < (1 if digits is None else digits):
             raise
         return replace(far, seconds=time.perf_counter() - start)
-    method = value.method if guard(expr, one_point(inputs)) else f"{value.method}; {UNHELD}"
+    said = unheld(expr, one_point(inputs))
+    method = f"{value.method}; {said}" if said else value.method
     return replace(value, method=method, seconds=time.perf_counter() - start)
 
 
@@ -148,14 +149,14 @@ def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:
 def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
     """A proved value: by that normal form, else by integrals on the line.
 
-    For these the kernel is left open while the rules reduce: expanded, a positive 2 + sin(x) would become two terms, one of
-    either sign.
+    For these the kernel is left open while the rules reduce.
     """
     try:
         return _certified_exponential(expr, inputs, digits)
     except CannotEvaluate:
-        from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+        from symslr.evaluation.certified.analytic.form import line_terms
         from symslr.evaluation.certified.backend import evaluate_arb
+        from symslr.evaluation.open_kernel import with_open_kernel
 
         opened, kernel = with_open_kernel(conditioned(expr))
         closed = kernel if kernel is None else kernel.xreplace(inputs.scalars)

@@ -15,7 +15,7 @@ from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.node import LaplaceNode
-from symslr.evaluation.largest_token.form import cumulative_form
+from symslr.evaluation.largest_token.form import cumulative_form, may_change_sign
 from symslr.evaluation.largest_token.node import LargestTokenNode
 from symslr.evaluation.nodes.equal_forms import FormsNode
 from symslr.evaluation.nodes.integral import IntegralNode
@@ -23,6 +23,7 @@ from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.nodes.product import ProductNode
 from symslr.evaluation.numbers.running import Lazy, compiled_formula
+from symslr.evaluation.open_kernel import with_kernel, with_open_kernel
 from symslr.expression.expectation import (
     Expectation,
     LengthExpectation,
@@ -47,10 +48,15 @@ def canonical(expr: Expr) -> Expr:
     expr = conditioned(expr)
     if expr.has(*FOLDED):
         expr = expr.replace(lambda node: isinstance(node, FOLDED), lambda node: node.doit())
-    expr = uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
+    expr = kept_from_cancelling(expr)
     if expr.has(SequenceExpectation):
         expr = rewrite_expectations(expr, _reduced, SequenceExpectation)
     return expr
+
+
+def kept_from_cancelling(expr: Expr) -> Expr:
+    """``expr`` without sums that cancel in a tail."""
+    return uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
 
 
 def _reduced(node: Expectation) -> Expr:
@@ -76,7 +82,12 @@ def plan(expr: Expr) -> Node:
     Raises:
         CannotEvaluate: when a node is of a kind that no quadrature here takes.
     """
-    return build(canonical(expr))
+    made = canonical(expr)
+    if any(may_change_sign(integral) for integral in made.atoms(Integral)):
+        opened, kernel = with_open_kernel(conditioned(expr))
+        if kernel is not None:
+            made = with_kernel(canonical(opened), kept_from_cancelling(kernel))
+    return build(made)
 
 
 def build(expr: Expr) -> Node:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import final
 
-from sympy import Basic, Expr, KroneckerDelta, S, Symbol, Tuple
+from sympy import Basic, Expr, IndexedBase, KroneckerDelta, S, Symbol, Tuple
 
 from symslr.model.exact import exact
 from symslr.model.open_function import CONFIGURATION
@@ -66,6 +66,45 @@ class Signal(Expr):
         return ", ".join(f"{value[0] if len(value) == 1 else value}: {weight}" for value, weight in self.support)
 
 
+@final
+class OwnSignals(Expr):
+    """The law of the signals where every token has one of its own, ``theta[l]``; ``args = (labels, support)``.
+
+    Args:
+        labels: what the components are called.
+        support: as that of ``Signal``.
+    """
+
+    is_commutative = True
+
+    def __new__(cls, labels: Sequence[Symbol], support: Sequence[tuple[Sequence[Expr], Expr]]) -> OwnSignals:
+        return super().__new__(cls, *Signal(labels, support).args)
+
+    @property
+    def components(self) -> tuple[IndexedBase, ...]:
+        """The components, functions of a token."""
+        return tuple(IndexedBase(label, real=True) for label in self.args[0])
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """What a mean over the signals integrates out."""
+        return tuple(component.label for component in self.components)
+
+    @property
+    def support(self) -> tuple[tuple[tuple[Expr, ...], Expr], ...]:
+        return tuple((tuple(value), weight) for value, weight in self.args[1])
+
+    @property
+    def free_symbols(self) -> set[Basic]:
+        return self.args[1].free_symbols
+
+    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        return self if old in self.symbols else None
+
+    def _sympystr(self, printer: object) -> str:
+        return f"of every token {Signal._sympystr(self, printer)}"
+
+
 ONE = Signal((theta,), [((S.One,), S.One)])
 """The signal that is always 1."""
 
@@ -101,7 +140,7 @@ class ConfigurationPrior(Basic):
     @property
     def bound(self) -> frozenset[Basic]:
         """Symbols that a mean over configurations integrates out."""
-        return HIDDEN | frozenset(self.signal.symbols if isinstance(self.signal, Signal) else ())
+        return HIDDEN | frozenset(self.signal.symbols if isinstance(self.signal, (Signal, OwnSignals)) else ())
 
     @property
     def free_symbols(self) -> set[Basic]:

@@ -24,6 +24,10 @@ class CannotReferee(ValueError):
     """The referee knows no definition-level route to this expression; the message says which node and why."""
 
 
+class NoDensity(CannotReferee):
+    """What stands for the density of a law is negative somewhere or does not integrate to 1: no route helps."""
+
+
 class Arithmetic(ABC):
     """Abstract: exact constants become numbers, names of functions become array functions."""
 

@@ -14,13 +14,15 @@ from symslr.expression.expectation import LengthExpectation, ScalarExpectation, 
 from symslr.expression.folded import FOLDED, Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
+from symslr.model.admissible import check_weight_at
+from symslr.model.catalogue import is_catalogued
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, L, chi, epsilon, eta, m, x, xi, z, zeta
-from symslr.referee.arithmetic import Array, Balls, CannotReferee
+from symslr.referee.arithmetic import Array, Balls, CannotReferee, NoDensity
 from symslr.referee.configurations import posterior_mean
 from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
@@ -31,7 +33,7 @@ from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
 from symslr.referee.pairing import paired, separate_numbers
-from symslr.referee.plans import Axis, Fixed, Problem, TooCostly
+from symslr.referee.plans import DRAFT, Axis, Fixed, Problem, TooCostly
 from symslr.referee.samples import sampled
 from symslr.referee.scope import Scope, symbols_of
 from symslr.referee.separable import separated
@@ -77,6 +79,8 @@ def _end(self: Interpreter, node: Expr, scope: Scope) -> Any:
 def _scalar(self: Interpreter, node: ScalarExpectation, scope: Scope) -> Array:
     """The integral of body times density."""
     law, variable = node.law, node.variable
+    if node.body != S.One:
+        _check_mass(self, law, scope)
     breaks = {
         *scalar_breaks(self, [node.body], variable, scope),
         *scalar_breaks(self, [law.density], x, scope),
@@ -89,6 +93,47 @@ def _scalar(self: Interpreter, node: ScalarExpectation, scope: Scope) -> Array:
     return self.quadrature.integrate(self.context(node, scope), Problem([axis], integrand, scope.depth, scope.size))
 
 
+MOST_WEIGHED = 2
+"""Tokens up to which a weight is held to be a density; rules that bring one in look at three as well."""
+
+MASS_ERROR = 1e-7
+"""Largest distance of a density's integral from 1; quadrature with a tail like 1/x^2 is good to 1e-9."""
+
+
+def _check_mass(self: Interpreter, law: ScalarLaw, scope: Scope) -> None:
+    """Where the grids are laid, the density is integrated; under another variable, most of its values count.
+
+    Raises:
+        NoDensity: where the integral is not 1.
+    """
+    if law == STANDARD_NORMAL or not self.planning or self.quadrature.tolerance >= DRAFT:
+        return
+    # not by its constructor, which takes the mean of 1 for 1
+    whole = Expr.__new__(ScalarExpectation, S.One, x, law)
+    with self.quadrature.looking():
+        mass = float(np.median(np.asarray(self.value(whole, scope), dtype=float)))
+    if not abs(mass - 1) <= MASS_ERROR:
+        raise NoDensity(f"{law.density} integrates to {mass:.6g}: it is no density")
+
+
+def _check_weight(self: Interpreter, law: SequenceLaw, length: int, scope: Scope) -> None:
+    """Where the grids are laid, a weight of one's own is held to be a density of two tokens at most.
+
+    Raises:
+        NoDensity: where it is negative somewhere or its mean is not 1.
+    """
+    if length > MOST_WEIGHED or not self.planning or is_catalogued(law):
+        return
+    names = sorted((symbol for symbol in law.free_symbols if symbol != law.length), key=str)
+    numbers = [np.asarray(self.value(symbol, scope), dtype=float) for symbol in names]
+    if any(number.ndim > 0 for number in numbers):
+        return
+    try:
+        check_weight_at(law, length, tuple((symbol, float(number)) for symbol, number in zip(names, numbers)))
+    except ValueError as refusal:
+        raise NoDensity(str(refusal)) from None
+
+
 def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...], scope: Scope) -> Axis:
     """The support of a law, with its density in the weights."""
 
@@ -96,7 +141,7 @@ def _density_axis(self: Interpreter, law: ScalarLaw, breaks: tuple[Fraction, ...
         # the axis lies further out than those of the scope by the axes between
         found = self.value(law.density, scope.bind({x: nodes}, axes + 1 - scope.depth, len(nodes)))
         if np.any(found < 0):
-            raise CannotReferee(f"{law.density} is negative somewhere: it is no density")
+            raise NoDensity(f"{law.density} is negative somewhere: it is no density")
         return found
 
     return Axis(_end(self, law.lower, scope), _end(self, law.upper, scope), breaks, density)
@@ -224,7 +269,9 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
     if inner:
         return self.value(node, scope.bind({symbol: self.value(mean, scope) for symbol, mean in inner}))
     law, body = node.law, node.body
+    _check_mass(self, law.base, scope)
     length = self.integer(law.length, scope)
+    _check_weight(self, law, length, scope)
     others = [symbol for symbol in OTHERS if symbol in self.symbols(body)]
     if others and length - 1 < OTHERS.index(others[-1]) + 1:
         raise CannotReferee(f"a sequence of length {length} has no token {others[-1]} besides the relevant one")

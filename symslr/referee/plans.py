@@ -240,8 +240,9 @@ class Quadrature:
 
     @contextmanager
     def looking(self) -> Iterator[Look]:
-        """Values read inside say where to read, and are no part of the result: nor are their sizes and their noise."""
+        """Values read inside say where to read, and are no part of the result: nor are their sizes, noise and routes."""
         outside = self.magnitude, self.noise, self.shared
+        self.routes, routes = set(), self.routes
         look = Look()
         self.magnitude = self.noise = self.shared = 0.0
         try:
@@ -249,6 +250,7 @@ class Quadrature:
         finally:
             look.noise = self.noise + ROUNDED * self.arithmetic.coarseness * self.magnitude
             self.magnitude, self.noise, self.shared = outside
+            self.routes = routes
 
     @contextmanager
     def _entered(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.parallel.serial import one_at_a_time
 from symslr.referee import configurations, definitions, extrema, joint, signs
-from symslr.referee.arithmetic import Balls, CannotReferee, Floats, bits_for
+from symslr.referee.arithmetic import Balls, CannotReferee, Floats, NoDensity, bits_for
 from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import PLANNED_DIGITS, NotPlanned, Quadrature, TooCostly
@@ -92,6 +92,8 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
             if kind is np.float64:
                 break
             continue
+        except NoDensity:
+            raise
         except CannotReferee as refusal:
             reason = refusal
             break

@@ -11,7 +11,7 @@ from sympy import Add, Expr, Integer, Mul, Product, Sum, lambdify
 
 from symslr.expression.configuration import PosteriorMean, ShiftedDensity
 from symslr.expression.folded import ConditionalMean
-from symslr.model.configuration import ALIKE, ConfigurationLaw, Signal, r
+from symslr.model.configuration import ALIKE, ConfigurationLaw, OwnSignals, Signal, r
 from symslr.model.float64 import in_float64
 from symslr.model.symbols import chi, l, m
 from symslr.simulate.log_domain import Array
@@ -46,7 +46,7 @@ class ConfigurationSampler:
         law: the law.
         length: L.
         relevant: r_l of every configuration, shape (H, L).
-        signals: components of its signal, shape (H, components).
+        signals: the values of the components of its signal, one mapping for each configuration.
         shares: P(h), shape (H,).
         keys, values: covariances over tokens, shape (L, L).
     """
@@ -54,7 +54,7 @@ class ConfigurationSampler:
     law: ConfigurationLaw
     length: int
     relevant: Array
-    signals: Array
+    signals: tuple[dict[Expr, Expr], ...]
     shares: Array
     keys: Array
     values: Array
@@ -66,24 +66,25 @@ class ConfigurationSampler:
         Raises:
             ValueError: where the length is no number, the signal has no law, or there are more than 5000 configurations.
         """
-        if not isinstance(law.length, Integer) or not isinstance(law.prior.signal, Signal):
+        if not isinstance(law.length, Integer) or not isinstance(law.prior.signal, (Signal, OwnSignals)):
             raise ValueError(
                 f"length: found {law.length} and the signal {law.prior.signal}; expected a number and a law"
             )
-        length, support = int(law.length), law.prior.signal.support
-        if 2**length * len(support) > MOST_CONFIGURATIONS:
+        length, law_of_signals = int(law.length), law.prior.signal
+        kinds = len(law_of_signals.support) ** (length if isinstance(law_of_signals, OwnSignals) else 1)
+        if 2**length * kinds > MOST_CONFIGURATIONS:
             raise ValueError(f"length: found {length}; expected one at which all configurations can be written out")
-        mass = explicit(law.prior.mass)
+        mass, values = explicit(law.prior.mass), _values(law_of_signals, length)
         drawn, signals, shares = [], [], []
         for places in itertools.product((0, 1), repeat=length):
             share = float(mass.subs({r[place]: flag for place, flag in enumerate(places, 1)}))
-            for value, weight in support if share else ():
+            for value, weight in values if share else ():
                 drawn.append(places)
-                signals.append([float(component) for component in value])
-                shares.append(share * float(weight))
+                signals.append(value)
+                shares.append(share * weight)
         total = np.array(shares) / np.sum(shares)
         matrices = (_matrix(covariance, length) for covariance in (law.covariance, law.values))
-        return cls(law, length, np.array(drawn, dtype=float), np.array(signals), total, *matrices)
+        return cls(law, length, np.array(drawn, dtype=float), tuple(signals), total, *matrices)
 
     def draw(self, size: int, rng: np.random.Generator) -> ConfigurationSample:
         """``size`` independent sequences."""
@@ -112,9 +113,7 @@ class ConfigurationSampler:
     def given(self, number: int, expr: Expr) -> Expr:
         """An expression, its sums written out, in which the configuration has its value."""
         tokens = {r[place]: Integer(int(flag)) for place, flag in enumerate(self.relevant[number], 1)}
-        components = self.law.prior.signal.symbols
-        exact = {tuple(map(float, value)): value for value, _ in self.law.prior.signal.support}
-        return expr.subs(tokens).subs(dict(zip(components, exact[tuple(self.signals[number])])))
+        return expr.subs(tokens).subs(self.signals[number])
 
     def weight(self, number: int, keys: Array) -> Array:
         """w(h, chi) of one configuration for keys (n, L, p), from the densities themselves where keys are shifted."""
@@ -141,6 +140,21 @@ class ConfigurationSampler:
     @property
     def _directions(self) -> range:
         return range(1, self.law.directions + 1)
+
+
+def _values(law: Signal | OwnSignals, length: int) -> list[tuple[dict[Expr, Expr], float]]:
+    """What a signal, or those of all tokens, may be, each with its probability up to a factor."""
+    if isinstance(law, Signal):
+        return [(dict(zip(law.symbols, value)), float(weight)) for value, weight in law.support]
+    found = []
+    for chosen in itertools.product(law.support, repeat=length):
+        own = {
+            component[place]: number
+            for place, (value, _) in enumerate(chosen, 1)
+            for component, number in zip(law.components, value)
+        }
+        found.append((own, float(np.prod([float(weight) for _, weight in chosen]))))
+    return found
 
 
 def explicit(expr: Expr) -> Expr:

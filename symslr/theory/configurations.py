@@ -34,7 +34,17 @@ from symslr.expression.configuration import (
 from symslr.expression.folded import ConditionalMean
 from symslr.expression.instance import at_token
 from symslr.expression.quantity import Quantity
-from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Directions, Signal, r, theta
+from symslr.model.configuration import (
+    ALIKE,
+    ONE,
+    ConfigurationLaw,
+    ConfigurationPrior,
+    Directions,
+    OwnSignals,
+    Signal,
+    r,
+    theta,
+)
 from symslr.model.length_law import LengthLaw
 from symslr.model.location import Covariance, Independent, LocationTask, OnePosition, Subset
 from symslr.model.symbols import chi, epsilon, l, m, xi, z
@@ -83,7 +93,7 @@ def law_of_location(task: LocationTask) -> ConfigurationLaw:
     """The law of configurations that a task describes.
 
     Raises:
-        ValueError: for a random length, and for tokens that have signals of their own while several are relevant.
+        ValueError: for a random length.
     """
     if isinstance(task.length, LengthLaw):
         raise ValueError(f"length: found a law of the length in task {task.name}; expected a symbol or a number")
@@ -102,15 +112,17 @@ def law_of_location(task: LocationTask) -> ConfigurationLaw:
 
 
 def _with_own_signals(task: LocationTask, length: Expr) -> ConfigurationLaw:
-    """Several relevant positions, each with a signal of its own: among independent keys its mean is a token's factor.
-
-    Raises:
-        ValueError: among correlated keys.
-    """
+    """Several relevant positions, each with a signal of its own: among independent keys its mean is a token's factor."""
     if task.key_covariance is not None:
-        raise ValueError(
-            f"signal: found {task.signal} where several positions are relevant, each with a signal of its own, among "
-            "correlated keys; expected signal 1, one relevant position, or independent keys"
+        labels = [Symbol(name, real=True) for name in _names(task.signal.directions)]
+        own = OwnSignals(labels, list(task.signal))
+        covariance = _at_places(task.key_covariance)
+        means = tuple(sqrt(task.strength) * component[l] * r[l] for component in own.components)
+        return ConfigurationLaw(
+            ConfigurationPrior(_mass(task, length), own, length),
+            ShiftedDensity.of(means, covariance, length),
+            covariance if len(means) == 1 else Directions(covariance, Integer(len(means))),
+            _at_places(task.value_covariance),
         )
     directions = task.signal.directions
     keys = [chi[l]] if directions == 1 else [chi[l, Integer(d)] for d in range(1, directions + 1)]
@@ -186,8 +198,13 @@ def _signal(task: LocationTask) -> tuple[Signal, tuple[Symbol, ...]]:
     if task.signal.is_one:
         return ONE, (theta,)
     count = task.signal.directions
-    symbols = (theta,) if count == 1 else tuple(Symbol(f"theta_{d}", real=True) for d in range(1, count + 1))
+    symbols = tuple(Symbol(name, real=True) for name in _names(count))
     return Signal(symbols, list(task.signal)), symbols
+
+
+def _names(directions: int) -> list[str]:
+    """What the components of a signal are called."""
+    return [theta.name] if directions == 1 else [f"{theta.name}_{d}" for d in range(1, directions + 1)]
 
 
 def _mass(task: LocationTask, length: Expr) -> Expr:

@@ -22,10 +22,6 @@ INDICES = tuple(Symbol(name, integer=True, positive=True) for name in ("m", "n",
 """What the positions that are summed over are called."""
 
 
-class NoClosedForm(ValueError):
-    """The optimal attention has no formula that rules could write out."""
-
-
 @dataclass(frozen=True)
 class OptimalAttention:
     """E[y | X] = sum_l a_l z_l.
@@ -60,19 +56,11 @@ def located_attention(task: LocationTask) -> OptimalAttention:
     """The optimal attention of a law of location; of a random length that of every length L.
 
     Several relevant tokens among correlated keys leave a mean over all configurations, E_h, as no rule sums it.
-
-    Raises:
-        NoClosedForm: for several relevant tokens among correlated keys that have signals of their own.
     """
     if isinstance(task.length, LengthLaw):
         return replace(located_attention(replace(task, length=L)), task=task)
     plain = task.without_common_shift()
     correlated, several = plain.key_covariance is not None, not isinstance(task.location, OnePosition)
-    if correlated and several and not plain.signal.is_one:
-        raise NoClosedForm(
-            f"task {task.name}: with {task.location} and signals {task.signal} among correlated keys the posterior is a sum "
-            "over all configurations and signals; numbers come from symslr bayes"
-        )
     derived = _in_units(optimal_location_attention(plain), task) if several else optimal_location_attention(task)
     weight = _named(derived, task)
     return OptimalAttention(task, weight, _reading(task, weight, correlated), _where(task, weight))
@@ -114,7 +102,8 @@ def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
     """What kind of attention it is."""
     kinds = len(task.signal.support)
     if weight.has(ConfigurationMean):
-        return "posterior mean over all sets of relevant positions, coupled by the filter over positions"
+        own = "" if kinds == 1 else " and their signals"
+        return f"posterior mean over all sets of relevant positions{own}, coupled by the filter over positions"
     if isinstance(task.location, Independent):
         return (
             "sigmoid with a bias, without a normaliser"
@@ -135,8 +124,9 @@ def _reading(task: LocationTask, weight: Expr, correlated: bool) -> str:
 def _where(task: LocationTask, weight: Expr) -> tuple[str, ...]:
     found = []
     if weight.has(ConfigurationMean):
+        own = "" if task.signal.is_one else f", and over their signals, theta[l] from {task.signal}, each by itself"
         found.append(
-            "E_h the mean over the relevant positions, r[l] = 1 where l is one and 0 elsewhere, under their prior"
+            f"E_h the mean over the relevant positions, r[l] = 1 where l is one and 0 elsewhere, under their prior{own}"
         )
     if isinstance(task.prior, tuple):
         found.append(f"pi = ({', '.join(map(str, task.prior))})")

@@ -232,3 +232,11 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
 def test_refuses_with_the_reason(rule: Rule, expr: Expr, reason: str) -> None:
     with pytest.raises(RuleRefused, match=reason):
         rule.rewrite(expr)
+
+
+@pytest.mark.parametrize(
+    ("weight", "reason"), [(2 * SPIKED.weight, "found mean 2"), (1 + KEY, "found the negative value")]
+)
+def test_a_weight_that_is_no_density_is_not_absorbed(weight: Expr, reason: str) -> None:
+    with pytest.raises(RuleRefused, match=reason):
+        Derivation(mean(weight * KEY, SPIKED.unweighted())).apply(AbsorbWeight(SequenceLaw(weight, L)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, KroneckerDelta, Product, Rational, S, Sum, exp, pi, sqrt
+from sympy import Expr, KroneckerDelta, Product, Rational, S, Sum, exp, oo, pi, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.check import Verdict
@@ -46,6 +46,21 @@ def verdict(start: Expr, after: Expr, lengths: tuple[int, ...] = (2, 3, 5)) -> V
 BELOW_ZERO = ConfigurationPrior(Product((-2) ** (r[l] * KroneckerDelta(l, 1)), (l, 1, L)) * exactly(1, L), ONE, L)
 SIGNED = ScalarLaw((1 + x**3) * exp(-(x**2) / 2) / sqrt(2 * pi))
 
+TILT = exp(chi[epsilon] / 2 - Rational(1, 8))
+
+
+def E_g(body: Expr, weight: Expr) -> Expr:
+    return SequenceExpectation(body, SequenceLaw(weight, L))
+
+
+def E_0(body: Expr) -> Expr:
+    return E_g(body, S.One)
+
+
+TWICE = ScalarLaw(2 * exp(-(x**2) / 2) / sqrt(2 * pi))
+HALF = ScalarLaw(exp(-(x**2) / 2) / sqrt(2 * pi), 0, oo)
+OF_MASS_NU = ScalarLaw(nu * exp(-(x**2) / 2) / sqrt(2 * pi))
+
 CASES = {
     "keys of a matrix that is not symmetric": (mean(chi[1] * chi[2], LOPSIDED), nu * Rational(2, 15)),
     "the same, its other half": (mean(chi[1] * chi[2], LOPSIDED), nu * Rational(4, 15)),
@@ -58,6 +73,14 @@ CASES = {
     "a prior below zero": (nu * ConfigurationMean(r[1], BELOW_ZERO), -2 * nu / (L - 3)),
     "a density below zero": (nu * ScalarExpectation(x**2, x, SIGNED), nu),
     "tokens of a density below zero": (nu * SequenceExpectation(chi[epsilon] ** 2, SequenceLaw(S.One, L, SIGNED)), nu),
+    "a density of mass two": (nu * ScalarExpectation(x**2, x, TWICE), 2 * nu),
+    "half of a density": (nu * ScalarExpectation(x**2, x, HALF), nu / 2),
+    "a density whose mass is the parameter": (ScalarExpectation(x**2, x, OF_MASS_NU), nu),
+    "tokens of mass two": (nu * SequenceExpectation(chi[epsilon] ** 2, SequenceLaw(S.One, L, TWICE)), nu * 2**L),
+    "a weight of mean two": (nu * E_0(2 * TILT * chi[epsilon] ** 2), nu * E_g(chi[epsilon] ** 2, 2 * TILT)),
+    "a weight below zero": (
+        nu * E_0((1 + chi[epsilon]) * chi[epsilon] ** 2), nu * E_g(chi[epsilon] ** 2, 1 + chi[epsilon]),
+    ),
     "a product that is zero from three tokens on": (nu * Product(l - 3, (l, 1, L)), S.Zero),
     "a sum that is empty for a few tokens": (nu * Sum(l, (l, 1, L - 6)), nu * (L - 6) * (L - 5) / 2),
 }  # fmt: skip

@@ -53,6 +53,10 @@ LAWS: dict[str, Callable[[], LocationTask]] = {
     "subset with prior and sign": lambda: task(location="subset(2)", prior=1 / l, signal=SIGNS),
     "subset among a chain": lambda: task(location="subset(2)", key_covariance=CHAIN, value_covariance=EQUAL),
     "subset of one correlation": lambda: task(location="subset(2)", key_covariance=EQUAL),
+    "signs among a chain": lambda: task(location="subset(2)", signal=SIGNS, key_covariance=CHAIN, prior=1 / l),
+    "vector coins of any covariance": lambda: task(
+        2, location="independent(1/3)", signal="(1,1/2):1/4,(0,1):3/4", key_covariance=exp(-((i - j) ** 2))
+    ),
     "all": lambda: task(location="subset(3)", value_covariance=CHAIN),
     "random length": lambda: LocationTask(strength=2, length={2: HALF, 3: HALF}, noise=0, signal=SIGNS),
 }

@@ -12,13 +12,14 @@ from sympy import Expr, Integer, Rational, erf, exp, log
 
 from symslr import SpikedSLR, evaluate, minimise, population_risk
 from symslr.evaluation import least_risk
-from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+from symslr.evaluation.certified.analytic.form import line_terms
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import stretches
 from symslr.evaluation.certified.least.taylor import Taylor
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import from_mpf
+from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical
 from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind

@@ -13,13 +13,14 @@ from sympy import Integer, exp
 
 from symslr import SpikedSLR, population_risk
 from symslr.evaluation.certified.analytic import integral
-from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+from symslr.evaluation.certified.analytic.form import line_terms
 from symslr.evaluation.certified.analytic.integral import Integrand
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import Search
 from symslr.evaluation.certified.least.taylor import Taylor
+from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical
 from symslr.expression.quantity import conditioned
 from symslr.model.attention import Attention

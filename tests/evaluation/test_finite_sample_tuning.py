@@ -11,7 +11,7 @@ from sympy import oo
 
 from symslr import MaxSLR, SpikedSLR, linear, softmax
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample import tuned_finite_sample
+from symslr.evaluation.finite_sample import tuned_finite_sample, tuning
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Training
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
 from symslr.evaluation.finite_sample.problem import numeric_problem
@@ -91,3 +91,33 @@ def test_a_sample_whose_risk_scatters_is_enlarged() -> None:
     counts = [_wanted(problem, Training(2.0, 0.2, 0.5), state, 0, count) for count in (128, 2048)]
     assert counts[0] > 128
     assert counts[1] == 2048
+
+
+def test_a_search_that_starts_where_replica_symmetry_is_broken_begins_anew_where_it_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The best ridges of five samples per dimension lie in the broken phase of two, where the formulas say 20 and more."""
+    monkeypatch.setattr(tuning, "COARSE_ENOUGH", 1.0)
+    problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
+    found, state = tune(problem, 1.994, seed=0, start=(3e-4, 0.11), count=512)
+    fit = Training(1.994, *found.ridge)
+    saddle = SaddleMap(problem, 512, 1)
+    assert found.r_k > 0.01
+    assert saddle.replicon(state, fit) < 1.5
+    assert saddle.test_risk(state) < 0.7
+
+
+def test_a_risk_does_not_depend_on_where_the_search_has_been() -> None:
+    """Ridges at which replica symmetry is broken are visited, and forgotten."""
+    problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
+    saddle = SaddleMap(problem, 512, 1)
+    good, broken = np.log([0.2, 0.4]), np.log([3e-4, 0.1])
+    near = good + 0.2 * (broken - good)
+    followed = [tuning._Followed(saddle, saddle, 1.994, good, [start(INFORMED, 1.994)]) for _ in range(2)]
+    for one, path in zip(followed, ((good, near), (good, broken, near)), strict=True):
+        risks = [one.risk(logs) for logs in path]
+        assert one.holds(good)
+        assert not one.holds(broken)
+        assert one.risk(near) == risks[-1]
+    assert followed[0].risk(near) == pytest.approx(followed[1].risk(near), rel=1e-3)
+    assert not any(np.array_equal(logs, broken) for logs, _ in followed[1].branches[0].known)

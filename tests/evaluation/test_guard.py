@@ -23,7 +23,9 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, a, c, chi, epsilon, l, nu, x
 from symslr.model.task import Task
+from symslr.referee.plans import TooCostly
 from symslr.referee.referee import CannotReferee, referee
+from symslr.referee.scan import NotFinite
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 REFEREE = sys.modules["symslr.referee.referee"]
@@ -44,7 +46,7 @@ def forget() -> None:
     canonical.cache_clear()
     plan.cache_clear()
     engine.symbols_of.cache_clear()
-    guard._held.clear()
+    guard._unheld.clear()
 
 
 @pytest.fixture(autouse=True)
@@ -118,12 +120,20 @@ def test_a_task_of_ones_own_is_held_once(length: object, monkeypatch: pytest.Mon
     assert guard.UNHELD not in found.method
 
 
-def test_what_cannot_be_held_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def out_of_time(*args: object) -> None:
-        raise CannotReferee("out of time")
+REFUSALS = {
+    "which takes too long to read": TooCostly("out of time"),
+    "which leaves the range of float64": NotFinite("an integrand overflows"),
+    "which the referee cannot read": CannotReferee("no definition"),
+}
 
-    monkeypatch.setattr(REFEREE, "referee", out_of_time)
-    assert guard.UNHELD in evaluate(bayes_risk(TILTED), VALUES).method
+
+@pytest.mark.parametrize("said", REFUSALS)
+def test_what_cannot_be_held_says_why(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*args: object) -> None:
+        raise REFUSALS[said]
+
+    monkeypatch.setattr(REFEREE, "referee", refused)
+    assert evaluate(bayes_risk(TILTED), VALUES).method.endswith(f"; {guard.UNHELD}, {said}")
     assert guard.UNHELD not in evaluate(bayes_risk(SpikedSLR()), {**VALUES, "nu": 2}).method
 
 
@@ -134,11 +144,11 @@ def test_the_catalogue_agrees_with_its_definitions(task: Task, name: str) -> Non
     values = {nu: 1.37, Delta: 0.3, L: 4, a: 0.83, c: 0.21}
     for quantity in (bayes_risk(task), population_risk(task, ATTENTIONS[name]), minimal_risk(task, ATTENTIONS[name])):
         _, known = engine.symbols_of(quantity)
-        assert guard.held(quantity, {s: v for s, v in values.items() if s in known})
+        assert not guard.why_not_held(quantity, {s: v for s, v in values.items() if s in known})
 
 
 def test_the_catalogue_is_not_held_again() -> None:
-    assert guard.guard(population_risk(SpikedSLR(), softmax), {})
+    assert not guard.unheld(population_risk(SpikedSLR(), softmax), {})
     assert not guard.is_new(population_risk(MaxSLR(length=5), softmax))
     assert guard.is_new(population_risk(SpikedSLR(), OWN))
     assert guard.is_new(bayes_risk(TILTED))

@@ -15,6 +15,7 @@ from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.means import Part
 from symslr.evaluation.location.posterior import posterior
+from symslr.evaluation.location.posterior.configurations import configurations
 from symslr.evaluation.location.samples.points import quadrature, refined, sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.pairs import pairs_means
@@ -37,7 +38,7 @@ from tests.evaluation.laws_of_location import (
 
 @pytest.mark.parametrize("name", LAWS)
 def test_bayes_risks_are_those_of_the_definition_on_a_grid(name: str) -> None:
-    value = bayes_value(law_called(name), seconds=1.0)
+    value = bayes_value(law_called(name), seconds=20.0)
     known = brute_bayes(law_called(name))
     assert abs(float(value) - known) < 5 * float(value.error) + 1e-8
     assert value.kind is Kind.ESTIMATED
@@ -163,7 +164,9 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
     def integrand(keys: Any, mass: Any) -> Any:
         return np.array([mass @ left(keys)[1]])
 
-    part = quadrature(law, integrand).part()
+    by_rules = quadrature(law, integrand, 60.0)
+    assert by_rules is not None
+    part = by_rules.part()
     assert abs(part.value - brute_bayes(law_called("chains of both"))) < 1e-8
     assert 0 < part.error < 1e-6
     means = refined(partial(sampled, law, integrand), lambda row: float(row[0]), 1e-3, 2.0)
@@ -171,6 +174,36 @@ def test_a_quadrature_and_samples_know_their_error() -> None:
     assert found.kind is Kind.STATISTICAL
     assert abs(found.value - part.value) < 4.5 * found.error
     assert found.error < 1e-3 * part.value
+
+
+def test_a_rule_over_four_keys_gives_way_to_samples_in_time() -> None:
+    law = task(4, location="subset(2)", prior=2 ** (-l))
+    slow, quick = bayes_value(law, seconds=30.0), bayes_value(law, seconds=0.05)
+    assert slow.kind is Kind.ESTIMATED
+    assert float(slow.error) < 1e-11
+    assert quick.kind is Kind.STATISTICAL
+    agree(quick, float(slow))
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"location": "independent(1/(1+l))", "signal": SIGNS, "key_covariance": CHAIN},
+        {"location": "subset(2)", "prior": 1 / l, "signal": "1:1/3,-1/2:2/3", "value_covariance": CHAIN},
+        {"prior": 2 ** (-l), "key_covariance": 1 / (1 + (i - j) ** 2), "signal": SIGNS},
+    ],
+)
+def test_a_rule_weighs_every_point_under_all_configurations_at_once(law: dict[str, Any]) -> None:
+    """Masses of 1 in all, means of the keys, and the risk beside the definition, where configurations differ by position."""
+    setting = Setting.of(task(3, 2, **law))
+    every = configurations(setting)
+    found = quadrature(
+        setting, lambda keys, mass: np.concatenate([[mass.sum()], mass @ keys[..., 0]]), 60.0, alike=False
+    )
+    assert found is not None
+    expected = np.sqrt(2) * np.exp(every.logs) @ every.signals[..., 0]
+    np.testing.assert_allclose(found.rows[0], [1, *expected], atol=1e-12)
+    assert by_all_keys(setting).value == pytest.approx(brute_bayes(task(3, 2, **law)), rel=1e-7)
 
 
 def test_one_position_is_always_found() -> None:
@@ -197,7 +230,9 @@ def test_rare_errors_are_no_samples_business() -> None:
 def by_all_keys(setting: Setting) -> Part:
     """The Bayes risk by a rule over all keys, under every hidden configuration or, where all are alike, under one."""
     left = posterior(setting)
-    return quadrature(setting, lambda keys, mass: np.array([mass @ left(keys)[1]])).part()
+    found = quadrature(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), 60.0)
+    assert found is not None
+    return found.part()
 
 
 def test_two_of_many_by_integrals_below_the_largest_weight() -> None:

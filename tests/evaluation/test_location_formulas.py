@@ -13,14 +13,11 @@ from symslr.expression.configuration import ConfigurationMean
 from symslr.model.configuration import ConfigurationLaw
 from symslr.model.symbols import L, chi, l
 from symslr.simulate.configurations import ConfigurationSampler, explicit
-from symslr.theory.located_attention import NoClosedForm, located_attention
+from symslr.theory.located_attention import located_attention
 from tests.evaluation.laws_of_location import (
-    CHAIN,
     LAWS,
-    SIGNS,
     Brute,
     law_called,
-    task,
 )
 
 
@@ -33,11 +30,6 @@ def _means_summed(weight: Expr) -> Expr:
         return sum((share * drawn.given(h, body) for h, share in enumerate(drawn.shares)), S.Zero)
 
     return weight.replace(lambda node: isinstance(node, ConfigurationMean), summed)
-
-
-def test_signals_of_their_own_among_correlated_keys_have_no_formula() -> None:
-    with pytest.raises(NoClosedForm, match="all configurations and signals"):
-        located_attention(task(location="subset(2)", signal=SIGNS, key_covariance=CHAIN))
 
 
 @pytest.mark.parametrize("name", LAWS)

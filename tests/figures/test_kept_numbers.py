@@ -48,6 +48,7 @@ def _drawn(job):
 ONE = 1.0
 TIMES = 1
 '''
+PARTS = "from symslr.cache.parts import computed_once\n"
 
 
 @pytest.fixture
@@ -165,10 +166,29 @@ def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.C
     house(validation=VALIDATION.replace("ONE = 1.0", "ONE = 2.0"))
     capsys.readouterr()
     assert _compute("--json") == 0
-    (row,) = json.loads(capsys.readouterr().out)
-    assert (row["name"], row["stale"], row["aged"]) == ("one", True, ["drawn"])
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["name"], row["stale"], row["aged"]) for row in rows] == [("one", True, ["drawn"]), ("line", True, [])]
     assert _compute() == 0
     assert "one: drawn" in capsys.readouterr().out
+
+
+@pytest.mark.needs("matplotlib")
+def test_what_was_never_computed_is_listed_and_computed_with_what_is_stale(
+    house: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is asked of a file without slow parts, which every report computes."""
+    folder = house(validation=VALIDATION.replace("computed_once(_drawn, [1])", "map(_drawn, [1])").replace(PARTS, ""))
+    capsys.readouterr()
+    assert _compute() == 0
+    assert capsys.readouterr().out.split() == ["line", "missing"]
+    assert _compute("--json") == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["name"], row["stale"], row["parts"]) == ("line", True, {})
+    assert _compute("--stale") == 0
+    assert "line: risen" in capsys.readouterr().out
+    assert (folder / "figures" / FOLDER / "line.json").is_file()
+    assert _compute("--stale") == 0
+    assert capsys.readouterr().out == ""
 
 
 def test_every_record_of_the_house_has_its_figure_or_validation() -> None:

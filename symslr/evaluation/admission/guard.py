@@ -44,15 +44,26 @@ SCATTER = 10
 PLACE = Rational(7, 10)
 """Where a variable that is minimised over is put."""
 
-UNHELD = "not held against its definition, which takes too long to read"
+UNHELD = "not held against its definition"
 
-_held: dict[Any, bool] = {}
+HELD = ""
+"""No reason why not."""
+LONG, TOO_LARGE, UNREAD = (
+    "which takes too long to read",
+    "which leaves the range of float64",
+    "which the referee cannot read",
+)
+MANY_TOKENS = f"which has more than {MOST_TOKENS} tokens"
+NO_NUMBER = "at the cheap point for that there is no number"
+
+_unheld: dict[Any, str] = {}
 
 
-def guard(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
-    """Whether the plan of ``expr`` was held against the definition: at these values, at two or three tokens; remembered.
+def unheld(expr: Expr, values: Mapping[Symbol, Any]) -> str:
+    """Why the plan of ``expr`` was not held against the definition, as words to print; empty where it was; remembered.
 
-    True also where there is nothing to hold: no sequence inside, or task and attention of the catalogue.
+    It is held at these values, at two or three tokens. Empty also where there is nothing to hold: no sequence inside, or
+    task and attention of the catalogue.
 
     Args:
         values: numbers and length laws by symbol, as in ``Inputs``; of an array one entry.
@@ -61,23 +72,30 @@ def guard(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
         CannotEvaluate: when the two disagree, with both numbers.
     """
     key = expr, frozenset(s for s in values if s.is_Symbol and s.is_nonnegative is None and values[s] < 0)
-    if key not in _held:
-        _held[key] = not is_new(expr) or held(expr, values)
-    return _held[key]
+    if key not in _unheld:
+        reason = why_not_held(expr, values) if is_new(expr) else HELD
+        _unheld[key] = f"{UNHELD}, {reason}" if reason else HELD
+    return _unheld[key]
 
 
-def held(expr: Expr, values: Mapping[Symbol, Any]) -> bool:
-    """As ``guard``, for any task and attention, and without memory."""
+def why_not_held(expr: Expr, values: Mapping[Symbol, Any]) -> str:
+    """The reason alone, for any task and attention, and without memory: empty where one reading was held."""
     short = _shortened(expr)
     values = {**{symbol: PLACE for symbol in short.free_symbols - {L, P_L} if isinstance(symbol, Symbol)}, **values}
-    return any([_held_one(short, reading, values, lengths) for reading, lengths in _readings(short)])
+    reasons = [_held_one(short, reading, values, lengths) for reading, lengths in _readings(short)]
+    return HELD if HELD in reasons else reasons[0]
 
 
-def _held_one(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], lengths: tuple[int, ...]) -> bool:
-    """At the first length whose definition is read in time."""
+def _held_one(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], lengths: tuple[int, ...]) -> str:
+    """At the first length whose definition is read in time; else the reason of the shortest."""
     law = {P_L: SHORT} if P_L in expr.free_symbols else {}
     points = [{L: length} for length in lengths] if L in expr.free_symbols else [{}]
-    return any(_agrees(expr, reading, {**values, **law, **point}) for point in points)
+    reason = HELD
+    for point in points:
+        reason = _compared(expr, reading, {**values, **law, **point})
+        if reason == HELD:
+            break
+    return reason
 
 
 def is_new(expr: Expr) -> bool:
@@ -121,25 +139,32 @@ def _readings(expr: Expr) -> Iterator[tuple[Expr, tuple[int, ...]]]:
         yield definition, (FEW,)
 
 
-def _agrees(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> bool:
-    """Whether there were two numbers to compare.
+def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> str:
+    """Why there were no two numbers to compare; empty where they agree.
 
     Raises:
         CannotEvaluate: when they differ.
     """
     if any(law.length.is_Integer and law.length > MOST_TOKENS for law in reading.atoms(SequenceLaw)):
-        return False
+        return MANY_TOKENS
+    from symslr.referee.plans import TooCostly
     from symslr.referee.referee import CannotReferee, referee
+    from symslr.referee.scan import NotFinite
 
     point = {symbol: _plain(value) for symbol, value in values.items()}
     try:
         by_definition = referee(reading, point, DIGITS, SECONDS)
+    except (NotFinite, ArithmeticError):
+        return TOO_LARGE
+    except CannotReferee as refusal:
+        return LONG if isinstance(refusal, TooCostly) else UNREAD
+    try:
         value, error = _planned(expr, point)
-    except (CannotReferee, CannotEvaluate, ArithmeticError):
-        return False
+    except (CannotEvaluate, ArithmeticError):
+        return NO_NUMBER
     expected = float(by_definition)
     if abs(value - expected) <= SCATTER * float(by_definition.error) + error + 10.0**-DIGITS * abs(expected):
-        return True
+        return HELD
     shown = ", ".join(sorted(f"{symbol} = {number}" for symbol, number in point.items()))
     raise CannotEvaluate(
         f"the plan gives {value:.8g} and the definition {expected:.8g} ({shown or 'no parameters'}); "

@@ -23,7 +23,7 @@ from symslr.evaluation.finite_sample.randomised import (
     randomised,
     sub_seed,
 )
-from symslr.evaluation.finite_sample.tuning import Tuned, tune
+from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
 
@@ -81,7 +81,7 @@ def finite_sample_curve(
         raise ValueError(f"alphas: found {', '.join(f'{a:g}' for a in alphas) or 'none'}; expected distinct numbers")
     problem = numeric_problem(task, attention, values)
     check_precision(precision)
-    ordered = sorted(training(alpha, ridge or (0.5, 0.5)).alpha for alpha in alphas)
+    ordered = sorted(training(alpha, ridge or USUAL).alpha for alpha in alphas)
     ridges, states = ([Tuned(*ridge)] * len(ordered), []) if ridge else _tuned(problem, ordered, seed)
     fits = [training(alpha, tuned.ridge) for alpha, tuned in zip(ordered, ridges, strict=True)]
     points = {}
@@ -103,7 +103,7 @@ def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> tuple[list[T
     found: list[tuple[Tuned, OrderParameters]] = []
     for alpha in reversed(alphas):
         reached(f"the best ridges at alpha = {alpha:g}")
-        ridge, states = (found[-1][0].ridge, [found[-1][1]]) if found else ((0.5, 0.5), [])
+        ridge, states = (found[-1][0].ridge, [found[-1][1]]) if found else (USUAL, [])
         found.append(tune(problem, alpha, seed=seed, start=ridge, states=states))
     return [tuned for tuned, _ in found[::-1]], [state for _, state in found[::-1]]
 

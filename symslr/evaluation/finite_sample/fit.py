@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from symslr.evaluation.finite_sample.order_parameters import STARTS
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
 from symslr.evaluation.finite_sample.randomised import FiniteSample, branches, not_found, randomised
-from symslr.evaluation.finite_sample.tuning import Tuned, tune
+from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
 
@@ -61,7 +61,7 @@ def tuned_finite_sample(
     alpha: float,
     precision: float = PRECISION,
     seed: int = 0,
-    start: tuple[float, float] = (0.5, 0.5),
+    start: tuple[float, float] = USUAL,
 ) -> tuple[FiniteSample, Tuned]:
     """(the fit, the ridges) of least test risk, on the branch of lowest energy.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -16,9 +15,11 @@ from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, Probl
 from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, OrderParameters
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
-from symslr.evaluation.finite_sample.randomised import ARRIVED, is_same, sub_seed
+from symslr.evaluation.finite_sample.randomised import ARRIVED, is_same, not_found, sub_seed
 from symslr.evaluation.finite_sample.samples.points import Array
 
+USUAL = 0.5, 0.5
+"""Ridges at which a search begins where nothing is known."""
 COUNT = 2048
 COARSE_ENOUGH = 0.01
 """Relative scatter of the risk between samples up to which the ridges that are best on one of them are taken for the best."""
@@ -42,6 +43,10 @@ ACCURACY = 0.03
 """Final radius of the trust region in log r: at a minimum the risk is flat, and 3 per cent of a ridge moves it by 1e-4."""
 FEW_JUMPS = MOST_JUMPS / 2
 """Share of samples that jump up to which ridges are confined: other samples find more."""
+AT_THE_EDGE = 0.9
+"""Strain from which an optimum lies at the edge of where replica symmetry holds."""
+FIRST_RADIUS, SECOND_RADIUS = 0.7, 0.3
+"""Trust region at first, in log r, and on a larger sample, whose optimum lies near that of the smaller one."""
 MOST_ROUNDS = 3
 TOLERANCE = 1e-5
 MOST_STEPS = 40
@@ -91,24 +96,35 @@ def tune(
     alpha: float,
     *,
     seed: int,
-    start: tuple[float, float] = (0.5, 0.5),
+    start: tuple[float, float] = USUAL,
     states: Sequence[OrderParameters] = (),
     count: int = COUNT,
 ) -> tuple[Tuned, OrderParameters]:
     """The ridges of least test risk at this alpha, on the branch of lowest energy at every ridge, and what is there.
 
     They are searched on one sample of points. Where other samples find another risk there, the search goes on from
-    there on a new and larger sample, so that no answer follows the points of one that is too small.
+    there on a new and larger sample, so that no answer follows the points of one that is too small. Where replica
+    symmetry is broken at the start, as at the ridges of a nearby alpha it may be, the search begins at ``USUAL``.
 
     Args:
         states: branches to follow, such as those of a nearby alpha; the informed one by default.
     """
     states = list(states) or [start_of(INFORMED, alpha)]
-    found, state = _search(SaddleMap(problem, count, sub_seed(seed, 10_000, count)), alpha, start, states)
+    sample = SaddleMap(problem, count, sub_seed(seed, 10_000, count))
+    logs = np.log(start)
+    followed = _Followed(sample, sample, alpha, logs, states)
+    if not followed.holds(logs):
+        usual, informed = np.log(USUAL), [start_of(INFORMED, alpha)]
+        other = _Followed(sample, sample, alpha, usual, informed)
+        followed, logs = (other, usual) if other.holds(usual) else (followed, logs)
+    found, state = _search(followed, logs, FIRST_RADIUS)
     wanted = _wanted(problem, Training(alpha, *found.ridge), state, seed, count)
     if wanted == count:
         return found, state
-    return _search(SaddleMap(problem, wanted, sub_seed(seed, 20_000, wanted)), alpha, found.ridge, [state])
+    larger = SaddleMap(problem, wanted, sub_seed(seed, 20_000, wanted))
+    logs = np.log(found.ridge)
+    near, state = _search(_Followed(larger, sample, alpha, logs, [state]), logs, SECOND_RADIUS)
+    return replace(near, confined=near.confined or found.confined), state
 
 
 def _wanted(problem: Problem, fit: Training, state: OrderParameters, seed: int, count: int) -> int:
@@ -127,41 +143,36 @@ def _wanted(problem: Problem, fit: Training, state: OrderParameters, seed: int, 
     return max(count, min(LARGEST, count * 2 ** max(0, math.ceil(2 * math.log2(scatter / COARSE_ENOUGH)))))
 
 
-def _search(
-    saddle: SaddleMap, alpha: float, start: tuple[float, float], states: Sequence[OrderParameters]
-) -> tuple[Tuned, OrderParameters]:
-    """On one sample: among all ridges, and where replica symmetry is broken at the best once more where it holds."""
-    logs, limits, best = _descend(_Followed(saddle, alpha, states), np.log(start))
-    confined = saddle.strain(best.state, Training(alpha, *map(float, np.exp(logs)))) > 1
-    if confined:
-        logs, limits, best = _descend(_Followed(saddle, alpha, states, confined=True), np.log(start))
-    return Tuned(float(np.exp(logs[0])), float(np.exp(logs[1])), limits, confined), best.state
+def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, OrderParameters]:
+    """The ridges of least risk among those at which replica symmetry holds, and what is there.
 
-
-def _descend(followed: _Followed, logs: Array) -> tuple[Array, Limits, FixedPoint]:
-    """COBYQA in (log r_k, log r_v): with common random numbers the risk is a smooth function of the ridges while one
-    branch is lowest, and each of its values continues from the last fixed points. At the end both starts look for a
-    branch of lower energy than those followed; where they find one, it is followed too, and the search goes on.
+    COBYQA in (log r_k, log r_v): with common random numbers the risk is a smooth function of the ridges while one
+    branch is lowest. At the end both starts look for a branch of lower energy than those followed; where they find one,
+    it is followed too, and the search goes on.
     """
     for _ in range(MOST_ROUNDS):
-        logs, limits = minimise_within(followed.risk, followed.aside, logs, _box_around(logs))
+        logs, limits = minimise_within(followed.risk, followed.aside, logs, _box_around(logs), radius)
         best, fit = followed.lowest(logs), followed.training(logs)
         rivals = [solve(followed.saddle, fit, start_of(name, fit.alpha), TOLERANCE) for name in STARTS]
         lower = [rival for rival in rivals if rival.energy < best.energy and not is_same(rival.state, best.state)]
         if not lower:
             break
-        followed.add(min(lower, key=lambda rival: rival.energy).state)
-    return logs, limits, best
+        followed.add(logs, min(lower, key=lambda rival: rival.energy).state)
+    return Tuned(float(np.exp(logs[0])), float(np.exp(logs[1])), limits, followed.is_confined(logs)), best.state
 
 
 def _box_around(logs: Array) -> Array:
-    """The first box, or more where the start lies outside: [[low, high], [low, high]] of the log ridges."""
+    """The first box, or more where the start lies near a side: [[low, high], [low, high]] of the log ridges."""
     low, high = math.log(LOWEST), math.log(HIGHEST)
-    return np.array([[min(low, at), max(high, at)] for at in logs])
+    return np.array([[min(low, at - WIDER), max(high, at + WIDER)] for at in logs])
 
 
 def minimise_within(
-    search: Callable[[Array], float], probe: Callable[[Array, Array], float], start: Array, box: Array
+    search: Callable[[Array], float],
+    probe: Callable[[Array, Array], float],
+    start: Array,
+    box: Array,
+    radius: float = FIRST_RADIUS,
 ) -> tuple[Array, Limits]:
     """(the place of the least risk, its limits), in log ridges; the box is widened until the place is inside of it.
 
@@ -169,17 +180,18 @@ def minimise_within(
     that ridge.
 
     Args:
-        search: the risk at log ridges, called along a path.
+        search: the risk at log ridges.
         probe: the risk at a second place, where it is known, seen from the first.
         start: where the search begins.
         box: its sides at first.
+        radius: of the trust region at first.
 
     Raises:
         CannotEvaluate: where the risk still falls at the farthest ridge.
     """
     box, start = box.copy(), np.asarray(start, dtype=float)
     while True:
-        options = {"initial_tr_radius": 0.7, "final_tr_radius": ACCURACY, "maxfev": 60}
+        options = {"initial_tr_radius": radius, "final_tr_radius": ACCURACY, "maxfev": 60}
         logs = minimize(search, start, method="COBYQA", bounds=box, options=options).x
         value, start = search(logs), logs.copy()
         limits: list[float | None] = [None, None]
@@ -205,24 +217,52 @@ def minimise_within(
             )
 
 
+@dataclass(frozen=True)
+class _Branch:
+    """What is known of a branch: order parameters at some log ridges, and of its map's Jacobian.
+
+    Attributes:
+        known: where it was given, and where replica symmetry was found to hold; also where it was broken, as long as
+            nothing lower was known.
+    """
+
+    known: list[tuple[Array, OrderParameters]]
+    memory: Memory = field(default_factory=Memory)
+
+    def nearest(self, logs: Array) -> OrderParameters:
+        """Where it is known nearest to these ridges."""
+        return min(self.known, key=lambda at: float(np.max(np.abs(at[0] - logs))))[1]
+
+
 class _Followed:
-    """Branches followed from ridge to ridge, each with what is known of its map's Jacobian.
+    """The risk as a function of the ridges, on branches that are followed from ridge to ridge.
+
+    A risk is reached from the nearest ridges that are known, never from ridges at which replica symmetry is broken:
+    from there the iteration ends on other branches and does not find back, and the risk would depend on the path.
 
     Args:
-        confined: whether a risk counts for more where replica symmetry is broken, or nearly so, the more the further.
+        saddle: the sample on which the risk is found.
+        judge: the one on which it is found whether replica symmetry holds.
+        start: log ridges at which the branches are known.
+        states: order parameters of each branch there, or near.
     """
 
     def __init__(
-        self, saddle: SaddleMap, alpha: float, states: Sequence[OrderParameters], *, confined: bool = False
+        self, saddle: SaddleMap, judge: SaddleMap, alpha: float, start: Array, states: Sequence[OrderParameters]
     ) -> None:
-        self.saddle, self.alpha, self.confined = saddle, alpha, confined
-        self.branches = [(state, Memory()) for state in states]
+        self.saddle, self.judge, self.alpha = saddle, judge, alpha
+        self.branches = [_Branch([(start, state)]) for state in states]
+        self.found: dict[tuple[float, ...], tuple[FixedPoint, _Branch]] = {}
+        self.least = self.least_beyond = math.inf
 
     def training(self, logs: Array) -> Training:
         return Training(self.alpha, *map(float, np.exp(logs)))
 
-    def add(self, state: OrderParameters) -> None:
-        self.branches.append((state, Memory()))
+    def add(self, logs: Array, state: OrderParameters) -> None:
+        """Follow another branch, known at these ridges; what the others gave is forgotten."""
+        self.branches.append(_Branch([(logs, state)]))
+        self.found.clear()
+        self.least = self.least_beyond = math.inf
 
     def risk(self, logs: Array) -> float:
         """Of the lowest branch at these ridges; infinite where no iteration arrives, so that a search turns back."""
@@ -230,41 +270,68 @@ class _Followed:
             point = self.lowest(logs)
         except CannotEvaluate:
             return math.inf
-        return self._counted(point, logs) if point.change < ARRIVED else math.inf
+        return self._counted(logs, point, self.found[tuple(logs)][1])
 
-    def _counted(self, point: FixedPoint, logs: Array) -> float:
-        if not self.confined:
-            return point.risk
-        return point.risk * max(1.0, self.saddle.strain(point.state, self.training(logs), FEW_JUMPS))
+    def _counted(self, logs: Array, point: FixedPoint, branch: _Branch) -> float:
+        """The risk, more where replica symmetry is broken, or nearly so, the more the further; else it is remembered."""
+        strain = self._strain(logs, point)
+        counted = point.risk * max(1.0, strain)
+        if strain > 1:
+            self.least_beyond = min(self.least_beyond, point.risk)
+        if strain <= 1 or counted < self.least:
+            branch.known.append((logs.copy(), point.state))
+        self.least = min(self.least, counted)
+        return counted
+
+    def _strain(self, logs: Array, point: FixedPoint) -> float:
+        return self.judge.strain(point.state, self.training(logs), FEW_JUMPS)
+
+    def holds(self, logs: Array) -> bool:
+        """Whether an iteration arrives at these ridges, and replica symmetry holds there."""
+        return (value := self.risk(logs)) < math.inf and value == self.lowest(logs).risk
+
+    def is_confined(self, logs: Array) -> bool:
+        """Whether the formulas have a lower risk where replica symmetry is broken, and these ridges are at the edge."""
+        point = self.lowest(logs)
+        return self.least_beyond < point.risk and self._strain(logs, point) > AT_THE_EDGE
 
     def aside(self, logs: Array, there: Array) -> float:
-        """The risk ``there``, reached from ``logs`` in small steps; the branches stay those at ``logs``.
+        """The risk ``there``, reached from ``logs`` in small steps on the branch that is lowest at ``logs``.
 
         Not a number where a step on the way does not settle: the risk there is not known.
         """
-        self.lowest(logs)
-        before = deepcopy(self.branches)
+        point = self.lowest(logs)
+        branch = self.found[tuple(logs)][1]
         count = math.ceil(np.max(np.abs(there - logs)) / STRIDE)
-        try:
-            for part in np.linspace(0, 1, count + 1)[1:]:
-                point = self.lowest(logs + part * (there - logs))
-                if point.change >= SETTLED:
-                    return math.nan
-        except CannotEvaluate:
-            return math.nan
-        finally:
-            self.branches = before
-        return self._counted(point, there)
+        for part in np.linspace(0, 1, count + 1)[1:]:
+            fit = self.training(logs + part * (there - logs))
+            try:
+                point = solve(self.saddle, fit, point.state, TOLERANCE, branch.memory, MOST_STEPS)
+            except CannotEvaluate:
+                return math.nan
+            if point.change >= SETTLED:
+                return math.nan
+        return self._counted(there, point, branch)
 
     def lowest(self, logs: Array) -> FixedPoint:
-        """The fixed point of lowest energy at these ridges; branches that have met become one."""
-        kept: list[tuple[OrderParameters, Memory]] = []
-        found: list[FixedPoint] = []
-        for state, memory in self.branches:
-            point = solve(self.saddle, self.training(logs), state, TOLERANCE, memory, MOST_STEPS)
-            if any(is_same(point.state, other.state) for other in found):
-                continue
-            found.append(point)
-            kept.append((point.state if point.change < ARRIVED else state, memory))
-        self.branches = kept
-        return min(found, key=lambda point: point.energy)
+        """The fixed point of lowest energy at these ridges, each time the same.
+
+        Raises:
+            CannotEvaluate: where no iteration arrives.
+        """
+        key = tuple(logs)
+        if key not in self.found:
+            points = [(point, branch) for branch in self.branches if (point := self._point(branch, logs)) is not None]
+            if not points:
+                raise not_found(self.training(logs))
+            self.found[key] = min(points, key=lambda each: each[0].energy)
+        return self.found[key][0]
+
+    def _point(self, branch: _Branch, logs: Array) -> FixedPoint | None:
+        """Of one branch; None where no iteration arrives."""
+        fit, state = self.training(logs), branch.nearest(logs)
+        try:
+            point = solve(self.saddle, fit, state, TOLERANCE, branch.memory, MOST_STEPS)
+        except CannotEvaluate:
+            return None
+        return point if point.change < ARRIVED else None

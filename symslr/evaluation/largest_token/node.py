@@ -164,6 +164,8 @@ class TokenSums(Sums):
         parts = code.weights(x, *p)
         logs, scales = [], []
         for exponent, rest in zip(parts[::2], parts[1::2]):
+            if arithmetic.name == "numpy" and np.any(np.asarray(rest) < 0):
+                raise CannotEvaluate("a running integral may change its sign, and its logarithm is needed")
             height = exponent + 0 * x - load
             top = self._tops(height)
             below = self._below(arithmetic, arithmetic.exp(height - top) * rest, panels, half)

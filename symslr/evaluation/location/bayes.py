@@ -20,15 +20,8 @@ from symslr.evaluation.location.formulas import bayes_integral
 from symslr.evaluation.location.means import Means, Part, by_two_rules
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.posterior.weights import token_log_weight
-from symslr.evaluation.location.samples.points import (
-    MOST_DIMENSIONS,
-    PRECISE,
-    dimensions,
-    quadrature,
-    refined,
-    sampled,
-    strata,
-)
+from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
+from symslr.evaluation.location.samples.subsets import subset_means
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.one_correlation import common_means
@@ -39,7 +32,7 @@ from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
-from symslr.model.location.where import Independent, OnePosition, Subset
+from symslr.model.location.where import Independent, OnePosition, Subset, Where
 from symslr.theory.bayes import bayes_risk
 
 CARRIED = 0.1
@@ -82,10 +75,10 @@ def _value(
 ) -> Value:
     began = time.perf_counter()
     here = valued(task, values)
-    lengths = here.length if isinstance(here.length, LengthLaw) else ((here.length, 1),)
+    lengths = tuple(here.length) if isinstance(here.length, LengthLaw) else ((here.length, 1),)
     parts = []
     for length, share in lengths:
-        part = _excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds)
+        part = _excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds / len(lengths))
         parts.append(part.scaled(mpf(share.p) / share.q if isinstance(share, Expr) else share))
     if not parts:
         raise ValueError("length: found no length")
@@ -116,11 +109,11 @@ def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationT
 
 def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
     """E (r - a)^T C_v (r - a) at a fixed length."""
+    if task.length == _relevant(task.location):
+        return Part(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
     plain, factor = without_common_parts(task)
     plain, share = by_the_irrelevant(plain)
     factor = factor * share
-    if factor == 0:
-        return Part(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
     reduced = plain.reduced()
     formula = bayes_risk(reduced) if reduced is not None else bayes_integral(plain)
     if formula is not None:
@@ -134,6 +127,11 @@ def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds
             f"{backend}: no formula by one-token integrals for this law of location; leave the digits open"
         )
     return bayes_means(Setting.of(plain), seconds).part().scaled(float(factor))
+
+
+def _relevant(where: Where) -> int:
+    """How many positions are relevant; 0 where that is random."""
+    return int(where.size) if isinstance(where, Subset) else int(isinstance(where, OnePosition))
 
 
 def _exactly(number: Expr) -> Any:
@@ -187,7 +185,7 @@ def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
 
 
 def _over_all_keys(setting: Setting, seconds: float) -> Means:
-    """By a rule over all keys where these are few, from samples elsewhere.
+    """By a rule over all keys where these are few, from samples elsewhere, with control variates where tokens are alike.
 
     Raises:
         CannotEvaluate: where so few sequences carry the risk that samples do not show its error.
@@ -197,10 +195,13 @@ def _over_all_keys(setting: Setting, seconds: float) -> Means:
     def integrand(keys: Any, mass: Any) -> Any:
         return np.array([mass @ left(keys)[1]])
 
-    if dimensions(setting) <= MOST_DIMENSIONS and strata(setting, True) is not None:
-        return quadrature(setting, integrand)
-    sample = partial(sampled, setting, integrand)
-    means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, dimensions(setting) * max(setting.size, 1))
+    by_rules = quadrature(setting, integrand, seconds)
+    if by_rules is not None:
+        return by_rules
+    means = subset_means(setting, seconds)
+    if means is None:
+        sample, width = partial(sampled, setting, integrand), dimensions(setting) * max(setting.size, 1)
+        means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, width)
     part = means.part()
     if part.error >= CARRIED * part.value:
         raise CannotEvaluate(

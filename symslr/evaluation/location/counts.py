@@ -31,7 +31,7 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
     if count > most:
         parts = [inclusion(logs[start : start + most], size) for start in range(0, count, most)]
         return tuple(np.concatenate(found) for found in zip(*parts))  # type: ignore[return-value]
-    tilted = logs + _tilt(logs, size)[:, None]
+    tilted = logs + tilt(logs, size)[:, None]
     fall, stay = scipy.special.expit(tilted), scipy.special.expit(-tilted)
     others = _all_but_one(fall, stay, size)
     inside = fall * others[..., size - 1]
@@ -54,7 +54,7 @@ def log_symmetric(logs: Any, size: int) -> Any:
     return found[:, size]
 
 
-def _tilt(logs: Any, size: int) -> Any:
+def tilt(logs: Any, size: int) -> Any:
     """log t with sum_l scipy.special.expit(log w_l + log t) = size, (n,), by bisection: any t will do, so it need not be exact."""
     spread = np.log(logs.shape[1]) + 2.0
     low, high = -logs.max(axis=1) - spread, -logs.min(axis=1) + spread

@@ -11,7 +11,7 @@ import numpy as np
 from sympy import Expr, Symbol
 
 from symslr.evaluation.admission.admitted import check_admitted, check_means_exist
-from symslr.evaluation.admission.guard import PLACE, guard
+from symslr.evaluation.admission.guard import PLACE, unheld
 from symslr.evaluation.admission.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.engine import (
     FLOAT_AIM,
@@ -66,7 +66,7 @@ def minimise(
     inputs = checked_inputs(needed - set(moving), known - set(moving), values or {})
     check_admitted(expr, inputs)
     check_means_exist(expr, inputs.given, moving)
-    guard(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
+    said = unheld(expr, {**one_point(inputs), **dict.fromkeys(moving, PLACE)})
     node = MinimumNode(plan(expr), moving)
     limits = dict(bounds or {})
     if inputs.arrays:
@@ -78,6 +78,7 @@ def minimise(
     else:
         value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)
         method = "mpmath: scan in float64, Newton steps at full precision"
+    method = f"{method}; {said}" if said else method
     seconds = time.perf_counter() - start
 
     def packed(v: Any, e: Any) -> Value:

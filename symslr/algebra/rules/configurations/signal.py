@@ -10,7 +10,7 @@ from symslr.algebra.polynomial import separate
 from symslr.algebra.rule import Rule
 from symslr.expression.configuration import ConfigurationMean
 from symslr.expression.expectation import rewrite_expectations
-from symslr.model.configuration import ONE, Signal
+from symslr.model.configuration import ONE, OwnSignals, Signal
 
 
 @final
@@ -30,6 +30,8 @@ class SumOverSignal(Rule):
         signal = node.prior.signal
         if signal == ONE and not node.body.has(*ONE.symbols):
             return node
+        if isinstance(signal, OwnSignals):
+            raise self.refuse("every relevant token has a signal of its own")
         if not isinstance(signal, Signal):
             raise self.refuse(f"the law of the signal is left open: {signal}")
         total = Add(*(weight for _, weight in signal.support))

@@ -6,11 +6,14 @@ from typing import final
 
 from sympy import Expr, Mul
 
+from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
+from symslr.algebra.weights import mean_one
 from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
-from symslr.model.configuration import ConfigurationLaw
+from symslr.model.configuration import ConfigurationLaw, r
 from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import epsilon
 
 
 @final
@@ -23,7 +26,7 @@ class AbsorbWeight(Rule):
 
     name = "change of measure, backwards"
     statement = r"\mathbb{E}_0\left[g(\epsilon,\chi)\,h\right] = \mathbb{E}_g[h]"
-    conditions = r"$g$ is a factor of the body"
+    conditions = r"$g$ is a factor of the body, $\mathbb{E}_0[g]=1$"
 
     def __init__(self, law: SequenceLaw | ConfigurationLaw) -> None:
         self.law = law
@@ -31,6 +34,12 @@ class AbsorbWeight(Rule):
     def rewrite(self, expr: Expr) -> Expr:
         kind = SequenceExpectation if isinstance(self.law, SequenceLaw) else ConfigurationExpectation
         return rewrite_expectations(expr, self._absorb, kind)
+
+    def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        """The weight has mean one: without that there is no law of which E_g is the mean."""
+        if isinstance(self.law, SequenceLaw):
+            return mean_one(SequenceExpectation(epsilon, self.law), self)
+        return mean_one(ConfigurationExpectation(r[1], self.law), self)
 
     def _absorb(self, node: SequenceExpectation | ConfigurationExpectation) -> Expr:
         if node.law != self.law.unweighted():

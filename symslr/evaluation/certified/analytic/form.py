@@ -16,26 +16,14 @@ from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.proof import NotProved, prepared
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.numbers.elementary import ball, sign
+from symslr.evaluation.open_kernel import with_kernel
 from symslr.expression.expectation import ScalarExpectation
-from symslr.expression.folded import Activation
-from symslr.expression.open_functions import OpenKernel
 from symslr.model.symbols import x as law_symbol
 
 GUARD_NATS = 6.0
 GUARD_BITS = 40
 X = Symbol("x")
 """Complex: SymPy would write sqrt(x^2) as |x| for a real one, which is not analytic."""
-
-
-def with_open_kernel(expr: Expr) -> tuple[Expr, Expr | None]:
-    """``expr`` with the kernel of its one attention left open, and that kernel; as it is where there is none or several."""
-    kernels = {node.kernel for node in expr.atoms(Activation)}
-    if len(kernels) != 1:
-        return expr, None
-    opened = expr.replace(
-        lambda node: isinstance(node, Activation), lambda node: node.with_kernel(OpenKernel(law_symbol))
-    )
-    return opened, kernels.pop()
 
 
 @dataclass(frozen=True)
@@ -64,9 +52,7 @@ def line_terms(node: ScalarExpectation, u: Expr, kernel: Expr | None = None) -> 
     body = node.body.xreplace({node.variable: X})
 
     def closed(expr: Expr) -> Expr:
-        if kernel is None:
-            return prepared(expr)
-        return prepared(expr.replace(OpenKernel, lambda at: kernel.subs(law_symbol, at)))
+        return prepared(expr if kernel is None else with_kernel(expr, kernel))
 
     return [_line_term(term, density, u, closed) for term in Add.make_args(body)]
 

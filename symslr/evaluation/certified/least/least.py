@@ -10,12 +10,13 @@ from typing import Any
 from mpmath import mpf
 from sympy import Basic, Expr, Symbol
 
-from symslr.evaluation.certified.analytic.form import line_terms, with_open_kernel
+from symslr.evaluation.certified.analytic.form import line_terms
 from symslr.evaluation.certified.backend import centred, correct_digits
 from symslr.evaluation.certified.laplace_form import TokenTerms
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import Enclosed, Search
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical
 from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value

@@ -34,13 +34,13 @@ def posterior(setting: Setting) -> Posterior:
         return lambda keys: _one(setting, keys)
     if independent and isinstance(where, Independent):
         return lambda keys: _coins(setting, keys)
-    if setting.are_values_independent:
+    if setting.are_values_independent and ways(setting) > FEW_CONFIGURATIONS:
         if independent:
             odds = setting.log_prior
             return lambda keys: sized(setting, *inclusion(log_weights(setting, keys) + odds, setting.size))
         if chain_of(setting.task.key_covariance) is not None:
             return lambda keys: sized(setting, *along_the_chain(setting, keys))
-        if common_part(setting.task.key_covariance) and setting.directions == 1 and ways(setting) > FEW_CONFIGURATIONS:
+        if common_part(setting.task.key_covariance) and setting.directions == 1:
             return lambda keys: sized(setting, *given_all(setting, keys))
     every = configurations(setting)
     return lambda keys: enumerated(setting, every, keys)

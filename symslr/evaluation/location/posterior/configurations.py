@@ -70,7 +70,12 @@ def enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any,
     precision = np.eye(setting.length) if setting.are_keys_independent else setting.precision
     cost = np.einsum("hlp,lm,hmp->h", every.signals, precision, every.signals, optimize=True)
     logs = inner - setting.strength / 2 * cost + every.logs
-    share = np.exp(logs - scipy.special.logsumexp(logs, axis=1, keepdims=True))
+    share = np.exp(logs - logs.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
     mean = share @ every.readouts
+    if setting.are_values_independent:
+        # positive terms, which keep their digits where the risk is small
+        size = max(setting.size, 1)
+        return mean, np.einsum("nl,nl->n", mean, share @ (every.readouts == 0)) / size
     norms = np.einsum("hl,lm,hm->h", every.readouts, setting.value_matrix, every.readouts, optimize=True)
     return mean, share @ norms - np.einsum("nl,lm,nm->n", mean, setting.value_matrix, mean, optimize=True)

@@ -18,6 +18,7 @@ from symslr.evaluation.location.samples.points import (
     Sampler,
     dimensions,
     gridded,
+    is_griddable,
     quadrature,
     refined,
     sampled,
@@ -26,8 +27,6 @@ from symslr.evaluation.location.samples.points import (
 
 SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
-FEW_STRATA = 4
-"""Hidden configurations up to which a rule over four keys is quick."""
 SEARCH_GRID = 0.6
 """Step of a trapezoid rule meanwhile."""
 LEAST = 1e-10
@@ -64,10 +63,9 @@ class Sampled:
         def integrand(keys: Any, mass: Any) -> Any:
             return self._products(self.attend.filtered(keys), mass, left(keys)[0], place)
 
-        if self._is_gridded:
-            means = quadrature(setting, integrand, self._is_alike)
-            if means.part(self.residual).error < PRECISE:
-                return means
+        means = quadrature(setting, integrand, self.seconds, self._is_alike)
+        if means is not None and means.part(self.residual).error < PRECISE:
+            return means
         sample = partial(sampled, setting, integrand, alike=self._is_alike)
         return refined(sample, self.residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
 
@@ -76,7 +74,7 @@ class Sampled:
         """Filtered keys (n, L, p), their masses and posterior means: the same for all places of a search."""
         setting = self.attend.setting
         left = posterior(setting)
-        if self._is_gridded and dimensions(setting) < MOST_DIMENSIONS:
+        if dimensions(setting) < MOST_DIMENSIONS and is_griddable(setting, self._is_alike):
             batches = gridded(setting, SEARCH_GRID, self._is_alike)
         else:
             laid_out = strata(setting, self._is_alike)
@@ -92,12 +90,6 @@ class Sampled:
     def _is_alike(self) -> bool:
         """Whether the attention does not tell positions apart."""
         return self.attend.attention.bias in (None, "free") and self.attend.attention.filter is None
-
-    @property
-    def _is_gridded(self) -> bool:
-        found = strata(self.attend.setting, self._is_alike)
-        few = MOST_DIMENSIONS if found is not None and len(found.shares) <= FEW_STRATA else MOST_DIMENSIONS - 1
-        return found is not None and dimensions(self.attend.setting) <= few
 
     def _products(self, scores: Any, mass: Any, mean: Any, place: Place) -> Any:
         """Sums of the products of (a, sigma_1, ...) under C_v, as one row."""

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.posterior.configurations import configurations, ways
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
@@ -25,6 +24,15 @@ REACH = 8.6
 STEPS = {1: (0.12, 0.15), 2: (0.18, 0.22), 3: (0.28, 0.34), 4: (0.36, 0.44)}
 """Of two trapezoid rules, by dimensions: their difference bounds the error of the finer one, which falls as exp(-c/step)."""
 MOST_STRATA = 40
+"""Hidden configurations under each of which keys are drawn."""
+MOST_MIXED = 128
+"""Hidden configurations whose densities are summed at every node of a rule."""
+SHOWN = 0.05
+"""Of the processor time that a rule may take, so much shows what the whole of it takes."""
+PART = 2**13
+"""Nodes of a rule looked at in one go."""
+FURTHER, LEAST_MASS = 27.0, 1e-24
+"""Nodes are left out where the squared distance from every mean is beyond REACH^2 by this, and where their mass is below this."""
 BLOCK = 2**21
 """Keys laid out at once."""
 FIRST = 2**18
@@ -51,8 +59,8 @@ def dimensions(setting: Setting) -> int:
     return setting.length * setting.directions
 
 
-def strata(setting: Setting, alike: bool) -> Strata | None:
-    """All hidden configurations; None where there are too many.
+def strata(setting: Setting, alike: bool, most: int = MOST_STRATA) -> Strata | None:
+    """All hidden configurations; None where there are more than ``most``.
 
     Args:
         alike: whether the integrand does not tell positions apart; where the setting does not either, configurations that
@@ -60,7 +68,7 @@ def strata(setting: Setting, alike: bool) -> Strata | None:
     """
     kinds, length = len(setting.shares), setting.length
     if not (alike and setting.is_exchangeable):
-        if ways(setting) > MOST_STRATA:
+        if ways(setting) > most:
             return None
         every = configurations(setting)
         return Strata(np.exp(every.logs), every.signals)
@@ -75,7 +83,7 @@ def strata(setting: Setting, alike: bool) -> Strata | None:
         chances = np.exp(logs + counts * np.log(share) + (length - counts) * np.log1p(-share))
     else:
         counts, chances = np.array([setting.size]), np.array([1.0])
-    if sum(float(kinds) ** min(int(count), 60) for count in counts) > MOST_STRATA:
+    if sum(float(kinds) ** min(int(count), 60) for count in counts) > most:
         return None
     shares, signals = [], []
     for count, chance in zip(counts.tolist(), chances.tolist()):
@@ -87,46 +95,97 @@ def strata(setting: Setting, alike: bool) -> Strata | None:
     return Strata(np.array(shares), np.array(signals))
 
 
-def quadrature(setting: Setting, integrand: Integrand, alike: bool = True) -> Means:
-    """The means by two trapezoid rules over all keys, whose difference is the error.
+def quadrature(setting: Setting, integrand: Integrand, seconds: float, alike: bool = True) -> Means | None:
+    """The means by two trapezoid rules over all keys, whose difference is the error; None where they are out of reach.
 
-    Raises:
-        CannotEvaluate: in more than four dimensions.
+    Args:
+        seconds: processor time after which the rules are given up, as soon as a part of them shows it.
     """
-    if dimensions(setting) > MOST_DIMENSIONS or strata(setting, alike) is None:
-        raise CannotEvaluate(f"quadrature: found {dimensions(setting)} dimensions; expected at most {MOST_DIMENSIONS}")
+    if not is_griddable(setting, alike):
+        return None
+    fine, coarse = (Grid.of(setting, step, alike) for step in STEPS[dimensions(setting)])
+    began, rows, done, whole = time.process_time(), [], 0, fine.work + coarse.work
+    for grid in (fine, coarse):
+        row: Any = 0.0
+        for keys, mass, count in grid.parts():
+            row = row + integrand(keys, mass)
+            done += count
+            spent = time.process_time() - began
+            if spent > SHOWN * seconds and spent * whole > seconds * done:
+                return None
+        rows.append(row)
+    return Means(np.array(rows), Kind.ESTIMATED, f"trapezoid rule over {dimensions(setting)} keys")
 
-    def row(step: float) -> Any:
-        return sum(integrand(keys, mass) for keys, mass in gridded(setting, step, alike))
 
-    return by_two_rules(row, STEPS[dimensions(setting)], f"trapezoid rule over {dimensions(setting)} keys")
+def is_griddable(setting: Setting, alike: bool) -> bool:
+    """Whether a rule over all keys has few dimensions, and few hidden configurations to weigh a point by."""
+    return dimensions(setting) <= MOST_DIMENSIONS and strata(setting, alike, MOST_MIXED) is not None
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A trapezoid rule over the keys of a setting under all hidden configurations at once.
+
+    Attributes:
+        shares, centres: the hidden configurations, and the means of the keys under them in units of their noise, (M, L p).
+        axis: nodes of the first coordinate; ``inner`` those of all others.
+        root: the square root of C.
+    """
+
+    setting: Setting
+    shares: Any
+    centres: Any
+    step: float
+    axis: Any
+    inner: Any
+    root: Any
+
+    @classmethod
+    def of(cls, setting: Setting, step: float, alike: bool) -> Grid:
+        """With the nodes that are near the mean of a configuration."""
+        found = strata(setting, alike, MOST_MIXED)
+        assert found is not None
+        root = np.linalg.cholesky(setting.key_matrix)
+        shift = np.sqrt(setting.strength) * found.signals
+        centres = np.einsum("lm,nmp->nlp", np.linalg.inv(root), shift).reshape(len(shift), -1)
+        low = np.floor((centres.min(axis=0) - REACH) / step).astype(int)
+        high = np.ceil((centres.max(axis=0) + REACH) / step).astype(int)
+        axes = [step * np.arange(first, last + 1) for first, last in zip(low, high)]
+        inner = np.zeros((1, 0))
+        for column, axis in enumerate(axes[1:], 1):
+            inner = np.concatenate([np.repeat(inner, len(axis), axis=0), np.tile(axis, len(inner))[:, None]], axis=1)
+            away = [np.sum((inner - centre[1 : column + 1]) ** 2, axis=1) for centre in centres]
+            inner = inner[np.min(away, axis=0) < REACH**2 + FURTHER]
+        return cls(setting, found.shares, centres, step, axes[0], inner, root)
+
+    @property
+    def work(self) -> int:
+        """The number of all nodes."""
+        return len(self.axis) * len(self.inner)
+
+    def parts(self) -> Iterator[tuple[Any, Any, int]]:
+        """Keys (n, L, p) with their masses (n,), which sum to 1 in all, and how many nodes were looked at since the part before."""
+        shape = (self.setting.length, self.setting.directions)
+        squares, count = np.sum(self.centres**2, axis=1) / 2, 0
+        starts = range(0, len(self.inner), PART)
+        # in random order, so that the first ones show what all of them cost
+        for number in np.random.default_rng(0).permutation(len(self.axis) * len(starts)):
+            first, start = self.axis[number // len(starts)], starts[number % len(starts)]
+            inner = self.inner[start : start + PART]
+            noise = np.concatenate([np.full((len(inner), 1), first), inner], axis=1)
+            logs = noise @ self.centres.T - squares - np.sum(noise**2, axis=1)[:, None] / 2
+            density = np.exp(logs) @ self.shares * (self.step / np.sqrt(2 * np.pi)) ** noise.shape[1]
+            kept, count = density > LEAST_MASS, count + len(inner)
+            if np.any(kept):
+                keys = np.einsum("lm,nmp->nlp", self.root, noise[kept].reshape(-1, *shape))
+                yield keys, density[kept], count
+                count = 0
 
 
 def gridded(setting: Setting, step: float, alike: bool) -> Iterator[tuple[Any, Any]]:
-    """Keys (n, L, p) of a trapezoid rule under every hidden configuration, with their masses (n,), which sum to 1 in all."""
-    found = strata(setting, alike)
-    assert found is not None
-    root = np.linalg.cholesky(setting.key_matrix)
-    for noise, weights in _grid(setting, step):
-        keys = np.einsum("lm,nmp->nlp", root, noise)
-        for share, signal in zip(found.shares, found.signals):
-            yield keys + np.sqrt(setting.strength) * signal, share * weights
-
-
-def _grid(setting: Setting, step: float) -> Iterator[tuple[Any, Any]]:
-    half = int(np.ceil(REACH / step))
-    axis = step * np.arange(-half, half + 1)
-    density = np.exp(-(axis**2) / 2)
-    density /= density.sum()
-    rest = dimensions(setting) - 1
-    inner = np.array(list(product(axis, repeat=rest))).reshape(len(axis) ** rest, rest)
-    weights = np.array(list(product(density, repeat=rest))).reshape(len(axis) ** rest, rest).prod(axis=1)
-    kept = weights > 1e-22
-    inner, weights = inner[kept], weights[kept]
-    for start in range(0, len(axis)):
-        first = np.full((len(inner), 1), axis[start])
-        noise = np.concatenate([first, inner], axis=1).reshape(len(inner), setting.length, setting.directions)
-        yield noise, density[start] * weights
+    """Keys (n, L, p) of a trapezoid rule with their masses (n,), which sum to 1 in all."""
+    for keys, mass, _ in Grid.of(setting, step, alike).parts():
+        yield keys, mass
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,213 @@
+"""Several relevant tokens of many that are alike: the Bayes risk from samples, with counts of coins as control variates.
+
+With one irrelevant token left out, w_l the weights of the L - 1 others, s of which are relevant, and rho = e_{s-1}(w)/e_s(w),
+
+    E|r - a|^2 = (L - s)/s^2 E F(rho),    F(rho) = E_0[w rho/(1 + w rho)].
+
+Were every token a coin with odds t w_l, the probability that k of them fall would be pi_k(t) = t^k e_k(w)/prod_l (1 + t w_l). It
+is a sum of products over tokens, so that its mean is known: that of a count of coins with the probabilities E[t w/(1 + t w)];
+and so is the mean of pi_j(t) pi_k(u). F(rho) is nearly a combination of them, and what is left scatters a hundred times less.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy
+
+from symslr.evaluation.location.counts import tilt
+from symslr.evaluation.location.means import Means
+from symslr.evaluation.location.posterior.weights import log_weights, token_log_weight
+from symslr.evaluation.location.samples.points import Sampler, dimensions, refined, sampled, strata
+from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.rules import has_grid, rules
+from symslr.evaluation.location.tables.tokens import nodes
+from symslr.model.location.where import Subset
+
+PILOT, SEED = 2**12, 10**6
+"""Sequences on which the combination is fitted, and their seed, which no replication has."""
+ODDS, BESIDE = 12, 0.5
+"""Values of log t, over the range of log rho in the pilot and so much beyond."""
+SQUARED = 10
+"""Combinations of the controls, of the largest spread, whose products are controls too."""
+SINGULAR = 1e-6
+"""Relative singular value below which the fit does not see a direction."""
+SPREAD = 45.0
+"""Nats of log rho beyond -log w at which F is 0 or 1."""
+SHARP = 2e-6
+"""Relative standard error at which sampling stops."""
+STEP, DEGREE = 0.05, 5
+"""Of the spline of F."""
+PART = 2**12
+"""Values of log rho at which F is tabulated at once."""
+
+
+def subset_means(setting: Setting, seconds: float) -> Means | None:
+    """E|r - a|^2 for s >= 2 relevant tokens at equal odds among independent ones; None where tokens are not alike.
+
+    Args:
+        seconds: processor time after which sampling stops.
+    """
+    alike = setting.is_uniform and setting.are_keys_independent and setting.are_values_independent
+    if not (isinstance(setting.task.location, Subset) and alike and has_grid(setting)) or setting.size < 2:
+        return None
+    left = Controlled.of(setting)
+    sample = partial(sampled, left.others, lambda keys, mass: np.array([mass @ left.risk(keys)]))
+    width = dimensions(left.others)
+    means = refined(sample, lambda row: float(row[0]), SHARP, seconds, width)
+    return replace(means, method=f"{means.method}, with counts of coins as control variates")
+
+
+@dataclass(frozen=True)
+class Token:
+    """The law of a token: log w on nodes, with the masses of an irrelevant and of a relevant one."""
+
+    logs: Any
+    others: Any
+    relevant: Any
+
+    @classmethod
+    def of(cls, setting: Setting) -> Token:
+        found = nodes(setting, rules(setting)[0].key)
+        return cls(token_log_weight(setting, found.keys), found.others, found.relevant)
+
+    def chance(self) -> Any:
+        """F as a function of log rho."""
+        low, high = -float(self.logs.max()) - SPREAD, -float(self.logs.min()) + SPREAD
+        at = np.arange(low, high + STEP, STEP)
+        size = max(1, PART * 256 // len(self.logs))
+        parts = [scipy.special.expit(at[i : i + size, None] + self.logs) @ self.others for i in range(0, len(at), size)]
+        spline = scipy.interpolate.make_interp_spline(at, np.concatenate(parts), DEGREE)
+        return lambda log_rho: spline(np.clip(log_rho, low, high))
+
+
+@dataclass(frozen=True)
+class Controls:
+    """pi_k(t), for some t and k about s, with the means and second moments of all of them.
+
+    Attributes:
+        log_odds: log t, (J,); ``counts`` the values of k.
+        size: s.
+        mean, second: E pi and E pi pi^T, over t and k together.
+    """
+
+    log_odds: Any
+    counts: Any
+    size: int
+    mean: Any
+    second: Any
+
+    @classmethod
+    def of(cls, token: Token, log_odds: Any, size: int, count: int) -> Controls:
+        """For ``count`` tokens, ``size`` of which are relevant."""
+        kept = np.arange(max(size - 2, 0), size + 2)
+        falls = scipy.special.expit(token.logs[:, None] + log_odds)
+        groups = ((count - size, token.others), (size, token.relevant))
+        moments = [(number, mass @ falls, (falls * mass[:, None]).T @ falls) for number, mass in groups]
+        places = len(log_odds)
+        mean, second = np.empty((places, len(kept))), np.empty((places, len(kept), places, len(kept)))
+        for a in range(places):
+            one, other = (_counts(number, own[a], size + 1) for number, own, _ in moments)
+            mean[a] = np.convolve(one, other)[kept]
+            for b in range(a, places):
+                tables = [_pairs(number, own[a], own[b], both[a, b], size + 1) for number, own, both in moments]
+                joint = scipy.signal.convolve2d(*tables)[np.ix_(kept, kept)]
+                second[a, :, b], second[b, :, a] = joint, joint.T
+        flat = places * len(kept)
+        return cls(log_odds, kept, size, mean.ravel(), second.reshape(flat, flat))
+
+    def read(self, logs: Any) -> tuple[Any, Any]:
+        """log rho (n,) and pi (n, J K) of sequences with log weights (n, L - 1)."""
+        own = tilt(logs, self.size)
+        falls = scipy.special.expit(logs + own[:, None]).T
+        ratios = np.exp(self.log_odds[:, None] - own)
+        chances, growth = np.zeros((self.size + 2, len(logs))), np.ones_like(ratios)
+        chances[0] = 1.0
+        with np.errstate(over="ignore", under="ignore"):
+            for fall in falls:
+                chances[1:] += fall * (chances[:-1] - chances[1:])
+                chances[0] *= 1 - fall
+                growth *= 1 + fall * (ratios - 1)
+            # t^k e_k/prod(1 + tw) from the same at the t of the sequence
+            found = ratios[:, None] ** self.counts[:, None] / growth[:, None] * chances[self.counts]
+        log_rho = own + np.log(chances[self.size - 1]) - np.log(chances[self.size])
+        return log_rho, found.reshape(-1, len(logs)).T
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """The risk of single sequences of the other tokens, less a combination of controls of mean 0.
+
+    Attributes:
+        others: the setting of the L - 1 other tokens.
+        factor: (L - s)/s^2.
+        axes: combinations of the controls whose products are controls too, (J K, Q).
+        shares: what is taken of every control and product.
+    """
+
+    others: Setting
+    factor: float
+    chance: Any
+    controls: Controls
+    axes: Any
+    shares: Any
+
+    @classmethod
+    def of(cls, setting: Setting) -> Controlled:
+        """Fitted on a pilot."""
+        others, token, size = replace(setting, length=setting.length - 1), Token.of(setting), setting.size
+        laid_out = strata(others, True)
+        drawn = list(Sampler(others, True).batches(PILOT // (1 if laid_out is None else len(laid_out.shares)), SEED))
+        logs = np.concatenate([log_weights(others, keys) for keys, _ in drawn])
+        mass = np.concatenate([weights for _, weights in drawn])
+        rough = Controls(np.zeros(1), np.array([size]), size, None, None).read(logs)[0]
+        ends = rough.min() - BESIDE, rough.max() + BESIDE
+        controls = Controls.of(token, np.linspace(*ends, ODDS), size, others.length)
+        log_rho, found = controls.read(logs)
+        spread, axes = np.linalg.eigh(_gram(found - controls.mean, mass))
+        kept = spread[-SQUARED:] > SINGULAR**2 * spread[-1]
+        axes = (axes / np.sqrt(np.maximum(spread, 1e-300)))[:, -SQUARED:][:, kept]
+        made = cls(others, (setting.length - size) / size**2, token.chance(), controls, axes, None)
+        seen = np.concatenate([np.ones((len(logs), 1)), made._seen(found)], axis=1)
+        target = (seen * mass[:, None]).T @ made.chance(log_rho)
+        return replace(made, shares=np.linalg.lstsq(_gram(seen, mass), target, rcond=SINGULAR**2)[0][1:])
+
+    def _seen(self, found: Any) -> Any:
+        """All controls of mean 0, (n, J K + Q (Q + 1)/2)."""
+        away = found - self.controls.mean
+        combined = away @ self.axes
+        rows, columns = np.triu_indices(combined.shape[1])
+        second = self.controls.second - np.outer(self.controls.mean, self.controls.mean)
+        expected = (self.axes.T @ second @ self.axes)[rows, columns]
+        return np.concatenate([away, combined[:, rows] * combined[:, columns] - expected], axis=1)
+
+    def risk(self, keys: Any) -> Any:
+        """(L - s)/s^2 (F(rho) - controls), (n,), for keys (n, L - 1, p)."""
+        log_rho, found = self.controls.read(log_weights(self.others, keys))
+        return self.factor * (self.chance(log_rho) - self._seen(found) @ self.shares)
+
+
+def _gram(columns: Any, mass: Any) -> Any:
+    """The mean of all products of columns."""
+    return (columns * mass[:, None]).T @ columns
+
+
+def _counts(number: int, chance: float, most: int) -> Any:
+    """P(k of the coins fall) for k = 0..most."""
+    return scipy.stats.binom.pmf(np.arange(most + 1), number, chance)
+
+
+def _pairs(number: int, first: float, second: float, both: float, most: int) -> Any:
+    """P(j and k) for two coins of every token that fall together with the probability ``both``, (most + 1, most + 1)."""
+    j, k, common = np.ogrid[: most + 1, : most + 1, : most + 1]
+    parts = (common, j - common, k - common, number - j - k + common)
+    chances = (both, first - both, second - both, 1 - first - second + both)
+    possible = np.logical_and.reduce(np.broadcast_arrays(*(part >= 0 for part in parts)))
+    logs: Any = scipy.special.gammaln(number + 1)
+    for part, chance in zip(parts, chances):
+        part = np.maximum(part, 0)
+        logs = logs + scipy.special.xlogy(part, max(chance, 1e-300)) - scipy.special.gammaln(part + 1)
+    return np.sum(np.where(possible, np.exp(logs), 0.0), axis=2)

@@ -1,0 +1,80 @@
+"""Several relevant tokens of many that are alike: samples with counts of coins as control variates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from symslr.evaluation.location import bayes_value
+from symslr.evaluation.location.bayes import bayes_means
+from symslr.evaluation.location.posterior.weights import log_weights
+from symslr.evaluation.location.samples.points import quadrature, sampled
+from symslr.evaluation.location.samples.subsets import Controlled, Controls, Token, subset_means
+from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.pairs import pairs_means
+from symslr.expression.value import Kind
+from tests.evaluation.laws_of_location import SIGNS, VECTORS, task
+
+
+@pytest.mark.parametrize("signal", ["1:1", SIGNS, "1/2:1/3,3/2:2/3"])
+def test_means_of_counts_and_of_their_products_are_those_of_coins(signal: str) -> None:
+    """Beside a rule over all keys of three tokens, two of which are relevant."""
+    others = Setting.of(task(3, 2, location="subset(2)", signal=signal))
+    controls = Controls.of(Token.of(others), np.array([-1.0, 0.5, 2.0]), 2, 3)
+
+    def integrand(keys: Any, mass: Any) -> Any:
+        found = controls.read(log_weights(others, keys))[1]
+        return np.concatenate([mass @ found, ((found * mass[:, None]).T @ found).ravel()])
+
+    means = quadrature(others, integrand, 60.0)
+    assert means is not None
+    count = len(controls.mean)
+    np.testing.assert_allclose(controls.mean, means.rows[0][:count], atol=1e-9)
+    np.testing.assert_allclose(controls.second.ravel(), means.rows[0][count:], atol=1e-9)
+
+
+def test_one_token_left_out_carries_the_risk() -> None:
+    """(L - s)/s^2 E F(rho) by a rule over the others beside the variance of the read-out by a rule over all."""
+    setting = Setting.of(task(4, 2, location="subset(3)"))
+    left = Controlled.of(setting)
+    without = Controlled(left.others, left.factor, left.chance, left.controls, left.axes, 0 * left.shares)
+    known = float(bayes_value(task(4, 2, location="subset(3)")))
+    for one in (without, left):
+        means = quadrature(one.others, lambda keys, mass, one=one: np.array([mass @ one.risk(keys)]), 60.0)
+        assert means is not None
+        assert means.part().value == pytest.approx(known, rel=1e-7)
+
+
+@pytest.mark.parametrize(("length", "strength"), [(6, 3), (40, 6)])
+def test_pairs_agree_with_their_series(length: int, strength: int) -> None:
+    setting = Setting.of(task(length, strength, location="subset(2)"))
+    found, known = subset_means(setting, 1.0), pairs_means(setting)
+    assert found is not None
+    assert known is not None
+    part, exact = found.part(), known.part()
+    assert abs(part.value - exact.value) < 4.5 * part.error
+    assert part.error < 1e-4 * exact.value
+
+
+@pytest.mark.parametrize("law", [{}, {"signal": SIGNS}, {"signal": VECTORS}])
+def test_control_variates_leave_little(law: dict[str, Any]) -> None:
+    """The scatter of single sequences with and without them, on the same points."""
+    setting = Setting.of(task(12, 3, location="subset(3)", **law))
+    left = Controlled.of(setting)
+    without = Controlled(left.others, left.factor, left.chance, left.controls, left.axes, 0 * left.shares)
+    means = [
+        sampled(left.others, lambda keys, mass, one=one: np.array([mass @ one.risk(keys)]), 64).part()
+        for one in (left, without)
+    ]
+    assert abs(means[0].value - means[1].value) < 4.5 * means[1].error
+    assert means[0].error < 0.2 * means[1].error
+
+
+def test_other_laws_have_other_routes() -> None:
+    assert subset_means(Setting.of(task(5, 2, location="subset(2)", prior=[1, 2, 3, 4, 5])), 1.0) is None
+    assert subset_means(Setting.of(task(5, 2)), 1.0) is None
+    means = bayes_means(Setting.of(task(9, 3, location="subset(3)")), 0.5)
+    assert means.kind is Kind.STATISTICAL
+    assert "control variates" in means.method
