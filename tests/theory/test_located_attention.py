@@ -10,7 +10,7 @@ from sympy import Rational, cosh
 from symslr.model.location import LocationTask
 from symslr.model.symbols import L, l
 from symslr.theory import optimal_attention
-from symslr.theory.located_attention import NoClosedForm, OptimalAttention
+from symslr.theory.located_attention import OptimalAttention
 from tests.theory.test_configurations import ALIKE, CHAIN, TASKS
 
 SETS = "posterior mean over all sets of relevant positions, coupled by the filter over positions"
@@ -84,11 +84,12 @@ def test_a_random_length_has_the_formula_of_every_length() -> None:
     assert found.weight == optimal_attention(replace(task, length=L)).weight
 
 
-def test_signals_of_their_own_are_refused_among_correlated_keys_alone() -> None:
+def test_signals_of_their_own_among_correlated_keys_are_named() -> None:
     signs = {"signal": "1:1/2,-1:1/2"}
     for location in ("subset(2)", "independent(1/3)"):
-        with pytest.raises(NoClosedForm, match="over all configurations and signals"):
-            optimal_attention(LocationTask(location=location, key_covariance=CHAIN, **signs))
-        assert optimal_attention(LocationTask(location=location, **signs)).weight
+        found = optimal_attention(LocationTask(location=location, key_covariance=CHAIN, **signs))
+        assert found.reading == SETS.replace("positions,", "positions and their signals,")
+        assert found.where[0].startswith(f"{MEAN}, and over their signals, theta[l] from ")
+        assert optimal_attention(LocationTask(location=location, **signs)).where == ()
         assert optimal_attention(LocationTask(location=location, key_covariance=CHAIN)).reading == SETS
-    assert optimal_attention(LocationTask(key_covariance=CHAIN, **signs)).weight
+    assert optimal_attention(LocationTask(key_covariance=CHAIN, **signs)).where == ()
