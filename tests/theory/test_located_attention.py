@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sympy import Rational, cosh
+from sympy import Rational, Sum, Symbol, cosh
 
 from symslr.model.location import LocationTask
-from symslr.model.symbols import L, chi, l, nu
+from symslr.model.symbols import L, chi, i, j, l, nu
 from symslr.simulate.location import LocationSampler, Posterior
 from symslr.theory import optimal_attention
-from symslr.theory.located_attention import OptimalAttention
+from symslr.theory.located_attention import INDICES, OptimalAttention, _in_units, _with_indices
 from tests.algebra.configurations import number
 from tests.theory.test_configurations import ALIKE, CHAIN, TASKS, VALUES, rho
 
@@ -111,5 +111,15 @@ def test_keys_that_are_alike_in_their_own_units(parts: dict[str, str]) -> None:
     given = keys[0, :, 0].tolist()
     env = {L: 4, nu: 1.3, rho: 0.4, chi.label: given}
     weight = optimal_attention(task).weight
+    assert _in_units(weight, LocationTask()) == weight
     found = [number(weight, {**env, l: place}) for place in range(1, 5)]
     assert found == pytest.approx(Posterior.of(sampler).attention(keys)[0], rel=1e-9)
+
+
+def test_indices_are_renamed_without_a_clash() -> None:
+    def nested(outer: Symbol, inner: Symbol) -> Sum:
+        return Sum(chi[outer] * Sum(chi[inner] * chi[outer], (inner, 1, 3)), (outer, 1, 3))
+
+    first, second, _ = INDICES
+    for outer, inner in ((first, second), (i, j), (j, second)):
+        assert _with_indices(nested(outer, inner), INDICES) == nested(first, second)
