@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sympy import Abs, KroneckerDelta, Rational, Symbol, exp
 
+from symslr.model.configuration import ONE, OwnSignals
 from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
 from symslr.referee.referee import referee
@@ -107,5 +109,9 @@ def test_every_law_has_a_chain_to_the_risk_of_its_attention() -> None:
 def test_what_has_no_law_of_configurations_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a symbol or a number"):
         law_of_location(LocationTask(length={1: Rational(1, 2), 2: Rational(1, 2)}))
-    with pytest.raises(ValueError, match="each with a signal of its own"):
-        law_of_location(LocationTask(location="subset(2)", signal="1:1/2,-1:1/2", key_covariance=CHAIN))
+
+
+def test_signals_of_their_own_are_configurations_where_no_factor_averages_them() -> None:
+    task = LocationTask(location="subset(2)", signal="1:1/2,-1:1/2")
+    among = law_of_location(replace(task, key_covariance=CHAIN))
+    assert (law_of_location(task).prior.signal, isinstance(among.prior.signal, OwnSignals)) == (ONE, True)
