@@ -169,6 +169,7 @@ def check(
         None,
         "--seconds",
         min=0.01,
+        max=options.LONGEST,
         help="Processor time for each derivation; what is not done by then is unknown. 40 by default.",
     ),
     as_json: bool = options.JsonOption,

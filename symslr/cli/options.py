@@ -35,8 +35,8 @@ FilterOption = typer.Option(
     None, "--filter", help='Filter of the keys over positions: an expression in i and j, or "matched" (C^-1).'
 )
 KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(1+exp(x))".')
-NormaliseOption = typer.Option("sum", "--normalise", help="sum or none (element-wise).")
-OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser.")
+NormaliseOption = typer.Option("sum", "--normalise", help="Of --kernel: sum or none (element-wise).")
+OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser of --kernel.")
 USUAL_DIGITS = 15
 DigitsOption = typer.Option(USUAL_DIGITS, "--digits", help="Significant digits wanted.")
 RiskDigitsOption = typer.Option(
@@ -46,11 +46,13 @@ CertifiedOption = typer.Option(False, "--certified", help="Prove the error with 
 SymbolicOption = typer.Option(
     False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
 )
+LONGEST = 1e7
+"""Seconds, some four months: the timers of some systems take no more."""
 SecondsOption = typer.Option(
-    30.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
+    30.0, "--seconds", min=0.01, max=LONGEST, help="Processor time for the answer; then one line says how far it came."
 )
 LongSecondsOption = typer.Option(
-    300.0, "--seconds", min=0.01, help="Processor time for the answer; then one line says how far it came."
+    300.0, "--seconds", min=0.01, max=LONGEST, help="Processor time for the answer; then one line says how far it came."
 )
 FEWER = "ask for fewer digits (--digits 6)"
 SIMPLER = "ask for a simpler task or attention"

@@ -28,7 +28,11 @@ def run(
     workers: int = typer.Option(None, "--workers", help="Processes of this machine; one per processor by default."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed."),
     seconds: float = typer.Option(
-        3600.0, "--seconds", min=0.01, help="Processor time for each point; one that uses it up has failed."
+        3600.0,
+        "--seconds",
+        min=0.01,
+        max=options.LONGEST,
+        help="Processor time for each point; one that uses it up has failed.",
     ),
     as_json: bool = options.JsonOption,
 ) -> None:

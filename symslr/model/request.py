@@ -166,6 +166,12 @@ def read_attention(
     if kernel is not None:
         read_tree(kernel, {"x": NameKind.VALUE}, what="kernel")
     start = read_number(offset, what="offset")
+    ignored = "offset" if start != 0 else "normalise" if normalise != NORMALISERS[0] else None
+    if kernel is None and ignored is not None:
+        raise ValueError(
+            f"{dash}{ignored}: found without {dash}kernel; expected it beside a kernel of one's own, as a named attention and "
+            "a file have theirs (softmax1 is softmax with offset 1)"
+        )
     tables = None
     if name is not None and name.endswith(".toml"):
         tables = _tables_of(name, files)

@@ -145,7 +145,11 @@ class _Scan:
         elif token in "([":
             raise self.source.refuse(column, f"found '{token}'; expected an operator before it, such as *")
         elif token == "," and (not self.open or self.open[-1][0] != "call"):
-            raise self.source.refuse(column, "found ','; expected it only between the arguments of a function")
+            raise self.source.refuse(
+                column,
+                "found ','; expected it only between the arguments of a function, such as max(0, x); a sum over tokens is "
+                "sum(term, index), and pieces are joined with step(x)",
+            )
         else:
             if token == "**":
                 self._deepen(column)

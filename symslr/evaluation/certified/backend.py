@@ -160,6 +160,11 @@ def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
 def _laplace_variable(expr: Expr) -> Expr:
     limits = expr.limits
     if len(limits) != 1 or len(limits[0]) != 3 or limits[0][1:] != (0, oo):
+        if len(limits) > 1:
+            raise CannotEvaluate(
+                "certified: no proof is available for integrals over several variables, as where weight and attention each "
+                "have a normaliser; expected one normaliser"
+            )
         raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
     return limits[0][0]
 

@@ -19,7 +19,7 @@ from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.homogeneous import degree, has_parity
-from symslr.model.symbols import a, epsilon
+from symslr.model.symbols import a, epsilon, x
 from symslr.model.task import Task
 from symslr.theory.population import matched_scale, minimal_risk, population_risk
 
@@ -175,7 +175,13 @@ def risk_at(
 
     Raises:
         CannotEvaluate: where the digits are out of reach.
+        ValueError: at scale 0, where the kernel and with it the normaliser vanishes there.
     """
+    if scale == 0 and attention.is_normalised and attention.offset == attention.kernel.subs(x, 0) == 0:
+        raise ValueError(
+            f"scale: found 0, where the kernel {attention.kernel} vanishes and its normaliser with it; expected another "
+            "scale, or an offset"
+        )
 
     def answers(own: Task, at: Mapping[Any, object], wanted: int | None, is_near: bool) -> Answers:
         known = dict(at)

@@ -150,7 +150,10 @@ class IntegralNode(Node):
             return None
         if window.is_heavy:
             _check_tails(log_weight, low, high)
-        return cover([window], low, high, kinks_between(zeros, p, window.low, window.high))
+        pieces = cover([window], low, high, kinks_between(zeros, p, window.low, window.high))
+        if not pieces:
+            raise CannotEvaluate("an integrand leaves the range of float64 where its window is looked for")
+        return pieces
 
 
 FAR = 1e30, 1e40

@@ -8,7 +8,7 @@ from math import log
 from typing import Any
 
 from flint import arb, ctx
-from sympy import Add, E, Expr, Mul, S, Symbol, exp, oo
+from sympy import Add, E, Expr, Integral, Mul, S, Symbol, exp, oo
 from sympy import log as log_
 
 from symslr.evaluation.certified.analytic.integral import Integrand, Transform
@@ -71,6 +71,11 @@ def _line_term(term: Expr, density: Expr, u: Expr, closed: Callable[[Expr], Expr
             inside = part.exp if isinstance(part, exp) or base == E else exponent * log_(base)
             slope, rest = inside.diff(u), inside.subs(u, 0)
             if slope.has(u):
+                if part.has(Integral):
+                    raise NotProved(
+                        "certified: no proof is available for integrals that end at another variable, as where the largest "
+                        "key is selected (max at nu = inf); expected integrals over the whole line"
+                    )
                 raise NotProved(f"certified: no proof is available for {part} under a Laplace integral")
             rate, factor = rate - slope, factor * exp(rest)
     return Monomial(constant, power, S.Zero, {LineToken(closed(factor), closed(rate)): 1})
