@@ -61,10 +61,11 @@ def located_attention(task: LocationTask) -> OptimalAttention:
     if isinstance(task.length, LengthLaw):
         return replace(located_attention(replace(task, length=L)), task=task)
     plain = task.without_common_shift()
-    correlated, several = plain.key_covariance is not None, not isinstance(task.location, OnePosition)
-    derived = _in_units(optimal_location_attention(plain), task) if several else optimal_location_attention(task)
-    weight = _named(derived, task)
-    return OptimalAttention(task, weight, _reading(task, weight, correlated), _where(task, weight))
+    derived = optimal_location_attention(plain)
+    weight = _named(derived if plain == task else _in_units(derived, task), task)
+    return OptimalAttention(
+        task, weight, _reading(task, weight, plain.key_covariance is not None), _where(task, weight)
+    )
 
 
 def weighed_attention(task: Task) -> OptimalAttention:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import pytest
+from sympy import Symbol
 
+from symslr.algebra.rules import GivenNumberRelevant, IndependentRelevance, OneRelevantToken
 from symslr.model.configuration import Directions
+from symslr.model.location import Independent, OnePosition, Subset
 from symslr.referee.referee import referee
 from symslr.simulate.location import bayes_location_monte_carlo
-from symslr.theory.configurations import law_of_location, location_bayes_risk
+from symslr.theory.configurations import law_of_location, location_bayes_risk, posterior_rules
+from tests.derivations.statements import odd_symbols
 from tests.theory.test_configurations import EXACT, TASKS, VALUES
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_token_has_a_key_along_each_direction(name: str) -> None:
     task = TASKS[name]
-    count = task.signal.directions
-    found = [keys.args[1] for keys in law_of_location(task).atoms(Directions)]
+    count, law = task.signal.directions, law_of_location(task)
+    found = [keys.args[1] for keys in law.atoms(Directions)]
+    assert odd_symbols(law.atoms(Symbol)) == []
     assert found == ([count] if count > 1 else [])
 
 
@@ -25,3 +30,10 @@ def test_the_risk_with_two_keys_a_token_against_simulation(name: str) -> None:
     found = bayes_location_monte_carlo(TASKS[name], {**VALUES, "L": 2}, size=20_000, seed=11)
     assert exact.digits >= 3
     assert abs(found.z_score(float(exact.value))) < 4
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_one_rule_sums_over_the_places(name: str) -> None:
+    by_location = {OnePosition: OneRelevantToken, Subset: GivenNumberRelevant, Independent: IndependentRelevance}
+    found = {type(rule) for rule in posterior_rules(TASKS[name])} & set(by_location.values())
+    assert found == {by_location[type(TASKS[name].location)]}

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from sympy import Rational, cosh
+from sympy import Rational, Sum, Symbol, cosh
 
 from symslr.model.location import LocationTask
-from symslr.model.symbols import L, l
+from symslr.model.symbols import L, chi, i, j, l, nu
+from symslr.simulate.location import LocationSampler, Posterior
 from symslr.theory import optimal_attention
-from symslr.theory.located_attention import OptimalAttention
-from tests.theory.test_configurations import ALIKE, CHAIN, TASKS
+from symslr.theory.located_attention import INDICES, OptimalAttention, _in_units, _with_indices
+from tests.algebra.configurations import number
+from tests.theory.test_configurations import ALIKE, CHAIN, TASKS, VALUES, rho
 
 SETS = "posterior mean over all sets of relevant positions, coupled by the filter over positions"
 SUBSETS = "subset attention, s = 2: elementary symmetric polynomials"
@@ -93,3 +96,30 @@ def test_signals_of_their_own_among_correlated_keys_are_named() -> None:
         assert optimal_attention(LocationTask(location=location, **signs)).where == ()
         assert optimal_attention(LocationTask(location=location, key_covariance=CHAIN)).reading == SETS
     assert optimal_attention(LocationTask(key_covariance=CHAIN, **signs)).where == ()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [{}, {"signal": "1:2/3,-1:1/3"}, {"location": "subset(2)"}, {"location": "independent(1/3)"}],
+    ids=str,
+)
+def test_keys_that_are_alike_in_their_own_units(parts: dict[str, str]) -> None:
+    """What is printed beside every configuration's density, where one correlation can be taken out and where it cannot."""
+    task = LocationTask(key_covariance=2 * ALIKE, **parts)
+    sampler = LocationSampler.of(task, {**VALUES, "L": 4})
+    keys = sampler.draw(1, np.random.default_rng(9)).chi
+    given = keys[0, :, 0].tolist()
+    env = {L: 4, nu: 1.3, rho: 0.4, chi.label: given}
+    weight = optimal_attention(task).weight
+    assert _in_units(weight, LocationTask()) == weight
+    found = [number(weight, {**env, l: place}) for place in range(1, 5)]
+    assert found == pytest.approx(Posterior.of(sampler).attention(keys)[0], rel=1e-9)
+
+
+def test_indices_are_renamed_without_a_clash() -> None:
+    def nested(outer: Symbol, inner: Symbol) -> Sum:
+        return Sum(chi[outer] * Sum(chi[inner] * chi[outer], (inner, 1, 3)), (outer, 1, 3))
+
+    first, second, _ = INDICES
+    for outer, inner in ((first, second), (i, j), (j, second)):
+        assert _with_indices(nested(outer, inner), INDICES) == nested(first, second)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Rational, Symbol
+from sympy import Rational, Symbol, erf
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.rule import RuleRefused
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Minimum
+from symslr.expression.special import NormalCdf, OwensT, SkewNormal
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1
+from symslr.model.catalogue import erf as shifted_erf
 from symslr.model.symbols import L, a, nu, x
+from symslr.model.task import Task
 from symslr.referee.referee import referee
 from symslr.theory import minimal_risk, population_risk
 from symslr.theory.population import PopulationRisk, least_chain
@@ -42,6 +45,16 @@ def test_an_element_wise_risk_is_closed_where_its_moments_are() -> None:
     mild = {"L": 3, "nu": Rational(13, 10), "a": Rational(2, 5)}
     first, defined = (referee(form, mild, 10).value for form in (closed, quantity))
     assert float(first) == pytest.approx(float(defined), rel=1e-9)
+
+
+@pytest.mark.parametrize("task", [QUIET, MaxSLR(noise=0)], ids=lambda task: task.name)
+def test_a_kernel_that_ends_in_a_tail_is_written_with_it(task: Task) -> None:
+    """1 + erf(y) is a difference where y < 0; the distribution function of a Gaussian is not."""
+    quantity = population_risk(task, shifted_erf)
+    assert isinstance(quantity, PopulationRisk)
+    form = quantity.conditioned()
+    assert form.has(NormalCdf, SkewNormal)
+    assert not form.has(erf, OwensT)
 
 
 def test_the_least_risk_is_a_minimum_over_the_scale_and_then_the_parameters_of_the_kernel() -> None:
