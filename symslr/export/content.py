@@ -354,7 +354,9 @@ def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, print
         total = rf"\sum_{{m}} \kappa({printer.doprint(scale * chi[index_m])})"
         below = total if offset == 0 else rf"{printer.doprint(offset)} + {total}"
         formula = (
-            rf"\sigma_l = {above} \big/ \bigl({below}\bigr)" if offset != 0 else rf"\sigma_l = {above} \big/ {below}"
+            rf"\sigma_l = {above} \big/\allowbreak \bigl({below}\bigr)"
+            if offset != 0
+            else rf"\sigma_l = {above} \big/\allowbreak {below}"
         )
     else:
         formula = rf"\sigma_l = {above}"

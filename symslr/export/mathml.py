@@ -13,6 +13,8 @@ UPRIGHT = re.compile(r"\\mathrm\{([^{}\\]*)\}")
 STACKED = {"∑", "∏", "min", "max", "lim"}
 CAPITALS = set("ΓΔΘΛΞΠΣΥΦΨΩ")
 """Greek capitals, which TeX sets upright."""
+MISTAKEN = {"⋿": "𝖤"}
+"""A letter that the converter takes for a sign that looks like it, by that sign."""
 WIDTHS = {"negativethinmathspace": "-0.167em", "negativemediummathspace": "-0.222em"}
 
 
@@ -30,7 +32,8 @@ def mathml(tex: str, *, block: bool = False) -> str:
     """
     convert_to_element = need("latex2mathml.converter", "MathML").convert_to_element
     # The converter sets one upright letter in italics and several one by one; as text they stay upright and together.
-    source = UPRIGHT.sub(r"\\text{\1}", tex)
+    # A browser breaks no line within a formula, so that a place where it may be broken says nothing to it.
+    source = UPRIGHT.sub(r"\\text{\1}", tex).replace(r"\allowbreak", "")
     try:
         root = convert_to_element(source, display="block" if block else "inline")
     except Exception as error:
@@ -62,7 +65,9 @@ def _repair(node: ET.Element, block: bool) -> None:
     text = _text(node)
     if "&#x" in (node.text or ""):
         node.text = text
-    if node.tag == "mi" and text == "~":
+    if text in MISTAKEN:
+        node.text = MISTAKEN[text]
+    elif node.tag == "mi" and text == "~":
         node.tag, node.text = "mo", "∼"
     elif node.tag == "mi" and text in CAPITALS:
         node.set("mathvariant", "normal")

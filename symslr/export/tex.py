@@ -50,6 +50,7 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage[colorlinks,linkcolor=blue!45!black,citecolor=blue!45!black,urlcolor=blue!45!black]{hyperref}
 \allowdisplaybreaks
 \setlength{\parindent}{0pt}
+\setlength{\emergencystretch}{6em} % formulas within lines break at few places
 \setlength{\parskip}{4pt plus 1pt}
 \newcommand{\symslrresult}[3]{\par\medskip\noindent\textbf{#1.}\label{symslr:#2}\hfill{\small #3}\nopagebreak}
 """

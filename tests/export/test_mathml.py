@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import string
+import unicodedata
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -37,6 +39,20 @@ def test_repairs() -> None:
     assert "<munderover>" in mathml(r"\sum_{m=1}^{L} x", block=True)
     assert "<munderover>" not in mathml(r"\sum_{m=1}^{L} x")
     assert 'mathvariant="normal">Δ' in mathml(r"\Delta")
+
+
+@pytest.mark.parametrize("font", ["mathsf", "mathcal", "mathbb", "mathbf", "mathfrak", "mathit", "mathtt"])
+def test_a_letter_of_any_font_is_that_letter(font: str) -> None:
+    """E without serifs was a sign for bags, which looks like it and is not in every font."""
+    for letter in string.ascii_letters:
+        (shown,) = "".join(ET.fromstring(mathml(rf"\{font}{{{letter}}}")).itertext()).split()
+        size = "CAPITAL" if letter.isupper() else "SMALL"
+        assert unicodedata.name(shown).endswith(f" {letter.upper()}")
+        assert size in unicodedata.name(shown) or shown in "ℊℯℴ"
+
+
+def test_a_place_to_break_says_nothing_to_a_browser() -> None:
+    assert mathml(r"a \big/\allowbreak b") == mathml(r"a \big/ b")
 
 
 def test_unknown_command_is_named() -> None:
