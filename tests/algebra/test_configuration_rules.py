@@ -41,7 +41,17 @@ from symslr.expression.configuration import (
     one_of,
 )
 from symslr.expression.folded import ConditionalMean
-from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, Directions, Signal, r, theta
+from symslr.model.configuration import (
+    ALIKE,
+    ONE,
+    ConfigurationLaw,
+    ConfigurationPrior,
+    Directions,
+    OwnSignals,
+    Signal,
+    r,
+    theta,
+)
 from symslr.model.open_function import OpenFunction
 from symslr.model.symbols import Delta, L, chi, epsilon, i, j, k, l, m, nu, xi, z
 from symslr.referee.referee import referee
@@ -125,6 +135,22 @@ def test_the_sum_over_the_signal(one: Rational, two: Rational, share: Rational, 
     after = SumOverSignal().rewrite(before)
     assert not any(node.body.has(theta) for node in after.atoms(ConfigurationMean))
     agree(before, after, seed, place=2)
+
+
+def test_a_signal_that_is_always_one_is_put_in() -> None:
+    plain = ConfigurationPrior(one_of(l, L), ONE, L)
+    assert SumOverSignal().rewrite(ConfigurationMean(theta * r[1], plain)) == ConfigurationMean(r[1], plain)
+    assert SumOverSignal().rewrite(ConfigurationMean(r[1], plain)) == ConfigurationMean(r[1], plain)
+
+
+def test_the_components_of_a_signal_are_put_in_at_once_and_all_of_them() -> None:
+    s, t = (Symbol(name, real=True) for name in ("s", "t"))
+    body = exp(s + 2 * t) * r[1]
+    swapped = ConfigurationPrior(one_of(l, L), Signal((s, t), [((t, s), S.One)]), L)
+    assert SumOverSignal().rewrite(ConfigurationMean(body, swapped)).body == exp(t + 2 * s) * r[1]
+    short = ConfigurationPrior(one_of(l, L), Signal((s, t), [((1,), S.One)]), L)
+    with pytest.raises(ValueError, match="zip"):
+        SumOverSignal().rewrite(ConfigurationMean(body, short))
 
 
 def test_a_component_of_the_signal_that_is_zero_leaves_no_sum() -> None:
@@ -303,6 +329,11 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
         "expected at least one, since one is chosen",
     ),
     (SumOverSignal(), ConfigurationMean(theta, ConfigurationPrior(S.One, OpenFunction.of("Q"), L)), "is left open"),
+    (
+        SumOverSignal(),
+        ConfigurationMean(r[1], ConfigurationPrior(S.One, OwnSignals((theta,), [((1,), S.One), ((2,), S.One)]), L)),
+        "every relevant token has a signal of its own",
+    ),
     (RankOnePrecision(), Precision(CHAIN, l, l, L), "is not a multiple of the identity plus a constant"),
     (RankOnePrecision(), Precision(S.One, l, l, L), "is not a multiple of the identity plus a constant"),
     (RankOnePrecision(), Precision(ALIKE + l * m / 9, l, l, L), "is not a multiple of the identity plus a constant"),

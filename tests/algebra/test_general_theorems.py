@@ -194,6 +194,17 @@ def test_a_weight_is_absorbed_where_it_is_a_factor() -> None:
     assert AbsorbWeight(CLEAR).rewrite(clear) == mean(KEY, CLEAR)
 
 
+@pytest.mark.parametrize("other", [MAX, SPIKED, SPIKED.unweighted().subs(L, 3)], ids=["max", "own", "three"])
+def test_a_weight_is_absorbed_under_its_own_law_without_weight_alone(other: SequenceLaw) -> None:
+    before = mean(SPIKED.weight * KEY, other)
+    assert AbsorbWeight(SPIKED).rewrite(before) == before
+
+
+def test_an_absorbed_weight_that_is_left_open_is_a_density_by_hypothesis() -> None:
+    assert AbsorbWeight(LAW).hypotheses(mean(g * KEY, LAW.unweighted())) == (Hypothesis.of_weight(LAW),)
+    assert AbsorbWeight(SPIKED).hypotheses(mean(SPIKED.weight * KEY, SPIKED.unweighted())) == ()
+
+
 def test_one_token_is_the_largest() -> None:
     before = AverageHiddenIndex().rewrite(mean(L * IsLargest.of(epsilon, L), CLEAR.unweighted()))
     assert OneIsLargest().rewrite(before) == 1
