@@ -184,6 +184,8 @@ def test_CauchySchwarz_lies_above_and_is_attained() -> None:
     weight, rest = exp(x - S.Half), exp(x - S.Half) + 2
     explained = one(weight * (1 + x**2)) ** 2 / one(rest * (1 + x**2) ** 2)
     assert_above(CauchySchwarz(), explained)
+    maybe_zero = Symbol("c", nonnegative=True)
+    assert CauchySchwarz().rewrite(maybe_zero * explained) == maybe_zero * CauchySchwarz().rewrite(explained)
     best = one(weight * weight / rest) ** 2 / one(rest * (weight / rest) ** 2)
     left, right, error = numbers(CauchySchwarz(), best)
     assert abs(left - right) <= error
