@@ -143,6 +143,8 @@ def test_JensenForOthers_assumes_what_makes_a_power_concave() -> None:
     assert JensenForOthers().hypotheses(mean(1 - (1 + others) ** -nu)) == ()
     (condition,) = {h.condition for h in JensenForOthers().hypotheses(mean((1 + others) ** a))}
     assert [condition.subs(a, power) for power in (Rational(1, 2), 1, Rational(3, 2))] == [True, True, False]
+    with pytest.raises(RuleRefused, match="is convex in"):
+        JensenForOthers().hypotheses(mean((1 + others) ** (1 + nu)))
 
 
 def test_what_is_no_share_of_all_tokens_is_left() -> None:
