@@ -233,6 +233,7 @@ def test_values_are_integrated_out_by_their_covariance() -> None:
         law = ConfigurationLaw(PLAIN, LAW.weight, ALIKE, values)
         after = same_mean(ValueCovariance(), ConfigurationExpectation(form**2, law))
         assert not after.has(z, xi)
+    same_mean(ValueCovariance(), ConfigurationExpectation((Delta * xi + chi[1]) ** 2, LAW))
 
 
 def test_change_of_measure_and_back() -> None:

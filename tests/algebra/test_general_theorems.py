@@ -163,6 +163,7 @@ def test_bayes_rule_clears_one_power_of_the_posterior() -> None:
     assert BayesRule().rewrite(mean(total * tokens(Posterior(l, LAW) ** 2), free)) == mean(
         tokens(Posterior(l, LAW) * g.at(l)), free
     )
+    assert BayesRule().rewrite(mean(total * Posterior(epsilon, LAW), free)) == mean(g, free)
     spiked = tokens(SPIKED.weight.subs(epsilon, m), m) * tokens(Posterior(l, SPIKED) * chi[l])
     before = mean(spiked, SPIKED.unweighted())
     assert_equal(before, BayesRule().rewrite(before), (1, 2))

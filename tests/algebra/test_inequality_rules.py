@@ -143,6 +143,8 @@ def test_JensenForOthers_assumes_what_makes_a_power_concave() -> None:
     assert JensenForOthers().hypotheses(mean(1 - (1 + others) ** -nu)) == ()
     (condition,) = {h.condition for h in JensenForOthers().hypotheses(mean((1 + others) ** a))}
     assert [condition.subs(a, power) for power in (Rational(1, 2), 1, Rational(3, 2))] == [True, True, False]
+    with pytest.raises(RuleRefused, match="is convex in"):
+        JensenForOthers().hypotheses(mean((1 + others) ** (1 + nu)))
 
 
 def test_what_is_no_share_of_all_tokens_is_left() -> None:
@@ -184,6 +186,8 @@ def test_CauchySchwarz_lies_above_and_is_attained() -> None:
     weight, rest = exp(x - S.Half), exp(x - S.Half) + 2
     explained = one(weight * (1 + x**2)) ** 2 / one(rest * (1 + x**2) ** 2)
     assert_above(CauchySchwarz(), explained)
+    maybe_zero = Symbol("c", nonnegative=True)
+    assert CauchySchwarz().rewrite(maybe_zero * explained) == maybe_zero * CauchySchwarz().rewrite(explained)
     best = one(weight * weight / rest) ** 2 / one(rest * (weight / rest) ** 2)
     left, right, error = numbers(CauchySchwarz(), best)
     assert abs(left - right) <= error

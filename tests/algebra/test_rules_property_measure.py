@@ -101,6 +101,7 @@ def test_Linearity_refuses_a_constant_under_a_weight_without_mean_one(s: Expr) -
 def test_Linearity_assumes_what_parameters_decide(s: Expr) -> None:
     body = exp(scale * KEY**2) * (KEY + s) ** 2
     assert conditions(Linearity(), mean(body)) == {Lt(scale - Rational(1, 2), 0)}
+    assert conditions(Linearity(), mean(s * exp(scale * KEY**2))) == set(), "a mean that is not split exists as before"
     assert conditions(Linearity(), mean(KEY * chi[j] + s * KEY)) == {Ge(L, 2)}
     assert conditions(Linearity(), mean(KEY * (chi[k] + s))) == {Ge(L, 3)}
     assert conditions(Linearity(), (L - 1) * mean(KEY * (chi[j] + s))) == set()

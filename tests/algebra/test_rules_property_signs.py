@@ -226,6 +226,7 @@ def test_powers_of_what_may_be_negative_are_refused(s: Expr, c: Expr) -> None:
     assert_refused(DivideThrough(c + g), Sum(x * g, (g, 0, N)) / (y + s**2), "depends on an index")
     for make in (
         lambda: PowersOf(v),
+        lambda: PowersOf(g),
         lambda: LargestPower(N, v),
         lambda: LargestPower(v),
         lambda: DivideThrough(s - s),
@@ -324,9 +325,13 @@ def test_IndependentSigns_refuses_signs_that_are_shared(a: Expr, more: int) -> N
         assert_refused(IndependentSigns(), SignExpectation(body, omega, N), reason)
     shared = FIRST * Product(a + Sign(omega, k), (k, 1, N))
     assert_refused(IndependentSigns(), SignExpectation(shared, omega, N), "expected a product over signs")
+    repeated = Product(a + Sign(omega, k), (k, 1, N), (j, 1, more + 1))
+    assert_refused(IndependentSigns(), SignExpectation(repeated, omega, N), "expected a product over signs")
     assert_refused(ExponentialOfSum(k), exp(a * k * Sum(Sign(omega, k), (k, 1, N))), "has a meaning outside")
     other = exp(a * Sum(j**2, (j, 1, N)))
     assert ExponentialOfSum(k).rewrite(other) == other
+    endless = exp(a * Sum(exp(-j) / k, (k, 1, N), (j, 1, S.Infinity)))
+    assert ExponentialOfSum(k).rewrite(endless) == endless
     assert ExponentialOfSum(k).rewrite(other * exp(Sum(a / k, (k, 1, N)))) == other * Product(exp(a / k), (k, 1, N))
 
 
@@ -336,7 +341,8 @@ def test_events_keep_their_values(a: Expr, b: Expr, place: int, n: int, t: int) 
     where = {"v": place, "x": abs(a), "N": n + 1, "g": n, "T": t + 1}
     assert_same(Complement(), b * Indicator(Gt(v, a * x)) + Indicator(Gt(v, 0)) / 3, where)
     total = Relu(v - a) + Max(0, b * v) + Sum(Relu(k * v - b), (k, 1, N))
-    for zero in (Eq(total, 0), Le(total, 0), Eq(Max(v, b * v, 0), 0)):
+    later = Sum(Relu(k * v - b), (k, 2, N))
+    for zero in (Eq(total, 0), Le(total, 0), Eq(Max(v, b * v, 0), 0), Eq(later, 0)):
         assert_same(VanishingSum(), 3 + Indicator(zero), where)
     assert_same(PowersOfIndicators(), x * Indicator(Gt(v, 0)) ** (T * g), where)
 
@@ -369,8 +375,9 @@ def test_ChernoffBound_lies_above(n: int, a: Expr, tenths: int, relation: Any) -
     total, far = a * Sum(Sign(omega, k), (k, 1, N)), a * n * Rational(tenths, 10)
     for event in (relation(total, far), relation(far, total).reversed):
         assert_same(ChernoffBound(rate), SignExpectation(Indicator(event), omega, N), {"N": n})
-    other = SignExpectation(Indicator(Eq(total, far)), omega, N)
-    assert ChernoffBound(rate).rewrite(other) == other
+    for body in (Indicator(Eq(total, far)), exp(total)):
+        other = SignExpectation(body, omega, N)
+        assert ChernoffBound(rate).rewrite(other) == other
 
 
 @FEW
