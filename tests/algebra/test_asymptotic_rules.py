@@ -74,6 +74,13 @@ def test_hyperbolic_moments(degree: int, power: int) -> None:
     assert brute(after, {}) == pytest.approx(brute(before, {}), rel=1e-8)
 
 
+def test_moments_do_not_ask_for_the_letter_of_the_theorem() -> None:
+    rule, body, y = TransformMoments(sech_transform(1), FREQUENCY), x**2 / cosh(2 * x), Symbol("y", real=True)
+    renamed = rule.rewrite(Integral(body.subs(x, y), (y, -oo, oo)))
+    assert renamed == rule.rewrite(Integral(body, (x, -oo, oo)))
+    assert not renamed.has(Integral)
+
+
 @pytest.mark.parametrize("degree", range(8))
 def test_moments_of_the_gumbel_variable(degree: int) -> None:
     before = ScalarExpectation(x**degree, x, GUMBEL_LAW)

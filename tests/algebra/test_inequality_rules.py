@@ -200,6 +200,13 @@ def test_ConstantEvenPart_finds_the_half_of_a_logistic_function() -> None:
         assert ConstantEvenPart().rewrite(left_alone) == left_alone
 
 
+def test_ConstantEvenPart_takes_the_roots_of_parameters_for_real() -> None:
+    """In a body as it stands, and in one whose factors alone show that the mean exists."""
+    root = sqrt(Symbol("s", real=True))
+    assert ConstantEvenPart().rewrite(one(x * exp(-(x**2)) + 1 / (1 + exp(root * x)))) == S.Half
+    assert ConstantEvenPart().rewrite(one(1 / (root + root * exp(root * x)))) == 1 / (2 * root)
+
+
 def test_OnePower_collects_what_is_a_power() -> None:
     y = L - 1
     found = OnePower(y).rewrite(3 * (y * exp(a**2 * log(y) / 2)) ** 2 * exp(-a * log(y)))

@@ -28,6 +28,7 @@ from sympy import (
     erf,
     exp,
     factorial2,
+    floor,
     lambdify,
     log,
     oo,
@@ -41,12 +42,14 @@ from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     AverageValues,
+    Centre,
     ChainRule,
     Collect,
     CompleteSquare,
     DropFromDenominator,
     EvaluateTermwise,
     FlipSigns,
+    GaussianByParts,
     GaussianErf,
     GaussianProjection,
     GeometricSeries,
@@ -55,10 +58,11 @@ from symslr.algebra.rules import (
     Selection,
     SlopeOfOddPart,
     SplitVariance,
+    Substitute,
     TransformMoments,
     TurnTowardsKey,
 )
-from symslr.algebra.rules.asymptotics.smoothing import PHI, Smoothed, _above, _Ways
+from symslr.algebra.rules.asymptotics.smoothing import PHI, Smoothed, SmoothingTaylor, _above, _Ways
 from symslr.algebra.rules.asymptotics.substitution import exponentials_split
 from symslr.algebra.rules.blocks.deltas import MarkedTerm
 from symslr.algebra.rules.blocks.places import Places, bounds
@@ -75,9 +79,9 @@ from symslr.expression.joint import AtMinimiser, JointMinimum
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Indicator, Sign, SignExpectation, omega
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax1
-from symslr.model.scalar_law import STANDARD_NORMAL, laplace, normal
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, laplace, normal
 from symslr.model.symbols import L, chi, epsilon, eta, j, k, l, m, x, z
-from symslr.theory.asymptotics import FREQUENCY
+from symslr.theory.asymptotics import ANGLE, FREQUENCY, LEVEL, gumbel_transform, sech_transform
 
 s, t, u, w, y = (Symbol(name, real=True) for name in "stuwy")
 a, b = symbols("a b", positive=True)
@@ -101,6 +105,11 @@ def over(body: Expr, law: object = SPIKED) -> SequenceExpectation:
 SIGMA = ScoredActivation.of(epsilon, softmax1, chi[m] / 2 + z[m])
 NESTED = Sum(SIGMA.at(l) * Sum(z[m] * chi[l], (m, 1, L)), (l, 1, L))
 KERNEL = Sum(exp(chi[l]), (l, 1, L))
+QUARTIC = ScalarLaw(exp(-(x**4) - x**2 / 2))
+SECH = TransformMoments(sech_transform(1), FREQUENCY)
+GUMBEL_MOMENTS = TransformMoments(gumbel_transform(), ANGLE)
+SMOOTHED = ScalarExpectation(normal().density.subs(x, LEVEL - s / a), s, GUMBEL_MOMENTS.law)
+"""The normal density, smoothed: to a power that may be 0 it has no integral."""
 
 
 @pytest.mark.parametrize(
@@ -120,6 +129,9 @@ KERNEL = Sum(exp(chi[l]), (l, 1, L))
         (DropFromDenominator(S.One), over(Sum(chi[m], (m, 1, L)) / KERNEL), "expected functions of"),
         (MarkedTerm(g), Sum(f(KroneckerDelta(g, D - g)), (g, 0, D)), "name one place"),
         (GeometricSeries(a, 2), s / (3 * a), "no ratio"),
+        (GaussianByParts(), ScalarExpectation(u * floor(u), u, STANDARD_NORMAL), "has no derivative"),
+        (Centre(), ScalarExpectation(x**2, x, QUARTIC), "is not Gaussian"),
+        (SmoothingTaylor(1 / a, 2, GUMBEL_MOMENTS), Integral(SMOOTHED**g, (LEVEL, -oo, oo)), "known to be integrable"),
         (InterchangeSums(row), Sum(Sum(exp(row * column), (column, -oo, 0)) / row, (row, 1, N)), "is infinite"),
         (InterchangeSums(row), Sum(Sum(exp(-row * column), (column, 1, N)) / row, (row, 1, oo)), "is infinite"),
         (IndependentSigns(), SignExpectation(Product(2 + Sign(omega, row - 1), (row, 1, N)), omega, N), "none of the"),
@@ -144,6 +156,9 @@ def test_refused(rule: Rule, expr: Expr, reason: str) -> None:
         (ChainRule(f(u), {u: t}), At.of(Derivative(f(w) * w, w), {w: a})),
         (ChainRule(f(u), {u: t}), At.of(w**2, {w: a})),
         (SlopeOfOddPart(u, w), At.of(u**2 + w, {u: S.Zero, w: a})),
+        (GaussianErf(), ScalarExpectation(u**2 + tanh(u), u, STANDARD_NORMAL)),
+        (SECH, Integral(x**2 / cosh(2 * x), (x, 0, oo))),
+        (Substitute(exp(-t), t), Integral(exp(-u - w), (u, 0, oo), (w, 0, oo))),
     ],
     ids=name,
 )

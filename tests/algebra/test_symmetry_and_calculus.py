@@ -57,6 +57,12 @@ def test_means_that_differ_by_a_sign_are_written_alike() -> None:
     assert rule.rewrite(left - right) == 0
 
 
+def test_brackets_with_as_many_minus_signs_either_way_are_written_alike() -> None:
+    one, other = (SequenceExpectation(Sum(body, (l, 1, L)) ** 2, MAX) for body in (z[l] - zeta[l], zeta[l] - z[l]))
+    assert one != other
+    assert FlipSigns(z, zeta).rewrite(one - other) == 0
+
+
 @pytest.mark.parametrize("factor", [chi[l], -chi[l], -2 * u * chi[l]], ids=str)
 def test_brackets_are_written_with_few_minus_signs_whatever_stands_before_them(factor: Expr) -> None:
     node = SequenceExpectation((z[epsilon] - Sum(factor * (z[l] - nu), (l, 1, L))) ** 2, MAX)
