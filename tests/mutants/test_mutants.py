@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 
+from tests.mutants.__main__ import argued
 from tests.mutants.operators import mutants
 from tests.mutants.report import UNTRIED, fates, summary
 from tests.mutants.selection import ROOT, STATEMENTS, Selection, chain_files, names_in_tests
@@ -45,6 +46,7 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from tests.mutants import trial
+from tests.mutants.__main__ import argued
 from tests.mutants.operators import mutants
 from tests.mutants.selection import ROOT
 trial.load()
@@ -67,6 +69,7 @@ with TemporaryDirectory() as folder:
 CHAINS = """
 from dataclasses import replace
 from tests.mutants import trial
+from tests.mutants.__main__ import argued
 from tests.mutants.operators import mutants
 from tests.mutants.selection import ROOT
 trial.load()
@@ -167,3 +170,10 @@ def test_a_line_that_runs_on_import_is_seen_by_every_test_of_its_file() -> None:
     assert selection.running("file.py", 2) == {"one"}
     assert selection.running("file.py", 1) == selection.running("file.py", 3) == {"one", "two"}
     assert selection.running("file.py", 9) == set()
+
+
+def test_what_is_argued_is_a_mutant_of_the_code_that_is_there() -> None:
+    for key, why in argued().items():
+        file = key.partition(" ")[0]
+        assert key in {mutant.key for mutant in mutants(file, (ROOT / file).read_text(encoding="utf-8"))}, key
+        assert why.endswith(".")
