@@ -136,9 +136,8 @@ class _Timed(AbstractContextManager[None]):
     def __exit__(self, *_: object) -> None:
         self.is_over = True
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(
-            signal.SIGPROF, signal.SIG_IGN
-        )  # drops what was sent and not yet met: by default it ends the process
+        # what was sent and not yet met is dropped here: by default it would end the process
+        signal.signal(signal.SIGPROF, signal.SIG_IGN)
         signal.signal(signal.SIGPROF, self.before)
         if self.left_outside:
             left = self.left_outside - (time.process_time() - self.began)
