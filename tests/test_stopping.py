@@ -173,7 +173,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "ended", "when"), CASES)
+@pytest.mark.parametrize(("name", "ended", "when"), CASES, ids=lambda item: item if isinstance(item, str) else item[2])
 def test_a_signal_ends_a_command_in_one_line(
     tmp_path: Path, name: str, ended: tuple[signal.Signals, int, str], when: str
 ) -> None:
