@@ -80,7 +80,7 @@ COMMANDS = {
     "report": ["report", "endless.py", "--out", "report"],
     "validate": ["validate", str(ROOT / "validation"), "--keep", "kept.sqlite"],
     "compute": ["compute", "figure3", "--keep", "kept.sqlite"],
-    "study": ["study", "run", "study.toml", "--store", "study.sqlite", "--workers", "2"],
+    "study": ["study", "run", "study.toml", "--store", "study.sqlite", "--workers", "1"],
 }
 
 WORKERS = 2 if (os.cpu_count() or 1) > 1 else 1

@@ -107,6 +107,6 @@ def test_what_is_too_small_to_be_written_is_refused() -> None:
 
 
 def test_no_proof_is_claimed_where_there_is_none() -> None:
-    assert evaluate(bayes_risk(MAX), {"L": 3, "nu": 1000}, digits=15).kind is Kind.ESTIMATED
+    assert evaluate(bayes_risk(MAX), {"L": 3, "nu": 2000}, digits=15).kind is Kind.ESTIMATED
     with pytest.raises(CannotEvaluate):
         evaluate(bayes_risk(MAX), {"L": 3, "nu": 10**6}, digits=15, backend="arb")
