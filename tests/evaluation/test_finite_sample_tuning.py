@@ -11,7 +11,7 @@ from sympy import oo
 
 from symslr import MaxSLR, SpikedSLR, linear, softmax
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample import tuning
+from symslr.evaluation.finite_sample import tuned_finite_sample, tuning
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Training
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
 from symslr.evaluation.finite_sample.problem import numeric_problem
@@ -61,16 +61,13 @@ def test_a_risk_that_is_not_known_further_out_decides_nothing() -> None:
     assert limits == (None, None)
 
 
-def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box() -> None:
     """At r_k = 0.001 the risk is 0.051; on a sample of 2048 points alone the ridge ended at 6e-7, where it is 0.048."""
-    monkeypatch.setattr(tuning, "ACCURACY", 0.2)  # two decades are asked for
-    problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
-    tuned, state = tune(problem, 20.0, seed=0)
+    found, tuned = tuned_finite_sample(MaxSLR(oo, length=3, noise=0), softmax, {}, alpha=20, precision=0.02)
     assert 1e-6 < tuned.r_k < 1e-4
     assert (tuned.limits, tuned.confined, tuned.remarks) == ((None, None), False, [])
-    assert SaddleMap(problem, 4096, 1).test_risk(state) < 0.046
+    assert found.stable
+    assert float(found.risk) < 0.046
 
 
 def test_where_replica_symmetry_is_broken_at_the_best_the_ridges_are_those_where_it_holds(
