@@ -106,9 +106,7 @@ def test_two_tokens_whose_windows_lie_beside_the_law(nu: float, scale: float, di
     assert abs(float(found.value) - (1 - share**2 / norm)) <= float(found.error) + 1e-12
 
 
-@pytest.mark.parametrize(
-    ("freedom", "mean", "length"), [(6, Rational(99, 20), 985), (10, Rational(7, 2), 200), (10, Rational(7, 2), 3000)]
-)
+@pytest.mark.parametrize(("freedom", "mean", "length"), [(6, Rational(99, 20), 985), (10, Rational(7, 2), 200)])
 def test_a_likelihood_ratio_whose_powers_are_written_out_knows_its_rounding(
     freedom: int, mean: Rational, length: int
 ) -> None:
