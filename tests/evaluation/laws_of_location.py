@@ -112,7 +112,7 @@ class Brute:
             np.stack(np.meshgrid(*[mass] * (length * p), indexing="ij"), -1).reshape(grid.shape), axis=1
         )
         self.noise = grid.reshape(-1, length, p)
-        self.means = np.array(means)
+        self.means, self.inverse = np.array(means), np.linalg.inv(keys)
         self.whitened = self._whitened(self.means)
 
     def keys(self, place: int) -> np.ndarray:
