@@ -11,7 +11,7 @@ from typing import Any, final
 import mpmath
 import numpy as np
 from flint import ctx
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
@@ -22,10 +22,11 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.rule import Sums, refined
-from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import has_power_tail
+from symslr.model.symbols import x
 
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""
@@ -77,6 +78,9 @@ class LaplaceNode(SumsNode):
     def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...]) -> None:
         self.form, self.parameters = form, parameters
         self._code = once_per_kind(partial(LaplaceCode, form, parameters))
+
+    def closed(self, kernel: Expr) -> LaplaceNode:
+        return LaplaceNode(self.form.closed(kernel), ordered({*self.parameters, *kernel.free_symbols} - {x}))
 
     @cached_property
     def _shared(self) -> SharedMesh | None:

@@ -7,6 +7,7 @@ converged, and functions that Arb lacks, which mpmath evaluates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -56,9 +57,7 @@ class Balls(ObjectArrays):
         return centre(found), radius(found)
 
     def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
-        function = lambdify(
-            list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True
-        )
+        function = _compiled(tuple(symbols), tuple(exprs))
         return lambda *numbers: tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
 
 
@@ -212,6 +211,11 @@ def _by_mpmath(name: str) -> Callable[..., Any]:
         return from_mpf(middle, error)
 
     return call
+
+
+@lru_cache(maxsize=4096)
+def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., Sequence[Any]]:
+    return lambdify(symbols, [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True)
 
 
 def _namespace() -> dict[str, Any]:
