@@ -75,12 +75,17 @@ class SumsNode(Node):
 class LaplaceNode(SumsNode):
     """An integral over one or two Laplace variables."""
 
-    def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...]) -> None:
-        self.form, self.parameters = form, parameters
-        self._code = once_per_kind(partial(LaplaceCode, form, parameters))
+    def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...], kernel: Expr | None = None) -> None:
+        self.parameters, self._open, self._kernel = parameters, form, kernel
+        self._code = once_per_kind(lambda arithmetic: LaplaceCode(self.form, parameters, arithmetic))
 
     def closed(self, kernel: Expr) -> LaplaceNode:
-        return LaplaceNode(self.form.closed(kernel), ordered({*self.parameters, *kernel.free_symbols} - {x}))
+        return LaplaceNode(self._open, ordered({*self.parameters, *kernel.free_symbols} - {x}), kernel)
+
+    @cached_property
+    def form(self) -> LaplaceForm:
+        """With the kernel, made when it is asked for: an integral that shares its table with others is not."""
+        return self._open if self._kernel is None else self._open.closed(self._kernel)
 
     @cached_property
     def _shared(self) -> SharedMesh | None:

@@ -97,7 +97,8 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         seen = sums.table(sums.few, inner)
         full = seen.values()
         if turn == 0:
-            tolerance = max(tolerance, *sums.rounding(seen))
+            rounding = sums.rounding(seen)
+            tolerance = max(tolerance, *rounding)
         near = [_inner_error(arithmetic, *own) for own in zip(seen.values(2), seen.values(1), full)]
         if max(near) < tolerance and sums.is_nested:
             # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
@@ -123,7 +124,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         steps = [h / _finer(e, tolerance) if e >= tolerance else h for h, e in zip(outer.steps, worst)]
     if isinstance(arithmetic, Balls) and not max(*near, *worst) < tolerance:
         raise CannotEvaluate("mpmath: an integral does not converge geometrically (a kink that is not shown?)")
-    rest = [sum(own) for own in zip(sums.cut(seen), sums.rounding(seen))]
+    rest = [sum(own) for own in zip(sums.cut(seen), sums.rounding(seen) if turn else rounding)]
     found = []
     for n, (own, along) in enumerate(zip(values, errors)):
         edges = sum(arithmetic.mass(np.take(own, end, axis=axis)) for axis in axes for end in (0, -1))

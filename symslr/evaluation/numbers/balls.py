@@ -123,6 +123,26 @@ def array(numbers: Sequence[Any]) -> Any:
     return found
 
 
+OCTAVES = 16
+"""Of u between two rows that are exponentials: the squares between them cost as many bits, an exponential twenty squares."""
+
+
+def exponentials(slopes: Sequence[Any], first: int, per_octave: int, count: int) -> list[list[Any]]:
+    """Rows e^{-us} for every slope s, one for each of u = 2^{i/per_octave}, i = first, ..., first + count - 1.
+
+    A row is the square of the one an octave before; every square doubles the relative error.
+    """
+    rows: list[list[Any]] = []
+    with ctx.workprec(ctx.prec + OCTAVES + 8):
+        for i in range(count):
+            if i % (OCTAVES * per_octave) < per_octave:
+                minus = -(arb.const_log2() * (first + i) / per_octave).exp()
+                rows.append([(minus * s).exp() for s in slopes])
+            else:
+                rows.append([t * t for t in rows[-per_octave]])
+    return rows
+
+
 def from_mpf(value: Any, error: Any = 0) -> Any:
     """The ball around an mpmath number."""
     sign, man, exponent, _ = value._mpf_

@@ -16,8 +16,8 @@ from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
-from symslr.evaluation.certified.least.taylor import Taylor
 from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball, sign
 from symslr.expression.expectation import ScalarExpectation
 
