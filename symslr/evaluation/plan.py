@@ -54,9 +54,9 @@ def reduced_form(expr: Expr) -> tuple[Expr, Expr | None]:
     known = conditioned(expr)
     opened, kernel = with_open_kernel(known)
     if kernel is None:
-        return _reduced(known), None
-    found = _reduced(opened)
-    return (_reduced(known), None) if feels_parity(found, kernel) else (found, kept_from_cancelling(kernel))
+        return reduced(known), None
+    found = reduced(opened)
+    return (reduced(known), None) if feels_parity(found, kernel) else (found, kept_from_cancelling(kernel))
 
 
 @lru_cache(maxsize=512)
@@ -67,7 +67,8 @@ def canonical(expr: Expr) -> Expr:
 
 
 @lru_cache(maxsize=512)
-def _reduced(expr: Expr) -> Expr:
+def reduced(expr: Expr) -> Expr:
+    """A conditioned expression reduced."""
     if expr.has(*FOLDED):
         expr = expr.replace(lambda node: isinstance(node, FOLDED), lambda node: node.doit())
     expr = kept_from_cancelling(expr)
@@ -105,11 +106,12 @@ def plan(expr: Expr) -> Node:
         CannotEvaluate: when a node is of a kind that no quadrature here takes.
     """
     found, kernel = reduced_form(expr)
-    return _built(found) if kernel is None else _built(found).closed(kernel)
+    return open_plan(found) if kernel is None else open_plan(found).closed(kernel)
 
 
 @lru_cache(maxsize=512)
-def _built(expr: Expr) -> Node:
+def open_plan(expr: Expr) -> Node:
+    """The node of a reduced expression, kept: one for all kernels."""
     return build(expr)
 
 

@@ -82,7 +82,7 @@ class PopulationRisk(Quantity):
         return least_over_values(self.loss)
 
     def formula(self) -> Expr:
-        """Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2; for a normalised activation, a bounded one, derived for any kernel at once."""
+        """Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2; for a normalised activation derived for any kernel at once."""
         activation, *rest = self.args
         if activation.args[2] == S.Zero:
             return population_chain(self).result

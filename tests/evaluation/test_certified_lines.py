@@ -132,7 +132,7 @@ def test_a_pole_between_the_real_line_and_a_harmless_edge_is_seen() -> None:
 
 
 def test_what_lies_beyond_the_window_is_as_its_bounds_say() -> None:
-    """The nodes before it are in the sum of the first Taylor terms and their rest, those beyond below their bound; none is vacuous."""
+    """The nodes before it are within the first Taylor terms and their rest, those beyond below their bound."""
     kernel = prepared(log(1 + exp(z)))
     line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel])
     with ctx.workprec(200):

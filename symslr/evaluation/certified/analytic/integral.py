@@ -238,7 +238,7 @@ class Transform:
 
 
 def _model(coefficients: list[Any], error: Any, radius: Any) -> Taylor:
-    """sum_i w_i e^{-u k_i} +- error for w_i, k_i >= 0: its Taylor series alternates, and is off by less than the first term left out."""
+    """sum_i w_i e^{-u k_i} +- error, w_i, k_i >= 0: off its alternating series by less than the first term left out."""
     count = len(coefficients) - 1
     rest = arb(0, (abs(coefficients[count]) * radius**count + error).upper())
     return Taylor(arb_poly(coefficients[:count]), rest, radius, count)
