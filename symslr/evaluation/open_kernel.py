@@ -23,10 +23,11 @@ def with_open_kernel(expr: Expr) -> tuple[Expr, Expr | None]:
     That is where there are several, or one that is an exponential, whose powers merge with the tokens' weight.
     """
     kernels = {node.kernel for node in expr.atoms(Activation)}
-    if len(kernels) != 1 or exponential(*kernels, x) is not None:
+    kernel = kernels.pop() if len(kernels) == 1 else None
+    if kernel is None or exponential(kernel, x) is not None:
         return expr, None
     opened = expr.replace(lambda node: isinstance(node, Activation), lambda node: node.with_kernel(OpenKernel(x)))
-    return opened, kernels.pop()
+    return opened, kernel
 
 
 def with_kernel(expr: Expr, kernel: Expr) -> Expr:
