@@ -17,7 +17,7 @@ from flint import arb, arb_mat
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.rule import Outer, Sums
+from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.tokens import MOST_NODES
 from symslr.evaluation.numbers.balls import Balls, array, exponentials
@@ -112,6 +112,9 @@ class BallSums(Sums):
 
     def outer(self, steps: list[Any]) -> Outer:
         return _outer([Octaves.filling(*window, float(step)) for window, step in zip(self.windows, steps)])
+
+    def widen(self, late: list[int]) -> None:
+        self.windows = [(low, high + WIDER if n in late else high) for n, (low, high) in enumerate(self.windows)]
 
     def inner(self, level: float) -> list[Weights]:
         placed = []
