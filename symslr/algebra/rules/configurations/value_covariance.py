@@ -10,7 +10,7 @@ from symslr.algebra.bodies import at_token, is_whole
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial, separate
 from symslr.algebra.rule import Rule
-from symslr.algebra.weights import mean_one
+from symslr.algebra.weights import laws_in, mean_one
 from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import rewrite_expectations
 from symslr.model.configuration import ALIKE
@@ -33,7 +33,7 @@ class ValueCovariance(Rule):
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """A constant leaves the mean, so the weight has mean one."""
-        return mean_one(expr, self)
+        return mean_one(laws_in(expr), self)
 
     def _square(self, node: ConfigurationExpectation) -> Expr:
         if not node.body.has(z, xi):
