@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
-from sympy import Expr, KroneckerDelta, Mod, Product, Rational, S, Sum, Symbol, exp, oo
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sympy import And, Expr, KroneckerDelta, Mod, Product, Rational, S, Sum, Symbol, exp, oo
+
+from symslr.algebra.hypothesis import Hypothesis, holds
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules.blocks.deltas import MarkedTerm, SumOfDeltas
+from symslr.algebra.rules.blocks.places import Places
 from symslr.algebra.rules.blocks.stacked import StackedBlocks
 from symslr.algebra.rules.blocks.sums import InterchangeSums, SumLinearity
 from symslr.algebra.rules.signs.independence import ExponentialOfSum, IndependentSigns, IndependentVectors
 from symslr.algebra.rules.signs.law import SumOfSigns
 from symslr.expression.signs import Sign, SignExpectation, omega
 from symslr.referee.referee import referee
+from tests.algebra.both_sides import FEW
 
 j, k = Symbol("j", integer=True), Symbol("k", integer=True)
 g = Symbol("g", integer=True, nonnegative=True)
@@ -116,3 +124,52 @@ def test_limits_that_move_are_not_interchanged() -> None:
     assert InterchangeSums(k).rewrite(both) != both
     for left in (Sum(Sum(j, (j, 1, 2)) * k, (k, 1, 3)), Sum(Sum(k + j, (j, 1, 2)) ** 2, (k, 1, 3))):
         assert InterchangeSums(k).rewrite(left) == left
+
+
+D, row = Symbol("D", integer=True, positive=True), Symbol("row", integer=True, positive=True)
+
+
+@st.composite
+def places(draw: st.DrawFn) -> Expr:
+    """Whole multiples of a period, of the remainder of a row and of an index between 0 and D - 1, and a number."""
+    few = st.integers(-2, 2)
+    return draw(few) * D + draw(few) * Mod(row + draw(few), D) + draw(st.sampled_from([-1, 0, 0, 1])) * k + draw(few)
+
+
+def points(assumed: Iterable[Hypothesis]) -> Iterator[dict[Expr, int]]:
+    """Rows of layouts at which what was assumed holds, with every value of the index."""
+    conditions = And(*(item.condition for item in assumed))
+    for period in range(1, 6):
+        for number in range(1, 6):
+            at = {D: period, row: number}
+            if holds(conditions, at):
+                yield from ({**at, k: index} for index in range(period))
+
+
+@FEW
+@given(st.lists(st.tuples(places(), places(), places()), min_size=4, max_size=4))
+def test_what_is_known_of_places_is_true_at_each_of_them(many: list[tuple[Expr, Expr, Expr]]) -> None:
+    for left, right, high in many:
+        at = Places(StackedBlocks(row, g), Sum(k, (k, 0, D - 1)))
+        for one, two in ((left, right), (left - k, right - k)):
+            same = at.equal(one, two)
+            if same is not None:
+                assert all((one.subs(p) == two.subs(p)) is same for p in points(at.assumed)), (one, two)
+        low, top = at._bounds(left)
+        assert all(low.subs(p) <= left.subs(p) <= top.subs(p) for p in points(())), left
+        with suppress(RuleRefused):
+            within = at.inside(left, right, high)
+            for p in points(at.assumed):
+                assert (right.subs(p) <= left.subs(p) <= high.subs(p)) == within, (left, right, high)
+
+
+def test_remainders_that_are_apart_by_a_number_are_not_compared() -> None:
+    at = Places(StackedBlocks(row, g), row)
+    for left, right in (
+        (Mod(row + 2, D) + 1, Mod(row, D)),
+        (Mod(row + 2, D), 2 * Mod(row, D)),
+        (Mod(row + 2, D), -Mod(row, D)),
+    ):
+        assert at.equal(left, right) is at.equal(right, left) is None
+    assert not at.assumed
+    assert at.decide(KroneckerDelta(Mod(row, D) + 3, Mod(k, D) + 3)) == KroneckerDelta(Mod(row, D), Mod(k, D))

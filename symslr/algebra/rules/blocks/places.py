@@ -169,12 +169,9 @@ def _ends(place: Expr, ranges: Mapping[Basic, tuple[Expr, Expr]]) -> tuple[Expr,
 
 
 def _two_remainders(difference: Expr) -> tuple[Mod, Mod] | None:
-    """(r, s) where the difference is r - s, remainders of one period."""
+    """The remainders r and s of one period, in either order, where an expanded difference is r - s."""
     remainders = sorted(difference.atoms(Mod), key=str)
     if len(remainders) != 2 or remainders[0].args[1] != remainders[1].args[1]:
         return None
     first, second = remainders
-    for left, right in ((first, second), (second, first)):
-        if expand(difference - left + right) == 0:
-            return left, right
-    return None
+    return (first, second) if difference in (first - second, second - first) else None
