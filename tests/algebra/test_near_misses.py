@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Function, Heaviside, IndexedBase, S, Sum, Symbol, erf, exp, floor, sign, simplify, sqrt, tanh
+from sympy import (
+    Abs,
+    Derivative,
+    Expr,
+    Function,
+    Heaviside,
+    IndexedBase,
+    KroneckerDelta,
+    S,
+    Sum,
+    Symbol,
+    erf,
+    exp,
+    floor,
+    log,
+    sign,
+    simplify,
+    sqrt,
+    tanh,
+)
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule, RuleRefused
-from symslr.algebra.rules import CompleteSquare, DropFromDenominator, GaussianErf, MinimiseAtGivenSum, Stein
+from symslr.algebra.rules import (
+    CompleteSquare,
+    Differentiate,
+    DropFromDenominator,
+    GaussianErf,
+    HeatEquation,
+    Linearity,
+    MinimiseAtGivenSum,
+    Stein,
+)
+from symslr.algebra.rules.blocks.deltas import SumOfDeltas
+from symslr.algebra.rules.blocks.powers import LargestPower
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.joint import JointMinimum
+from symslr.expression.named import NamedFunction
 from symslr.expression.special import NormalCdf
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import STANDARD_NORMAL
@@ -105,3 +136,40 @@ def test_a_distance_times_a_number_is_one() -> None:
     found = MinimiseAtGivenSum(w).rewrite(JointMinimum(square / 2 + LINE, (w,), L))
     place, norm = found.variable, Sum(l**2, (l, 1, L))
     assert simplify(found.body - (S(3) / 2 * (place - a * norm) ** 2 / norm + place)) == 0
+
+
+def test_the_slope_of_a_size_is_that_of_a_real_number() -> None:
+    mean = one(exp(a * u))
+    slope = Derivative(mean, a)
+    assert Differentiate().rewrite(Derivative(Abs(mean - 2), a)) == sign(mean - 2) * slope
+
+
+def test_a_function_of_one_variable_or_three_is_no_channel() -> None:
+    t, q = Symbol("t", real=True), Symbol("q", real=True)
+    for variables in ({t: a}, {t: a, q: a, u: a}):
+        named = NamedFunction.of(Symbol("Z"), exp(t + q - q / 2), variables).differentiated(*[1] * len(variables))
+        assert HeatEquation().rewrite(named) == named
+
+
+def test_the_logarithm_of_what_is_not_positive_is_refused() -> None:
+    n, g = Symbol("n", positive=True), Symbol("g", nonnegative=True)
+    for wrong in (-g * n, -n, -(n**2) - g):
+        with pytest.raises(RuleRefused, match="is not positive"):
+            LargestPower(n).rewrite(log(wrong))
+    with pytest.raises(RuleRefused, match="no term of"):
+        LargestPower(n).rewrite(log(u * n))
+
+
+def test_what_stands_inside_of_functions_is_not_multiplied_out() -> None:
+    k = Symbol("k", integer=True)
+    inside = exp(a * (u + k))
+    found = SumOfDeltas(k).rewrite(Sum(KroneckerDelta(k, 2) * (u + inside) * inside, (k, 1, 3)))
+    assert found == u * exp(a * (u + 2)) + exp(a * (u + 2)) ** 2
+
+
+def test_only_means_that_are_split_have_to_exist() -> None:
+    endless = one(exp(u**2))
+    assert Linearity().rewrite(one(a * exp(u**2))) == a * endless
+    assert Linearity().hypotheses(one(a * exp(u**2))) == ()
+    with pytest.raises(RuleRefused, match="does not exist"):
+        Linearity().rewrite(one(exp(u**2) - u))
