@@ -258,7 +258,7 @@ def exists(node: Expectation) -> Boolean | None:
             return S.true if at_most_exponential(values) else None
     if not isinstance(node, (ScalarExpectation, SequenceExpectation)):
         return S.true  # a finite sum
-    if node.law == STANDARD_NORMAL and at_most_exponential(node.body):
+    if node.law == STANDARD_NORMAL and at_most_exponential(node.body.xreplace({node.variable: x})):
         return S.true
     if isinstance(node, SequenceExpectation) and node.law.base == STANDARD_NORMAL:
         weight = S.One if node.law.is_selection else node.law.weight

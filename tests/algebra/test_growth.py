@@ -224,6 +224,8 @@ QUARTIC = ScalarLaw(exp(-(x**4)))
 )
 def test_whether_a_mean_exists(f: Expr, law: ScalarLaw, expected: object) -> None:
     assert exists(ScalarExpectation(f, x, law)) == expected
+    u = Symbol("u", real=True)
+    assert exists(ScalarExpectation(f.subs(x, u), u, law)) == expected
 
 
 def test_the_larger_of_two_growths() -> None:
