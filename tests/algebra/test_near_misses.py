@@ -6,11 +6,14 @@ import pytest
 from sympy import (
     Abs,
     Derivative,
+    Eq,
     Expr,
     Function,
     Heaviside,
     IndexedBase,
     KroneckerDelta,
+    Le,
+    Product,
     S,
     Sum,
     Symbol,
@@ -30,21 +33,29 @@ from symslr.algebra.rules import (
     CompleteSquare,
     Differentiate,
     DropFromDenominator,
+    FlipSigns,
     GaussianErf,
     HeatEquation,
     Linearity,
+    Minimise,
     MinimiseAtGivenSum,
+    SelectedMean,
     Stein,
 )
 from symslr.algebra.rules.blocks.deltas import SumOfDeltas
 from symslr.algebra.rules.blocks.powers import LargestPower
+from symslr.algebra.rules.signs.events import VanishingSum
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
 from symslr.expression.joint import JointMinimum
 from symslr.expression.named import NamedFunction
+from symslr.expression.scored import ScoredActivation
+from symslr.expression.signs import Indicator, Relu, Sign, omega
 from symslr.expression.special import NormalCdf
+from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.scalar_law import STANDARD_NORMAL
-from symslr.model.symbols import L, chi, epsilon, l
+from symslr.model.symbols import L, chi, epsilon, l, m, x, z
 
 a, u = Symbol("a", positive=True), Symbol("u", real=True)
 TOTAL = Sum(exp(chi[l]), (l, 1, L))
@@ -173,3 +184,33 @@ def test_only_means_that_are_split_have_to_exist() -> None:
     assert Linearity().hypotheses(one(a * exp(u**2))) == ()
     with pytest.raises(RuleRefused, match="does not exist"):
         Linearity().rewrite(one(exp(u**2) - u))
+
+
+def test_without_a_weight_no_token_is_selected() -> None:
+    plain = SequenceExpectation(chi[epsilon], SpikedSLR().law.unweighted())
+    assert SelectedMean().rewrite(plain) == plain
+
+
+def test_a_sum_that_is_at_most_zero_vanishes_only_where_its_terms_are_nonnegative() -> None:
+    k, n = Symbol("k", integer=True), Symbol("n", integer=True, positive=True)
+    signs = Sum(Sign(omega, k), (k, 1, n))
+    for left in (Le(signs, 0), Le(signs + a, 0), Eq(signs, 0), Le(Relu(signs) - 1, 0), Le(a, 1)):
+        assert VanishingSum().rewrite(Indicator(left)) == Indicator(left)
+    neurons = Sum(Relu(Sign(omega, k) * k), (k, 1, n))
+    each = Product(Indicator(Le(k * Sign(omega, k), 0)), (k, 1, n))
+    assert (
+        VanishingSum().rewrite(Indicator(Le(neurons, 0))) == VanishingSum().rewrite(Indicator(Eq(neurons, 0))) == each
+    )
+
+
+def test_a_minimiser_that_may_be_at_the_end_of_the_range_is_inside() -> None:
+    t, end = Symbol("t", nonnegative=True), Symbol("b", nonnegative=True)
+    assert Minimise().rewrite(Minimum((t - end) ** 2 + a, t)) == a
+    with pytest.raises(RuleRefused):
+        Minimise().rewrite(Minimum((t - u) ** 2 + a, t))
+
+
+def test_signs_are_flipped_in_the_score_and_not_in_the_kernel() -> None:
+    paid = ScoredActivation.of(epsilon, Attention(2 + (1 - x) ** 2), -z[m] / 2 + chi[m])
+    found = FlipSigns(z).rewrite(over(paid * chi[epsilon] * -z[epsilon]))
+    assert found == over(paid.with_score(z[m] / 2 + chi[m]) * chi[epsilon] * z[epsilon])
