@@ -228,6 +228,15 @@ def test_whether_a_mean_exists(f: Expr, law: ScalarLaw, expected: object) -> Non
     assert exists(ScalarExpectation(f.subs(x, u), u, law)) == expected
 
 
+def test_a_mean_inside_of_a_mean_may_grow() -> None:
+    """E_u e^{xu} = e^{x^2/2} has no mean over x; what it looks like from outside is not decided."""
+    u = Symbol("u", real=True)
+    for outer, inner in ((x, u), (u, x)):
+        conditional = ScalarExpectation(exp(x * u), inner, GAUSS)
+        assert exists(ScalarExpectation(conditional, outer, GAUSS)) is None
+        assert exists(ScalarExpectation(ScalarExpectation(exp(inner), inner, GAUSS) * outer, outer, GAUSS)) == S.true
+
+
 def test_the_larger_of_two_growths() -> None:
     slow, fast = Growth(r=S.One, d=S(3), sharp=True), Growth(r=S(2), sharp=True)
     assert slow.join(fast, sharp=True) == fast.join(slow, sharp=True) == fast
