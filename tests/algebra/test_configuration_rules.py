@@ -385,6 +385,8 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
         "a token is chosen in the prior or in the weight",
     ),
     (Conditioning(), ConditionalMean(r[1] * z[1], LAW), "is no sum over tokens of values with coefficients"),
+    (Conditioning(), ConditionalMean(tokens(r[l] * z[l] ** 2), LAW), "is no sum over tokens of values"),
+    (Conditioning(), ConditionalMean(Sum(r[l] * z[l], (l, 2, L)), LAW), "is no sum over tokens of values"),
     (AbsorbWeight(LAW), mean(chi[1]), "does not hold the weight"),
 ]
 
