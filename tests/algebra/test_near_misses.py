@@ -214,3 +214,8 @@ def test_signs_are_flipped_in_the_score_and_not_in_the_kernel() -> None:
     paid = ScoredActivation.of(epsilon, Attention(2 + (1 - x) ** 2), -z[m] / 2 + chi[m])
     found = FlipSigns(z).rewrite(over(paid * chi[epsilon] * -z[epsilon]))
     assert found == over(paid.with_score(z[m] / 2 + chi[m]) * chi[epsilon] * z[epsilon])
+
+
+def test_a_mean_has_values_of_its_own() -> None:
+    inner = over(tanh(1 + z[epsilon]))
+    assert FlipSigns(z).rewrite(over(-z[epsilon] * chi[epsilon] * inner)) == over(z[epsilon] * chi[epsilon] * inner)
