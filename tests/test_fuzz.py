@@ -19,8 +19,8 @@ MANY = int(os.environ.get("SYMSLR_FUZZ", "0"))
 SECONDS = 1.0
 """The budget that every request is given."""
 
-OVERHEAD = 20.0
-"""Processor time that a request may take beside its budget: the libraries are loaded in it, and what no signal enters."""
+HANGS = 120.0
+"""Seconds of processor time after which a request counts as one that its budget does not end. What no signal enters is short."""
 
 number = st.one_of(
     st.integers(-3, 12).map(str),
@@ -102,7 +102,7 @@ def test_a_request_is_answered_or_refused_in_one_line(capsys, arguments: list[st
     with pytest.raises(SystemExit) as ended:
         main([*arguments, f"--seconds={SECONDS}"])
     out, err = capsys.readouterr()
-    assert time.process_time() - began < SECONDS + OVERHEAD
+    assert time.process_time() - began < HANGS
     assert ended.value.code in (0, 2), err
     if ended.value.code == 0:
         assert err == ""
