@@ -16,7 +16,7 @@ import scipy
 from symslr.evaluation.location.counts import tilt
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.tokens import nodes
+from symslr.evaluation.location.tables.tokens import FINEST, Spectrum, nodes
 
 SPREAD, STEP, COARSE, DEGREE = 45.0, 1 / 1024, 1 / 24, 9
 """Nats of log rho beyond -log w at which F is 0 or 1; steps of its table and of the spline that makes it, and its degree."""
@@ -35,7 +35,8 @@ class Coins:
     """Tokens of several kinds, which differ by their prior.
 
     Attributes:
-        logs: log w on nodes of a key; ``others`` and ``relevant`` the masses there of an irrelevant and of a relevant token.
+        logs: log w on nodes of a key, or on a grid.
+        others, relevant: the masses there of an irrelevant and of a relevant token.
         odds: log t pi of every kind, (G,).
         counts: how many tokens are of it.
         variances: the sum of the variances of their values, (G,).
@@ -52,7 +53,7 @@ class Coins:
 
     @classmethod
     def of(cls, setting: Setting, step: float) -> Coins:
-        """For independent keys, by a trapezoid rule with this step."""
+        """For independent keys, by a trapezoid rule with this step; of several directions log w alone is kept, on a grid."""
         found, size = nodes(setting, step), setting.size
         if setting.is_uniform:
             logs, counts = np.log([size / (setting.length - size)]), np.array([setting.length])
@@ -62,8 +63,11 @@ class Coins:
             variances = np.bincount(inverse.ravel(), setting.value_variances)
             logs = logs + tilt(setting.log_prior[None], size)
         numbers = tuple(int(count) for count in counts)
-        weights = token_log_weight(setting, found.keys)
-        return cls(weights, found.others, found.relevant, logs, numbers, variances, size)
+        weights, others, relevant = token_log_weight(setting, found.keys), found.others, found.relevant
+        if setting.directions > 1:
+            law = Spectrum.of(found, weights, FINEST)
+            weights, (others, relevant) = law.step * (law.first + np.arange(len(law.masses))), law.masses.T
+        return cls(weights, others, relevant, logs, numbers, variances, size)
 
     @property
     def kinds(self) -> range:

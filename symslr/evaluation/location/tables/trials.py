@@ -48,9 +48,10 @@ class Trials:
     def _tokens(self, kind: int, width: Any, relevant: Any) -> Any:
         """Vectors of single tokens with irrelevant keys of these widths, relevant with these probabilities."""
         coins, number = self.coins, len(width)
-        between = np.sqrt(coins.relevant * coins.others)
-        near = self._logs((coins.relevant + between) ** (1 / NEAR**2), number)
-        far = np.concatenate([self._logs(coins.others ** (1 / w**2), number // len(WIDTHS)) for w in WIDTHS])
+        # on a grid of log w masses are interpolated, and may be negative next to nothing
+        relevant_mass, other_mass = np.maximum(coins.relevant, 0.0), np.maximum(coins.others, 0.0)
+        near = self._logs((relevant_mass + np.sqrt(relevant_mass * other_mass)) ** (1 / NEAR**2), number)
+        far = np.concatenate([self._logs(other_mass ** (1 / w**2), number // len(WIDTHS)) for w in WIDTHS])
         return coins.vectors(np.where(self.random.random(number) < relevant, near, far) + coins.odds[kind])
 
     def _logs(self, mass: Any, number: int) -> Any:
