@@ -160,10 +160,10 @@ def _rescaled(value: Value, unit: Expr) -> Value:
 
 def _places(risks: Risk, place: Place, unit: float, is_far: bool) -> dict[str, Value]:
     def of(number: float) -> Value:
+        # one digit more than is known, so that the risk at what is printed is the one beside it
         error = risks.place_error * (1 + abs(number))
-        return Value(
-            mpf(number), mpf(error), Kind.ESTIMATED, max(digits_of(mpf(number), mpf(error)), 1), "search in float64"
-        )
+        digits = max(digits_of(mpf(number), mpf(error)), 1) + 1
+        return Value(mpf(number), mpf(error), Kind.ESTIMATED, digits, "search in float64")
 
     if is_far:
         return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
