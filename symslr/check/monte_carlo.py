@@ -17,8 +17,9 @@ from symslr.model.symbols import OTHERS, chi, epsilon, eta, xi, z, zeta
 from symslr.referee.arithmetic import CannotReferee
 from symslr.simulate.sequences import sample_sequences
 
-DIMENSION = 6
-"""D of the sampled sequences X in R^{L x D}; the law of the projections is the same at every D."""
+DIMENSION = 3
+"""D of the sampled sequences X in R^{L x D}, one more than there are hidden directions; the law of the projections is the same
+at every D."""
 
 
 def simulate_expectation(node: SequenceExpectation, values: Mapping[str, Any], size: int, seed: int) -> SampleMean:
@@ -47,15 +48,14 @@ def simulate_expectation(node: SequenceExpectation, values: Mapping[str, Any], s
         sample = sample_sequences(law, {}, size, DIMENSION, rng)
     except ValueError as refusal:
         raise CannotReferee(f"no samples: {refusal}") from refusal
-    others, outside = rng.standard_normal((2, size, length))
-    result = np.empty(size)
     body = _written_out(fixed.body, length)
+    tokens = {chi: sample.chi, z: sample.z}
+    tokens |= {base: rng.standard_normal((size, length)) for base in (zeta, eta) if body.has(base)}
+    result = np.empty(size)
     for position in range(length):
-        mine = sample.epsilon == position
-        if not mine.any():
-            continue
-        arrays = {chi: sample.chi[mine], z: sample.z[mine], zeta: others[mine], eta: outside[mine]}
-        result[mine] = _evaluate(body, position + 1, length, arrays, sample.xi[mine])
+        mine = np.flatnonzero(sample.epsilon == position)
+        if len(mine):
+            result[mine] = _evaluate(body, position + 1, length, tokens, mine, sample.xi)
     return SampleMean.of(result * sample.weights, seed)
 
 
@@ -82,7 +82,10 @@ def _is_largest(node: IsLargest, length: int) -> Expr:
     return Mul(*(Heaviside(chi[own] - chi[other]) for other in range(1, length + 1) if other != own))
 
 
-def _evaluate(body: Expr, position: int, length: int, arrays: Mapping[Any, np.ndarray], noise: np.ndarray) -> Any:
+def _evaluate(
+    body: Expr, position: int, length: int, arrays: Mapping[Any, np.ndarray], chosen: np.ndarray, noise: np.ndarray
+) -> Any:
+    """The body at the chosen sequences, whose relevant token is the one at ``position``."""
     rest = [e for e in range(1, length + 1) if e != position]
     at = body.subs({epsilon: position, **dict(zip(OTHERS, rest))}, simultaneous=True)
     at = at.replace(lambda n: isinstance(n, IsLargest), lambda n: _is_largest(n, length))
@@ -92,11 +95,11 @@ def _evaluate(body: Expr, position: int, length: int, arrays: Mapping[Any, np.nd
     for token in tokens:
         if not isinstance(token.indices[0], Integer) or not 1 <= token.indices[0] <= length:
             raise CannotReferee(f"{token} is no token of a sequence of length {length}")
-        columns.append(arrays[token.base][:, int(token.indices[0]) - 1])
+        columns.append(arrays[token.base][chosen, int(token.indices[0]) - 1])
     arguments = [*letters.values(), xi]
     written = at.xreplace(letters)
     # NumPy has no roots of integers beyond 64 bits
     written = written.xreplace({power: power.evalf(17) for power in written.atoms(Pow) if power.is_number})
     function = lambdify(arguments, written, modules=["scipy", "numpy"])
     with np.errstate(all="ignore"):
-        return np.broadcast_to(function(*columns, noise), noise.shape)
+        return np.broadcast_to(function(*columns, noise[chosen]), chosen.shape)

@@ -24,7 +24,10 @@ STUDENT = 10.0
 """Standard errors within which the value is all but certain: with 15 degrees of freedom it lies beyond once in 20 million."""
 
 FIRST_SIZE, LAST_SIZE = 2**10, 2**16
-"""Points of one scrambling, fourfold from one round to the next."""
+"""Points of one scrambling."""
+
+LEAST_GROWTH, MOST_GROWTH = 2, 4
+"""How many times more points the next round has, as many as the last one's error asks for if errors fall as one over the points."""
 
 ENOUGH = 3e-5
 """A relative standard error after which no further round is made: ten times the sum of two leaves three digits and more."""
@@ -97,10 +100,11 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
             break
         rounds.append(_Round.of(found, size, fewest))
         now = time.process_time()
-        precise = rounds[-1].error <= ENOUGH * abs(rounds[-1].mean) and len(rounds) > 1
-        if precise or now - began + 4 * (now - round_began) > seconds:
+        missing = rounds[-1].error / max(ENOUGH * abs(rounds[-1].mean), TINY)
+        growth = LEAST_GROWTH if missing <= LEAST_GROWTH else MOST_GROWTH
+        if (missing <= 1 and len(rounds) > 1) or now - began + growth * (now - round_began) > seconds:
             break
-        size *= 4
+        size *= growth
     mean, error, points = _together(rounds)
     error = max(error, ROUNDING * abs(mean))
     digits = max(0, int(np.log10(abs(mean) / (STUDENT * error)))) if mean != 0 else 0

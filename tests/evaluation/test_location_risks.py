@@ -99,7 +99,7 @@ PAIRS = [("softmax", law) for law in RISKED] + [
 @pytest.mark.parametrize(("name", "law"), PAIRS)
 def test_risks_are_those_of_the_definition_on_a_grid(name: str, law: str) -> None:
     attention, written = ATTENTIONS[name]
-    value = risk_value(law_called(law), attention, Rational(6, 5), seconds=1.0)
+    value = risk_value(law_called(law), attention, Rational(6, 5), seconds=20.0)
     agree(value, Brute(law_called(law)).least(written), 1e-8)
     assert float(value.error) < 1e-7
 

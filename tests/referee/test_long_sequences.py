@@ -84,7 +84,7 @@ def test_noise_under_a_weight_is_paired_off() -> None:
 @pytest.mark.parametrize("row", SAMPLED, ids=lambda row: row[0])
 def test_samples(row: tuple) -> None:
     _, expr, values, number = row
-    found = referee(expr, values, digits=13, seconds=4)
+    found = referee(expr, values, digits=13, seconds=20)
     assert found.kind is Kind.STATISTICAL
     assert found.digits >= 3
     assert abs(float(found.value) - number) <= 6 * float(found.error)
