@@ -67,12 +67,15 @@ READ_THE_CHAINS = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """One process of pytest-xdist makes the chains, early, for all tests that read them; the others go to whichever is free."""
+    """One process of pytest-xdist makes the chains, early, for all tests that read them.
+
+    A file goes to whichever process is free: its tests share what is derived, compiled and held against its definition once.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "chains" if nodeid.startswith(READ_THE_CHAINS) else nodeid
+            return "chains" if nodeid.startswith(READ_THE_CHAINS) else nodeid.partition("::")[0]
 
     return Scheduling(config, log)
 

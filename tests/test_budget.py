@@ -226,8 +226,8 @@ def test_nothing_is_left_in_another_thread_however_often_it_is_announced(monkeyp
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("risk", "--length", "3", "--nu", "2", "--kernel", "exp(exp(x))", "--seconds", "1"),
-        ("risk", "--length", "3", "--nu", "2", "--kernel", "exp(exp(exp(exp(x))))", "--seconds", "1"),
+        ("risk", "--length", "3", "--nu", "2", "--kernel", "exp(exp(x))", "--seconds", "0.2"),
+        ("risk", "--length", "3", "--nu", "2", "--kernel", "exp(exp(exp(exp(x))))", "--seconds", "0.2"),
         ("bayes", "--length", "3", "--nu", "2", "--digits", "3000", "--seconds", "0.01"),
     ],
     ids=" ".join,

@@ -120,7 +120,7 @@ def _rational_function(numerator: Sequence[int], roots: Sequence[int], square: S
     st.lists(st.integers(-3, 3), max_size=2),
     st.sampled_from([t, p, q]),
 )
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_random_rational_functions(numerator: list[int], roots: list[int], square: list[int], variable: Symbol) -> None:
     """Several minima, minima at infinity, poles of either parity, half lines: the value is the least one or refused."""
     body = _rational_function(numerator, roots, square, variable)
@@ -136,7 +136,7 @@ def test_random_rational_functions(numerator: list[int], roots: list[int], squar
 
 
 @given(st.fractions("1/9", 5, max_denominator=9), st.fractions(0, 5, max_denominator=9), st.integers(1, 30))
-@settings(max_examples=20)
+@settings(max_examples=8)
 def test_the_risk_of_linear_attention(signal: Rational, noise: Rational, length: int) -> None:
     """The use it is made for: with symbols and lengths the value agrees with a grid at random parameters."""
     body = noise**2 + 1 - (1 + sqrt(nu) * t) ** 2 / (L + 2 * sqrt(nu) * t + t**2 * (L + nu))

@@ -58,7 +58,7 @@ def scalar(body: Expr) -> Expr:
 def checked(start: Expr, after: Expr, **options: object) -> DerivationCheck:
     remainder = options.pop("remainder", None)
     item = Derivation(start, name="toy", **options).apply(Say(lambda expr: after, remainder))
-    return check_derivation(item, seconds=20)
+    return check_derivation(item, seconds=120)
 
 
 GOOD: dict[str, tuple[Expr, Expr]] = {

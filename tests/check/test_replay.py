@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from symslr.expression.quantity import Quantity
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import chi, epsilon, nu
 from tests.check.toys import Say
-from tests.derivations.made import FILES, chains
+from tests.derivations.made import FILES, chains, every_chain
 
 LAW = SpikedSLR().law
 MEAN = SequenceExpectation(chi[epsilon] ** 2, LAW)
@@ -96,12 +98,27 @@ def test_foreign_names_are_seen() -> None:
     assert foreign_nodes(MEAN + Theorem()) == ("Theorem",)
 
 
+@cache
+def replayed() -> frozenset[str]:
+    """Names of symslr's chains, short ones first, in which every rule that any of them applies stands at least twice."""
+    times: Counter[type[Rule]] = Counter()
+    names = []
+    for item in sorted(every_chain(), key=lambda item: len(item.steps)):
+        rules = {type(step.rule) for step in item.steps}
+        if any(times[rule] < 2 for rule in rules):
+            names.append(item.name)
+            times.update(rules)
+    return frozenset(names)
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_every_line_of_the_house_is_made_of_known_nodes_and_replays(file: Path) -> None:
+def test_every_line_of_the_house_is_made_of_known_nodes_and_every_rule_replays(file: Path) -> None:
+    """A chain was made by its rules a moment ago: what a replay can find is a rule that does not give the same line twice."""
     for item in chains(file):
         lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
         assert {name for line in lines for name in foreign_nodes(line)} == set()
-        assert set(replay(item)) <= {""}
+        if item.name in replayed():
+            assert set(replay(item)) <= {""}
 
 
 def test_citations_through_others() -> None:

@@ -31,7 +31,7 @@ def test_coarse_errors_cover_the_spread_over_seeds():
     The reference is the mean over all seeds, itself a seventh of one error; of 320 seeds 9 per cent were beyond two of
     the errors s/sqrt(8), and one beyond 4.6.
     """
-    problem, fit, seeds = numeric_problem(SpikedSLR(2, length=3, noise=0), linear, {}), Training(4.0, 0.5, 0.5), 48
+    problem, fit, seeds = numeric_problem(SpikedSLR(2, length=3, noise=0), linear, {}), Training(4.0, 0.5, 0.5), 24
     found = [
         randomised(problem, fit, start(INFORMED, 4.0), precision=0.2, seed=seed, branch=INFORMED).risk
         for seed in range(seeds)

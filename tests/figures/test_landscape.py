@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from figures import trained_kernels
 from figures.figure4 import figure4
 from figures.figure5 import figure5
 from figures.reach import figure_reach
@@ -43,8 +44,10 @@ def test_figure5_has_the_least_risk_and_the_mismatched_limit(tmp_path: Path) -> 
 
 
 @pytest.mark.needs("torch")
-def test_trained_kernels_stand_beside_the_derived_ones() -> None:
-    """A few steps only: the table's shape, and the derived logarithms, sqrt(nu) x, nu x and |x| - |x - 2|."""
+def test_trained_kernels_stand_beside_the_derived_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few steps of one seed: the table's shape, and the derived logarithms, sqrt(nu) x, nu x and |x| - |x - 2|."""
+    monkeypatch.setattr(trained_kernels, "SEEDS", (1,))
+    monkeypatch.setattr(trained_kernels, "TESTS", 1000)
     table = {name: np.array(column) for name, column in figure_trained_kernels(steps=2).data().items()}
     for name, expected in (
         ("spiked", lambda keys: 2**0.5 * keys),

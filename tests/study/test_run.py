@@ -225,8 +225,8 @@ def test_a_point_that_runs_out_is_a_row_that_says_so_and_is_tried_again(tmp_path
         (row,) = (row for row in store.rows() if row.state == "failed")
         assert row.reason == "no answer in 0.5 s of processor time; run again with --retry-failed --seconds 5"
         mended.touch()
-        assert run_study(points, store, place).failed == 1
-        assert run_study(points, store, place, retry_failed=True).failed == 0
+        assert run_study(points, store, THREADS).failed == 1
+        assert run_study(points, store, THREADS, retry_failed=True).failed == 0
 
 
 def test_places_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
