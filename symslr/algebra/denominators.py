@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sympy import Expr, Mul, Ne, Pow, factor, latex
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE
 
 
-def cancelled(before: Expr, after: Expr) -> tuple[Hypothesis, ...]:
+def cancelled(before: Expr, after: Expr, letters: Mapping[Expr, Expr] | None = None) -> tuple[Hypothesis, ...]:
     """That what stood in a denominator before, and no longer does, is not zero.
 
-    A line with a denominator has no meaning where that is zero, so one that stays needs no words.
+    A line with a denominator has no meaning where that is zero, so one that stays needs no words. Where ``letters`` stand
+    for parts of the lines, what is zero is judged by the letters and said of the parts.
     """
-    kept = _denominators(after)
-    lost = sorted(_denominators(before) - kept, key=str)
+    letters = letters or {}
+    parts = {letter: part for part, letter in letters.items() if letter.is_Symbol}
+    lost = _denominators(before.xreplace(letters)) - _denominators(after.xreplace(letters))
+    said = sorted((base.xreplace(parts) for base in lost if not base.is_nonzero), key=str)
     return tuple(
-        Hypothesis(rf"${latex(base)}\ne0$") if base.has(*OPAQUE) else Hypothesis.of(Ne(base, 0))
-        for base in lost
-        if not base.is_nonzero
+        Hypothesis(rf"${latex(base)}\ne0$") if base.has(*OPAQUE) else Hypothesis.of(Ne(base, 0)) for base in said
     )
 
 

@@ -258,7 +258,9 @@ def exists(node: Expectation) -> Boolean | None:
             return S.true if at_most_exponential(values) else None
     if not isinstance(node, (ScalarExpectation, SequenceExpectation)):
         return S.true  # a finite sum
-    if node.law == STANDARD_NORMAL and at_most_exponential(node.body):
+    if any(inner.free_symbols & node.bound for inner in node.body.atoms(Expectation)):
+        return None  # how a mean grows with what is held fixed in it is not seen
+    if node.law == STANDARD_NORMAL and at_most_exponential(node.body.xreplace({node.variable: x})):
         return S.true
     if isinstance(node, SequenceExpectation) and node.law.base == STANDARD_NORMAL:
         weight = S.One if node.law.is_selection else node.law.weight

@@ -41,9 +41,14 @@ DEFINED = ("sympy.", "symslr.expression.special", "symslr.model.largest")
 """Where functions come from that have a formula."""
 
 
+def has_formula(function: Function) -> bool:
+    """Whether a function is known, whatever stands in it."""
+    return str(type(function).__module__).startswith(DEFINED)
+
+
 def is_open(expr: Expr) -> bool:
     """Whether a function in ``expr`` is left open: nothing can be decided about it, only assumed."""
-    return any(not str(type(node).__module__).startswith(DEFINED) for node in expr.atoms(Function))
+    return not all(map(has_formula, expr.atoms(Function)))
 
 
 def is_positive(expr: Expr) -> bool:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -21,14 +21,14 @@ from symslr.evaluation.in_time import in_time
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.plan import canonical, plan
+from symslr.evaluation.plan import canonical, plan, reduced_form
 from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
-from symslr.model.symbols import BOUND_IN_SEQUENCE
+from symslr.model.symbols import BOUND_IN_SEQUENCE, x
 from symslr.parallel.serial import one_at_a_time
 
 EXPONENTIAL = "arb-exponential"
@@ -134,7 +134,9 @@ def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | No
 @lru_cache(maxsize=512)
 def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
     """Symbols that need a value, and those that may have one though the reduced formula has lost them."""
-    needed = frozenset(s for s in canonical(expr).free_symbols if isinstance(s, Symbol))
+    found, kernel = reduced_form(expr)
+    own = set() if kernel is None else kernel.free_symbols - {x}
+    needed = frozenset(s for s in found.free_symbols | own if isinstance(s, Symbol))
     known = conditioned(expr).free_symbols - BOUND_IN_SEQUENCE
     return needed, needed | frozenset(s for s in known | expr.free_symbols if isinstance(s, Symbol))
 
@@ -147,20 +149,14 @@ def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:
 
 
 def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    """A proved value: by that normal form, else by integrals on the line.
+    """A proved value: by that normal form, else by integrals on the line."""
+    from symslr.evaluation.certified.analytic.form import line_terms
+    from symslr.evaluation.certified.backend import evaluate_arb
 
-    For these the kernel is left open while the rules reduce.
-    """
     try:
         return _certified_exponential(expr, inputs, digits)
     except CannotEvaluate:
-        from symslr.evaluation.certified.analytic.form import line_terms
-        from symslr.evaluation.certified.backend import evaluate_arb
-        from symslr.evaluation.open_kernel import with_open_kernel
-
-        opened, kernel = with_open_kernel(conditioned(expr))
-        closed = kernel if kernel is None else kernel.xreplace(inputs.scalars)
-        return evaluate_arb(canonical(opened), inputs.scalars, digits, partial(line_terms, kernel=closed))
+        return evaluate_arb(canonical(expr), inputs.scalars, digits, line_terms)
 
 
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:

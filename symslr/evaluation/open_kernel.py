@@ -1,27 +1,51 @@
-"""The kernel of an attention left open while the rules reduce, so that no sum in it is multiplied out.
+"""The kernel of an attention left open while the rules reduce: one reduction serves every kernel, and multiplies no sum in it out.
 
-Multiplied out, the square of a positive 2 + sin(x) is three terms, one of them of either sign: a proof has no use for it, and
-the logarithm of its running integral is none.
+Multiplied out, the square of a positive 2 + sin(x) is three terms, one of them of either sign: more work for a quadrature, of no
+use for a proof, and the logarithm of its running integral is none.
 """
 
 from __future__ import annotations
 
-from sympy import Expr
+from functools import lru_cache
 
+from sympy import Expr, cos, sin
+
+from symslr.evaluation.numbers.exponent import exponential
+from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.open_functions import OpenKernel
 from symslr.model.symbols import x
 
 
 def with_open_kernel(expr: Expr) -> tuple[Expr, Expr | None]:
-    """``expr`` with the kernel of its one attention left open, and that kernel; as it is where there is none or several."""
+    """``expr`` with the kernel of its one attention left open, and that kernel; as it is where a kernel tells the rules something.
+
+    That is where there are several, or one that is an exponential, whose powers merge with the tokens' weight.
+    """
     kernels = {node.kernel for node in expr.atoms(Activation)}
-    if len(kernels) != 1:
+    kernel = kernels.pop() if len(kernels) == 1 else None
+    if kernel is None or exponential(kernel, x) is not None:
         return expr, None
     opened = expr.replace(lambda node: isinstance(node, Activation), lambda node: node.with_kernel(OpenKernel(x)))
-    return opened, kernels.pop()
+    return opened, kernel
 
 
 def with_kernel(expr: Expr, kernel: Expr) -> Expr:
     """``expr`` with a kernel in ``x`` put where one is left open."""
-    return expr.replace(OpenKernel, lambda at: kernel.subs(x, at))
+    return expr.replace(OpenKernel, lambda at: kernel.xreplace({x: at}))
+
+
+@lru_cache(maxsize=512)
+def feels_parity(opened: Expr, kernel: Expr) -> bool:
+    """Whether a mean in a reduced formula vanishes because this kernel, which is left open there, is even or odd."""
+    mirrored = kernel.subs(x, -x)
+    if mirrored not in (kernel, -kernel):
+        return False
+    return _has_odd_mean(opened, cos if mirrored == kernel else sin)
+
+
+@lru_cache(maxsize=512)
+def _has_odd_mean(opened: Expr, kernel: type[Expr]) -> bool:
+    """The same for a kernel of like parity."""
+    means = opened.replace(OpenKernel, kernel).atoms(ScalarExpectation)
+    return any(node.body.subs(node.variable, -node.variable) == -node.body for node in means)

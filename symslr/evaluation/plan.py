@@ -15,15 +15,15 @@ from symslr.algebra.rule import RuleRefused
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.node import LaplaceNode
-from symslr.evaluation.largest_token.form import cumulative_form, may_change_sign
+from symslr.evaluation.largest_token.form import cumulative_form
 from symslr.evaluation.largest_token.node import LargestTokenNode
 from symslr.evaluation.nodes.equal_forms import FormsNode
 from symslr.evaluation.nodes.integral import IntegralNode
 from symslr.evaluation.nodes.minimum import MinimumNode
-from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.nodes.product import ProductNode
-from symslr.evaluation.numbers.running import Lazy, compiled_formula
-from symslr.evaluation.open_kernel import with_kernel, with_open_kernel
+from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula
+from symslr.evaluation.open_kernel import feels_parity, with_kernel, with_open_kernel
 from symslr.expression.expectation import (
     Expectation,
     LengthExpectation,
@@ -32,6 +32,7 @@ from symslr.expression.expectation import (
     rewrite_expectations,
 )
 from symslr.expression.folded import FOLDED, Minimum
+from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import conditioned
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
@@ -40,17 +41,39 @@ from symslr.model.symbols import L
 from symslr.model.symbols import x as law_variable
 
 SPECIAL = (Expectation, Integral, Sum, Minimum, EqualForms)
+STANDING_APART = (ScalarExpectation, SequenceExpectation, Sum)
+"""Nodes whose plan looks at their kernel."""
+
+
+@lru_cache(maxsize=512)
+def reduced_form(expr: Expr) -> tuple[Expr, Expr | None]:
+    """``expr`` conditioned and reduced with its kernel left open, and that kernel; with its kernel, and None, where it helps.
+
+    Quantities are conditioned, names unfolded, sums kept from cancelling, sequence expectations reduced where a rule takes them.
+    """
+    known = conditioned(expr)
+    opened, kernel = with_open_kernel(known)
+    if kernel is None:
+        return reduced(known), None
+    found = reduced(opened)
+    return (reduced(known), None) if feels_parity(found, kernel) else (found, kept_from_cancelling(kernel))
 
 
 @lru_cache(maxsize=512)
 def canonical(expr: Expr) -> Expr:
-    """Quantities conditioned, names unfolded, sums kept from cancelling, sequence expectations reduced where a rule takes them."""
-    expr = conditioned(expr)
+    """``expr`` conditioned and reduced."""
+    found, kernel = reduced_form(expr)
+    return found if kernel is None else with_kernel(found, kernel)
+
+
+@lru_cache(maxsize=512)
+def reduced(expr: Expr) -> Expr:
+    """A conditioned expression reduced."""
     if expr.has(*FOLDED):
         expr = expr.replace(lambda node: isinstance(node, FOLDED), lambda node: node.doit())
     expr = kept_from_cancelling(expr)
     if expr.has(SequenceExpectation):
-        expr = rewrite_expectations(expr, _reduced, SequenceExpectation)
+        expr = rewrite_expectations(expr, _reduced_sequence, SequenceExpectation)
     return expr
 
 
@@ -59,7 +82,7 @@ def kept_from_cancelling(expr: Expr) -> Expr:
     return uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
 
 
-def _reduced(node: Expectation) -> Expr:
+def _reduced_sequence(node: Expectation) -> Expr:
     """The reduction of a sequence expectation, or itself where no rule takes it."""
     try:
         return reduce(node)
@@ -77,23 +100,27 @@ def _why_not(node: Expr) -> str:
 
 @lru_cache(maxsize=512)
 def plan(expr: Expr) -> Node:
-    """The plan of an expression, kept for the next call.
+    """The plan of an expression, kept for the next call; that of another kernel differs in its integrals alone.
 
     Raises:
         CannotEvaluate: when a node is of a kind that no quadrature here takes.
     """
-    made = canonical(expr)
-    if any(may_change_sign(integral) for integral in made.atoms(Integral)):
-        opened, kernel = with_open_kernel(conditioned(expr))
-        if kernel is not None:
-            made = with_kernel(canonical(opened), kept_from_cancelling(kernel))
-    return build(made)
+    found, kernel = reduced_form(expr)
+    return open_plan(found) if kernel is None else open_plan(found).closed(kernel)
+
+
+@lru_cache(maxsize=512)
+def open_plan(expr: Expr) -> Node:
+    """The node of a reduced expression, kept: one for all kernels."""
+    return build(expr)
 
 
 def build(expr: Expr) -> Node:
-    """The node of a canonical expression."""
+    """The node of a reduced expression."""
     if isinstance(expr, Integral):
         return _integral(expr)
+    if isinstance(expr, STANDING_APART) and expr.has(OpenKernel):
+        return OpenNode(expr)
     if isinstance(expr, ScalarExpectation):
         law = expr.law
         body = expr.body * law.density.xreplace({law_variable: expr.variable})
@@ -124,8 +151,11 @@ def _minimum(expr: Expr) -> Node:
 
 def _formula(expr: Expr) -> Node:
     children = {node: Dummy(f"I{i}") for i, node in enumerate(special_nodes(expr))}
+    formula = expr.xreplace(children)
+    if formula.has(OpenKernel):
+        return OpenNode(expr)
     nodes = {symbol: build(node) for node, symbol in children.items()}
-    return FormulaNode(expr.xreplace(children), nodes, _shared(nodes))
+    return FormulaNode(compiled_formula(formula), nodes, _shared(nodes))
 
 
 def _shared(nodes: Mapping[Symbol, Node]) -> list[tuple[LaplaceNode, tuple[Symbol, ...]]]:
@@ -137,7 +167,7 @@ def _shared(nodes: Mapping[Symbol, Node]) -> list[tuple[LaplaceNode, tuple[Symbo
         members = tuple(symbols[place] for place in places)
         parameters = {parameter for s in members for parameter in own[s].parameters}
         if len(members) > 1:
-            found.append((LaplaceNode(form, _ordered(parameters)), members))
+            found.append((LaplaceNode(form, ordered(parameters)), members))
     return found
 
 
@@ -163,13 +193,15 @@ def _integral(expr: Integral) -> Node:
         raise CannotEvaluate(f"{expr}: an integral without limits has no value")
     body, constants = _hoisted(expr.function, variables)
     form = laplace_form(Integral(body, *expr.limits))
+    if expr.has(OpenKernel) and (form is None or form.is_open_outside):
+        return OpenNode(expr)
     if form is not None:
         free = body.free_symbols - set(variables)
-        node: Node = LaplaceNode(form, _ordered(free))
+        node: Node = LaplaceNode(form, ordered(free))
         return HoistedNode(node, constants) if constants else node
     conditioned_form = cumulative_form(Integral(body, *expr.limits))
     if conditioned_form is not None:
-        node = LargestTokenNode(conditioned_form, _ordered(body.free_symbols - set(variables)))
+        node = LargestTokenNode(conditioned_form, ordered(body.free_symbols - set(variables)))
         return HoistedNode(node, constants) if constants else node
     if len(expr.limits) > 1:
         inner = Dummy("inner", real=True)
@@ -187,7 +219,7 @@ def _line_of(outer: Integral, inner: Mapping[Symbol, Expr]) -> Node:
     ((symbol, body),) = inner.items()
     variable, low, high = outer.limits[0]
     free = {s for s in (low.free_symbols | high.free_symbols) if s != variable}
-    return IntegralNode(symbol, variable, (low, high), _ordered(free), {symbol: build(body)})
+    return IntegralNode(symbol, variable, (low, high), ordered(free), {symbol: build(body)})
 
 
 def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
@@ -196,16 +228,8 @@ def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
     children = {symbol: build(node) for node, symbol in inner.items()}
     body = body.xreplace(inner)
     parameters = (body.free_symbols | low.free_symbols | high.free_symbols) - {variable} - set(children)
-    node: Node = IntegralNode(body, variable, (low, high), _ordered(parameters), children)
+    node: Node = IntegralNode(body, variable, (low, high), ordered(parameters), children)
     return HoistedNode(node, constants) if constants else node
-
-
-def _ordered(symbols: set[Any]) -> tuple[Symbol, ...]:
-    return tuple(
-        sorted(
-            (s for s in symbols if s.is_Symbol), key=lambda s: (s.name, s.dummy_index if isinstance(s, Dummy) else 0)
-        )
-    )
 
 
 def _nested_sum(expr: Sum) -> Node:
@@ -213,13 +237,34 @@ def _nested_sum(expr: Sum) -> Node:
 
 
 @final
+class OpenNode(Node):
+    """An expression with an open kernel whose plan is made when the kernel is known."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+
+    def closed(self, kernel: Expr) -> Node:
+        return build(with_kernel(self.expr, kernel))
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        raise CannotEvaluate(f"found the open kernel of {self.expr}; expected a kernel")
+
+
+@final
 class FormulaNode(Node):
     """An elementary formula of parameters and of finished nodes; ``shared`` are those of its integrals that share a table."""
 
     def __init__(
-        self, expr: Expr, children: Mapping[Symbol, Node], shared: Sequence[tuple[LaplaceNode, tuple[Symbol, ...]]]
+        self,
+        formula: Formula,
+        children: Mapping[Symbol, Node],
+        shared: Sequence[tuple[LaplaceNode, tuple[Symbol, ...]]],
     ) -> None:
-        self.formula, self.children, self.shared = compiled_formula(expr), dict(children), shared
+        self.formula, self.children, self.shared = formula, dict(children), shared
+
+    def closed(self, kernel: Expr) -> FormulaNode:
+        children = {symbol: node.closed(kernel) for symbol, node in self.children.items()}
+        return FormulaNode(self.formula, children, [(family.closed(kernel), own) for family, own in self.shared])
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         unfinished = {symbol: partial(node.evaluate, context, scope) for symbol, node in self.children.items()}
@@ -263,6 +308,10 @@ class HoistedNode(Node):
     def __init__(self, node: Node, constants: Mapping[Symbol, Node]) -> None:
         self.node, self.constants = node, dict(constants)
 
+    def closed(self, kernel: Expr) -> HoistedNode:
+        constants = {symbol: node.closed(kernel) for symbol, node in self.constants.items()}
+        return HoistedNode(self.node.closed(kernel), constants)
+
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         known = {symbol: node.evaluate(context, scope) for symbol, node in self.constants.items()}
         value, error = self.node.evaluate(context, {**scope, **known})
@@ -281,6 +330,9 @@ class LengthNode(Node):
 
     def __init__(self, body: Node, law: Any) -> None:
         self.body, self.law = body, law
+
+    def closed(self, kernel: Expr) -> LengthNode:
+        return LengthNode(self.body.closed(kernel), self.law)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         (value,) = self.at(context, [scope])

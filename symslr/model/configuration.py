@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import Self, final
 
 from sympy import Basic, Expr, IndexedBase, KroneckerDelta, S, Symbol, Tuple
 
@@ -32,23 +32,23 @@ class Directions(Expr):
         return self.args[0]
 
 
-@final
-class Signal(Expr):
-    """The law of the signal: each of finitely many values with its weight; ``args = (symbols, support)``.
+class Signals(Expr):
+    """A law of signals: each of finitely many values with its weight; ``args = (labels, support)``.
 
     Args:
-        symbols: what the components of the signal are called.
+        labels: what the components of the signal are called.
         support: pairs (value, weight), a value one number for each component.
     """
 
     is_commutative = True
 
-    def __new__(cls, symbols: Sequence[Symbol], support: Sequence[tuple[Sequence[Expr], Expr]]) -> Signal:
+    def __new__(cls, labels: Sequence[Symbol], support: Sequence[tuple[Sequence[Expr], Expr]]) -> Self:
         pairs = (Tuple(Tuple(*map(exact, value)), exact(weight)) for value, weight in support)
-        return super().__new__(cls, Tuple(*symbols), Tuple(*pairs))
+        return super().__new__(cls, Tuple(*labels), Tuple(*pairs))
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
+        """What a mean over the signals integrates out."""
         return tuple(self.args[0])
 
     @property
@@ -67,18 +67,13 @@ class Signal(Expr):
 
 
 @final
-class OwnSignals(Expr):
-    """The law of the signals where every token has one of its own, ``theta[l]``; ``args = (labels, support)``.
+class Signal(Signals):
+    """The law of the one signal of all relevant tokens."""
 
-    Args:
-        labels: what the components are called.
-        support: as that of ``Signal``.
-    """
 
-    is_commutative = True
-
-    def __new__(cls, labels: Sequence[Symbol], support: Sequence[tuple[Sequence[Expr], Expr]]) -> OwnSignals:
-        return super().__new__(cls, *Signal(labels, support).args)
+@final
+class OwnSignals(Signals):
+    """The law of the signals where every token has one of its own, ``theta[l]``."""
 
     @property
     def components(self) -> tuple[IndexedBase, ...]:
@@ -90,19 +85,8 @@ class OwnSignals(Expr):
         """What a mean over the signals integrates out."""
         return tuple(component.label for component in self.components)
 
-    @property
-    def support(self) -> tuple[tuple[tuple[Expr, ...], Expr], ...]:
-        return tuple((tuple(value), weight) for value, weight in self.args[1])
-
-    @property
-    def free_symbols(self) -> set[Basic]:
-        return self.args[1].free_symbols
-
-    def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
-        return self if old in self.symbols else None
-
     def _sympystr(self, printer: object) -> str:
-        return f"of every token {Signal._sympystr(self, printer)}"
+        return f"of every token {super()._sympystr(printer)}"
 
 
 ONE = Signal((theta,), [((S.One,), S.One)])
@@ -140,7 +124,7 @@ class ConfigurationPrior(Basic):
     @property
     def bound(self) -> frozenset[Basic]:
         """Symbols that a mean over configurations integrates out."""
-        return HIDDEN | frozenset(self.signal.symbols if isinstance(self.signal, (Signal, OwnSignals)) else ())
+        return HIDDEN | frozenset(self.signal.symbols if isinstance(self.signal, Signals) else ())
 
     @property
     def free_symbols(self) -> set[Basic]:

@@ -11,7 +11,7 @@ from sympy import Add, Expr, Integer, Mul, Product, Sum, lambdify
 
 from symslr.expression.configuration import PosteriorMean, ShiftedDensity
 from symslr.expression.folded import ConditionalMean
-from symslr.model.configuration import ALIKE, ConfigurationLaw, OwnSignals, Signal, r
+from symslr.model.configuration import ALIKE, ConfigurationLaw, OwnSignals, Signal, Signals, r
 from symslr.model.float64 import in_float64
 from symslr.model.symbols import chi, l, m
 from symslr.simulate.log_domain import Array
@@ -66,7 +66,7 @@ class ConfigurationSampler:
         Raises:
             ValueError: where the length is no number, the signal has no law, or there are more than 5000 configurations.
         """
-        if not isinstance(law.length, Integer) or not isinstance(law.prior.signal, (Signal, OwnSignals)):
+        if not isinstance(law.length, Integer) or not isinstance(law.prior.signal, Signals):
             raise ValueError(
                 f"length: found {law.length} and the signal {law.prior.signal}; expected a number and a law"
             )
@@ -142,7 +142,7 @@ class ConfigurationSampler:
         return range(1, self.law.directions + 1)
 
 
-def _values(law: Signal | OwnSignals, length: int) -> list[tuple[dict[Expr, Expr], float]]:
+def _values(law: Signals, length: int) -> list[tuple[dict[Expr, Expr], float]]:
     """What a signal, or those of all tokens, may be, each with its probability up to a factor."""
     if isinstance(law, Signal):
         return [(dict(zip(law.symbols, value)), float(weight)) for value, weight in law.support]

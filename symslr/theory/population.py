@@ -15,6 +15,7 @@ from symslr.algebra.rules import GaussianMoments, Linearity, Minimise, Unfold
 from symslr.algebra.tokens import unfolded
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum, Posterior
+from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
@@ -81,8 +82,13 @@ class PopulationRisk(Quantity):
         return least_over_values(self.loss)
 
     def formula(self) -> Expr:
-        """Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2."""
-        return population_chain(self).result
+        """Delta^2 + 1 - (E sigma_eps)^2 / E||sigma||^2; for a normalised activation derived for any kernel at once."""
+        activation, *rest = self.args
+        if activation.args[2] == S.Zero:
+            return population_chain(self).result
+        found = population_chain(PopulationRisk(activation.with_kernel(OpenKernel(x)), *rest)).result
+        closed = {node: node.with_kernel(activation.kernel) for node in found.atoms(Activation)}
+        return found.xreplace(closed)
 
     def conditioned(self) -> Expr:
         """The variance form: Delta^2 + (Var sigma_eps + E sum_{l != eps} sigma_l^2)/E||sigma||^2.

@@ -289,6 +289,14 @@ def test_what_scales_keys_is_assumed_positive_and_no_more() -> None:
     scale = Symbol("s", real=True)
     said = ScaleKeys().hypotheses(mean(chi[1] ** 2, FREE.with_keys(scale * ALIKE)))
     assert [hypothesis.condition for hypothesis in said] == [scale > 0]
+    for own, shared, wanted in (
+        (Symbol("s", nonnegative=True), S.One, [">"]),
+        (scale, scale, [">", ">="]),
+        (Symbol("s", positive=True), Symbol("c", nonnegative=True), []),
+        (scale, S.Zero, []),
+    ):
+        keys = FREE.with_keys(own * ALIKE + shared)
+        assert [h.condition.rel_op for h in CommonPart().hypotheses(mean(chi[1] - chi[2], keys))] == wanted
 
 
 def test_independent_tokens() -> None:
@@ -377,6 +385,8 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
         "a token is chosen in the prior or in the weight",
     ),
     (Conditioning(), ConditionalMean(r[1] * z[1], LAW), "is no sum over tokens of values with coefficients"),
+    (Conditioning(), ConditionalMean(tokens(r[l] * z[l] ** 2), LAW), "is no sum over tokens of values"),
+    (Conditioning(), ConditionalMean(Sum(r[l] * z[l], (l, 2, L)), LAW), "is no sum over tokens of values"),
     (AbsorbWeight(LAW), mean(chi[1]), "does not hold the weight"),
 ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from functools import partial
 
 import pytest
 from flint import arb, arb_poly, ctx, fmpq
@@ -12,16 +11,13 @@ from sympy import Expr, Integer, Rational, erf, exp, log
 
 from symslr import SpikedSLR, evaluate, minimise, population_risk
 from symslr.evaluation import least_risk
-from symslr.evaluation.certified.analytic.form import line_terms
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import stretches
-from symslr.evaluation.certified.least.taylor import Taylor
+from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import from_mpf
-from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical
-from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
 from symslr.model.catalogue import erf as erf_attention
@@ -32,11 +28,9 @@ PLACE = {L: Integer(2), nu: Integer(2), Delta: Integer(0)}
 
 
 def moving(kernel: Expr, low: float, high: float) -> Moving:
-    opened, closed = with_open_kernel(conditioned(population_risk(TASK, Attention(kernel))))
-    formula = canonical(opened)
+    formula = canonical(population_risk(TASK, Attention(kernel)))
     values = {symbol: PLACE[symbol] for symbol in formula.free_symbols if symbol in PLACE}
-    assert closed is not None
-    return Moving(formula, values, a, low, high, lambda own: partial(line_terms, kernel=closed.xreplace(own)))
+    return Moving(formula, values, a, low, high)
 
 
 def certified(kernel: Expr, scale: Expr) -> arb:

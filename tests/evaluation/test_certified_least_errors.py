@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,16 +13,13 @@ from sympy import Integer, exp
 
 from symslr import SpikedSLR, population_risk
 from symslr.evaluation.certified.analytic import integral
-from symslr.evaluation.certified.analytic.form import line_terms
 from symslr.evaluation.certified.analytic.integral import Integrand
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import Search
-from symslr.evaluation.certified.least.taylor import Taylor
-from symslr.evaluation.open_kernel import with_open_kernel
+from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.plan import canonical
-from symslr.expression.quantity import conditioned
 from symslr.model.attention import Attention
 from symslr.model.symbols import Delta, L, a, nu, x
 
@@ -33,14 +30,10 @@ LENGTH, RADIUS = 4, 2.0**-5
 @pytest.fixture(scope="module")
 def transform() -> MovingTransform:
     """The integrals of the softmax at L = 2 for 1 <= a <= 1 + 2 RADIUS, to few digits."""
-    opened, kernel = with_open_kernel(conditioned(population_risk(SpikedSLR(noise=0), Attention(exp(x)))))
-    formula = canonical(opened)
+    formula = canonical(population_risk(SpikedSLR(noise=0), Attention(exp(x))))
     known = {L: Integer(2), nu: Integer(2), Delta: Integer(0)}
     values = {symbol: known[symbol] for symbol in formula.free_symbols if symbol in known}
-    assert kernel is not None
-    stretch = Moving(
-        formula, values, a, 1.0, 1 + 2 * RADIUS, lambda own: partial(line_terms, kernel=kernel.xreplace(own))
-    )
+    stretch = Moving(formula, values, a, 1.0, 1 + 2 * RADIUS)
     with ctx.workprec(256):
         return stretch.transform(next(iter(stretch.lines.factors)), 12.0)
 
@@ -65,8 +58,8 @@ def test_tails_are_in_the_rest(
     transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = rest(transform, integrand, sums)
-    window, tails = transform.windows[integrand]
-    monkeypatch.setitem(transform.windows, integrand, (window, tails + 1))
+    window = transform.windows[integrand]
+    monkeypatch.setitem(transform.windows, integrand, replace(window, beyond=window.beyond + arb(0.5, 0.5)))
     after = rest(transform, integrand, sums)
     assert after.contains(before.upper() + NEARLY * transform.step)
     assert after.contains(before.lower())
@@ -77,21 +70,25 @@ def test_tails_begin_where_the_window_ends(
 ) -> None:
     with ctx.workprec(256):
         ends: list[int] = []
-        left, right = arb(3), arb(4)
-        monkeypatch.setattr(transform, "_left_tail", lambda _, low: ends.append(low) or left)
-        monkeypatch.setattr(transform, "_right_tail", lambda _, high, *__: ends.append(high) or right)
-        window, tails = transform.window(integrand, transform.goal)
-        assert (window[0], window[-1]) == tuple(ends)
-        assert tails == 7
+        start = Taylor(arb_poly([2, 5]), arb(0, 3), arb(1), 2)
+        monkeypatch.setattr(transform, "_start", lambda _, low, count: ends.append(low) or start)
+        monkeypatch.setattr(transform, "_right_tail", lambda _, high, *__: ends.append(high) or arb(4))
+        window = transform.window(integrand, transform.goal)
+        assert [window.nodes[0], window.nodes[-1]] == ends
+        before = transform.before(integrand.k, ends[0])
+        assert window.beyond.contains(4 + 3 * NEARLY * before)
+        assert window.beyond.contains(-3 * NEARLY * before)
 
 
-def test_the_left_tail_is_above_what_is_left_out(transform: MovingTransform, integrand: Integrand) -> None:
+def test_series_in_the_scale_begin_as_the_integrand_does(transform: MovingTransform, integrand: Integrand) -> None:
+    """The coefficients in u at single scales lie in those of the interval."""
     with ctx.workprec(256):
-        window, _ = transform.windows[integrand]
-        beyond = sum(transform._weight(integrand, i) for i in range(window[0] - 200, window[0]))
-        for n, moment in zip(integrand.copies, transform.at_zero):
-            beyond *= moment.lower() ** n if n else 1
-        assert transform._left_tail(integrand, window[0]) >= NEARLY * beyond
+        start = transform.windows[integrand].start
+        for place in (1, 1 + RADIUS, 1 + 2 * RADIUS):
+            thin = Sums(transform, arb(place), arb(2.0**-30), LENGTH).thin
+            for r, coefficient in enumerate(thin.start(integrand, start.length)):
+                assert start.polynomial[r].overlaps(coefficient[0])
+                assert not coefficient[0].contains(0)
 
 
 def test_errors_of_the_rule_are_in_the_rest(
@@ -107,7 +104,8 @@ def test_errors_of_the_rule_are_in_the_rest(
 def test_errors_of_the_rule_bound_the_change_of_a_product(transform: MovingTransform, integrand: Integrand) -> None:
     """M_1 M_2 - (M_1 - e_1)(M_2 - e_2), which is e_1 M_2 + e_2 M_1 but for e_1 e_2."""
     with ctx.workprec(256):
-        for i in transform.nodes[::40]:
+        transform.fill(transform.nodes)
+        for i in transform.nodes[::10]:
             before = after = transform._weight(integrand, i)
             for n, top, error in zip(integrand.copies, transform.above[i - transform.nodes[0]], transform.rule.errors):
                 before, after = before * top**n, after * (top - error) ** n
@@ -132,7 +130,7 @@ def test_the_remainder_is_in_the_rest(transform: MovingTransform, integrand: Int
     assert sums.spread.contains(arb(RADIUS) ** LENGTH)
     assert sums.spread.contains(-(arb(RADIUS) ** LENGTH))
     before = rest(transform, integrand, sums)
-    wide = transform._sum(sums.wide, integrand, transform.windows[integrand][0], LENGTH + 1)[LENGTH]
+    wide = transform._sum(sums.wide, integrand, transform.windows[integrand], LENGTH + 1)[LENGTH]
     sums.spread = arb(0, 1)
     after = rest(transform, integrand, sums)
     far = transform.step * abs(wide).upper() * NEARLY
@@ -140,7 +138,7 @@ def test_the_remainder_is_in_the_rest(transform: MovingTransform, integrand: Int
     assert after.contains(before.mid() - far)
     for place in (-1, 1):  # the next coefficient at any scale of the part is in the one of the whole part
         thin = Sums(transform, arb(1 + RADIUS + place * RADIUS), arb(2.0**-30), LENGTH + 1).thin
-        assert wide.overlaps(transform._sum(thin, integrand, transform.windows[integrand][0], LENGTH + 1)[LENGTH])
+        assert wide.overlaps(transform._sum(thin, integrand, transform.windows[integrand], LENGTH + 1)[LENGTH])
 
 
 def test_a_value_without_integral_has_the_error_of_the_rule(transform: MovingTransform, sums: Sums) -> None:

@@ -14,7 +14,7 @@ from symslr.algebra.rules.laplace import representation
 from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure
 from symslr.evaluation import CannotEvaluate, engine, evaluate, minimise
 from symslr.evaluation.admission import guard
-from symslr.evaluation.plan import canonical, plan
+from symslr.evaluation.plan import canonical, open_plan, plan, reduced, reduced_form
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
 from symslr.expression.folded import Activation
 from symslr.model.attention import Attention
@@ -43,9 +43,8 @@ def given(expr: Expr) -> dict[str, float]:
 
 
 def forget() -> None:
-    canonical.cache_clear()
-    plan.cache_clear()
-    engine.symbols_of.cache_clear()
+    for kept in (canonical, reduced, reduced_form, open_plan, plan, engine.symbols_of):
+        kept.cache_clear()
     guard._unheld.clear()
 
 

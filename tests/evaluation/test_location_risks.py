@@ -118,6 +118,15 @@ def test_selections_are_those_of_the_definition(name: str) -> None:
     assert np.std(found) < 0.01
 
 
+def test_heads_that_come_together_are_named() -> None:
+    law = task(prior=1 + l, strength=3)
+    one = least_value(law, LocatedAttention(SIGMOID, bias=-l / 2))[0]
+    two, places = least_value(law, LocatedAttention(SIGMOID, heads=2, separate=True, bias=-l / 2), seconds=1.0)
+    assert float(two) < float(one) - 5 * float(two.error)
+    assert float(places["a_1"]) == pytest.approx(float(places["a_2"]), abs=2e-3)
+    assert "heads 1 and 2 come together" in two.method
+
+
 def test_heads_with_values_of_their_own() -> None:
     """Separate heads at their best value vectors beside least squares on a grid."""
     law = law_called("sign")

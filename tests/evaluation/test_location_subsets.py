@@ -77,6 +77,6 @@ def test_other_laws_have_other_routes() -> None:
     assert subset_means(Setting.of(task(5, 2)), 1.0) is None
     assert subset_means(Setting.of(task(10**6, 20, location="subset(3)")), 1.0) is None
     assert subset_means(Setting.of(task(100, 2, location="subset(40)")), 1.0) is None
-    means = bayes_means(Setting.of(task(9, 3, location="subset(3)")), 0.5)
+    means = bayes_means(Setting.of(task(300, 3, location="subset(3)")), 0.5)
     assert means.kind is Kind.STATISTICAL
     assert "control variates" in means.method

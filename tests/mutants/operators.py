@@ -46,6 +46,8 @@ SWAPPED = {
     "min": "max",
 }
 SIGNED = {"is_positive": "is_nonnegative", "is_nonnegative": "is_positive", "is_negative": "is_nonpositive"}
+SYMMETRIC = {"has", "KroneckerDelta"}
+"""Functions that do not care for the order of their arguments."""
 
 
 Path = tuple[tuple[str, int | None], ...]
@@ -200,7 +202,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, Edit]]:
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("apply", "xreplace", "subs", "diff"):
             yield f"drop .{node.func.attr}(...)", lambda n: n.func.value
         plain = len(node.args) == 2 and not any(isinstance(a, (ast.Starred, ast.Lambda)) for a in node.args)
-        if plain and not node.keywords:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if plain and not node.keywords and name not in SYMMETRIC:
             yield "arguments swapped", lambda n: _set(n, "args", n.args[::-1])
 
 

@@ -19,7 +19,7 @@ class Rule:
     name = "1 + 2"
     def rewrite(self, expr):
         """1 + 2"""
-        if expr > EDGE and not self.deep:
+        if expr > EDGE and not self.deep.has(a, b):
             return expr.subs(a, -b) + 2
         return max(expr ** 2, 0) * Add(expr, 1)
 '''

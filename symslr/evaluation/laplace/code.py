@@ -84,13 +84,14 @@ class LaplaceCode:
         the same at all nodes and of that size; the largest of the nodes around stands for it.
         """
         inwards = BESIDE * ((np.min(x) + np.max(x)) / 2.0 - x)  # beyond its ends a kernel may be negative
-        near = [self.weights(kernel, x + step * inwards, p) for step in (0.0, 1.0, 2.0)]
-        slopes = zip(*(slopes for slopes, _ in near))
-        weights = zip(*([exponent + np.log(np.abs(rest)) for exponent, rest in parts] for _, parts in near))
+        slopes, parts = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
+        weights = [exponent + np.log(np.abs(rest)) for exponent, rest in parts]
         return [_second(own) for own in slopes], [_second(own) for own in weights]
 
     def _filled(self, value: Any, x: Any) -> Any:
         """A constant part as a column of the nodes' own kind of number."""
+        if np.shape(value) == np.shape(x):
+            return value
         kind = float if self.arithmetic.name == "numpy" else object
         return np.broadcast_to(np.asarray(value, dtype=kind), np.shape(x))
 
@@ -186,9 +187,9 @@ class LaplaceCode:
         return [zeros_of(equations, form.x, self.parameters, self.arithmetic) for equations in form.kinks]
 
 
-def _second(values: tuple[Any, Any, Any]) -> Any:
-    """|second difference| of three columns in roundoffs, the largest of the nodes around; 0 where it is not finite."""
-    first, second, third = values
+def _second(values: Any) -> Any:
+    """|second difference| of three columns in a row in roundoffs, the largest of the nodes around; 0 where it is not finite."""
+    first, second, third = np.split(values, 3)
     own = np.abs(first - 2.0 * second + third) / FLOAT.eps
     own = np.where(np.isfinite(own), own, 0.0)
     wide = np.pad(own, AROUND, mode="edge")

@@ -12,15 +12,15 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from flint import arb, arb_mat, ctx
+from flint import arb, arb_mat
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.rule import Outer, Sums
+from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.tokens import MOST_NODES
-from symslr.evaluation.numbers.balls import Balls, array
+from symslr.evaluation.numbers.balls import Balls, array, exponentials
 from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
 
 LARGEST_TABLE = 100_000_000
@@ -66,14 +66,8 @@ class Octaves:
         return array([self.step * (self.first * self.per_octave + i) for i in self.chosen])
 
     def exponentials(self, slopes: Any) -> list[list[Any]]:
-        """Rows exp(-u_i kappa) for the chosen i; each square doubles the relative error, so it costs a bit."""
-        rows: list[list[Any]] = []
-        with ctx.workprec(ctx.prec + (self.count - 1) // self.per_octave + 8):
-            for i in range(min(self.per_octave, self.count)):
-                u = arb(2) ** (self.first + arb(i) / self.per_octave)
-                rows.append([(-u * s).exp() for s in slopes])
-            while len(rows) < self.count:
-                rows.append([t * t for t in rows[-self.per_octave]])
+        """Rows exp(-u_i kappa) for the chosen i."""
+        rows = exponentials(slopes, self.first * self.per_octave, self.per_octave, self.count)
         return [rows[i] for i in self.chosen]
 
 
@@ -118,6 +112,9 @@ class BallSums(Sums):
 
     def outer(self, steps: list[Any]) -> Outer:
         return _outer([Octaves.filling(*window, float(step)) for window, step in zip(self.windows, steps)])
+
+    def widen(self, late: list[int]) -> None:
+        self.windows = [(low, high + WIDER if n in late else high) for n, (low, high) in enumerate(self.windows)]
 
     def inner(self, level: float) -> list[Weights]:
         placed = []

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from symslr.evaluation.laplace.family import Family
-from symslr.evaluation.laplace.rule import Outer, Sums
+from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.table import EPS, Table
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -43,6 +44,10 @@ class FloatSums(Sums):
         v, densities = ([own[n][part] for own, part in zip(nodes, some)] for n in (0, 1))
         density = np.multiply.outer(*densities) if len(v) == 2 else densities[0]
         return Outer(v, density, [own[2] for own in nodes])
+
+    def widen(self, late: list[int]) -> None:
+        axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.layout.axes)]
+        self.layout = replace(self.layout, axes=axes)
 
     def inner(self, level: float) -> Any:
         return self.layout.inner(self.family, level)

@@ -17,8 +17,10 @@ from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorde
 from sympy import exp as exp_
 
 from symslr.evaluation.numbers.exponent import Exponential, Gaussian, exponential, gaussian, magnitude, slope, split
+from symslr.evaluation.open_kernel import with_kernel
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
+from symslr.expression.open_functions import OpenKernel
 from symslr.model.symbols import x as law_variable
 
 SPECIAL = (ScalarExpectation, Integral)
@@ -55,6 +57,14 @@ class Moment:
     gaussian: Gaussian | None
     is_survival: bool
 
+    def closed(self, kernel: Expr, slopes: Kernel, x: Symbol) -> Moment:
+        """With a kernel put where one is left open; ``slopes`` is what it makes of the moment's own."""
+        parts = split(with_kernel(self.rest, kernel))
+        if parts.exponent == 0:
+            return replace(self, kernel=slopes, rest=parts.rest)
+        exponent = self.exponent + parts.exponent
+        return replace(self, kernel=slopes, exponent=exponent, rest=parts.rest, gaussian=gaussian(exponent, x))
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -86,6 +96,21 @@ class LaplaceForm:
     moments: tuple[Moment, ...]
     terms: tuple[Term, ...]
     integrals: tuple[tuple[int, ...], ...]
+
+    @property
+    def is_open_outside(self) -> bool:
+        """Whether a kernel is left open outside of the moments."""
+        return any(part.has(OpenKernel) for t in self.terms for part in (t.coefficient, t.exponent, t.rest))
+
+    def closed(self, kernel: Expr) -> LaplaceForm:
+        """The form with a kernel put where one is left open in its moments; symbols and terms stay."""
+
+        def closed_slopes(own: Kernel) -> Kernel:
+            return replace(own, slopes=tuple(in_powers(with_kernel(s, kernel), self.x) for s in own.slopes))
+
+        kernels = {own: closed_slopes(own) for own in self.kernels}
+        moments = tuple(m.closed(kernel, kernels[m.kernel], self.x) for m in self.moments)
+        return replace(self, kernels=tuple(dict.fromkeys(kernels.values())), moments=moments)
 
     @cached_property
     def is_smoothed(self) -> bool:

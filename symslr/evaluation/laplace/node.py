@@ -11,7 +11,7 @@ from typing import Any, final
 import mpmath
 import numpy as np
 from flint import ctx
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
@@ -22,10 +22,11 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.rule import Sums, refined
-from symslr.evaluation.nodes.node import Context, Node, Pair
+from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import has_power_tail
+from symslr.model.symbols import x
 
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""
@@ -74,9 +75,17 @@ class SumsNode(Node):
 class LaplaceNode(SumsNode):
     """An integral over one or two Laplace variables."""
 
-    def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...]) -> None:
-        self.form, self.parameters = form, parameters
-        self._code = once_per_kind(partial(LaplaceCode, form, parameters))
+    def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...], kernel: Expr | None = None) -> None:
+        self.parameters, self._open, self._kernel = parameters, form, kernel
+        self._code = once_per_kind(lambda arithmetic: LaplaceCode(self.form, parameters, arithmetic))
+
+    def closed(self, kernel: Expr) -> LaplaceNode:
+        return LaplaceNode(self._open, ordered({*self.parameters, *kernel.free_symbols} - {x}), kernel)
+
+    @cached_property
+    def form(self) -> LaplaceForm:
+        """With the kernel, made when it is asked for: an integral that shares its table with others is not."""
+        return self._open if self._kernel is None else self._open.closed(self._kernel)
 
     @cached_property
     def _shared(self) -> SharedMesh | None:

@@ -21,6 +21,10 @@ from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error,
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
+WIDENINGS = 3
+"""Of the windows, where they end too early."""
+WIDER = 1.0
+"""In log u: an integrand that dies exponentially in u falls to its 2.7th power."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,10 @@ class Sums(ABC):
     def table(self, outer: Outer, inner: Any) -> Any:
         """The ``Table`` on these."""
 
+    @abstractmethod
+    def widen(self, late: list[int]) -> None:
+        """Let these axes end further to the right, where an integrand has not died out: few tokens may decide there."""
+
     def rounding(self, table: Any) -> list[Any]:
         """Relative rounding error of every integral, from a table at few nodes; 0 in balls, which hold it."""
         return [0]
@@ -97,7 +105,8 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         seen = sums.table(sums.few, inner)
         full = seen.values()
         if turn == 0:
-            tolerance = max(tolerance, *sums.rounding(seen))
+            rounding = sums.rounding(seen)
+            tolerance = max(tolerance, *rounding)
         near = [_inner_error(arithmetic, *own) for own in zip(seen.values(2), seen.values(1), full)]
         if max(near) < tolerance and sums.is_nested:
             # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
@@ -106,7 +115,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         if max(near) < tolerance or level >= sums.finest:
             break
         level = min(level + log2(_finer(max(near), tolerance)), sums.finest)
-    steps, axes = sums.steps, range(len(sums.steps))
+    steps, axes, widened = sums.steps, range(len(sums.steps)), 0
     for _ in range(ROUNDS):
         outer = sums.outer(steps)
         values = sums.table(outer, inner).values()
@@ -118,19 +127,29 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
             doubts = [abs(np.sum(two) * ratio - np.sum(one)) / arithmetic.mass(one) for one, two in zip(values, other)]
             errors = [[e + doubt for e in own] for own, doubt in zip(errors, doubts)]
         worst = [max(own[n] for own in errors) for n in axes]
-        if max(worst) < tolerance:
+        late = [n for n in axes if max(_edge(arithmetic, own, n, -1) for own in values) > tolerance]
+        if max(worst) < tolerance and (len(late) == 0 or widened == WIDENINGS):
             break
+        if late and widened < WIDENINGS:
+            sums.widen(late)
+            widened += 1
         steps = [h / _finer(e, tolerance) if e >= tolerance else h for h, e in zip(outer.steps, worst)]
     if isinstance(arithmetic, Balls) and not max(*near, *worst) < tolerance:
         raise CannotEvaluate("mpmath: an integral does not converge geometrically (a kink that is not shown?)")
-    rest = [sum(own) for own in zip(sums.cut(seen), sums.rounding(seen))]
+    rest = [sum(own) for own in zip(sums.cut(seen), sums.rounding(seen) if turn else rounding)]
     found = []
     for n, (own, along) in enumerate(zip(values, errors)):
-        edges = sum(arithmetic.mass(np.take(own, end, axis=axis)) for axis in axes for end in (0, -1))
-        missed = arithmetic.mass(own) * (sum(along) + near[n] + rest[min(n, len(rest) - 1)]) + 8 * edges
+        edges = sum(_edge(arithmetic, own, axis, end) for axis in axes for end in (0, -1))
+        missed = arithmetic.mass(own) * (sum(along) + near[n] + rest[min(n, len(rest) - 1)] + edges)
         scale = 1.0 if sums.shifts is None else float(np.exp(sums.shifts[n]))
         found.append(arithmetic.pair(np.sum(own), missed, np.prod(outer.steps) * scale))
     return found
+
+
+def _edge(arithmetic: Any, values: Any, axis: int, end: int) -> Any:
+    """What lies beyond an end of an axis, relative to the integral: eight times the last value."""
+    mass = arithmetic.mass(values)
+    return 8 * arithmetic.mass(np.take(values, end, axis=axis)) / mass if mass > 0 else mass
 
 
 def _finer(error: Any, tolerance: Any) -> float:

@@ -78,13 +78,6 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
     return CumulativeForm(log_u, x, kappas.pop(), law, tuple(found.values()), tuple(terms))
 
 
-def may_change_sign(integral: Integral) -> bool:
-    """Whether it is a running integral of something that is not known to be nonnegative."""
-    limit = integral.limits[0]
-    is_running = len(limit) == 3 and limit[2].is_Symbol and limit[1].is_infinite
-    return is_running and not split(integral.function).rest.is_nonnegative
-
-
 def _running(node: Expr, u: Symbol, x: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Running | None:
     if not isinstance(node, Integral) or len(node.limits) != 1 or node.limits[0][1:] != (law.lower, x):
         return None

@@ -6,7 +6,7 @@ panel's nodes: as many numbers for a running integral as for a whole one. Source
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from math import ceil, log2, pi
 from typing import Any, final
@@ -18,7 +18,7 @@ from sympy import Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.node import SumsNode
-from symslr.evaluation.laplace.rule import Outer, Sums
+from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.largest_token.form import CumulativeForm
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, array
@@ -119,6 +119,9 @@ class TokenSums(Sums):
         v, density, step = self.axis.nodes(float(steps[0]), self.arithmetic)
         some = slice(None, None, max(1, len(v) // count) if count else 1)
         return Outer([v[some]], density[some], [step])
+
+    def widen(self, late: list[int]) -> None:
+        self.axis = replace(self.axis, high=self.axis.high + WIDER)
 
     def inner(self, level: float) -> int:
         """The number of panels."""

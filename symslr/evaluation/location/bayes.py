@@ -27,6 +27,7 @@ from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.one_correlation import common_means
 from symslr.evaluation.location.tables.pairs import pairs_means
 from symslr.evaluation.location.tables.rules import Rule, has_grid, rules
+from symslr.evaluation.location.tables.subsets import compressed_means
 from symslr.evaluation.location.tables.tokens import nodes
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
@@ -179,7 +180,8 @@ def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
         return by_two_rules(partial(_one, setting), rules(setting), method)
     if independent and isinstance(where, Independent):
         return by_two_rules(partial(_coins, setting), rules(setting), "quadrature over one token in float64")
-    for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means,):
+    compressed = partial(compressed_means, seconds=seconds / 2)
+    for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means, compressed):
         found = route(setting) if setting.length >= SHORT else None
         if found is not None:
             return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0
 """Scales, of either sign, at which a search begins."""
 LARGEST_SCALE = 60.0
 """A scale at which attention is taken as what it tends to, where the least risk lies there."""
+TOGETHER = 1e-3
+"""Difference of scales, relative to 1 + their size, of heads that tend to one."""
 
 Found = tuple[Value, dict[str, Value]]
 
@@ -84,7 +87,8 @@ def least_value(
 
     Args:
         task, values, digits, seconds: as for ``bayes_value``.
-        attention: with any heads, bias and filter.
+        attention: with any heads, bias and filter. Of two separate heads that come together the method says so: their
+            value vectors grow without bound, and the risk is that of the limit.
 
     Raises:
         CannotEvaluate: where the search fails or the digits are out of reach.
@@ -99,6 +103,10 @@ def least_value(
     risks = Risk.of(chosen, plain, seconds)
     place, is_far = _best(risks)
     found = _as_value(risks.value(place), here, digits, began)
+    together = _together(risks, place)
+    if together:
+        said = f"heads {together[0]} and {together[1]} come together, to be the kernel and its slope"
+        found = replace(found, method=f"{found.method}; {said}")
     return found, _places(risks, place, float(unit), is_far)
 
 
@@ -152,10 +160,10 @@ def _rescaled(value: Value, unit: Expr) -> Value:
 
 def _places(risks: Risk, place: Place, unit: float, is_far: bool) -> dict[str, Value]:
     def of(number: float) -> Value:
+        # one digit more than is known, so that the risk at what is printed is the one beside it
         error = risks.place_error * (1 + abs(number))
-        return Value(
-            mpf(number), mpf(error), Kind.ESTIMATED, max(digits_of(mpf(number), mpf(error)), 1), "search in float64"
-        )
+        digits = max(digits_of(mpf(number), mpf(error)), 1) + 1
+        return Value(mpf(number), mpf(error), Kind.ESTIMATED, digits, "search in float64")
 
     if is_far:
         return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
@@ -165,6 +173,17 @@ def _places(risks: Risk, place: Place, unit: float, is_far: bool) -> dict[str, V
     if risks.attend.attention.bias == "free":
         found["b"] = of(place.bias)
     return found | {str(symbol): of(number) for symbol, number in zip(risks.attend.own, place.own)}
+
+
+def _together(risks: Risk, place: Place) -> tuple[int, int] | None:
+    """Two heads with value vectors of their own and nearly one scale; None where there are none."""
+    if risks.attend.attention.is_joint:
+        return None
+    for first, second in combinations(range(len(place.scales)), 2):
+        apart = float(np.max(np.abs(place.scales[first] - place.scales[second])))
+        if apart < TOGETHER * (1 + place.slope):
+            return first + 1, second + 1
+    return None
 
 
 def _best(risks: Risk) -> tuple[Place, bool]:

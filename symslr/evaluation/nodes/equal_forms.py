@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, final
 
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.nodes.node import Context, Node, Pair
@@ -21,6 +21,9 @@ class FormsNode(Node):
 
     def __init__(self, forms: Sequence[Node]) -> None:
         self.forms = tuple(forms)
+
+    def closed(self, kernel: Expr) -> FormsNode:
+        return FormsNode([form.closed(kernel) for form in self.forms])
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         (value,) = self.at(context, [scope])

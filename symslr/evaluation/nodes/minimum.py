@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from sympy import Symbol
+from sympy import Expr, Symbol
 
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.search import Continuation, least
@@ -18,6 +18,9 @@ class MinimumNode(Node):
 
     def __init__(self, body: Node, variables: tuple[Symbol, ...]) -> None:
         self.body, self.variables = body, variables
+
+    def closed(self, kernel: Expr) -> MinimumNode:
+        return MinimumNode(self.body.closed(kernel), self.variables)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         value, error, _ = self.minimum(context, scope, {})

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from sympy import Symbol
+from sympy import Dummy, Expr, Symbol
 
 from symslr.evaluation.numbers.arithmetic import Arithmetic
 
@@ -44,3 +44,16 @@ class Node(ABC):
         Nodes that gain from seeing all the points together do their work here.
         """
         return [partial(self.evaluate, context, scope) for scope in scopes]
+
+    def closed(self, kernel: Expr) -> Node:
+        """The same number with a kernel in ``x`` put where one is left open; itself where none is."""
+        return self
+
+
+def ordered(symbols: set[Any]) -> tuple[Symbol, ...]:
+    """Parameters in an order of their own: by name."""
+    return tuple(
+        sorted(
+            (s for s in symbols if s.is_Symbol), key=lambda s: (s.name, s.dummy_index if isinstance(s, Dummy) else 0)
+        )
+    )

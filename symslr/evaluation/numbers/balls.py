@@ -7,6 +7,7 @@ converged, and functions that Arb lacks, which mpmath evaluates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -56,9 +57,7 @@ class Balls(ObjectArrays):
         return centre(found), radius(found)
 
     def function(self, symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., Sequence[Any]]:
-        function = lambdify(
-            list(symbols), [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True
-        )
+        function = _compiled(tuple(symbols), tuple(exprs))
         return lambda *numbers: tuple(v if isinstance(v, arb) else arb(v) for v in function(*numbers))
 
 
@@ -122,6 +121,26 @@ def array(numbers: Sequence[Any]) -> Any:
     found = np.empty(len(numbers), dtype=object)
     found[:] = numbers
     return found
+
+
+OCTAVES = 16
+"""Of u between two rows that are exponentials: the squares between them cost as many bits, an exponential twenty squares."""
+
+
+def exponentials(slopes: Sequence[Any], first: int, per_octave: int, count: int) -> list[list[Any]]:
+    """Rows e^{-us} for every slope s, one for each of u = 2^{i/per_octave}, i = first, ..., first + count - 1.
+
+    A row is the square of the one an octave before; every square doubles the relative error.
+    """
+    rows: list[list[Any]] = []
+    with ctx.workprec(ctx.prec + OCTAVES + 8):
+        for i in range(count):
+            if i % (OCTAVES * per_octave) < per_octave:
+                minus = -(arb.const_log2() * (first + i) / per_octave).exp()
+                rows.append([(minus * s).exp() for s in slopes])
+            else:
+                rows.append([t * t for t in rows[-per_octave]])
+    return rows
 
 
 def from_mpf(value: Any, error: Any = 0) -> Any:
@@ -212,6 +231,11 @@ def _by_mpmath(name: str) -> Callable[..., Any]:
         return from_mpf(middle, error)
 
     return call
+
+
+@lru_cache(maxsize=4096)
+def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., Sequence[Any]]:
+    return lambdify(symbols, [stable(e) for e in exprs], modules=[_namespace()], printer=_Printer(), cse=True)
 
 
 def _namespace() -> dict[str, Any]:

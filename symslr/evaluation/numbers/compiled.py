@@ -7,7 +7,7 @@ moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,12 @@ def _float_namespace() -> dict[str, Any]:
 
 
 def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
-    """Float64 functions of arrays, all sharing their common subexpressions."""
+    """Float64 functions of arrays, all sharing their common subexpressions; kept, as tasks have parts in common."""
+    return _compiled(tuple(symbols), tuple(exprs))
+
+
+@lru_cache(maxsize=4096)
+def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., list[Any]]:
     return lambdify(
-        list(symbols), [in_float64(stable(e)) for e in exprs], modules=[_float_namespace(), "scipy", "numpy"], cse=True
+        symbols, [in_float64(stable(e)) for e in exprs], modules=[_float_namespace(), "scipy", "numpy"], cse=True
     )

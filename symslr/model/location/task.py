@@ -37,6 +37,7 @@ class LocationTask:
     Args:
         strength: nu >= 0.
         location: ``OnePosition()``, ``Subset(s)``, ``Independent(pi)`` or their text "one", "subset(2)", "independent(1/8)".
+            A subset of one is one position.
         prior: weights over positions, an expression in ``l`` or a list of L numbers, normalised here; uniform by default.
             Of a subset, P(S) is proportional to the product of the weights of its positions.
         signal: law of theta, a mapping from values (numbers, or tuples for keys along several directions) to
@@ -76,6 +77,8 @@ class LocationTask:
         where = where_from_text(location) if isinstance(location, str) else location
         if not isinstance(where, Where):
             raise NotExact(f"location: found {type(where).__name__}; expected {EXPECTED}")
+        if where == Subset(1):
+            where = OnePosition()
         found = {
             "strength": exact(strength, "strength"),
             "location": where,

@@ -263,7 +263,7 @@ class _Ways:
             number, ways = term.as_independent(*self.letters.values(), as_Add=False)
             counts[ways] += number
         meaning = {letter: ways for ways, letter in self.letters.items()}
-        numbers = {w: _above(c) if c.is_number and c.is_positive else c for w, c in counts.items()}
+        numbers = {w: _above(c) if c.is_number else c for w, c in counts.items()}
         return Add(*(c * ways.xreplace(meaning) for ways, c in numbers.items()))
 
 

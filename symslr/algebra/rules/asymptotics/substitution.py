@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Abs, Add, Expr, Integral, Mul, Symbol, exp, expand, limit, log, oo
+from sympy import Abs, Add, Expr, Integral, Mul, Symbol, exp, expand, limit, log, oo, sign
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation
@@ -36,7 +36,7 @@ class Substitute(Rule):
         if self.variable in expr.free_symbols:
             raise self.refuse(f"{self.variable} has a meaning already in {expr}")
         low, high = (limit(self.function, self.variable, end, side) for end, side in zip(self.ends, "+-"))
-        image = (low, high) if slope.is_positive else (high, low)
+        image = (low, high)[:: int(sign(slope))]
 
         def put_in(node: Integral) -> Expr:
             if len(node.limits) != 1 or tuple(node.limits[0][1:]) != image:

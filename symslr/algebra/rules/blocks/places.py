@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 
-from sympy import Basic, Eq, Expr, KroneckerDelta, Mod, Product, S, Sum, expand, latex
+from sympy import Basic, Eq, Expr, KroneckerDelta, Mod, Product, S, Sum, expand, latex, sign
 from sympy.core.relational import GreaterThan, LessThan, Relational, StrictGreaterThan
 
 from symslr.algebra.hypothesis import Hypothesis
@@ -68,13 +69,8 @@ class Places:
 
     def _bounds(self, place: Expr) -> tuple[Expr, Expr]:
         """(least, most) of a place over its remainders and over the indices that occur linearly."""
-        least, most = bounds(expand(place))
-        for index, (low, high) in self.ranges.items():
-            slope = expand(place).coeff(index)
-            if slope.is_number and slope.is_nonzero and not expand(place - slope * index).has(index):
-                least = expand(least.subs(index, low if slope > 0 else high))
-                most = expand(most.subs(index, high if slope > 0 else low))
-        return least, most
+        place = expand(place)
+        return _ends(place, {**_remainders(place), **self.ranges})
 
     def surely_positive(self, number: Expr) -> bool:
         """Whether a number is positive whatever its remainders are; nothing is assumed."""
@@ -153,25 +149,29 @@ def index_ranges(expr: Expr) -> dict[Basic, tuple[Expr, Expr]]:
 
 def bounds(place: Expr) -> tuple[Expr, Expr]:
     """(least, most) of a place; a remainder Mod(x, D) that does not occur linearly is left in both."""
+    return _ends(place, _remainders(place))
+
+
+def _remainders(place: Expr) -> dict[Basic, tuple[Expr, Expr]]:
+    """Every remainder in a place with the least and the most that it can be."""
+    return {r: (S.Zero, r.args[1] - 1) for r in place.atoms(Mod) if r.args[1].is_positive}
+
+
+def _ends(place: Expr, ranges: Mapping[Basic, tuple[Expr, Expr]]) -> tuple[Expr, Expr]:
+    """(least, most) of a place over the variables that occur linearly, where each runs from low to high."""
     least = most = place
-    for remainder in place.atoms(Mod):
-        slope = place.coeff(remainder)
-        low, high = S.Zero, remainder.args[1] - 1
-        linear = slope.is_number and not (place - slope * remainder).has(remainder)
-        if not linear or remainder.args[1].is_positive is not True:
-            continue
-        least = least.subs(remainder, low if slope > 0 else high)
-        most = most.subs(remainder, high if slope > 0 else low)
+    for variable, ends in ranges.items():
+        slope = place.coeff(variable)
+        if slope.is_number and slope.is_nonzero and not expand(place - slope * variable).has(variable):
+            low, high = ends[:: int(sign(slope))]
+            least, most = least.subs(variable, low), most.subs(variable, high)
     return expand(least), expand(most)
 
 
 def _two_remainders(difference: Expr) -> tuple[Mod, Mod] | None:
-    """(r, s) where the difference is r - s, remainders of one period."""
+    """The remainders r and s of one period, in either order, where an expanded difference is r - s."""
     remainders = sorted(difference.atoms(Mod), key=str)
     if len(remainders) != 2 or remainders[0].args[1] != remainders[1].args[1]:
         return None
     first, second = remainders
-    for left, right in ((first, second), (second, first)):
-        if expand(difference - left + right) == 0:
-            return left, right
-    return None
+    return (first, second) if difference in (first - second, second - first) else None

@@ -132,7 +132,7 @@ class LargestPower(Rule):
         return isinstance(node, log) and node.args[0] not in self.rates and node.has(self.size)
 
     def _split(self, node: Expr) -> Expr:
-        if Gt(node.args[0], 0) == S.false or node.args[0].is_negative:
+        if Gt(node.args[0], 0) == S.false:
             raise self.refuse(f"{node.args[0]} is not positive")
         above, below = (factor_terms(part) for part in fraction(together(node.args[0])))
         return self._logarithm(above) - self._logarithm(below)

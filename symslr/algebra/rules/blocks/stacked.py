@@ -54,7 +54,7 @@ class StackedBlocks(PlacesRule):
             if not places.whole(number):
                 raise self.refuse(f"{number} is not an integer")
         inside = body.xreplace({own: self.residue})
-        marks = [d for d in deltas_in(inside, self.index)]
+        marks = deltas_in(inside, self.index)
         if len(marks) > 1:
             raise self.refuse(f"found the marks {marks}; expected one")
         plain = places.decide(inside.xreplace(dict.fromkeys(marks, S.Zero)))
@@ -65,12 +65,11 @@ class StackedBlocks(PlacesRule):
             term = blocks * plain if together is Sum else plain**blocks
             return together(term, (self.residue, 0, period - 1))
         mark = marks[0].args[1] if marks[0].args[0] == self.index else marks[0].args[0]
-        if self.index not in marks[0].args or mark.has(self.index):
+        if self.index not in marks[0].args or mark.has(self.index, self.residue):
             raise self.refuse(f"{marks[0]} does not name one place")
         if not places.inside(mark, low, high):
             raise self.refuse(f"the mark {mark} lies outside of {low}..{high}")
-        original = next(d for d in deltas_in(body, self.index) if d.xreplace({own: self.residue}) == marks[0])
-        here = places.decide(body.xreplace({original: S.One}).subs(self.index, mark))
+        here = places.decide(body.xreplace({marks[0]: S.One}).subs(self.index, mark))
         count = blocks - KroneckerDelta(self.residue, Mod(mark + shift, period))
         if together is Sum:
             return here + Sum(count * plain, (self.residue, 0, period - 1))

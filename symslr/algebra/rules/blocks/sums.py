@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Mul, S, Sum, Symbol, expand_mul
+from sympy import Add, Expr, Mul, S, Sum, Symbol, Tuple, expand_mul
 
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.blocks.places import Places, PlacesRule
@@ -29,9 +29,9 @@ class InterchangeSums(Rule):
         if len(node.limits) != 1 or len(inner) != 1 or len(inner[0].limits) != 1:
             return node
         rest, limit = node.function / inner[0], inner[0].limits[0]
-        if limit[1].has(self.index) or limit[2].has(self.index) or rest.has(limit[0]) or limit[0] == self.index:
+        if limit.has(self.index) or rest.has(limit[0]):
             raise self.refuse(f"the limits of {inner[0]} depend on {self.index}, or its index has a meaning outside")
-        if any(end.is_infinite for end in (*limit[1:], *node.limits[0][1:])):
+        if Tuple(limit, *node.limits).has(S.Infinity, S.NegativeInfinity):
             raise self.refuse(f"{node} is infinite")
         fixed, varying = rest.as_independent(self.index, as_Add=False)
         return fixed * Sum(Sum(varying * inner[0].function, node.limits[0]), limit)

@@ -26,8 +26,6 @@ class FactorOutOfSums(Rule):
         return self._walked(expr)
 
     def _walked(self, expr: Expr) -> Expr:
-        if not expr.args or expr.is_Indexed:
-            return expr
         if isinstance(expr, Expectation):
             return expr.with_body(self._walked(expr.body))
         if isinstance(expr, ElementarySymmetric):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Mul, Pow, S, Sum
+from sympy import Add, Expr, Mul, S, Sum
 
 from symslr.algebra.bodies import at_token, is_whole
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial, separate
 from symslr.algebra.rule import Rule
-from symslr.algebra.weights import mean_one
+from symslr.algebra.weights import laws_in, mean_one
 from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import rewrite_expectations
 from symslr.model.configuration import ALIKE
@@ -33,7 +33,7 @@ class ValueCovariance(Rule):
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """A constant leaves the mean, so the weight has mean one."""
-        return mean_one(expr, self)
+        return mean_one(laws_in(expr), self)
 
     def _square(self, node: ConfigurationExpectation) -> Expr:
         if not node.body.has(z, xi):
@@ -84,6 +84,6 @@ class ValueCovariance(Rule):
     def _of_noise(self, term: Expr) -> Expr:
         """b of a term b xi."""
         coefficient = term / xi
-        if coefficient.has(z, xi) or (isinstance(term, Pow)):
+        if coefficient.has(z, xi):
             raise self.refuse(f"{term} is neither a sum over values nor a multiple of the noise")
         return coefficient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Mul, exp, expand, sqrt
+from sympy import Expr, Mul, Tuple, exp, expand, sqrt
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
@@ -33,7 +33,7 @@ class CompleteSquare(Rule):
         exponent = expand(tilts[0].exp)
         quadratic, linear = -2 * exponent.coeff(x, 2), exponent.coeff(x, 1)
         constant = expand(exponent + quadratic * x**2 / 2 - linear * x)
-        if constant.has(x) or quadratic.has(x) or linear.has(x):
+        if Tuple(constant, linear, quadratic).has(x):
             raise self.refuse(f"{exponent} is not quadratic in {x}")
         width = 1 + quadratic
         if not width.is_positive:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Mul, erf, sqrt
+from sympy import Add, Expr, Symbol, erf, sqrt
 
 from symslr.algebra.polynomial import expand_polynomial
 from symslr.algebra.rule import Rule
@@ -43,22 +43,21 @@ class GaussianErf(Rule):
         return Add(*(self._term(term, node) for term in Add.make_args(expand_polynomial(node.body))))
 
     def _term(self, term: Expr, node: ScalarExpectation) -> Expr:
-        x = node.variable
-        fixed, random = term.as_independent(x, as_Add=False)
-        bases = {base: power for base, power in (factor.as_base_exp() for factor in Mul.make_args(random))}
-        if len(bases) != 1:
-            return fixed * node.with_body(random)
-        ((base, power),) = bases.items()
-        if not isinstance(base, (erf, NormalCdf)) or power not in (1, 2):
-            return fixed * node.with_body(random)
-        argument = base.args[0]
-        slope = argument.diff(x)
-        if slope.has(x):
-            return fixed * node.with_body(random)
-        shift = argument.subs(x, 0)
-        if isinstance(base, NormalCdf):
-            mean = shift / sqrt(1 + slope**2)
-            return fixed * (NormalCdf(mean) if power == 1 else SkewNormal(mean, 1 / sqrt(1 + 2 * slope**2)))
-        if power == 1:
-            return fixed * erf(shift / sqrt(1 + 2 * slope**2))
-        return fixed * (1 - 8 * OwensT(sqrt(2) * shift / sqrt(1 + 2 * slope**2), 1 / sqrt(1 + 4 * slope**2)))
+        fixed, random = term.as_independent(node.variable, as_Add=False)
+        mean = _mean(random, node.variable)
+        return fixed * (node.with_body(random) if mean is None else mean)
+
+
+def _mean(random: Expr, x: Symbol) -> Expr | None:
+    """Of erf, Phi or a square of them at a linear function of x; None for anything else."""
+    base, power = random.as_base_exp()
+    if not isinstance(base, (erf, NormalCdf)) or power not in (1, 2):
+        return None
+    slope, shift = base.args[0].diff(x), base.args[0].subs(x, 0)
+    if slope.has(x):
+        return None
+    if isinstance(base, NormalCdf):
+        level = shift / sqrt(1 + slope**2)
+        return NormalCdf(level) if power == 1 else SkewNormal(level, 1 / sqrt(1 + 2 * slope**2))
+    level = shift / sqrt(1 + 2 * slope**2)
+    return erf(level) if power == 1 else 1 - 8 * OwensT(sqrt(2) * level, 1 / sqrt(1 + 4 * slope**2))

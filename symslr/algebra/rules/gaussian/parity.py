@@ -45,24 +45,34 @@ class ConstantEvenPart(Rule):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """Denominators that were cancelled are not zero."""
         nodes = [node for node in sorted(expr.atoms(ScalarExpectation), key=str) if self._constant(node) != node]
-        return tuple(dict.fromkeys(item for node in nodes for item in cancelled(_bare(node), self._constant(node))))
+        lost = (cancelled(_bare(node), self._constant(node), _letters(node)) for node in nodes)
+        return tuple(dict.fromkeys(item for items in lost for item in items))
 
     def _constant(self, node: ScalarExpectation) -> Expr:
         t = node.variable
-        if not _is_symmetric(node) or exists(node.with_body(_bare(node))) != S.true:
+        if not _is_symmetric(node) or not _exists(node, _bare(node)):
             return node
         even = simplify(cancel((node.body + node.body.subs(t, -t)) / 2))
         return node if even.has(t) else even
 
 
-def _bare(node: ScalarExpectation) -> Expr:
-    """The body with letters for the roots of parameters: a line that holds them means something where they are real.
+def _letters(node: ScalarExpectation) -> dict[Expr, Expr]:
+    """Real letters for the roots of parameters: a line that holds these means something where they are real."""
+    powers = (e for e in node.body.atoms(Pow) if not (e.exp.is_Integer or e.has(node.variable)))
+    above = ((e, 1 / e if e.exp.could_extract_minus_sign() else e) for e in powers)
+    roots = {e: root for e, root in above if root.is_real is None}
+    letter = {root: Dummy(real=True) for root in roots.values()}
+    return {e: letter[root] if e == root else 1 / letter[root] for e, root in roots.items()}
 
-    It is factored where only that shows that the mean exists.
-    """
-    roots = {e: Dummy(real=True) for e in node.body.atoms(Pow) if e.is_real is None and not e.has(node.variable)}
-    body = node.body.xreplace(roots)
-    return body if exists(node.with_body(body)) == S.true else factor(node.body).xreplace(roots)
+
+def _exists(node: ScalarExpectation, body: Expr) -> bool:
+    """Whether the mean of a body exists that stands for that of a node, where its roots are real."""
+    return exists(node.with_body(body.xreplace(_letters(node)))) == S.true
+
+
+def _bare(node: ScalarExpectation) -> Expr:
+    """The body, factored where only that shows that the mean exists."""
+    return node.body if _exists(node, node.body) else factor(node.body)
 
 
 def _is_symmetric(node: ScalarExpectation) -> bool:

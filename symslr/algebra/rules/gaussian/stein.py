@@ -10,7 +10,7 @@ from sympy.core.function import Application
 from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.growth import bounded_below, check_existence
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.positivity import ENTIRE, is_open
+from symslr.algebra.positivity import ENTIRE, has_formula, is_open
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, unfolded
 from symslr.expression.expectation import SequenceExpectation
@@ -82,7 +82,7 @@ def _is_absolutely_continuous(h: Expr) -> bool:
     elif isinstance(h, log):
         if not bounded_below(h.args[0]):
             return False
-    elif isinstance(h, Application) and not isinstance(h, (*ENTIRE, Abs, Max, Min)) and not is_open(h):
+    elif isinstance(h, Application) and not isinstance(h, (*ENTIRE, Abs, Max, Min)) and has_formula(h):
         return False
     return all(_is_absolutely_continuous(arg) for arg in h.args if isinstance(arg, Expr))
 

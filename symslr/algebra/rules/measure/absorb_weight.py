@@ -11,9 +11,8 @@ from symslr.algebra.rule import Rule
 from symslr.algebra.weights import mean_one
 from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
-from symslr.model.configuration import ConfigurationLaw, r
+from symslr.model.configuration import ConfigurationLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import epsilon
 
 
 @final
@@ -37,9 +36,7 @@ class AbsorbWeight(Rule):
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """The weight has mean one: without that there is no law of which E_g is the mean."""
-        if isinstance(self.law, SequenceLaw):
-            return mean_one(SequenceExpectation(epsilon, self.law), self)
-        return mean_one(ConfigurationExpectation(r[1], self.law), self)
+        return mean_one([self.law], self)
 
     def _absorb(self, node: SequenceExpectation | ConfigurationExpectation) -> Expr:
         if node.law != self.law.unweighted():

@@ -9,7 +9,7 @@ from sympy import Expr
 from symslr.algebra.bodies import rewrite_sequences
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
-from symslr.algebra.weights import mean_one
+from symslr.algebra.weights import laws_in, mean_one
 from symslr.expression.configuration import ConfigurationExpectation
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
 
@@ -38,4 +38,4 @@ class ChangeOfMeasure(Rule):
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """The weight has mean one: without that E_g of a constant is not the constant."""
-        return mean_one(expr, self)
+        return mean_one(laws_in(expr), self)

@@ -11,7 +11,7 @@ from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial, separate, split_sums
 from symslr.algebra.rule import Rule
-from symslr.algebra.weights import mean_one
+from symslr.algebra.weights import laws_in, mean_one
 from symslr.expression.expectation import Expectation, rewrite_expectations
 
 
@@ -30,7 +30,7 @@ class Linearity(Rule):
         """Every mean exists by itself; a constant is its own mean, so the weight has mean one."""
         split = [terms for node in sorted(expr.atoms(Expectation), key=str) if len(terms := _terms(node)) > 1]
         means = [mean for terms in split for _, mean in terms]
-        weights = mean_one(expr, self) if S.One in means else ()
+        weights = mean_one(laws_in(expr), self) if S.One in means else ()
         return (*check_existence(means, self), *weights, *tokens_exist(expr, self))
 
     def _distribute(self, node: Expectation) -> Expr:

@@ -41,7 +41,7 @@ class Reweight(Rule):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """The weight has mean one, and one that is left open is positive."""
         positive = (Hypothesis(rf"${latex(self.law.weight)}>0$ almost surely"),) if is_open(self.law.weight) else ()
-        return (*positive, *mean_one(SequenceExpectation(epsilon, self.law), self))
+        return (*positive, *mean_one([self.law], self))
 
     def _reweight(self, node: SequenceExpectation) -> Expr:
         if node.law != self.law.unweighted():

@@ -40,12 +40,12 @@ class Envelope(Rule):
         return (Hypothesis("almost every sample: the minimiser is unique"),)
 
     def _slope(self, node: Derivative) -> Expr:
-        minimum, parameters = node.expr, node.variables
-        if len(parameters) != 1 or parameters[0] not in minimum.free_symbols:
+        minimum, (parameter, *further) = node.expr, node.variables
+        if further:
             raise self.refuse(f"{node} is no first derivative in a parameter")
         if isinstance(minimum, JointMinimum):
-            return AtMinimiser(minimum.body.diff(parameters[0]), minimum)
+            return AtMinimiser(minimum.body.diff(parameter), minimum)
         place, _ = Minimise().lowest(minimum)
         if place.is_infinite:
             raise self.refuse(f"the minimum over {minimum.variable} is only approached")
-        return factor(cancel(together(minimum.body.diff(parameters[0]).subs(minimum.variable, place))))
+        return factor(cancel(together(minimum.body.diff(parameter).subs(minimum.variable, place))))

@@ -109,7 +109,7 @@ class ExponentialOfSum(PlacesRule):
         rest = []
         for term in Add.make_args(expand_mul(node.args[0])):
             inner = next((f for f in Mul.make_args(term) if isinstance(f, Sum) and f.limits[0][0] == self.index), None)
-            if inner is None or len(inner.limits) != 1 or inner.limits[0][2].is_infinite:
+            if inner is None or len(inner.limits) != 1 or inner.limits[0].has(S.Infinity, S.NegativeInfinity):
                 rest.append(term)
                 continue
             if (term / inner).has(self.index):

@@ -37,7 +37,8 @@ class SumOfSigns(PlacesRule):
     def _average(self, node: SignExpectation, places: Places) -> Expr:
         sums = [e for e in node.body.atoms(Sum) if isinstance(e.function, Sign)]
         products = [e for e in node.body.atoms(Product) if e.has(node.vector)]
-        ranges = {self._range(e.function, e.limits) for e in sums} | {self._range_of_product(e) for e in products}
+        ranges = {self._range(e.function, e.limits) for e in sums}
+        ranges |= {self._range(self._own(e), e.limits) for e in products}
         if len(ranges) != 1:
             raise self.refuse(f"found {len(ranges)} ranges of signs, {ranges}; expected one")
         low, high = ranges.pop()
@@ -76,12 +77,13 @@ class SumOfSigns(PlacesRule):
             found.append(sign)
         return found
 
-    def _range_of_product(self, node: Product) -> tuple[Expr, Expr]:
+    def _own(self, node: Product) -> Sign:
+        """The sign that each factor of a product is a function of."""
         index = node.limits[0][0]
         own = {e for e in node.function.atoms(Sign) if index in e.free_symbols and not _summed(e, node.function)}
         if len(own) != 1 or len(node.limits) != 1:
             raise self.refuse(f"{node} is no product of a function of one sign each")
-        return self._range(own.pop(), node.limits)
+        return own.pop()
 
     def _range(self, sign: Sign, limits: tuple[tuple[Symbol, Expr, Expr], ...]) -> tuple[Expr, Expr]:
         """First and last place of the signs that a sum or product runs over."""
@@ -104,7 +106,7 @@ class SumOfSigns(PlacesRule):
     ) -> Expr:
         index, first, _ = node.limits[0]
         factor = node.function
-        own = next(e for e in factor.atoms(Sign) if index in e.free_symbols and not _summed(e, factor))
+        own = self._own(node)
         marks = {delta: self._mark(delta, index) + low - first for delta in deltas_in(factor, index)}
         for place in marks.values():
             if not any(places.equal(sign.place, place) for sign in inside):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -16,7 +16,6 @@ from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.proof import NotProved, prepared
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.numbers.elementary import ball, sign
-from symslr.evaluation.open_kernel import with_kernel
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
@@ -34,13 +33,12 @@ class LineToken:
     kernel: Expr
 
 
-def line_terms(node: ScalarExpectation, u: Expr, kernel: Expr | None = None) -> list[Monomial]:
+def line_terms(node: ScalarExpectation, u: Expr) -> list[Monomial]:
     """``node`` as a sum of monomials in u, each with one ``LineToken``.
 
     Args:
         node: an expectation of one token.
         u: the variable of the Laplace integral around it.
-        kernel: in ``x``, put where the kernel is left open.
 
     Raises:
         NotProved: for a law that does not live on the whole line, or a body that is not a sum of f(x) e^{-u K(x)} u^n.
@@ -50,14 +48,10 @@ def line_terms(node: ScalarExpectation, u: Expr, kernel: Expr | None = None) -> 
         raise NotProved(f"certified: no proof is available for a law on ({law.lower}, {law.upper})")
     density = law.density.xreplace({law_symbol: X})
     body = node.body.xreplace({node.variable: X})
-
-    def closed(expr: Expr) -> Expr:
-        return prepared(expr if kernel is None else with_kernel(expr, kernel))
-
-    return [_line_term(term, density, u, closed) for term in Add.make_args(body)]
+    return [_line_term(term, density, u) for term in Add.make_args(body)]
 
 
-def _line_term(term: Expr, density: Expr, u: Expr, closed: Callable[[Expr], Expr]) -> Monomial:
+def _line_term(term: Expr, density: Expr, u: Expr) -> Monomial:
     constant, power, rate, factor = S.One, S.Zero, S.Zero, density
     for part in Mul.make_args(term):
         base, exponent = part.as_base_exp()
@@ -78,7 +72,7 @@ def _line_term(term: Expr, density: Expr, u: Expr, closed: Callable[[Expr], Expr
                     )
                 raise NotProved(f"certified: no proof is available for {part} under a Laplace integral")
             rate, factor = rate - slope, factor * exp(rest)
-    return Monomial(constant, power, S.Zero, {LineToken(closed(factor), closed(rate)): 1})
+    return Monomial(constant, power, S.Zero, {LineToken(prepared(factor), prepared(rate)): 1})
 
 
 class Lines:

@@ -6,6 +6,7 @@ The trapezoid rule on the line, whose error the strip proves: docs/proofs.md, se
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import ceil, inf, log
 from typing import Any
 
@@ -23,7 +24,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 PROOF_BITS = 256
 """Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
 
-FINE = 1 / 32
+FINE = 1 / 8
 """Width of the cells on which a moment is bounded."""
 
 REACHES = (8.0, 16.0, 32.0, 64.0)
@@ -34,6 +35,12 @@ NEAREST, GRID = 3.5, 0.5
 
 FARTHEST = 400.0
 """No integral is followed beyond |x| = FARTHEST."""
+
+MOST_TERMS = 24
+"""Of the Taylor series in u with which an integral begins: with so many a few octaves are left of the window's first half."""
+
+SEEN = -1e3
+"""Logarithms below it are of functions far smaller than any error."""
 
 ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
@@ -188,6 +195,20 @@ class LineRule:
             low, high = (low, middle) if reaches(NEAREST + GRID * middle) else (middle, high)
         return NEAREST + GRID * high, self.line.tails(side, NEAREST + GRID * high)
 
+    @cached_property
+    def taylor(self) -> list[list[Any]]:
+        """For every factor the coefficients of its sum in powers of u, up to ``MOST_TERMS``."""
+        powers = [[arb(1)] * len(self.kernel)]
+        for r in range(1, MOST_TERMS + 1):
+            powers.append([-before * k / r for before, k in zip(powers[-1], self.kernel)])
+        return [list(column) for column in zip(*(arb_mat(powers) * self.weights).tolist())]
+
+    def float_log_moments(self, r: int) -> Array:
+        """log of the sum of F K^r for every factor, an estimate."""
+        with np.errstate(divide="ignore"):
+            terms = self.float_log_weights + (r * np.log(np.maximum(self.float_kernel, 0.0)) if r else 0.0)
+        return np.logaddexp.reduce(terms, axis=1)
+
     def at(self, u: Any) -> list[Any]:
         """Enclosures of M(u) for every factor; u >= 0 a ball."""
         minus = -u
@@ -203,13 +224,15 @@ class LineRule:
         return value if known else value.intersection(arb(0).union(abs(value).upper()))
 
     def float_logs(self, v: Array) -> Array:
-        """log M(e^v) in floats, an estimate: one row per factor, one column per v."""
+        """log M(e^v) in floats, an estimate: one row per factor, one column per v; of the largest term alone where that is tiny."""
         loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernel)
         found = []
         for logs in self.float_log_weights:
             terms = logs - loads
-            top = terms.max(axis=1)
-            found.append(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
+            own = terms.max(axis=1)
+            seen = own > SEEN
+            own[seen] += np.log(np.exp(terms[seen] - own[seen, None]).sum(axis=1))
+            found.append(own)
         return np.array(found)
 
 

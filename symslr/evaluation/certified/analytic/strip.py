@@ -65,17 +65,6 @@ def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width
     Raises:
         NotProved: where no proof is found.
     """
-    for start in STARTS:
-        try:
-            sides = [GrowthBounds(variable, start, side, half_width) for side in (-1, 1)]
-            tails = [[side.modulus(factor).tail(start) for side in sides] for factor in factors]
-            for side in sides:
-                if not side.values(kernel).re.a >= 0:
-                    raise NotProved(f"certified: the kernel {kernel} is not seen to have a real part >= 0 far out")
-            break
-        except NotProved:
-            if start == STARTS[-1]:
-                raise
     functions = (kernel, *factors)
 
     def analytic(region: Region) -> None:
@@ -87,11 +76,26 @@ def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width
         if not enclosed(kernel, variable, rectangle(*region), CELLS).real >= 0:
             raise NotProved(f"certified: the kernel {kernel} is not seen to have a real part >= 0")
 
-    # the functions are real on the real line, so that the lower half is the mirror image
-    for left in _cells(start):
+    # the functions are real on the real line, so that the lower half is the mirror image; what is cheap to refuse comes first
+    near = _cells(STARTS[0])
+    for left in near:
         _covered((left, left + CELL, half_width, half_width), positive)
-    for left in _cells(start):
         _covered((left, left + CELL, 0.0, half_width), analytic)
+    for start in STARTS:
+        try:
+            sides = [GrowthBounds(variable, start, side, half_width) for side in (-1, 1)]
+            tails = [[side.modulus(factor).tail(start) for side in sides] for factor in factors]
+            for side in sides:
+                if not side.values(kernel).re.a >= 0:
+                    raise NotProved(f"certified: the kernel {kernel} is not seen to have a real part >= 0 far out")
+            break
+        except NotProved:
+            if start == STARTS[-1]:
+                raise
+    for left in _cells(start):
+        if not near[0] <= left <= near[-1]:
+            _covered((left, left + CELL, half_width, half_width), positive)
+            _covered((left, left + CELL, 0.0, half_width), analytic)
     masses = [below + above for below, above in tails]
     for left in _cells(start):
         edge = rectangle(left, left + CELL, half_width, half_width)

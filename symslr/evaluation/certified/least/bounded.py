@@ -6,7 +6,7 @@ from typing import Any
 
 from flint import arb
 
-from symslr.evaluation.certified.least.taylor import Taylor
+from symslr.evaluation.certified.taylor import Taylor
 
 SLICES = 32
 NEWTON_STEPS = 60

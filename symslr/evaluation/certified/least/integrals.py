@@ -8,19 +8,22 @@ docs/proofs.md, section 8.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from math import log
+from math import factorial, log
 from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 
+from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.integral import Integrand, Transform
-from symslr.evaluation.certified.analytic.line import Line
+from symslr.evaluation.certified.analytic.integral import Integrand, Transform, Window
+from symslr.evaluation.certified.analytic.line import MOST_TERMS, Line
 from symslr.evaluation.certified.analytic.proof import all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
-from symslr.evaluation.certified.least.taylor import Taylor
+from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import Between
 
 
@@ -45,14 +48,14 @@ class MovingTransform(Transform):
 
     def model(self, integrand: Integrand, sums: Sums) -> Taylor:
         """The model of int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du, from the sums of a part of the interval."""
-        window, tails = self.windows[integrand]
+        window = self.windows[integrand]
         off = self._off(integrand)
-        step, length = arb(self.step), sums.length
+        step, length = self.exact_step, sums.length
         thin = self._sum(sums.thin, integrand, window, length)
         wide = self._sum(sums.wide, integrand, window, length + 1)
-        rest = step * (wide[length] * sums.spread + arb(0, off.upper()) + tails * arb(0.5, 0.5))
+        rest = step * (wide[length] * sums.spread + arb(0, off.upper()) + window.beyond)
         error = self._discretisation(integrand)
-        around = abs(step * (wide[0] + arb(0, (off + tails).upper()))) * error / (1 - error)
+        around = abs(step * (wide[0] + arb(0, off.upper()) + window.beyond)) * error / (1 - error)
         rest += arb(0, around.upper())
         return sums.model([step * thin[i] for i in range(length)], rest)
 
@@ -76,7 +79,7 @@ class MovingTransform(Transform):
     @cached_property
     def nodes(self) -> range:
         """Those of all windows."""
-        windows = [window for window, _ in self.windows.values()]
+        windows = [window.nodes for window in self.windows.values()]
         return range(min(window[0] for window in windows), max(window[-1] for window in windows) + 1)
 
     @cached_property
@@ -85,26 +88,27 @@ class MovingTransform(Transform):
         return self.loads_of(self.rule.kernel)
 
     def loads_of(self, kernel: list[Any]) -> Any:
-        negative = [-(i * arb(self.step)).exp() for i in self.nodes]
-        return arb_mat([[(minus * k).exp() for k in kernel] for minus in negative])
+        return arb_mat(exponentials(kernel, self.nodes[0], self.per_octave, len(self.nodes)))
 
     @cached_property
-    def windows(self) -> dict[Integrand, tuple[range, Any]]:
-        """For every integrand the nodes of its sum, and a bound of those beyond."""
+    def windows(self) -> dict[Integrand, Window]:
+        """For every integrand the nodes of its sum, and what lies beyond."""
         return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
 
     def _weight(self, integrand: Integrand, i: int) -> Any:
-        v = i * arb(self.step)
+        v = i * self.exact_step
         exponent = integrand.k * v
         if not integrand.offset.is_zero():
             exponent -= integrand.offset * v.exp()
         return exponent.exp()
 
-    def _sum(self, sums: FiniteSums, integrand: Integrand, window: range, length: int) -> Any:
-        """sum over the window of the integrand of the finite sums, as a series."""
+    def _sum(self, sums: FiniteSums, integrand: Integrand, window: Window, length: int) -> Any:
+        """sum over the window of the integrand of the finite sums, and of its polynomial before, as a series."""
         with terms(length):
             total = arb_series([0])
-            for i in window:
+            for r, coefficient in enumerate(sums.start(integrand, window.start.length)):
+                total = total + coefficient * self.before(integrand.k + r, window.nodes[0])
+            for i in window.nodes:
                 product = arb_series([self._weight(integrand, i)])
                 for n, moment in zip(integrand.copies, sums.at(i)):
                     if n:
@@ -115,14 +119,16 @@ class MovingTransform(Transform):
     @cached_property
     def above(self) -> list[list[Any]]:
         """Bounds of |M_j| and of the finite sums that stand for them, at every scale, for every node."""
-        sums = self.rule.sums(self.loads) if not self.is_kernel_moving else [self.at(i) for i in self.nodes]
+        if self.is_kernel_moving:
+            self.fill(self.nodes)
+        sums = [self.at(i) for i in self.nodes] if self.is_kernel_moving else self.rule.sums(self.loads)
         return [[abs(moment).upper() for moment in row] for row in sums]
 
     def _off(self, integrand: Integrand) -> Any:
         """A ball above the change of the outer sum by the errors of the M_j, at every scale; kept."""
         if integrand not in self.known_off:
-            window, _ = self.windows[integrand]
-            self.known_off[integrand] = sum((self._off_at(integrand, i) for i in window), arb(0))
+            nodes = self.windows[integrand].nodes
+            self.known_off[integrand] = sum((self._off_at(integrand, i) for i in nodes), arb(0))
         return self.known_off[integrand]
 
     def _off_at(self, integrand: Integrand, i: int) -> Any:
@@ -152,13 +158,16 @@ class FiniteSums:
         self.transform, self.length = transform, length
         self.known: dict[int, list[Any]] = {}
         self.orders = range(length if transform.is_kernel_moving else 1)
+        self.tokens: list[tuple[Any, list[Any]]] = []
         self.kernel, rows = [], []
         series = Series(transform.scale, at)
         with terms(length):
             for x in rule.nodes:
                 kernel, *factors = all_enclosed((line.kernel, *line.factors), line.variable, arb_series([x]), series)
+                factors = [factor * rule.step for factor in factors]
+                self.tokens.append((kernel, factors))
                 self.kernel.append(kernel[0])
-                rows.append(self._moments(kernel - arb_series([kernel[0]]), [factor * rule.step for factor in factors]))
+                rows.append(self._moments(kernel - arb_series([kernel[0]]), factors))
         self.weights = arb_mat(rows)
 
     def _moments(self, change: Any, factors: list[Any]) -> list[Any]:
@@ -180,9 +189,42 @@ class FiniteSums:
     def at(self, i: int) -> list[Any]:
         """The series of M_j(e^{ih}) for every factor, i one of the nodes of the transform."""
         if i not in self.known:
-            row, minus = i - self.transform.nodes[0], -(i * arb(self.transform.step)).exp()
+            row, minus = i - self.transform.nodes[0], -(i * self.transform.exact_step).exp()
             self.known[i] = self._series([self.rows[row, place] for place in range(self.weights.ncols())], minus)
         return self.known[i]
+
+    def start(self, integrand: Integrand, count: int) -> list[Any]:
+        """The coefficients of 1, u, ..., u^{count - 1} in e^{-ou} prod_j M_j^{n_j}, as series."""
+        offset = [arb_series([(-integrand.offset) ** r / factorial(r)]) for r in range(count)]
+        with terms(self.length):
+            product = Powers(offset)
+            for j, n in enumerate(integrand.copies):
+                if n:
+                    product = product * by_squaring(Powers(self.taylor[j][:count]), n, product)
+        return product.coefficients
+
+    @cached_property
+    def taylor(self) -> list[list[Any]]:
+        """The coefficients of u^r in M_j for every j and r < MOST_TERMS, as series."""
+        rule, length = self.transform.rule, self.length
+        if not self.transform.is_kernel_moving:
+            powers = [[arb(1)] * len(rule.kernel)]
+            for r in range(1, MOST_TERMS):
+                powers.append([-before * k / r for before, k in zip(powers[-1], rule.kernel)])
+            table = arb_mat(powers) * self.weights
+            return [
+                [arb_series([table[r, j * length + k] for k in range(length)], length) for r in range(MOST_TERMS)]
+                for j in range(len(rule.errors))
+            ]
+        with terms(length):
+            found = [[arb_series([0])] * MOST_TERMS for _ in rule.errors]
+            for kernel, factors in self.tokens:
+                load = arb_series([1])
+                for r in range(MOST_TERMS):
+                    for j, factor in enumerate(factors):
+                        found[j][r] = found[j][r] + factor * load
+                    load = load * kernel * (arb(-1) / (r + 1))
+            return found
 
     def at_zero(self) -> list[Any]:
         """The series of M_j(0)."""
@@ -202,6 +244,17 @@ class FiniteSums:
                     place += 1
             found.append(arb_series(coefficients, self.length))
         return found
+
+
+@dataclass(frozen=True)
+class Powers:
+    """A polynomial in u with series as coefficients, cut where it is multiplied."""
+
+    coefficients: list[Any]
+
+    def __mul__(self, other: Powers) -> Powers:
+        left, right = self.coefficients, other.coefficients
+        return Powers([sum((left[i] * right[r - i] for i in range(r + 1)), arb_series([0])) for r in range(len(left))])
 
 
 class Sums:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 from mpmath import mpf
-from sympy import Basic, Expr, Symbol
+from sympy import Expr, Symbol
 
-from symslr.evaluation.certified.analytic.form import line_terms
 from symslr.evaluation.certified.backend import centred, correct_digits
-from symslr.evaluation.certified.laplace_form import TokenTerms
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import Enclosed, Search
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical
-from symslr.expression.quantity import conditioned
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time
 
@@ -46,16 +41,12 @@ def least_certified(
         CannotEvaluate: where no proof is found, with the reason.
     """
     begin = perf_counter()
-    opened, kernel = with_open_kernel(conditioned(expr))
-    formula = canonical(opened)
+    formula = canonical(expr)
     if not formula.has(scale):
         raise CannotEvaluate(f"certified: {scale} has no least value to search; the quantity does not depend on it")
 
-    def tokens(own: Mapping[Basic, Basic]) -> TokenTerms:
-        return partial(line_terms, kernel=kernel if kernel is None else kernel.xreplace(own))
-
     def stretch(low: float, high: float) -> Moving:
-        return Moving(formula, values, scale, low, high, tokens)
+        return Moving(formula, values, scale, low, high)
 
     found = Search(stretch, digits).over(*interval, guess)
     value, error = centred(found.value, digits)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -10,15 +10,14 @@ from flint import arb, arb_poly, ctx
 from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
 
 from symslr.algebra.equal_forms import EqualForms
-from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits
+from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
 from symslr.evaluation.certified.analytic.integral import Integrand
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import normal_forms, substitute
-from symslr.evaluation.certified.laplace_form import TokenTerms
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
-from symslr.evaluation.certified.least.taylor import Taylor
 from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball, sign
 from symslr.expression.expectation import ScalarExpectation
 
@@ -36,11 +35,10 @@ class Moving:
     """An expression in one scale, on an interval of it on which everything is proved once.
 
     Args:
-        expr: canonical, the kernel left open.
+        expr: canonical.
         values: exact numbers for all symbols but ``scale``.
         scale: the symbol that moves.
         low, high: the interval, exact floats.
-        tokens: how a one-token expectation is written, given all values.
 
     Raises:
         NotProved: where no proof is found on this interval.
@@ -53,7 +51,6 @@ class Moving:
         scale: Symbol,
         low: float,
         high: float,
-        tokens: Callable[[Mapping[Basic, Basic]], TokenTerms],
     ) -> None:
         self.low, self.high, self.side = low, high, -1 if high <= 0 else 1
         with ctx.workprec(PROOF_BITS):
@@ -61,7 +58,7 @@ class Moving:
             self.scale = Between(scale.name, around + arb(0, WIDER * max(abs(low), abs(high))))
         own = {**values, scale: self.side * self.scale}
         self.expr = substitute(expr, own)
-        forms, _ = normal_forms(self.expr, (tokens(own),))
+        forms, _ = normal_forms(self.expr, (line_terms,))
         forms = {node: [term for term in terms if not term.coefficient.is_zero] for node, terms in forms.items()}
         if low * high > 0:
             forms = {node: [_by_scores(term, self.scale) for term in terms] for node, terms in forms.items()}

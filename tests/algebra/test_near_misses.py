@@ -1,0 +1,221 @@
+"""What is almost what a rule is for: it is left as it is, beside what is taken, or refused with the reason."""
+
+from __future__ import annotations
+
+import pytest
+from sympy import (
+    Abs,
+    Derivative,
+    Eq,
+    Expr,
+    Function,
+    Heaviside,
+    IndexedBase,
+    KroneckerDelta,
+    Le,
+    Product,
+    S,
+    Sum,
+    Symbol,
+    erf,
+    exp,
+    floor,
+    log,
+    sign,
+    simplify,
+    sqrt,
+    tanh,
+)
+
+from symslr.algebra.derivation import Derivation
+from symslr.algebra.rule import Rule, RuleRefused
+from symslr.algebra.rules import (
+    CompleteSquare,
+    Differentiate,
+    DropFromDenominator,
+    FlipSigns,
+    GaussianErf,
+    HeatEquation,
+    Linearity,
+    Minimise,
+    MinimiseAtGivenSum,
+    SelectedMean,
+    Stein,
+)
+from symslr.algebra.rules.blocks.deltas import SumOfDeltas
+from symslr.algebra.rules.blocks.powers import LargestPower
+from symslr.algebra.rules.signs.events import VanishingSum
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Minimum
+from symslr.expression.joint import JointMinimum
+from symslr.expression.named import NamedFunction
+from symslr.expression.scored import ScoredActivation
+from symslr.expression.signs import Indicator, Relu, Sign, omega
+from symslr.expression.special import NormalCdf
+from symslr.model.attention import Attention
+from symslr.model.catalogue import SpikedSLR
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import L, chi, epsilon, l, m, x, z
+
+a, u = Symbol("a", positive=True), Symbol("u", real=True)
+TOTAL = Sum(exp(chi[l]), (l, 1, L))
+
+
+def one(body: Expr) -> ScalarExpectation:
+    return ScalarExpectation(body, u, STANDARD_NORMAL)
+
+
+def over(body: Expr) -> SequenceExpectation:
+    return SequenceExpectation(body, SpikedSLR().law)
+
+
+def test_what_is_left_stands_beside_what_is_taken() -> None:
+    for left in (
+        tanh(u),
+        u * erf(u),
+        erf(u) ** 3,
+        erf(u**2),
+        erf(u) * erf(u + 1),
+        NormalCdf(u) * tanh(u),
+        sqrt(2 + erf(u)),
+    ):
+        assert GaussianErf().rewrite(one(a * left + 2 * erf(u + a) + 1)) == a * one(left) + 2 * erf(a / sqrt(3)) + 1
+
+
+@pytest.mark.parametrize(
+    "body", [exp(epsilon) / TOTAL**2, chi[epsilon] * sqrt(TOTAL), TOTAL, chi[epsilon] / (2 + TOTAL)]
+)
+def test_what_is_no_quotient_by_a_sum_has_nothing_to_drop(body: Expr) -> None:
+    assert DropFromDenominator(S.One).rewrite(over(body)) == over(body)
+
+
+def test_an_open_function_is_assumed_to_be_smooth_and_no_other() -> None:
+    plain = SpikedSLR().law.unweighted()
+    f = Function("f", real=True)
+    own = f(chi[epsilon])
+    chain = Derivation(SequenceExpectation(chi[epsilon] * own, plain)).apply(Stein())
+    assert chain.result == SequenceExpectation(own.diff(chi[epsilon]), plain)
+    assert "the open functions differentiable" in [hypothesis.text for hypothesis in chain.hypotheses]
+    for jumping in (floor(own), sign(own), Heaviside(own - 1), own * floor(chi[epsilon])):
+        with pytest.raises(RuleRefused, match="absolutely continuous"):
+            Stein().rewrite(SequenceExpectation(chi[epsilon] * jumping, plain))
+
+
+@pytest.mark.parametrize(
+    ("rule", "expr", "reason"),
+    [
+        (CompleteSquare(), one(exp(u**3)), "is not quadratic"),
+        (CompleteSquare(), one(exp(u * tanh(u))), "is not quadratic"),
+        (CompleteSquare(), one(exp(-(u**2) * tanh(u) ** 2)), "is not quadratic"),
+        (CompleteSquare(), one(exp(u + tanh(u))), "is not quadratic"),
+        (CompleteSquare(), one(exp(u**2 / 2)), "is not known to be positive"),
+    ],
+    ids=str,
+)
+def test_refused(rule: Rule, expr: Expr, reason: str) -> None:
+    with pytest.raises(RuleRefused, match=reason):
+        rule.rewrite(expr)
+
+
+w = IndexedBase("w", real=True)
+LINE = Sum(l * w[l], (l, 1, L))
+
+
+@pytest.mark.parametrize(
+    ("square", "reason"),
+    [
+        (Sum(w[l] ** 2 + 2 * a * w[l], (l, 1, L)), "is no squared distance"),
+        (Sum(w[l] ** 2 + 1, (l, 1, L)), "is no squared distance"),
+        (Sum(a * w[l] ** 2, (l, 1, L)), "is no squared distance"),
+        (-Sum(-((w[l] - a) ** 2), (l, 1, L)), "is no squared distance"),
+        (Sum(w[l] ** 4 + w[l] ** 2, (l, 1, L)), "is not quadratic"),
+        (Sum(w[l] ** 2, (l, 2, L)), "does not run over the tokens"),
+        (Sum(w[l] ** 2, (l, 1, L)) ** 2, "positive factor"),
+        (Sum(w[l] ** 2, (l, 1, L)) * u, "positive factor"),
+        (Sum(w[l] ** 2, (l, 1, L)) + w[1], "outside of sums over tokens"),
+        (Sum(w[l] ** 2, (l, 1, L)) * (2 + sqrt(1 + Sum(w[l] ** 2, (l, 1, L)))), "positive factor"),
+    ],
+    ids=str,
+)
+def test_what_is_no_distance_has_no_minimum_at_a_given_sum(square: Expr, reason: str) -> None:
+    with pytest.raises(RuleRefused, match=reason):
+        MinimiseAtGivenSum(w).rewrite(JointMinimum(square + LINE**2, (w,), L))
+
+
+def test_a_distance_times_a_number_is_one() -> None:
+    square = Sum(3 * w[l] ** 2 - 6 * a * l * w[l] + 3 * a**2 * l**2, (l, 1, L))
+    found = MinimiseAtGivenSum(w).rewrite(JointMinimum(square / 2 + LINE, (w,), L))
+    place, norm = found.variable, Sum(l**2, (l, 1, L))
+    assert simplify(found.body - (S(3) / 2 * (place - a * norm) ** 2 / norm + place)) == 0
+
+
+def test_the_slope_of_a_size_is_that_of_a_real_number() -> None:
+    mean = one(exp(a * u))
+    slope = Derivative(mean, a)
+    assert Differentiate().rewrite(Derivative(Abs(mean - 2), a)) == sign(mean - 2) * slope
+
+
+def test_a_function_of_one_variable_or_three_is_no_channel() -> None:
+    t, q = Symbol("t", real=True), Symbol("q", real=True)
+    for variables in ({t: a}, {t: a, q: a, u: a}):
+        named = NamedFunction.of(Symbol("Z"), exp(t + q - q / 2), variables).differentiated(*[1] * len(variables))
+        assert HeatEquation().rewrite(named) == named
+
+
+def test_the_logarithm_of_what_is_not_positive_is_refused() -> None:
+    n, g = Symbol("n", positive=True), Symbol("g", nonnegative=True)
+    for wrong in (-g * n, -n, -(n**2) - g):
+        with pytest.raises(RuleRefused, match="is not positive"):
+            LargestPower(n).rewrite(log(wrong))
+    with pytest.raises(RuleRefused, match="no term of"):
+        LargestPower(n).rewrite(log(u * n))
+
+
+def test_what_stands_inside_of_functions_is_not_multiplied_out() -> None:
+    k = Symbol("k", integer=True)
+    inside = exp(a * (u + k))
+    found = SumOfDeltas(k).rewrite(Sum(KroneckerDelta(k, 2) * (u + inside) * inside, (k, 1, 3)))
+    assert found == u * exp(a * (u + 2)) + exp(a * (u + 2)) ** 2
+
+
+def test_only_means_that_are_split_have_to_exist() -> None:
+    endless = one(exp(u**2))
+    assert Linearity().rewrite(one(a * exp(u**2))) == a * endless
+    assert Linearity().hypotheses(one(a * exp(u**2))) == ()
+    with pytest.raises(RuleRefused, match="does not exist"):
+        Linearity().rewrite(one(exp(u**2) - u))
+
+
+def test_without_a_weight_no_token_is_selected() -> None:
+    plain = SequenceExpectation(chi[epsilon], SpikedSLR().law.unweighted())
+    assert SelectedMean().rewrite(plain) == plain
+
+
+def test_a_sum_that_is_at_most_zero_vanishes_only_where_its_terms_are_nonnegative() -> None:
+    k, n = Symbol("k", integer=True), Symbol("n", integer=True, positive=True)
+    signs = Sum(Sign(omega, k), (k, 1, n))
+    for left in (Le(signs, 0), Le(signs + a, 0), Eq(signs, 0), Le(Relu(signs) - 1, 0), Le(a, 1)):
+        assert VanishingSum().rewrite(Indicator(left)) == Indicator(left)
+    neurons = Sum(Relu(Sign(omega, k) * k), (k, 1, n))
+    each = Product(Indicator(Le(k * Sign(omega, k), 0)), (k, 1, n))
+    assert (
+        VanishingSum().rewrite(Indicator(Le(neurons, 0))) == VanishingSum().rewrite(Indicator(Eq(neurons, 0))) == each
+    )
+
+
+def test_a_minimiser_that_may_be_at_the_end_of_the_range_is_inside() -> None:
+    t, end = Symbol("t", nonnegative=True), Symbol("b", nonnegative=True)
+    assert Minimise().rewrite(Minimum((t - end) ** 2 + a, t)) == a
+    with pytest.raises(RuleRefused):
+        Minimise().rewrite(Minimum((t - u) ** 2 + a, t))
+
+
+def test_signs_are_flipped_in_the_score_and_not_in_the_kernel() -> None:
+    paid = ScoredActivation.of(epsilon, Attention(2 + (1 - x) ** 2), -z[m] / 2 + chi[m])
+    found = FlipSigns(z).rewrite(over(paid * chi[epsilon] * -z[epsilon]))
+    assert found == over(paid.with_score(z[m] / 2 + chi[m]) * chi[epsilon] * z[epsilon])
+
+
+def test_a_mean_has_values_of_its_own() -> None:
+    inner = over(tanh(1 + z[epsilon]))
+    assert FlipSigns(z).rewrite(over(-z[epsilon] * chi[epsilon] * inner)) == over(z[epsilon] * chi[epsilon] * inner)
