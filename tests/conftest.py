@@ -50,7 +50,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """A test module that sets the precision when it is imported changes every other test of the process."""
+    """What would make processes differ: a name with an address in it, and precision that a test module leaves behind."""
+    addressed = [item.nodeid for item in session.items if " at 0x" in item.nodeid]
+    if addressed:
+        raise pytest.UsageError(
+            f"the name of {addressed[0]} holds an address, another one in every process; give it an id"
+        )
     found = (mpmath.mp.prec, flint.ctx.prec)
     if found != (53, 53):
         raise pytest.UsageError(f"importing the tests left (mpmath, flint) at {found} bits; expected (53, 53)")
