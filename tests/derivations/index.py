@@ -1,7 +1,8 @@
 """The list of symslr's own derivations. ``python -m tests.derivations.index`` checks them all and writes it anew.
 
 With ``--names`` it is written without a check: a derivation keeps the verdict that it had. With ``--keep FILE`` verdicts
-that the same code reached before, such as those of a report (``.kept.sqlite`` in its folder), are taken from there.
+are kept there, so that a run which was stopped goes on, and those that the same code reached before, such as those of a
+report (``.kept.sqlite`` in its folder), are taken from there.
 """
 
 from __future__ import annotations
@@ -32,17 +33,20 @@ def made_now(known: Index) -> Index:
 
 
 def check_on(index: Index, kept: Cache) -> None:
-    """Check what has no verdict of this code yet, file by file, and write the list after each: a run that is stopped goes on."""
+    """Check what has no verdict of this code yet, all files together, and write the list."""
     code, text = with_files(rooms_version(ROOMS), index.files), checked_text(index.files)
     entries = index.entries if index.code == code else tuple(replace(e, verdict="", seconds=0.0) for e in index.entries)
-    for file in FILES:
-        if all(entry.verdict for entry in entries if entry.file == file.name):
-            continue
-        report = check(collect(file), progress=lambda done, name: print(done, name, file=sys.stderr), kept=kept)
-        found = {item.name: item for item in report.derivations}
-        entries = tuple(_told(e, found[e.name]) if e.file == file.name else e for e in entries)
-        Index(entries, index.files, code, text).write(builtin_folder())
-    Index(entries, index.files, code, text).write(builtin_folder())  # words may have changed that no verdict depends on
+    waiting = {entry.name for entry in entries if not entry.verdict}
+    chains = [item for file in FILES if waiting & names_in(entries, file.name) for item in collect(file)]
+    report = check(chains, progress=lambda done, name: print(done, name, file=sys.stderr), kept=kept)
+    found = {item.name: item for item in report.derivations}
+    entries = tuple(_told(e, found[e.name]) if e.name in found else e for e in entries)
+    Index(entries, index.files, code, text).write(builtin_folder())
+
+
+def names_in(entries: tuple[Entry, ...], file: str) -> set[str]:
+    """Of the derivations that a file makes."""
+    return {entry.name for entry in entries if entry.file == file}
 
 
 def _told(entry: Entry, item: DerivationCheck) -> Entry:
