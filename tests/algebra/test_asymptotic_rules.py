@@ -21,6 +21,7 @@ from symslr.algebra.rules import (
     TransformMoments,
 )
 from symslr.algebra.rules.asymptotics.smoothing import Smoothed, SmoothingTaylor
+from symslr.algebra.truncation import Truncation
 from symslr.evaluation import evaluate
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
@@ -220,3 +221,18 @@ def test_the_majorant_of_a_smoothed_square_by_hand() -> None:
     exact = sum(area[i] * height[2 - i] for i in range(3))
     found = rule._majorant([Smoothed(S.One, Integer(2), law)])
     assert exact <= found <= 1.1 * exact
+
+
+class _Roughly(Truncation):
+    name, statement = "roughly", "x"
+
+    def truncate(self, term: Expr) -> tuple[Expr, Expr] | None:
+        return (exp(ANGLE**2), ANGLE**4) if isinstance(term, ScalarExpectation) else None
+
+
+def test_moments_are_slopes_of_an_exact_transform() -> None:
+    """A transform that is known up to a remainder has other slopes."""
+    start = Derivation(ScalarExpectation(exp(ANGLE * x), x, GUMBEL_LAW)).apply(_Roughly())
+    assert start.remainder == ANGLE**4
+    with pytest.raises(ValueError, match="expected the exact mean of"):
+        TransformMoments(start, ANGLE)
