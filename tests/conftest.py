@@ -50,7 +50,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """A test module that sets the precision when it is imported changes every other test of the process."""
+    """What would make processes differ: a name with an address in it, and precision that a test module leaves behind."""
+    addressed = [item.nodeid for item in session.items if " at 0x" in item.nodeid]
+    if addressed:
+        raise pytest.UsageError(
+            f"the name of {addressed[0]} holds an address, another one in every process; give it an id"
+        )
     found = (mpmath.mp.prec, flint.ctx.prec)
     if found != (53, 53):
         raise pytest.UsageError(f"importing the tests left (mpmath, flint) at {found} bits; expected (53, 53)")
@@ -65,17 +70,25 @@ READ_THE_CHAINS = (
 """Beginnings of the names of tests that read all of symslr's chains."""
 
 
+LONG_TO_DERIVE = ("landscape", "separation")
+"""In the paths of tests that derive the same formulas."""
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """One process of pytest-xdist makes the chains, early, for all tests that read them.
 
     A file goes to whichever process is free: its tests share what is derived, compiled and held against its definition once.
+    So do all files of an idea whose formulas take seconds to derive.
     """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "chains" if nodeid.startswith(READ_THE_CHAINS) else nodeid.partition("::")[0]
+            if nodeid.startswith(READ_THE_CHAINS):
+                return "chains"
+            file = nodeid.partition("::")[0]
+            return next((idea for idea in LONG_TO_DERIVE if idea in file), file)
 
     return Scheduling(config, log)
 

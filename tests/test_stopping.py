@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from symslr.cli.stopping import stopping_in_one_line
+from symslr.parallel.processes import processors
 from tests.study.rows import done
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc to see who is left")
@@ -48,6 +49,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.algebra.rules import CameronMartin
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.symbols import chi, epsilon
+from symslr.parallel.processes import processors
 
 HERE = Path(__file__).parent
 made = []
@@ -56,7 +58,7 @@ made = []
 class Endless(CameronMartin):
     def rewrite(self, expr):
         made.append(expr)
-        while parent_process() is not None or (os.cpu_count() == 1 and len(made) > 2):
+        while parent_process() is not None or (processors() == 1 and len(made) > 2):
             (HERE / f"begun.{os.getpid()}").touch()
         return super().rewrite(expr)
 
@@ -83,7 +85,7 @@ COMMANDS = {
     "study": ["study", "run", "study.toml", "--store", "study.sqlite", "--workers", "1"],
 }
 
-WORKERS = 2 if (os.cpu_count() or 1) > 1 else 1
+WORKERS = min(processors(), 2)
 """Processes that check two chains; with one processor it is the command's own."""
 
 PAST_IMPORTS = 2.5

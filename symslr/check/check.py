@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -31,7 +30,7 @@ from symslr.check.untouched import remembered, touched
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
 from symslr.library.index import ROOMS, text_version
-from symslr.parallel.processes import forked, uninterrupted
+from symslr.parallel.processes import forked, processors, uninterrupted
 
 SECONDS_PER_DERIVATION = 40.0
 """Processor time; what is not done by then is unknown."""
@@ -83,7 +82,7 @@ def check(
         progress(len(results), result.name)
 
     waiting = [index for index in range(len(derivations)) if index not in results]
-    jobs = min(jobs or os.cpu_count() or 1, max(len(waiting), 1))
+    jobs = min(jobs or processors(), max(len(waiting), 1))
     if jobs == 1 or "fork" not in multiprocessing.get_all_start_methods():
         for index in waiting:
             note(index, check_derivation(derivations[index], seconds))

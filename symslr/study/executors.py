@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 from symslr.extras import need
-from symslr.parallel.processes import become_worker
+from symslr.parallel.processes import become_worker, processors
 
 SCHEME = "dask://"
 
@@ -46,7 +46,7 @@ def place_named(text: str, workers: int | None = None) -> Iterator[Place]:
         ValueError: for anything else, a cluster that cannot be reached, or a missing dask.distributed.
     """
     if text == "local":
-        count = os.cpu_count() or 1 if workers is None else workers
+        count = processors() if workers is None else workers
         if count < 1:
             raise ValueError(f"workers: found {count}; expected at least 1")
         for variable in ONE_THREAD:
