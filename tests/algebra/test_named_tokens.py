@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Integer, Product, Rational, Sum, exp, sqrt
+from sympy import Abs, Expr, Integer, Product, Rational, Sum, exp, sqrt
 
 from symslr.algebra.rule import Rule
-from symslr.algebra.rules import GivenNumberRelevant, IndependentRelevance, IndependentTokens, OneRelevantToken
+from symslr.algebra.rules import (
+    ChainPrecision,
+    GivenNumberRelevant,
+    IndependentRelevance,
+    IndependentTokens,
+    OneRelevantToken,
+    RankOnePrecision,
+)
 from symslr.expression.configuration import (
     ConfigurationExpectation,
     ConfigurationMean,
+    Precision,
     ShiftedDensity,
     exactly,
     one_of,
 )
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, r, theta
-from symslr.model.symbols import L, chi, i, k, l, nu
+from symslr.model.symbols import L, chi, i, k, l, m, nu
 from symslr.referee.referee import referee
 from tests.algebra.configurations import keys, number
 
@@ -51,3 +59,19 @@ def test_tokens_one_by_one_under_any_index_and_with_the_signal_by_name(shift: Ex
     one, two = (referee(side, {"L": 2, "nu": Rational(13, 10)}, digits=10, seconds=20) for side in (before, after))
     assert one.digits >= 8
     assert abs(one.value - two.value) <= 20 * (one.error + two.error) + abs(one.value) * 1e-9
+
+
+COVARIANCES = {RankOnePrecision(): 3 * ALIKE / 5 + Rational(2, 5), ChainPrecision(): Rational(2, 5) ** Abs(l - m)}
+
+
+@pytest.mark.parametrize("places", [(k, i), (k, l), (i, l), (l, k), (l, l)], ids=str)
+@pytest.mark.parametrize("rule", COVARIANCES, ids=["alike", "chain"])
+def test_an_inverse_under_a_sum_is_taken_by_rows_where_its_column_is_summed(
+    rule: Rule, places: tuple[Expr, Expr]
+) -> None:
+    before = Sum(Precision(COVARIANCES[rule], *places, L) * chi[l] * l, (l, 1, L))
+    after = rule.rewrite(before)
+    assert not after.has(Precision)
+    for length in (3, 4):
+        env = {L: length, k: 1, i: 2, **keys(length, 8)}
+        assert number(after, env) == pytest.approx(number(before, env), rel=1e-11)

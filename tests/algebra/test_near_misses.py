@@ -22,6 +22,7 @@ from sympy import (
     cosh,
     erf,
     exp,
+    expand,
     floor,
     log,
     oo,
@@ -34,6 +35,7 @@ from sympy import (
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import (
+    CameronMartin,
     CompleteSquare,
     ConstantEvenPart,
     Differentiate,
@@ -161,6 +163,18 @@ def test_a_distance_times_a_number_is_one() -> None:
     assert simplify(found.body - (S(3) / 2 * (place - a * norm) ** 2 / norm + place)) == 0
 
 
+@pytest.mark.parametrize(
+    "exponent", [u * tanh(u), u * Symbol("w", imaginary=True), u**2 * tanh(u) / 9, log(2 + u**2) * u], ids=str
+)
+def test_a_tilt_is_a_real_number(exponent: Expr) -> None:
+    beside = tanh(u) ** 2
+    assert CameronMartin().rewrite(one(beside * exp(exponent))) == one(beside * exp(exponent))
+    shifted = CameronMartin().rewrite(one(beside * exp(exponent + a * u)))
+    assert shifted == exp(a**2 / 2) * one(
+        (beside * exp(exponent)).subs(u, u + a).replace(exp, lambda e: exp(expand(e)))
+    )
+
+
 def test_the_slope_of_a_size_is_that_of_a_real_number() -> None:
     mean = one(exp(a * u))
     slope = Derivative(mean, a)
@@ -181,6 +195,8 @@ def test_the_logarithm_of_what_is_not_positive_is_refused() -> None:
             LargestPower(n).rewrite(log(wrong))
     with pytest.raises(RuleRefused, match="no term of"):
         LargestPower(n).rewrite(log(u * n))
+    for open_, said in ((n + g, 1), (n - g, 2)):
+        assert len(LargestPower(n).hypotheses(log(open_))) == said
 
 
 def test_what_stands_inside_of_functions_is_not_multiplied_out() -> None:
