@@ -9,7 +9,7 @@ import pytest
 from sympy import Expr, Integer, Integral, Rational, S, Symbol, cos, cosh, exp, oo, pi, sqrt, zeta
 
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.rule import Rule
+from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     DropFromDenominator,
     Exchangeability,
@@ -21,11 +21,12 @@ from symslr.algebra.rules import (
     TransformMoments,
 )
 from symslr.algebra.rules.asymptotics.smoothing import Smoothed, SmoothingTaylor
+from symslr.algebra.truncation import Truncation
 from symslr.evaluation import evaluate
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.catalogue import MaxSLR, SpikedSLR
-from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, normal
 from symslr.model.symbols import L, a, epsilon, nu, x
 from symslr.referee import referee
 from symslr.theory.asymptotics import (
@@ -220,3 +221,31 @@ def test_the_majorant_of_a_smoothed_square_by_hand() -> None:
     exact = sum(area[i] * height[2 - i] for i in range(3))
     found = rule._majorant([Smoothed(S.One, Integer(2), law)])
     assert exact <= found <= 1.1 * exact
+
+
+class _Roughly(Truncation):
+    name, statement = "roughly", "x"
+
+    def truncate(self, term: Expr) -> tuple[Expr, Expr] | None:
+        return (exp(ANGLE**2), ANGLE**4) if isinstance(term, ScalarExpectation) else None
+
+
+def test_moments_are_slopes_of_an_exact_transform() -> None:
+    """A transform that is known up to a remainder has other slopes."""
+    start = Derivation(ScalarExpectation(exp(ANGLE * x), x, GUMBEL_LAW)).apply(_Roughly())
+    assert start.remainder == ANGLE**4
+    with pytest.raises(ValueError, match="expected the exact mean of"):
+        TransformMoments(start, ANGLE)
+
+
+def test_a_law_that_moves_with_the_level_is_no_smoothing() -> None:
+    s = Symbol("s", real=True)
+    for law, smooths in ((STANDARD_NORMAL, True), (normal(LEVEL), False)):
+        moments = TransformMoments(Derivation(ScalarExpectation(exp(ANGLE * x), x, law)), ANGLE)
+        body = ScalarExpectation(STANDARD_NORMAL.density.subs(x, LEVEL - s / nu), s, law)
+        rule, term = SmoothingTaylor(1 / nu, 1, moments), Integral(body, (LEVEL, -oo, oo))
+        if smooths:
+            assert rule.rewrite(term) != term
+        else:
+            with pytest.raises(RuleRefused, match="is no mean of a function of"):
+                rule.rewrite(term)

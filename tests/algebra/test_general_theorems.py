@@ -209,7 +209,12 @@ def test_an_absorbed_weight_that_is_left_open_is_a_density_by_hypothesis() -> No
 def test_one_token_is_the_largest() -> None:
     before = AverageHiddenIndex().rewrite(mean(L * IsLargest.of(epsilon, L), CLEAR.unweighted()))
     assert OneIsLargest().rewrite(before) == 1
-    for other in (Sum(IsLargest.of(l, L), (l, 2, L)), tokens(IsLargest.of(l, L) * chi[l]), tokens(IsLargest.of(m, L))):
+    for other in (
+        Sum(IsLargest.of(l, L), (l, 2, L)),
+        Sum(IsLargest.of(l, L), (l, 1, L), (m, 1, L)),
+        tokens(IsLargest.of(l, L) * chi[l]),
+        tokens(IsLargest.of(m, L)),
+    ):
         assert not OneIsLargest().match(mean(other, CLEAR.unweighted()))
 
 

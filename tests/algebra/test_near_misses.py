@@ -11,16 +11,21 @@ from sympy import (
     Function,
     Heaviside,
     IndexedBase,
+    Integral,
     KroneckerDelta,
     Le,
     Product,
+    Rational,
     S,
     Sum,
     Symbol,
+    cosh,
     erf,
     exp,
+    expand,
     floor,
     log,
+    oo,
     sign,
     simplify,
     sqrt,
@@ -30,23 +35,31 @@ from sympy import (
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import (
+    CameronMartin,
     CompleteSquare,
+    ConstantEvenPart,
     Differentiate,
     DropFromDenominator,
     FlipSigns,
     GaussianErf,
     HeatEquation,
+    JensenForOthers,
+    LaplaceRepresentation,
     Linearity,
     Minimise,
     MinimiseAtGivenSum,
+    Nishimori,
+    Parity,
     SelectedMean,
     Stein,
+    WriteDensity,
 )
 from symslr.algebra.rules.blocks.deltas import SumOfDeltas
 from symslr.algebra.rules.blocks.powers import LargestPower
+from symslr.algebra.rules.inequalities.series import SeriesComparison
 from symslr.algebra.rules.signs.events import VanishingSum
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
-from symslr.expression.folded import Minimum
+from symslr.expression.folded import Minimum, Posterior
 from symslr.expression.joint import JointMinimum
 from symslr.expression.named import NamedFunction
 from symslr.expression.scored import ScoredActivation
@@ -54,7 +67,7 @@ from symslr.expression.signs import Indicator, Relu, Sign, omega
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
-from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, normal
 from symslr.model.symbols import L, chi, epsilon, l, m, x, z
 
 a, u = Symbol("a", positive=True), Symbol("u", real=True)
@@ -132,6 +145,7 @@ LINE = Sum(l * w[l], (l, 1, L))
         (Sum(w[l] ** 2, (l, 2, L)), "does not run over the tokens"),
         (Sum(w[l] ** 2, (l, 1, L)) ** 2, "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) * u, "positive factor"),
+        (Sum(w[l] ** 2, (l, 1, L)) * Symbol("g", nonnegative=True), "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) + w[1], "outside of sums over tokens"),
         (Sum(w[l] ** 2, (l, 1, L)) * (2 + sqrt(1 + Sum(w[l] ** 2, (l, 1, L)))), "positive factor"),
     ],
@@ -147,6 +161,18 @@ def test_a_distance_times_a_number_is_one() -> None:
     found = MinimiseAtGivenSum(w).rewrite(JointMinimum(square / 2 + LINE, (w,), L))
     place, norm = found.variable, Sum(l**2, (l, 1, L))
     assert simplify(found.body - (S(3) / 2 * (place - a * norm) ** 2 / norm + place)) == 0
+
+
+@pytest.mark.parametrize(
+    "exponent", [u * tanh(u), u * Symbol("w", imaginary=True), u**2 * tanh(u) / 9, log(2 + u**2) * u], ids=str
+)
+def test_a_tilt_is_a_real_number(exponent: Expr) -> None:
+    beside = tanh(u) ** 2
+    assert CameronMartin().rewrite(one(beside * exp(exponent))) == one(beside * exp(exponent))
+    shifted = CameronMartin().rewrite(one(beside * exp(exponent + a * u)))
+    assert shifted == exp(a**2 / 2) * one(
+        (beside * exp(exponent)).subs(u, u + a).replace(exp, lambda e: exp(expand(e)))
+    )
 
 
 def test_the_slope_of_a_size_is_that_of_a_real_number() -> None:
@@ -169,6 +195,8 @@ def test_the_logarithm_of_what_is_not_positive_is_refused() -> None:
             LargestPower(n).rewrite(log(wrong))
     with pytest.raises(RuleRefused, match="no term of"):
         LargestPower(n).rewrite(log(u * n))
+    for open_, said in ((n + g, 1), (n - g, 2)):
+        assert len(LargestPower(n).hypotheses(log(open_))) == said
 
 
 def test_what_stands_inside_of_functions_is_not_multiplied_out() -> None:
@@ -219,3 +247,73 @@ def test_signs_are_flipped_in_the_score_and_not_in_the_kernel() -> None:
 def test_a_mean_has_values_of_its_own() -> None:
     inner = over(tanh(1 + z[epsilon]))
     assert FlipSigns(z).rewrite(over(-z[epsilon] * chi[epsilon] * inner)) == over(z[epsilon] * chi[epsilon] * inner)
+
+
+@pytest.mark.parametrize("density", [exp(x - x**4), exp(-x - x**4), exp(-x - exp(-x)), normal(1).density], ids=str)
+def test_a_law_that_leans_to_one_side_has_no_parity(density: Expr) -> None:
+    law = ScalarLaw(density)
+    for rule, body in ((Parity(), u**3), (ConstantEvenPart(), 1 / (1 + exp(u)))):
+        assert rule.rewrite(one(body)) != one(body)
+        assert rule.rewrite(ScalarExpectation(body, u, law)) == ScalarExpectation(body, u, law)
+
+
+def test_only_what_holds_no_variable_is_a_real_letter() -> None:
+    """A root of parameters is real where the line means something; what a root of the variable hides may have no mean."""
+    c = Symbol("c", real=True)
+    assert ConstantEvenPart().rewrite(one(sqrt(c) * tanh(u) + a)) == a
+    for left in (u * (u**2 - c) ** Rational(-3, 2), u * (exp(u**2) - c) ** Rational(3, 2)):
+        assert ConstantEvenPart().rewrite(one(left)) == one(left)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (exp(x / 2) / (1 + exp(x)), 1 / (2 * cosh(x / 2))),
+        (3 * exp(x) / (1 + exp(x)) ** 2, 3 / (4 * cosh(x / 2) ** 2)),
+        (exp(x) / (1 + exp(x)), exp(x) / (1 + exp(x))),
+        (exp(x / 2) / (2 + exp(x)), exp(x / 2) / (2 + exp(x))),
+    ],
+    ids=str,
+)
+def test_a_density_is_written_beside_what_shows_the_symmetry(body: Expr, shown: Expr) -> None:
+    found = WriteDensity().rewrite(one(body.subs(x, u)))
+    assert found == Integral(shown * STANDARD_NORMAL.density, (x, -oo, oo))
+
+
+def test_sums_without_a_posterior_are_no_average_over_it() -> None:
+    posterior = Sum(Posterior(l, SpikedSLR().law) * chi[l] ** 2, (l, 1, L))
+    for body in (posterior + TOTAL, posterior * TOTAL, TOTAL * a):
+        assert Nishimori().rewrite(over(body)) == over(body.xreplace({posterior: chi[epsilon] ** 2}))
+
+
+def test_jensen_looks_at_means_over_sequences_alone() -> None:
+    mean = SequenceExpectation(sqrt(TOTAL - exp(chi[epsilon])), SpikedSLR().law.unweighted())
+    bound = JensenForOthers().rewrite(mean)
+    for beside in (a, one(u**2), one(u**2 * LINE)):
+        assert JensenForOthers().rewrite(beside + a * mean) == beside + a * bound
+        assert JensenForOthers().hypotheses(beside + a * mean) == ()
+
+
+@pytest.mark.parametrize("kernel", [1 + tanh(x), 1 - x + x**2, 1 + a**2 * x**2, exp(u * x), a * exp(-x)], ids=str)
+def test_of_a_kernel_that_is_seen_to_be_nonnegative_nothing_is_assumed(kernel: Expr) -> None:
+    assert _said_of_the_sign(kernel) == []
+
+
+@pytest.mark.parametrize("kernel", [1 + a * tanh(x), a**2 - a * x + x**2], ids=str)
+def test_of_a_kernel_with_parameters_the_sign_is_assumed_where_it_is_not_seen(kernel: Expr) -> None:
+    assert len(_said_of_the_sign(kernel)) == 1
+
+
+def _said_of_the_sign(kernel: Expr) -> list[str]:
+    line = over(tanh(chi[epsilon]) / (1 + Sum(kernel.subs(x, chi[l]), (l, 1, L))))
+    assert isinstance(LaplaceRepresentation().rewrite(line), Integral)
+    return [said.text for said in LaplaceRepresentation().hypotheses(line) if "for every $x$" in said.text]
+
+
+def test_a_series_with_two_formulas_for_its_coefficients_is_not_compared_by_one() -> None:
+    """The even part of cosh(s + 1) lies below cosh(1) cosh(s) and the whole does not."""
+    s = Symbol("s")
+    for smaller in (cosh(s + 1), cosh(2 * s + 1)):
+        for pair in ((smaller, cosh(1) * exp(2 * s**2)), (cosh(s), smaller)):
+            with pytest.raises(RuleRefused, match="expected one formula for all"):
+                SeriesComparison(*pair, s)

@@ -218,6 +218,8 @@ def test_places() -> None:
     assert places.surely_positive(Mod(row, D) + 1)
     assert places.equal(Mod(row, D), D) is False
     assert places.equal(D, Mod(row, D)) is False
+    for period, same in ((2 * D, True), (3 * D, None)):
+        assert places.equal(Mod(row + D * column, period), Mod(row - D * column, period)) is same
     assert places.equal(Mod(row, D), S.Zero) is places.equal(D - 1, Mod(row, D)) is None
     assert not places.assumed
     for crooked in (

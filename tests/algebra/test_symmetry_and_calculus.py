@@ -153,6 +153,9 @@ def test_slope_of_the_odd_part_elsewhere_than_at_zero() -> None:
         SlopeOfOddPart(u, v).rewrite(At.of(Derivative(exp_(u + v), u), {u: S.Zero, v: S.One}))
     other = At.of(Derivative(exp_(u + v), v), {u: S.Zero, v: S.Zero})
     assert SlopeOfOddPart(u).rewrite(other) == other
+    for twice in ((u, u), (u, v)):
+        other = At.of(Derivative(exp_(u + v) * (1 + u * v), *twice), {u: S.Zero, v: S.Zero})
+        assert SlopeOfOddPart(u, v).rewrite(other) == other
 
 
 def test_square_through_a_third_point() -> None:
@@ -191,6 +194,7 @@ def test_mean_square_and_variance() -> None:
     split = SplitVariance().rewrite(squared)
     assert number(split) == pytest.approx(number(squared), rel=1e-10)
     assert len(split.atoms(ScalarExpectation)) == 2
+    assert SplitVariance().rewrite(split) == split
 
 
 def test_a_sign_at_infinity_that_is_known_is_put_in() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from sympy import Rational, log
 
+from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
+from symslr.algebra.rules import DropFromDenominator, Exchangeability
 from symslr.evaluation import evaluate
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear
-from symslr.model.symbols import chi, epsilon
+from symslr.model.symbols import L, chi, epsilon, nu
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, strong_signal, strong_signal_linear
+from symslr.theory.asymptotics import COMPETITION
+from symslr.theory.asymptotics import error as competition
 
 
 def error(task: object, length: int, strength: int, order: int, predictor: str) -> float:
@@ -44,3 +49,16 @@ def test_on_spiked_linear_attention_has_a_geometric_series() -> None:
 def test_a_weight_without_an_exponential_has_no_strong_signal() -> None:
     with pytest.raises(RuleRefused, match="no ratio between two positions that is exponential"):
         strong_signal_linear(Task(chi[epsilon] ** 2), 1)
+
+
+def test_no_other_power_bounds_two_competitors_better() -> None:
+    """The remainder decays as exp(-c nu), with the largest c at the power that the chain takes."""
+    start = Derivation(competition(SpikedSLR(noise=0).law)).apply(Exchangeability())
+
+    def rate(power: Rational) -> float:
+        bound = start.apply(DropFromDenominator(power)).remainder
+        assert bound.free_symbols == {L, nu}
+        return float(-log(bound.subs({L: 3, nu: 2}) / bound.subs({L: 3, nu: 1})))
+
+    best = rate(COMPETITION)
+    assert all(rate(COMPETITION + step) < best for step in (Rational(1, 9), Rational(1, 99), -Rational(1, 99)))

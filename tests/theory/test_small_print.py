@@ -9,16 +9,21 @@ from scipy.integrate import quad
 from sympy import Expr, Rational, S, Sum, exp, lambdify, log
 
 from symslr.algebra.equal_forms import EqualForms
-from symslr.model.catalogue import SpikedSLR, linear, softmax, softmax1
+from symslr.algebra.rules.blocks.powers import CommonFactor
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1
 from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import normal
+from symslr.model.separation import SOFTMAX_KERNEL, b, beta, n, t
 from symslr.model.symbols import Delta, L, chi, l, m, nu, x
 from symslr.model.task import Task
-from symslr.theory import population_risk
+from symslr.theory import bayes_risk, minimal_risk, population_risk
 from symslr.theory.configurations import _names
-from symslr.theory.finite_sample_bayes import CHANNELS, FIELD, LABEL, OVERLAP, OWN, REST
+from symslr.theory.finite_sample_bayes import CHANNELS, FIELD, LABEL, OVERLAP, OWN, Q_HAT, REST, PriorEntropy
 from symslr.theory.landscape import ORDER_PARAMETERS, LandscapeRisk
 from symslr.theory.located_attention import weighed_attention
+from symslr.theory.separation.boundary import boundary_width
+from symslr.theory.separation.definition import Column, Row
+from symslr.theory.separation.shares import shares
 
 module = import_module("symslr.theory.separation.shares")
 
@@ -71,3 +76,28 @@ def test_order_parameters_that_change_places() -> None:
 @pytest.mark.parametrize("attention", [softmax, softmax1, linear], ids=str)
 def test_only_a_normalised_attention_has_two_forms(attention: object) -> None:
     assert isinstance(population_risk(SpikedSLR(), attention).conditioned(), EqualForms) == (attention is not linear)
+
+
+@pytest.mark.parametrize("task", [SpikedSLR(), MaxSLR(), SpikedSLR(length=3)], ids=["spiked", "max", "spiked-3"])
+def test_the_least_risk_of_an_attention_that_can_be_the_posterior_is_that_of_bayes(task: Task) -> None:
+    assert minimal_risk(task, softmax).conditioned() == bayes_risk(task).conditioned()
+
+
+def test_an_overlap_is_put_into_what_it_is_for() -> None:
+    own, put = PriorEntropy(Q_HAT).definition(), PriorEntropy(nu / 2).definition()
+    assert put == own.subs(Q_HAT, nu / 2)
+    assert put.free_symbols == {nu}
+
+
+def test_the_width_of_a_boundary_is_inside_of_the_range_that_is_searched() -> None:
+    """A row that reaches the threshold at the end of the range alone has none in it."""
+    share = lambdify(b, shares(SOFTMAX_KERNEL)[Row.SIBLING, Column.OWN].subs({n: 64, t: 4, beta: 1.0}), "math")
+    with pytest.raises(ValueError, match="found none for b below 4"):
+        boundary_width(64, 4, 4.0 * share(4.0))
+    assert boundary_width(64, 4, 4.0 * share(4.0) - 1e-9) == pytest.approx(4, abs=1e-8)
+
+
+@pytest.mark.parametrize(("kernel", "named"), [(x**3, True), (1 + x**2, False), (module.ANY_KERNEL(x), False)], ids=str)
+def test_the_share_of_a_kernel_without_a_name_is_left_as_the_sums_give_it(kernel: Expr, named: bool) -> None:
+    rules = [step.rule for step in module.share_derivation(Row.MARKED, Column.OTHER, kernel).steps]
+    assert any(isinstance(rule, CommonFactor) for rule in rules) == named
