@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,23 @@ def test_every_position_relevant_is_no_risk_at_one_of_the_lengths(capsys, tmp_pa
     alone = said(capsys, "bayes", "--task", str(path), "--length", "3")
     assert abs(float(mixed["value"]) - float(alone["value"]) / 2) < 4 * (float(mixed["error"]) + float(alone["error"]))
     assert float(said(capsys, "bayes", "--task", str(path), "--length", "2")["value"]) == 0
+
+
+@pytest.mark.parametrize(("correlation", "strength"), [("1/2", "2"), ("1/3", "3/2")])
+def test_one_correlation_of_the_keys_is_more_signal(capsys, tmp_path, correlation, strength):
+    """A common shift changes nothing: nu at correlation rho is nu/(1 - rho) among independent keys."""
+    path = tmp_path / "alike.toml"
+    path.write_text(f"""[task]
+key_covariance = "rho**sign(abs(i-j))"
+length = "3"
+[values]
+rho = "{correlation}"
+nu = 1
+""")
+    found = said(capsys, "bayes", "--task", str(path), "--digits", "20")
+    plain = said(capsys, "bayes", "--length", "3", "--nu", strength, "--digits", "20")
+    assert found["kind"] == plain["kind"] == "certified"
+    assert abs(Decimal(found["value"]) - Decimal(plain["value"])) <= Decimal(found["error"]) + Decimal(plain["error"])
 
 
 def test_options_win_over_the_file(capsys, chain):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from symslr.expression.value import Value
     from symslr.model.asked import Located, Problem
     from symslr.model.location.attention import LocatedAttention
+    from symslr.model.location.task import LocationTask
     from symslr.theory.located_attention import OptimalAttention
 
 FOR_SAMPLES = 0.2
@@ -40,6 +41,11 @@ def attention(wanted: AttentionRequest, heads: HeadsRequest, law: Located) -> Lo
     from symslr.model import asked
 
     return asked.located_attention(wanted, heads, law)
+
+
+def has_open_correlation(task: LocationTask) -> bool:
+    """Whether the keys' covariance has parameters, whose signs a formula of them alone does not know: 1 - rho may be any."""
+    return task.key_covariance is not None and bool(task.key_covariance.free_symbols)
 
 
 def bayes(law: Located, digits: int, certified: bool, seconds: float) -> Value:

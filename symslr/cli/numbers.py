@@ -49,7 +49,7 @@ def bayes(
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     if is_located(wanted) and not symbolic:
         law = location.problem(wanted, seconds)
-        if law.task.reduced() is None:
+        if law.task.reduced() is None or location.has_open_correlation(law.task):
             value = location.bayes(law, digits, certified, seconds)
             show("Bayes risk", law, value, {}, as_json)
             return
