@@ -8,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sympy import Expr, Rational, exp, lambdify
+from sympy import Expr, Rational
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting, over_positions, written_out
-from symslr.evaluation.location.tables.tokens import log_of
+from symslr.evaluation.numbers.compiled import compile_float
+from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.model.attention import Attention
-from symslr.model.float64 import in_float64
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x
@@ -91,11 +91,25 @@ class Attend:
         """kappa(x, *own) on arrays."""
         base = self.attention.base
         assert isinstance(base, Attention)
-        function = lambdify((x, *self.own), in_float64(base.kernel), ["numpy", "scipy"])
+        function = compile_float((x, *self.own), [base.kernel])
 
         def of(points: Any, *own: float) -> Any:
             with np.errstate(over="ignore", under="ignore"):
-                return np.broadcast_to(np.asarray(function(points, *own), dtype=float), points.shape)
+                return np.broadcast_to(np.asarray(function(points, *own)[0], dtype=float), points.shape)
+
+        return of
+
+    @cached_property
+    def signed_log_kernel(self) -> Callable[..., tuple[Any, Any]]:
+        """(sign of kappa(x, *own), log of its absolute value) on arrays, of what leaves the range of float64 too."""
+        base = self.attention.base
+        assert isinstance(base, Attention)
+        function = signed_log(base.kernel, (x, *self.own))
+
+        def of(points: Any, *own: float) -> tuple[Any, Any]:
+            with np.errstate(all="ignore"):
+                sign, log = function(points, *own)
+            return sign, np.broadcast_to(np.asarray(log, dtype=float), points.shape)
 
         return of
 
@@ -159,30 +173,32 @@ class Attend:
         base = self.attention.base
         assert isinstance(base, Attention)
         offset = float(base.offset)
-        is_exponential = base.kernel == exp(x)
-        if is_exponential:
-            logs = seen + place.weights + place.bias
-            logs = logs if self.bias is None else logs + self.bias[:, None]
-            axes = (1, 2) if self.attention.is_joint else (1,)
-            top = logs.max(axis=axes, keepdims=True)
-            top = np.maximum(top, 0.0) if offset else top
-            parts, offset = np.exp(logs - top), offset * np.exp(-top)
-        else:
-            parts = self.kernel(seen, *place.own) * np.exp(place.weights + place.bias)
-            parts = parts if self.bias is None else parts * np.exp(self.bias)[:, None]
+        sign, logs = self.signed_log_kernel(seen, *place.own)
+        logs = self._weighted(logs, place)
+        logs = logs if self.bias is None else logs + self.bias[:, None]
+        top = logs.max(axis=(1, 2) if self.attention.is_joint else (1,), keepdims=True)
+        top = np.maximum(top, 0.0) if offset else top
+        with np.errstate(invalid="ignore", under="ignore", over="ignore"):
+            parts, offset = sign * np.exp(logs - top), offset * np.exp(-top)
         if self.attention.is_joint:
             parts = parts.sum(axis=2, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
             return parts / (offset + parts.sum(axis=1, keepdims=True))
 
+    def _weighted(self, logs: Any, place: Place) -> Any:
+        """log (c_h kappa), with the free constant."""
+        return logs + place.weights + place.bias
+
     def log_kernel(self, keys: Any, place: Place) -> Any:
-        """log sum_h c_h kappa(a_h.x) of single tokens, (n,), from keys (n, p)."""
-        seen = keys @ place.scales.T
-        base = self.attention.base
-        assert isinstance(base, Attention)
-        if base.kernel == exp(x):
-            return np.logaddexp.reduce(seen + place.weights + place.bias, axis=1)
-        return log_of(lambda s: self.kernel(s, *place.own) @ np.exp(place.weights + place.bias), seen)
+        """log sum_h c_h kappa(a_h.x) of single tokens, (n,), from keys (n, p); -oo where all of them vanish.
+
+        Raises:
+            CannotEvaluate: where the kernel is negative or no number.
+        """
+        sign, logs = self.signed_log_kernel(keys @ place.scales.T, *place.own)
+        if np.any(np.asarray(sign) < 0) or np.any(np.isnan(logs)) or np.any(logs == np.inf):
+            raise CannotEvaluate("kernel: negative or no number at a token that counts")
+        return np.logaddexp.reduce(self._weighted(logs, place), axis=1)
 
     def elements(self, keys: Any, place: Place, bias: float) -> Any:
         """kappa(a.x + b) of single tokens, (n,), where nothing normalises.

@@ -33,12 +33,14 @@ class Means:
         rows: of a quadrature, its two rules, the finer first; of samples, the replications.
         kind, method: as of a ``Value``.
         rounding: what float64 may lose, of numbers of the size 1.
+        unsettled: by how much more than two rules differ the finer may be off, where they have not come to rest.
     """
 
     rows: Any
     kind: Kind
     method: str
     rounding: float = 1e-15
+    unsettled: float = 1.0
 
     def part(self, read: Callable[[Any], float] = lambda row: float(row[0])) -> Part:
         """A function of the means, the first one by default.
@@ -48,7 +50,7 @@ class Means:
         found = [read(row) for row in self.rows]
         if self.kind is Kind.STATISTICAL:
             return Part(float(np.mean(found)), standard_error(found), self.kind, self.method)
-        error = abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
+        error = self.unsettled * abs(found[0] - found[1]) + self.rounding * max(1.0, abs(found[0]))
         return Part(found[0], error, self.kind, self.method)
 
 
@@ -68,5 +70,5 @@ def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
         for share, found in parts
     )
     kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
-    rounding = max(found.rounding for _, found in parts)
-    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding)
+    rounding, unsettled = (max(getattr(found, name) for _, found in parts) for name in ("rounding", "unsettled"))
+    return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding, unsettled)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.chains import attention as along_chain
@@ -21,7 +22,13 @@ from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.attention import Sampled
 from symslr.evaluation.location.samples.largest import LargestKeys
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.attention import given_common_part, is_tabled, shared_row, tabled_row
+from symslr.evaluation.location.tables.attention import (
+    given_common_part,
+    is_tabled,
+    shared_row,
+    shared_rules,
+    tabled_row,
+)
 from symslr.evaluation.location.tables.rules import rules
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
@@ -29,6 +36,12 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.location.task import LocationTask
 
+SETTLED = 1e-12
+"""Relative difference of two rules that have come to rest: they fall exponentially, and the finer is better by far."""
+UNSETTLED = 10.0
+"""Where they fall as a power of the step, as at a kink, steps that differ by a fifth may differ by a third of the error."""
+FINEST = 16
+"""Times as many nodes."""
 ROUNDING = 2.3e-16
 """Of every position along a chain."""
 
@@ -70,8 +83,20 @@ class ByRules:
         return self.row(place, self.rules[2])
 
     def means(self, place: Place) -> Means:
-        """The rows by the first two."""
-        return by_two_rules(partial(self.row, place), self.rules, self.method, self.rounding)
+        """The rows by the first two, which are made finer until they agree, or no longer come closer."""
+        found = by_two_rules(partial(self.row, place), self.rules, self.method, self.rounding)
+        factor = 1
+        while (apart := _apart(found)) > SETTLED:
+            factor *= 2
+            try:
+                rules = [rule.finer(factor) for rule in self.rules[:2]]
+                closer = by_two_rules(partial(self.row, place), rules, self.method, self.rounding)
+            except CannotEvaluate:
+                break
+            if factor > FINEST or _apart(closer) > apart / 2:
+                break
+            found = closer
+        return found if apart <= SETTLED else replace(found, unsettled=UNSETTLED)
 
 
 def route(attend: Attend, seconds: float) -> Route:
@@ -92,13 +117,19 @@ def route(attend: Attend, seconds: float) -> Route:
         )
     parts = given_common_part(setting)
     if parts is not None and is_tabled(attend, parts[0]):
-
-        def row(place: Place, which: int) -> Any:
-            return shared_row(attend, place, parts, which)
-
-        return ByRules(row, (0, 1, 2), "one-token tables given what keys share in float64")
+        return ByRules(
+            lambda place, rule: shared_row(attend, place, parts, rule),
+            shared_rules(parts[0]),
+            "one-token tables given what keys share in float64",
+        )
     largest = LargestKeys(attend, seconds)
     return largest if largest.is_possible else Sampled(attend, residual, seconds)
+
+
+def _apart(found: Means) -> float:
+    """The relative difference of two rules."""
+    fine, coarse = found.rows
+    return float(np.max(np.abs(fine - coarse)) / np.max(np.abs(fine)))
 
 
 def along(attend: Attend, place: Place, rule: along_chain.Rule) -> Any:

@@ -12,7 +12,7 @@ functions on a fine mesh, as steep as the attention asks, act between the few no
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -44,7 +44,7 @@ class Rule:
     """Steps of a rule, and what it leaves out.
 
     Attributes:
-        steep: step of a key times the slope of log kappa.
+        steep: step of a key times the scale of the attention.
         widest: largest step of a key, in standard deviations.
         coarse: step of the coarse mesh relative to what resolves the transition.
         load: step of log u.
@@ -56,6 +56,10 @@ class Rule:
     coarse: float
     load: float
     least: float
+
+    def finer(self, factor: float) -> Rule:
+        """The same with so many times more nodes of a key."""
+        return replace(self, steep=self.steep / factor, widest=self.widest / factor)
 
 
 FINE, COARSE = Rule(0.27, 0.2, 0.67, 0.27, 1e-17), Rule(0.3, 0.23, 0.71, 0.31, 1e-16)
@@ -94,7 +98,7 @@ class Along:
         picks: of the attention.
         bias: b_l, (L,), or None.
         offset: o of its normaliser, or None where nothing normalises.
-        slope: of log kappa.
+        slope: the scale of the attention.
     """
 
     setting: Setting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,10 +18,13 @@ from symslr.model.attention import Attention
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
 
-SHARED = ((0.5, 0.6), (0.57, 0.68), (0.8, 1.2))
-"""Steps of what all keys share, in its standard deviations and times the slope of log kappa: of two rules, and of a search.
+SHARED = ((0.5, 0.6, 0.62), (0.57, 0.68, 0.7), (0.8, 1.2, 1.1))
+"""Steps of what all keys share, in its standard deviations: of two rules, and of a search.
 
-Errors fall as exp(-2 pi^2/step), as a kernel's poles are pi over its slope away.
+The last is one that every attention allows, times sqrt(1 + L d^2), d the deviation of what is shared in a key's own: seen from
+there a mean over L keys grows by no more than e^{L d^2 t^2/2} at a distance t from the real axis, so that errors fall as
+exp(-2 pi^2/step^2). A gentle attention allows more: the first, and the second over the scale and d, as for an exponential kernel,
+whose poles are pi over the scale away, errors fall as exp(-2 pi^2/step).
 """
 SHARED_REACH = 8.6
 MOST_VALUES = 2**24
@@ -62,30 +65,71 @@ def given_common_part(setting: Setting) -> tuple[Setting, float, float] | None:
     return plain, found[1] ** 0.5, (found[0] / found[1]) ** 0.5
 
 
-def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float], which: int) -> Any:
+@dataclass(frozen=True)
+class SharedRule:
+    """Steps of what all keys share.
+
+    Attributes:
+        inner: of a token, given that.
+        widest: step in standard deviations of what is shared.
+        steep: step times the scale of the attention.
+        any_kernel: step times sqrt(1 + L d^2).
+    """
+
+    inner: Rule
+    widest: float
+    steep: float
+    any_kernel: float
+
+    def finer(self, factor: float) -> SharedRule:
+        """The same with so many times more nodes."""
+        return SharedRule(
+            self.inner.finer(factor), *(step / factor for step in (self.widest, self.steep, self.any_kernel))
+        )
+
+    def step(self, slope: float, deviation: float, length: int) -> float:
+        """The step of what is shared, in its standard deviations."""
+        gentle = min(self.widest, self.steep / max(deviation * slope, 1e-300))
+        return max(gentle, self.any_kernel / np.sqrt(1 + length * deviation**2))
+
+
+def shared_rules(setting: Setting) -> tuple[SharedRule, SharedRule, SharedRule]:
+    """A fine and a coarse rule, and one for a search, in a setting given what is shared."""
+    fine, coarse, search = (SharedRule(inner, *steps) for inner, steps in zip(rules(setting), SHARED))
+    return fine, coarse, search
+
+
+def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float], rule: SharedRule) -> Any:
     """Means over the part that all keys share, which shifts them.
 
     Args:
         parts: what ``given_common_part`` finds.
-        which: 0 for the fine rule, 1 for the coarse one, 2 for that of a search.
     """
     setting, unit, deviation = parts
-    inner, rule, (widest, steep) = replace(place, scales=unit * place.scales), rules(setting)[which], SHARED[which]
-    step = min(widest, steep / max(deviation * inner.slope, 1e-300))
+    inner = replace(place, scales=unit * place.scales)
+    step = rule.step(inner.slope, deviation, setting.length)
     half = int(SHARED_REACH / step)
     at = step * np.arange(-half, half + 1)
     mass = np.exp(-(at**2) / 2) / np.sum(np.exp(-(at**2) / 2))
-    return sum(m * tabled_row(attend, setting, inner, rule, deviation * part) for m, part in zip(mass, at))
+    return sum(m * tabled_row(attend, setting, inner, rule.inner, deviation * part) for m, part in zip(mass, at))
 
 
 def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift: float = 0.0) -> Any:
     """The row of moments with independent keys, all of which are shifted before the attention."""
-    found = nodes(setting, rule.step(place.slope), rule.least)
     base = attend.attention.base
     assert isinstance(base, Attention)
     if not base.is_normalised:
+        found = nodes(setting, rule.step(place.slope), rule.least)
         return _elementwise(setting, found, attend.bias, lambda b: attend.elements(found.keys + shift, place, b))
-    log_kernel = attend.log_kernel(found.keys + shift, place)
+
+    def of(keys: Any) -> Any:
+        return attend.log_kernel(keys + shift, place)
+
+    if setting.directions == 1:
+        found, log_kernel = rule.panels.on(setting, of, place.slope)
+    else:
+        found = nodes(setting, rule.step(place.slope), rule.least)
+        log_kernel = of(found.keys)
     offset = float(base.offset)
     if isinstance(setting.task.location, OnePosition):
         positions = laplace.positions(setting, attend.bias)

@@ -101,8 +101,7 @@ def one_position(
         return spread.sums(values, weights["pi"])
 
     v = spread.nodes(one.logs)
-    with np.errstate(over="ignore"):
-        density = np.exp(log_all - offset * np.exp(v + (-top)))
+    density = np.exp(log_all - _left_out(offset, v - top))
     mean_r0 = relevant(r0) + outside
     hit = relevant(r1)
     beside = mean_r0 * spread.sums(b1, weights["n"]) - relevant(r0 * b1)
@@ -125,10 +124,15 @@ def exchangeable(
         relevant, size = float(setting.size), setting.size
         log_all = relevant * one.log_relevant + (setting.length - relevant) * one.log_others
         ours, theirs = relevant * one.relevant / own, (setting.length - relevant) * one.others / base
-    with np.errstate(over="ignore"):
-        density = step * np.exp(log_all - offset * np.exp(one.logs))
+    density = step * np.exp(log_all - _left_out(offset, one.logs))
     hit = float(np.sum(density * ours[1]))
     return Moments(hit / size, float(np.sum(density * (ours[2] + theirs[2]))), 1 - hit)
+
+
+def _left_out(offset: float, logs: Any) -> Any:
+    """u o; nothing where there is no offset, however large u is."""
+    with np.errstate(over="ignore"):
+        return offset * np.exp(logs) if offset else 0.0
 
 
 def _table(
@@ -145,14 +149,20 @@ def _table(
     finite = log_kernel[np.isfinite(log_kernel)]
     mean = np.log(max(float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0)))), 1e-290))
     low = np.log(least) - mean - np.log(max(load, 1.0)) - max(0.0, np.log1p(offset) - top)
-    last = 1.0
-    high = low
-    while last > least * 1e-5:
-        high += 4.0
-        if high > low + 4000.0 + 20 * float(np.ptp(finite)):
-            raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
+
+    def is_over(high: float) -> bool:
         left = survival(found, log_kernel, high)
-        last = left * np.exp(-min(offset * np.exp(min(high - top, 700.0)), 700.0)) if offset else left
+        return left * np.exp(-_left_out(offset, min(high - top, 700.0))) <= least * 1e-5
+
+    short, long = 0.0, 4.0
+    while not is_over(low + long):
+        short, long = long, 2 * long
+        if short > 4000.0 + 20 * float(np.ptp(finite)):
+            raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
+    while long - short > 4.0:
+        middle = (short + long) / 2
+        short, long = (short, middle) if is_over(low + middle) else (middle, long)
+    high = low + long
     high += HIGHEST
     first = int(np.floor((low - reach) / step)) - ORDER
     return Spectrum.of(found, log_kernel, step).table(first, int(np.ceil(high / step)) + ORDER - first)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.laplace import LEAST
+from symslr.evaluation.location.tables.panels import PANELS, Panels
 
 STEEPEST = 0.28
 """The slope of log w, or of log kappa, times the step of a token's key stays below."""
@@ -23,21 +24,27 @@ class Rule:
 
     Attributes:
         key, load: steps of a token's key, and of log u.
-        steepest: the slope of log kappa times the step of the key stays below.
+        steepest: the scale of an attention times the step of the key stays below.
         least: the mass that is left out.
+        panels: of a token's key along one direction, for a kernel under a normaliser.
     """
 
     key: float
     load: float
     steepest: float = STEEPEST
     least: float = LEAST
+    panels: Panels = PANELS[0]
 
     def step(self, slope: float) -> float:
-        """The step of a key where the slope of log kappa is this one."""
+        """The step of a key for an attention of this scale."""
         return self.key / max(1.0, slope * self.key / self.steepest)
 
+    def finer(self, factor: float) -> Rule:
+        """The same with so many times more nodes of a key."""
+        return replace(self, key=self.key / factor, steepest=self.steepest / factor)
 
-SEARCH = Rule(0.3, 1 / 3, 2 * STEEPEST, 1e-10)
+
+SEARCH = Rule(0.3, 1 / 3, 2 * STEEPEST, 1e-10, PANELS[2])
 """While a minimum is searched."""
 
 
@@ -54,5 +61,8 @@ def rules(setting: Setting) -> tuple[Rule, Rule, Rule]:
     slope = np.sqrt(setting.strength * float(np.max(setting.norms)))
     wider, steepest = WIDER.get(setting.directions, (1.0, STEEPEST))
     finer = max(1.0, slope * wider * GRIDS[1][0] / steepest) / wider
-    fine, coarse = (Rule(key / finer, load) for key, load in GRIDS)
+    fine, coarse = (
+        Rule(key / finer, load, STEEPEST * key / GRIDS[0][0], panels=panels)
+        for (key, load), panels in zip(GRIDS, PANELS)
+    )
     return fine, coarse, SEARCH

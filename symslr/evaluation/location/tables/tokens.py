@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial
 from typing import Any
@@ -170,16 +169,3 @@ def survival(found: Nodes, log_kernel: Any, log: float) -> float:
     with np.errstate(under="ignore"):
         decay = np.exp(-np.exp(np.minimum(log + log_kernel, 700.0)))
     return max(float(decay @ found.others), float(decay @ found.relevant))
-
-
-def log_of(kernel: Callable[[Any], Any], keys: Any) -> Any:
-    """log kappa on nodes; -inf where the kernel vanishes.
-
-    Raises:
-        CannotEvaluate: where the kernel is negative or overflows.
-    """
-    values = kernel(keys)
-    if not np.all(np.isfinite(values)) or np.any(values < 0):
-        raise CannotEvaluate("kernel: negative or beyond float64 at a token that counts")
-    with np.errstate(divide="ignore"):
-        return np.log(values)

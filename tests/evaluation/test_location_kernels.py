@@ -1,0 +1,144 @@
+"""Kernels that are steep, kinked, stepped, near a pole, or beyond float64 in a tail: under laws of location, at two tokens.
+
+Held against a rule over both keys whose panels are narrow and shrink towards 0, where these kernels have what is difficult.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.polynomial.legendre import leggauss
+from scipy.special import log_ndtr
+from sympy import Abs, Expr, Heaviside, Max, Rational, erf, exp, log, tanh
+
+from symslr import Attention, LocationTask
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location import risk_value
+from symslr.evaluation.location.means import Means
+from symslr.evaluation.location.tables.panels import PANELS
+from symslr.expression.value import Kind
+from symslr.model.location.attention import LocatedAttention
+from symslr.model.symbols import l, x
+from tests.evaluation.laws_of_location import CHAIN, EQUAL
+
+LogKernel = Callable[[np.ndarray], np.ndarray]
+
+KERNELS: dict[str, tuple[Expr, LogKernel, int]] = {
+    "a narrow hump": (1 + exp(-50 * x**2), lambda y: np.log1p(np.exp(-50 * y**2)), 5),
+    "poles near the axis": (1 / (1 + 100 * x**2), lambda y: -np.log1p(100 * y**2), 5),
+    "a steep step": (
+        1 + 1 / (1 + exp(-10 * x)),
+        lambda y: np.log1p(np.exp(-np.logaddexp(0, -10 * y))),
+        5,
+    ),
+    "a Gaussian": (exp(-(x**2)), lambda y: -(y**2), 2),
+    "a kink": (1 + Abs(x), lambda y: np.log1p(np.abs(y)), 1),
+    "a ramp": (Rational(1, 10) + Max(x, 0), lambda y: np.log(0.1 + np.maximum(y, 0)), 2),
+    "a jump": (1 + Heaviside(x, 0), lambda y: np.log1p(1.0 * (y > 0)), 1),
+    "a Gaussian tail": (1 + erf(x), lambda y: np.log(2) + log_ndtr(np.sqrt(2) * y), 2),
+    "a small tail": (log(1 + exp(x)) ** 2, lambda y: 2 * _log_softplus(y), 6),
+    "a tail of tanh": (1 + tanh(x), lambda y: np.log(2) - np.logaddexp(0, -2 * y), 6),
+}
+SHARES = np.array([1 / 3, 2 / 3])
+
+
+def _log_softplus(y: np.ndarray) -> np.ndarray:
+    return np.where(y < -30, y, np.log(np.logaddexp(0, np.maximum(y, -30))))
+
+
+@cache
+def towards_zero() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss's rule on panels that are an eighth wide and halve towards 0."""
+    near = 2.0 ** -np.arange(3.0, 20.0)
+    far = np.arange(0.125, 11.0, 0.125)[1:]
+    edges = np.concatenate([-far[::-1], -near, [0.0], near[::-1], far])
+    at, weights = leggauss(10)
+    middle, half = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+    return (middle[:, None] + half[:, None] * at).ravel(), (half[:, None] * weights).ravel()
+
+
+def definition(log_kernel: LogKernel, scale: float, correlation: float = 0.0, *, normalised: bool = True) -> float:
+    """The risk at nu = 4 of two tokens of the probabilities 1/3 and 2/3, at the best value vector."""
+    at, weights = towards_zero()
+    first, second = np.meshgrid(at, at, indexing="ij")
+    logs = log_kernel(scale * first), log_kernel(scale * second)
+    if normalised:
+        whole = np.logaddexp(*logs)
+        logs = logs[0] - whole, logs[1] - whole
+    seen = np.exp(logs[0]), np.exp(logs[1])
+    hit = norm = 0.0
+    for place, share in enumerate(SHARES):
+        a, b = first - 2.0 * (place == 0), second - 2.0 * (place == 1)
+        quadratic = (a * a - 2 * correlation * a * b + b * b) / (1 - correlation**2)
+        mass = np.outer(weights, weights) * np.exp(-quadratic / 2) / (2 * np.pi * np.sqrt(1 - correlation**2))
+        hit += share * float(np.sum(mass * seen[place]))
+        norm += share * float(np.sum(mass * (seen[0] ** 2 + seen[1] ** 2)))
+    return 1 - hit**2 / norm
+
+
+def found(kernel: Expr, scale: int, normaliser: str | None = "sum", **law: Any) -> Any:
+    task = LocationTask(strength=4, length=2, noise=0, prior=l, **law)
+    attention = Attention(kernel, normaliser=normaliser, name="own")
+    return risk_value(task, LocatedAttention(attention), scale, seconds=120.0)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_independent_keys(name: str) -> None:
+    kernel, log_kernel, scale = KERNELS[name]
+    value = found(kernel, scale)
+    expected = definition(log_kernel, scale)
+    assert abs(float(value) - expected) < float(value.error) + 2e-13
+    assert float(value.error) < 1e-12
+    assert value.method.startswith("one-token tables")
+
+
+@pytest.mark.parametrize("name", ["a narrow hump", "a jump"])
+def test_keys_of_one_correlation(name: str) -> None:
+    kernel, log_kernel, scale = KERNELS[name]
+    value = found(kernel, scale, key_covariance=EQUAL)
+    assert abs(float(value) - definition(log_kernel, scale, 0.5)) < float(value.error) + 2e-13
+    assert float(value.error) < 1e-12
+
+
+@pytest.mark.parametrize("name", ["a narrow hump", "a kink", "a jump", "a steep step"])
+def test_keys_along_a_chain(name: str) -> None:
+    """Steps of one width: fewer digits, and no more are claimed."""
+    kernel, log_kernel, scale = KERNELS[name]
+    value = found(kernel, scale, key_covariance=CHAIN)
+    assert abs(float(value) - definition(log_kernel, scale, 0.5)) < float(value.error) + 2e-13
+
+
+@pytest.mark.parametrize("name", ["a narrow hump", "a kink", "a jump", "a steep step"])
+@pytest.mark.parametrize("law", [{}, {"key_covariance": CHAIN}], ids=["independent", "chain"])
+def test_nothing_normalises(name: str, law: dict[str, Any]) -> None:
+    kernel, log_kernel, scale = KERNELS[name]
+    value = found(kernel, scale, None, **law)
+    expected = definition(log_kernel, scale, 0.5 if law else 0.0, normalised=False)
+    assert abs(float(value) - expected) < float(value.error) + 2e-13
+
+
+def test_rules_that_have_not_come_to_rest_claim_more_than_their_difference() -> None:
+    means = Means(np.array([[1.0], [1.01]]), Kind.ESTIMATED, "two rules", unsettled=10.0)
+    assert means.part().error == pytest.approx(0.1, rel=1e-9)
+
+
+def test_a_kernel_that_needs_too_many_panels_is_refused() -> None:
+    with pytest.raises(CannotEvaluate, match="nodes of a key for so steep a kernel"):
+        found(exp(-(x**2)), 10**5)
+
+
+def test_panels_are_halved_where_a_kernel_jumps() -> None:
+    """Between the nodes on both sides of the jump there is no mass."""
+    from symslr.evaluation.location.setting import Setting
+
+    setting = Setting.of(LocationTask(strength=4, length=2, noise=0))
+    nodes, logs = PANELS[0].on(setting, lambda keys: np.log1p(1.0 * (keys[:, 0] > 1 / 3)), 1.0)
+    above = nodes.keys[logs > 0, 0].min()
+    below = nodes.keys[logs == 0, 0].max()
+    assert below <= 1 / 3 < above
+    assert above - below < 1e-15
+    assert nodes.others[logs > 0].sum() == pytest.approx(np.exp(log_ndtr(-1 / 3)), rel=1e-13)
