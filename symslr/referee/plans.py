@@ -339,11 +339,9 @@ def _contract(values: Array, weights: list[Array], depth: int, fixed: int) -> Ar
         result = (result * weights[i]).sum(axis=axis, keepdims=True) if np.shape(result)[axis] > 1 else result * total
     for weight in reversed(weights[fixed:]):
         rows = np.shape(result)[1:]
-        plain = np.size(weight) == len(weight) == len(result) and result.dtype == weight.dtype == np.float64
-        if (
-            plain and prod(rows) > 1
-        ):  # a product of matrices needs no array of the products; of one row NumPy's sum rounds less
-            result = np.reshape(weight.ravel() @ np.reshape(result, (len(weight), -1)), rows)
+        alike = np.size(weight) == len(weight) == len(result) and result.dtype != object
+        if alike and prod(rows) > 1:  # without an array of the products it takes a third of the time
+            result = np.einsum("n,n...->...", weight.ravel(), result)
         else:
             result = (result * weight).sum(axis=0)
     return np.reshape(result, np.shape(result)[fixed:])
