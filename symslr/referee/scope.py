@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from sympy import Basic, Expr, Integer, Product, Sum
@@ -42,10 +43,12 @@ _parts: dict[Basic, Part] = {}
 _letters: dict[Basic, int] = {}
 """Every symbol that has been met -> its number, kept for good."""
 
+_numbers = count()
+
 
 def letter(symbol: Basic) -> int:
     """A number for a symbol: SymPy's hash is a call in Python, and there were fifteen of them for every value that was read."""
-    return _letters.setdefault(symbol, len(_letters))
+    return _letters.setdefault(symbol, next(_numbers))  # of two threads neither gives the other's number
 
 
 def part_of(node: Basic) -> Part:
