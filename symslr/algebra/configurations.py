@@ -95,7 +95,7 @@ def over_tokens(expr: Expr, length: Expr, rule: Rule) -> OverTokens:
             chosen.append(base.indices[0])
         elif isinstance(factor, Product):
             for value in sides:
-                sides[value] *= _of_token(factor, value, length, rule)
+                sides[value] *= of_token(factor, value, length, rule)
         elif isinstance(factor, exp):
             rest, exponents = S.Zero, {0: S.Zero, 1: S.Zero}
             for term in Add.make_args(expand(factor.exp)):
@@ -106,7 +106,7 @@ def over_tokens(expr: Expr, length: Expr, rule: Rule) -> OverTokens:
                 if total is None or (term / total).has(r):
                     raise rule.refuse(f"exp({term}) is no product over tokens")
                 for value in exponents:
-                    exponents[value] += term / total * _of_token(total, value, length, rule)
+                    exponents[value] += term / total * of_token(total, value, length, rule)
             fixed *= exp(rest)
             for value in sides:
                 sides[value] *= exp(exponents[value])
@@ -126,7 +126,7 @@ def _joined(product: Expr) -> Expr:
     return rest * exp(exponent)
 
 
-def _of_token(total: Sum | Product, value: int, length: Expr, rule: Rule) -> Expr:
+def of_token(total: Sum | Product, value: int, length: Expr, rule: Rule) -> Expr:
     """The term of token ``l`` of a sum or product, with r_l = value."""
     if len(total.limits) != 1 or not is_over_tokens(total, length):
         raise rule.refuse(f"{total} does not run over the tokens 1, ..., {length}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Abs, Expr, Function, Integer, KroneckerDelta, Product, Rational, S, Sum, Symbol, exp, sqrt
+from sympy import Abs, Expr, Function, Integer, KroneckerDelta, Product, Rational, S, Sum, Symbol, exp, expand, sqrt
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule, RuleRefused
@@ -228,12 +228,15 @@ def test_a_shifted_density_is_written_out() -> None:
 
 
 def test_values_are_integrated_out_by_their_covariance() -> None:
-    form = tokens(r[l] * z[l]) - 2 * tokens(chi[m] * z[m], m) + Delta * xi + chi[1]
+    """Of independent keys with a mean of 2 the coefficients of two tokens have a mean product."""
+    form = tokens((2 + r[l]) * z[l]) - 2 * tokens(chi[m] * z[m], m) + (Delta + tokens(chi[k], k)) * xi + chi[1]
     for values in (ALIKE, CHAIN, COMMON):
         law = ConfigurationLaw(PLAIN, LAW.weight, ALIKE, values)
-        after = same_mean(ValueCovariance(), ConfigurationExpectation(form**2, law))
+        after = same_mean(ValueCovariance(), ConfigurationExpectation(expand(form, deep=False) ** 2, law), (2,))
         assert not after.has(z, xi)
-    same_mean(ValueCovariance(), ConfigurationExpectation((Delta * xi + chi[1]) ** 2, LAW))
+    noise = mean((Delta * xi + chi[1]) ** 2, LAW)
+    assert same_mean(ValueCovariance(), noise, (2,)) == Delta**2 + mean(chi[1] ** 2, LAW)
+    assert ValueCovariance().rewrite(mean(tokens(z[l]) ** 2)) == tokens(S.One)
 
 
 def test_change_of_measure_and_back() -> None:

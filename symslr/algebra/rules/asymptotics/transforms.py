@@ -176,6 +176,8 @@ class TransformMoments(Rule):
         if self.function is None or len(node.limits) != 1 or node.limits[0][1:] != start.limits[0][1:]:
             return node
         v = node.variables[0]
+        if v in self.theorem.start.free_symbols:
+            return node
         known = self.function.subs(start.variables[0], v)
         letters = {symbol: Wild(symbol.name, exclude=[v, 0]) for symbol in known.free_symbols - {v}}
         fixed, moving = node.function.as_independent(v, as_Add=False)

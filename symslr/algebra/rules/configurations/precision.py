@@ -7,6 +7,7 @@ from typing import final
 
 from sympy import Abs, Add, Expr, Gt, KroneckerDelta, Lt, Mul, S, Sum, expand, simplify
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.configuration import Precision
@@ -76,7 +77,7 @@ class RankOnePrecision(_KnownInverse):
     def row(self, node: Precision, place: Expr, term: Expr, index: Expr) -> Expr:
         a, b = self._parts(node)
         every = Sum(term, (index, 1, node.length))
-        return term.subs(index, place) / a - b / (a * (a + b * node.length)) * every
+        return at_token(term, index, place, self) / a - b / (a * (a + b * node.length)) * every
 
     def _parts(self, node: Precision) -> tuple[Expr, Expr]:
         covariance = expand(node.covariance)
@@ -115,9 +116,9 @@ class ChainPrecision(_KnownInverse):
 
     def row(self, node: Precision, place: Expr, term: Expr, index: Expr) -> Expr:
         rho = self._correlation(node)
-        left = Indicator(Gt(place, 1)) * term.subs(index, place - 1)
-        right = Indicator(Lt(place, node.length)) * term.subs(index, place + 1)
-        own = self._own(rho, place, node.length) * term.subs(index, place)
+        left = Indicator(Gt(place, 1)) * at_token(term, index, place - 1, self)
+        right = Indicator(Lt(place, node.length)) * at_token(term, index, place + 1, self)
+        own = self._own(rho, place, node.length) * at_token(term, index, place, self)
         return Add(own, -rho * left, -rho * right) / (1 - rho**2)
 
     @staticmethod

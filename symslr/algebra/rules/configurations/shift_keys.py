@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Expr, Gt, Indexed, KroneckerDelta, S, exp, expand, simplify, sqrt
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.fresh import fresh
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
@@ -66,7 +67,7 @@ class ShiftKeys(Rule):
 
         def shifted(item: Indexed) -> Expr:
             direction = int(item.indices[1]) if len(item.indices) > 1 else 1
-            return item + sign * means[direction - 1].subs(l, item.indices[0])
+            return item + sign * at_token(means[direction - 1], l, item.indices[0], self)
 
         body = node.body.replace(lambda e: isinstance(e, Indexed) and e.base == chi, shifted)
         return ConfigurationExpectation(body.replace(lambda e: isinstance(e, exp), lambda e: exp(expand(e.exp))), law)
