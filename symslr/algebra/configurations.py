@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Indexed, KroneckerDelta, Mul, Product, S, Sum, Symbol, exp, expand
+from sympy import Add, Expr, Indexed, KroneckerDelta, Mul, Product, S, Sum, Symbol, exp, expand, simplify
 
 from symslr.algebra.rule import Rule
-from symslr.model.configuration import r
+from symslr.model.configuration import Directions, r
 from symslr.model.symbols import k, l, m
 
 PLACES = (l, m, k)
@@ -153,3 +153,19 @@ def pulled(expr: Expr, index: Expr) -> tuple[Expr, Expr]:
             else:
                 outside *= exp(term)
     return outside, inside * exp(moving)
+
+
+def equally_correlated(covariance: Expr, rule: Rule) -> tuple[Expr, Expr]:
+    """(a, b) of a I + b 1 1^T.
+
+    Raises:
+        RuleRefused: in the name of ``rule``, for another covariance.
+    """
+    if isinstance(covariance, Directions):
+        raise rule.refuse("the keys have several directions; expected one")
+    expanded = expand(covariance)
+    a = expanded.coeff(KroneckerDelta(l, m))
+    b = expand(expanded - a * KroneckerDelta(l, m))
+    if a == 0 or (a.free_symbols | b.free_symbols) & {l, m}:
+        raise rule.refuse(f"the covariance {covariance} is not a multiple of the identity plus a constant")
+    return simplify(a), simplify(b)

@@ -269,4 +269,4 @@ class _Ways:
 
 def _above(number: Expr) -> Expr:
     step = Integer(10) ** (floor(log(number, 10).evalf()) - 1)
-    return (floor((number / step).evalf(30)) + 1) * step
+    return (floor(number / step) + 1) * step

@@ -10,7 +10,7 @@ from symslr.algebra.bodies import is_whole
 from symslr.algebra.configurations import of_token, over_tokens
 from symslr.algebra.fresh import fresh
 from symslr.algebra.rule import Rule
-from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean, PosteriorMean, ShiftedDensity
+from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean, PosteriorMean
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
 from symslr.expression.folded import ConditionalMean
 from symslr.model.configuration import ALIKE, ONE
@@ -44,8 +44,7 @@ class IndependentTokens(Rule):
             raise self.refuse(f"the summand of {body} is no function of one token")
         if law.keys != ALIKE or law.prior.signal != ONE:
             raise self.refuse("the tokens share a signal, or their keys are correlated or have several directions")
-        weight = law.weight.subs(signal)
-        weight = weight.doit() if isinstance(weight, ShiftedDensity) else weight
+        weight = law.weight.subs(signal).doit()
         prior, keys = over_tokens(law.prior.mass, law.length, self), over_tokens(weight, law.length, self)
         if prior.chosen or keys.chosen:
             raise self.refuse("a token is chosen in the prior or in the weight")
