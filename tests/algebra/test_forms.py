@@ -10,6 +10,7 @@ from sympy import (
     IndexedBase,
     Integral,
     KroneckerDelta,
+    Limit,
     Mod,
     Product,
     Rational,
@@ -25,6 +26,7 @@ from sympy import (
     tanh,
 )
 
+from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     Abbreviate,
@@ -33,11 +35,13 @@ from symslr.algebra.rules import (
     ChainRule,
     Collect,
     CollectTerms,
+    CommonPart,
     Convolution,
     Differentiate,
     DifferentiateMean,
     DivideThrough,
     DropFromDenominator,
+    FactorOutOfSums,
     GammaIntegral,
     GaussianTaylor,
     GeometricSeries,
@@ -55,11 +59,13 @@ from symslr.algebra.rules import (
     ScaleKeys,
     SechTransform,
     SlopeOfOddPart,
+    SmoothingTaylor,
     SplitSquare,
     StackedBlocks,
     Substitute,
     SumLinearity,
     SumOfDeltas,
+    TakeLimit,
     TransformMoments,
     Unfold,
 )
@@ -74,9 +80,11 @@ from symslr.expression.configuration import (
     exactly,
 )
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
-from symslr.model.catalogue import SpikedSLR
+from symslr.expression.folded import Activation, Posterior
+from symslr.model.catalogue import SpikedSLR, softmax
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, r, theta
-from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.largest import IsLargest
+from symslr.model.scalar_law import STANDARD_NORMAL, normal
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, j, l, m, nu, x
 from symslr.referee.referee import referee
@@ -125,6 +133,9 @@ LONGER = SequenceLaw(1 + tanh(chi[epsilon]) / L, L)
 SECH = TransformMoments(sech_transform(1), FREQUENCY)
 GUMBEL_MOMENTS = TransformMoments(gumbel_transform(), ANGLE)
 
+SOFT = Activation.of(epsilon, softmax, S.One)
+MOVING = ScalarExpectation(STANDARD_NORMAL.density.subs(x, y - s / (1 + y**2)), s, GUMBEL_MOMENTS.law)
+
 
 @pytest.mark.parametrize(
     ("rule", "before", "after"),
@@ -160,6 +171,11 @@ def test_taken(rule: Rule, before: Expr, after: Expr) -> None:
     [
         (Collect(), over((1 + a * chi[epsilon] + chi[epsilon]) ** 2)),
         (LogisticForm(), POWER / (POWER + 2) ** 2),
+        (LargestPower(N), log(a + 1)),
+        (SumLinearity(k), Sum(exp(a * (u + k)), (k, 1, N))),
+        (LogisticForm(), exp(nu) / (exp(nu) + 2)),
+        (FactorOutOfSums(), Sum(l * chi[m], (l, 1, 2), (m, 1, L))),
+        (AverageConfiguration(backwards=True), mean(r[1], LAW.unweighted())),
         (SlopeOfOddPart(u, v), At.of(Derivative(exp(u) * cos(v), u, u), {u: S.Zero, v: S.Zero})),
         (SumLinearity(k), Sum(row, (k, 1, 2), (row, 1, 3))),
         (StackedBlocks(k, g), Sum(Mod(k, 2), (k, 1, 4), (row, 1, 2))),
@@ -189,8 +205,23 @@ def test_left(rule: Rule, expr: Expr) -> None:
         (IndependentTokens(), mean(tokens(chi[l] * tokens(chi[l])), COINED), "no function of one token"),
         (ChainPrecision(), Precision((1 / (S.One + l)) ** Abs(l - m), 1, 2, L), "is not rho"),
         (ChainPrecision(), Precision(Rational(1, 3) ** ((l - m) ** 2), 1, 2, L), "is not rho"),
+        (GeometricSeries(c, 1), a / (c - Symbol("g", nonnegative=True)), "opposite signs"),
+        (TakeLimit(), Limit(cos(a), a, oo), "finds no limit"),
+        (TakeLimit(), Limit((-1) ** a, a, oo), "finds no limit"),
+        (TakeLimit(), Limit(Abs(u) / u, u, 0, "+-"), "does not exist"),
+        (SECH, Integral(x**2 / cosh(exp(FREQUENCY) * x), (x, -oo, oo)), "in which the transform is differentiated"),
         (SECH, Integral(1 / (x**2 * cosh(2 * x)), (x, -oo, oo)), "is no even moment"),
         (GaussianTaylor(1), Integral(exp(-(x**2)), (x, -oo, oo), (y, 0, 1)), "no integral over the line"),
+        (DropFromDenominator(S.One), over(chi[1] / tokens(exp(chi[l]))), "expected functions of"),
+        (DropFromDenominator(S.One), over(SOFT / tokens(exp(chi[l]))), "expected functions of"),
+        (DropFromDenominator(S.One), over(IsLargest.of(epsilon, L) / tokens(exp(chi[l]))), "expected functions of"),
+        (DropFromDenominator(S.One), over(Posterior(epsilon, SPIKED) / tokens(exp(chi[l]))), "expected functions of"),
+        (CommonPart(), mean(tokens(chi[t] ** 2, t), LAW.unweighted().with_keys(ALIKE + 1)), "to stay the same where"),
+        (
+            SmoothingTaylor(1 / (1 + y**2), 1, GUMBEL_MOMENTS),
+            Integral(MOVING, (y, -oo, oo)),
+            "is no mean of a function",
+        ),
         (DropFromDenominator(S.One), over(chi[j] / tokens(exp(chi[l])), LONGER), "of the relevant token alone"),
         (SplitSquare(FIRST, SECOND), over((chi[epsilon] - 2 * FIRST) ** 2), "is not a difference"),
         (SumOfDeltas(k), Sum(KroneckerDelta(k, 2), (k, row, 3), (row, 1, 2)), "depend on its indices"),
@@ -278,9 +309,12 @@ def test_coordinates_that_change_places_are_put_in_at_once() -> None:
     after = ChainRule(outer, inner).rewrite(Derivative(along, t))
     assert after != Derivative(along, t)
     at = {"t": Rational(1, 3), "u": Rational(2, 7), "w": Rational(5, 4)}
-    assert value(after, **at) == pytest.approx(
-        float(along.diff(t).subs({Symbol(n, real=True): p for n, p in at.items()}))
-    )
+    numbers = {Symbol(name, real=True): place for name, place in at.items()}
+    assert value(after, **at) == pytest.approx(float(along.diff(t).subs(numbers)))
+    swapped = At.of(Derivative(exp(w * t**3), t), {t: w, w: t})
+    after = ChainRule(exp(u), {u: w * t**3}).rewrite(swapped)
+    assert after != swapped
+    assert value(after, **at) == pytest.approx(float((3 * t * w**2 * exp(t * w**3)).subs(numbers)))
 
 
 def test_an_abbreviation_is_multiplied_out_in_sums_alone() -> None:
@@ -292,6 +326,12 @@ def test_an_abbreviation_is_multiplied_out_in_sums_alone() -> None:
     rule = Abbreviate(t, s + a * name, name)
     written = Sum(s**2 + 2 * s * a * name + a**2 * name**2, (l, 1, 5))
     assert rule.rewrite(Sum(t**2, (l, 1, 5)) + t**2 * line[1]) == written + (s + a * name) ** 2 * line[1]
+
+
+def test_a_law_that_moves_with_the_frequency_has_no_moments_by_slopes() -> None:
+    transform = Derivation(ScalarExpectation(exp(ANGLE * x), x, normal(ANGLE)))
+    with pytest.raises(ValueError, match="expected the exact mean"):
+        TransformMoments(transform, ANGLE)
 
 
 def test_of_a_row_the_position_is_put_in() -> None:

@@ -73,7 +73,7 @@ def _in_x(body: Expr, variable: Symbol, rule: Rule) -> Expr:
 def _hyperbolic(body: Expr) -> Expr:
     """e^{y/2}/(1 + e^y) = 1/(2 cosh(y/2)) and e^y/(1 + e^y)^2 = 1/(4 cosh(y/2)^2), which show the symmetry."""
     for power in (1, 2):
-        candidate = 1 / (2 * cosh(x / 2)) ** power
+        candidate = 1 / cosh(x / 2) ** power
         ratio = simplify((body / candidate).rewrite(exp))
         if ratio.is_number:
             return ratio * candidate

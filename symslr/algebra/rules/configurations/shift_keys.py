@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Gt, Indexed, KroneckerDelta, S, exp, expand, sqrt
+from sympy import Expr, Gt, Indexed, KroneckerDelta, S, Symbol, exp, expand, sqrt
 
 from symslr.algebra.bodies import at_token
 from symslr.algebra.configurations import equally_correlated
@@ -110,7 +110,7 @@ class CommonPart(Rule):
             raise self.refuse("the weight is none of the differences of keys; shift the keys first")
         if node.body.has(*FOLDED):
             raise self.refuse(f"{node.body} holds functions of the keys by name; write them out first")
-        t = fresh("t", node.body.free_symbols, real=True)
+        t = fresh("t", node.body.atoms(Symbol), real=True)
         moved = node.body.replace(lambda e: isinstance(e, Indexed) and e.base == chi, lambda e: e + t)
         if t in FactorOutOfSums().rewrite(moved).free_symbols:
             raise self.refuse(f"{node.body} is not seen to stay the same where all keys move by the same amount")
