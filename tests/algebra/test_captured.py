@@ -12,6 +12,7 @@ from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
     Centre,
     ChainPrecision,
+    ChainRule,
     Convolution,
     GivenNumberRelevant,
     IndependentRelevance,
@@ -114,6 +115,19 @@ def test_other_letters_are_put_in() -> None:
         after = rule.rewrite(line)
         assert after != line
         assert float(referee(after, {}, 9).value) == pytest.approx(float(referee(line, {}, 9).value))
+
+
+def test_an_exponential_of_a_letter_stays_outside_of_a_mean_over_it() -> None:
+    line = Integral(b**t * one(exp(-b * (2 + t**2)), t), (b, 0, oo))
+    after = Substitute(exp(-y), y).rewrite(line)
+    at = {"t": Rational(4, 3)}
+    assert after != line
+    assert float(referee(after, at, 9).value) == pytest.approx(float(referee(line, at, 9).value))
+
+
+def test_the_formula_of_a_coordinate_is_caught_by_no_sum() -> None:
+    with pytest.raises(RuleRefused, match="would catch"):
+        ChainRule(Sum(u * row, (row, 1, 3)), {u: row * t})
 
 
 def test_the_variable_of_an_integral_is_no_parameter_of_a_transform() -> None:

@@ -58,6 +58,7 @@ from symslr.algebra.rules import (
     ReadDensity,
     ScaleKeys,
     SechTransform,
+    ShiftKeys,
     SlopeOfOddPart,
     SmoothingTaylor,
     SplitSquare,
@@ -171,6 +172,7 @@ def test_taken(rule: Rule, before: Expr, after: Expr) -> None:
     [
         (Collect(), over((1 + a * chi[epsilon] + chi[epsilon]) ** 2)),
         (LogisticForm(), POWER / (POWER + 2) ** 2),
+        (FactorOutOfSums(), tokens(exp(u * (chi[l] + 1)) + 2)),
         (LargestPower(N), log(a + 1)),
         (SumLinearity(k), Sum(exp(a * (u + k)), (k, 1, N))),
         (LogisticForm(), exp(nu) / (exp(nu) + 2)),
@@ -269,10 +271,28 @@ def test_the_power_of_a_gamma_integral_is_assumed_to_be_positive() -> None:
     assert exponentials_split(u * exp(u * log(a) + u)) == u * a**u * exp(u)
 
 
-def test_every_size_is_a_positive_number() -> None:
+def test_truncated_series_term_by_term() -> None:
+    """The remainder is the first term left out, and no more: a looser one would hide a wrong coefficient."""
+    line = Integral(-5 * exp(-b * x**2) / cosh(x), (x, -oo, oo))
+
+    def moment(order: int) -> Expr:
+        return Integral(x ** (2 * order) / cosh(x), (x, -oo, oo))
+
+    kept = -5 * (moment(0) - b * moment(1) + b**2 * moment(2) / 2 - b**3 * moment(3) / 6)
+    assert (GaussianTaylor(4).rewrite(line) - kept).expand() == 0
+    assert GaussianTaylor(4).remainder(line).xreplace({1 / Abs(cosh(x)): 1 / cosh(x)}) == 5 * b**4 * moment(4) / 24
+    ratio = -a / (b + 2 * c)
+    terms = [-a / (2 * c) * (-b / (2 * c)) ** order for order in range(4)]
+    assert (GeometricSeries(c, 3).rewrite(ratio) - sum(terms[:3])).expand() == 0
+    assert GeometricSeries(c, 3).remainder(ratio) == Abs(terms[3])
+
+
+def test_what_a_rule_is_given_is_looked_at_before_it_is_used() -> None:
     for sizes in ((N, u), (u, N), (u,)):
         with pytest.raises(RuleRefused, match="expected positive numbers"):
             LargestPower(*sizes)
+    with pytest.raises(RuleRefused, match="not that of a shift"):
+        ShiftKeys(ConfigurationLaw(PLAIN, exp(chi[1])))
 
 
 def test_nothing_is_said_of_a_logarithm_of_a_positive_number() -> None:

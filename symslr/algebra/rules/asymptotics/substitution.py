@@ -56,6 +56,8 @@ def _taken_inside(product: Expr) -> Expr:
     if outside is None or not powers:
         return product
     node, power = powers[0].as_base_exp()
+    if outside.free_symbols & node.bound:
+        return product
     factor = exp(expand(outside.exp / power))
     inside = node.with_body(with_exponents_expanded(factor * node.body)) ** power
     return Mul(inside, *(f for f in factors if f not in (outside, powers[0])))

@@ -70,7 +70,7 @@ class StackedBlocks(PlacesRule):
             raise self.refuse(f"{marks[0]} does not name one place")
         if not places.inside(mark, low, high):
             raise self.refuse(f"the mark {mark} lies outside of {low}..{high}")
-        here = places.decide(at_token(body.xreplace({marks[0]: S.One}), self.index, mark, self))
+        here = places.decide(at_token(body, self.index, mark, self))
         count = blocks - KroneckerDelta(self.residue, Mod(mark + shift, period))
         if together is Sum:
             return here + Sum(count * plain, (self.residue, 0, period - 1))
