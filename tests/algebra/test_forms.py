@@ -174,6 +174,7 @@ def test_taken(rule: Rule, before: Expr, after: Expr) -> None:
         (LogisticForm(), POWER / (POWER + 2) ** 2),
         (FactorOutOfSums(), tokens(exp(u * (chi[l] + 1)) + 2)),
         (LargestPower(N), log(a + 1)),
+        (OnePower(a), log(a) + one(exp(t * log(a)) * tanh(u))),
         (SumLinearity(k), Sum(exp(a * (u + k)), (k, 1, N))),
         (LogisticForm(), exp(nu) / (exp(nu) + 2)),
         (FactorOutOfSums(), Sum(l * chi[m], (l, 1, 2), (m, 1, L))),
@@ -207,6 +208,7 @@ def test_left(rule: Rule, expr: Expr) -> None:
         (IndependentTokens(), mean(tokens(chi[l] * tokens(chi[l])), COINED), "no function of one token"),
         (ChainPrecision(), Precision((1 / (S.One + l)) ** Abs(l - m), 1, 2, L), "is not rho"),
         (ChainPrecision(), Precision(Rational(1, 3) ** ((l - m) ** 2), 1, 2, L), "is not rho"),
+        (GeometricSeries(c, 1), a / (1 + c + c**2), "is no ratio"),
         (GeometricSeries(c, 1), a / (c - Symbol("g", nonnegative=True)), "opposite signs"),
         (TakeLimit(), Limit(cos(a), a, oo), "finds no limit"),
         (TakeLimit(), Limit((-1) ** a, a, oo), "finds no limit"),
@@ -251,6 +253,11 @@ def test_of_a_normaliser_that_may_vanish_there_is_no_integral() -> None:
     scale = Symbol("g", nonnegative=True)
     with pytest.raises(RuleRefused, match="not known to be positive"):
         LaplaceRepresentation().rewrite(over(tanh(chi[epsilon]) / (scale * tokens(exp(chi[l])) + scale)))
+
+
+def test_a_parameter_of_the_kernel_is_no_offset() -> None:
+    said = LaplaceRepresentation().hypotheses(over(tanh(chi[epsilon]) / (t + tokens(exp(s * chi[l])))))
+    assert [str(hypothesis.condition) for hypothesis in said] == ["t >= 0"]
 
 
 def test_of_means_without_a_normaliser_nothing_has_to_exist() -> None:
