@@ -1,6 +1,6 @@
 """What is put in keeps its meaning: a sum, an integral or a mean that runs over the same letter does not catch it.
 
-Every line here was rewritten into a false one once: at the letters that stand in it both sides have another value.
+All lines here but one were rewritten into false ones once: at the letters that stand in them both sides have other values.
 """
 
 from __future__ import annotations
