@@ -262,7 +262,7 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (
         GaussianMoments(),
         mean(tokens(z[l] * exp(tokens(chi[l] * chi[m], m))) * tokens(z[m] * exp(tokens(chi[l] * chi[m]) + chi[m]), m)),
-        "would catch the token",
+        "would catch",
     ),
     (TurnTowardsKey(), mean(tokens(tokens(SCORED.at(j), j) * SCORED.at(l))), "a sum over tokens stands inside another"),
     (WriteTokensOut(), mean(tokens(chi[l])), "the length is L"),
