@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Expr, Gt, Integer, Le, Pow, Rational, S, Sum, Symbol, cos, exp, log, sin, sqrt
+from sympy import Expr, Gt, Integer, Le, Piecewise, Pow, Rational, S, Sum, Symbol, cos, exp, log, sin, sqrt
 
 from symslr.algebra.bound import Bound
 from symslr.algebra.cite import Cite
@@ -257,6 +257,9 @@ def test_a_citation_may_assume_the_sign_of_a_formula_and_of_nothing_else() -> No
             Cite(chain, {nu: wrong})
 
 
+HOCKEY_STICK = Piecewise((0, tokens(exp(x)) < exp(KEY) + 3), (tokens(exp(x)) - exp(KEY) - 3, True))
+"""Convex in the sum over the others, by its kink alone: regression, its mean was called at most what it is at the mean."""
+
 REFUSALS = [
     (lambda: PowerOfOdds(a, S.One), None, "expected one that is nonnegative"),
     (lambda: ShareBelowLevel(S.One, a, S.One), None, "expected a number that is nonnegative"),
@@ -269,6 +272,8 @@ REFUSALS = [
     (JensenForOthers, mean(share(exp(x))), "is convex in"),
     (JensenForOthers, mean((tokens(exp(x)) - exp(KEY)) ** 2), "is convex in"),
     (JensenForOthers, mean(KEY * sqrt(tokens(exp(x)))), "is not known to be concave"),
+    (JensenForOthers, mean(HOCKEY_STICK), "is not known to be continuous"),
+    (JensenForOthers, mean(log((tokens(exp(x)) - exp(KEY) - 3) ** 2)), "is not known to be continuous"),
     (JensenForOthers, mean(tokens(x)), "of what is known to be nonnegative"),
     (JensenForOthers, mean(sqrt(tokens(exp(x)) + exp(chi[j]))), "names other tokens beside"),
     (JensenForOthers, mean(sqrt(tokens(exp(x))), MaxSLR().law), "is not a function of the relevant token"),

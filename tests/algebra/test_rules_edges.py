@@ -129,7 +129,7 @@ SMOOTHED = ScalarExpectation(normal().density.subs(x, LEVEL - s / a), s, GUMBEL_
         (DropFromDenominator(S.One), over(Sum(chi[m], (m, 1, L)) / KERNEL), "expected functions of"),
         (MarkedTerm(g), Sum(f(KroneckerDelta(g, D - g)), (g, 0, D)), "name one place"),
         (GeometricSeries(a, 2), s / (3 * a), "no ratio"),
-        (GaussianByParts(), ScalarExpectation(u * floor(u), u, STANDARD_NORMAL), "has no derivative"),
+        (GaussianByParts(), ScalarExpectation(u * f(u), u, STANDARD_NORMAL), "has no derivative"),
         (Centre(), ScalarExpectation(x**2, x, QUARTIC), "is not Gaussian"),
         (SmoothingTaylor(1 / a, 2, GUMBEL_MOMENTS), Integral(SMOOTHED**g, (LEVEL, -oo, oo)), "known to be integrable"),
         (InterchangeSums(row), Sum(Sum(exp(row * column), (column, -oo, 0)) / row, (row, 1, N)), "is infinite"),

@@ -6,7 +6,7 @@ from typing import final
 
 from sympy import Add, Expr, Mul, S, Sum, exp, expand, expand_log, log
 
-from symslr.algebra.bodies import rewrite_sequences
+from symslr.algebra.bodies import check_marked, rewrite_sequences
 from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import unfolded
@@ -66,6 +66,7 @@ class CameronMartin(Rule):
         if node.body.has(ConditionalMean):
             raise self.refuse("a conditional mean depends on all tokens; condition on X first")
         body = unfolded(node.body, law.length)
+        check_marked(body, self)
         own = chi[epsilon]
         split = {s: s - _term(s, own) + _term(s, own + slope) for s in body.atoms(Sum)}
         shifted = body.subs(own, own + slope).xreplace(split)

@@ -10,7 +10,7 @@ from symslr.algebra.bodies import is_whole, named_tokens
 from symslr.algebra.bound import Bound
 from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.positivity import is_nonnegative, is_positive
+from symslr.algebra.positivity import is_absolutely_continuous, is_nonnegative, is_positive
 from symslr.algebra.tokens import summand
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.model.symbols import chi, epsilon, x
@@ -63,6 +63,8 @@ class JensenForOthers(Bound):
         body = node.body.xreplace({total: h.subs(x, chi[epsilon]) + s}).xreplace({chi[epsilon]: own})
         if not named_tokens(body) <= {epsilon}:
             raise self.refuse(f"{node.body} names other tokens beside the sum over them")
+        if not is_absolutely_continuous(body, s):
+            raise self.refuse(f"{node.body} is not known to be continuous in {total}")
         second = factor(simplify(body.diff(s, 2)))
         if second == S.Zero:
             return S.Zero

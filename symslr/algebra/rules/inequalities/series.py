@@ -74,7 +74,7 @@ class SeriesComparison(Bound):
         if not (start.is_nonnegative and (top - start).is_nonnegative and own.is_nonnegative):
             raise self.refuse(f"the series of {self.smaller} and {self.larger} start with {start} and {top}")
         gap = gammasimp(1 - own / other)
-        if not simplify(gap.factor()).is_nonnegative:
+        if not (other.is_positive and simplify(gap.factor()).is_nonnegative):
             raise self.refuse(f"cannot show that the coefficients {first} stay below {second}")
         if any(limit(ratio, p, oo) != 0 for ratio in (own, other)):
             raise self.refuse(f"the series of {self.smaller} or {self.larger} does not converge everywhere")
