@@ -129,18 +129,24 @@ def test_other_equations_are_refused(body):
         SolveLinear().rewrite(Solution(body, t))
 
 
-def heat(formula, q):
+def heat(formula, q, times=1):
     omega = Symbol("omega", real=True)
-    return NamedFunction.of(Symbol("Z"), formula(omega, q), {omega: u, q: q}).differentiated(0, 1)
+    return NamedFunction.of(Symbol("Z"), formula(omega, q), {omega: u, q: q}).differentiated(0, times)
 
 
 def test_the_heat_equation_is_verified():
     q = Symbol("q", positive=True)
-    good = heat(lambda omega, q: exp(-(omega**2) / (2 * (3 - q))) / sqrt(3 - q), q)
-    after = HeatEquation().rewrite(good)
-    assert abs(float((good.definition() - _plain(after)).subs({u: 0.7, q: 0.4}))) < 1e-14
-    with pytest.raises(RuleRefused, match="does not solve the heat equation"):
-        HeatEquation().rewrite(heat(lambda omega, q: exp(-(omega**2) / (2 * (3 + q))) / sqrt(3 + q), q))
+    for times in (1, 2):
+        good = heat(lambda omega, q: exp(-(omega**2) / (2 * (3 - q))) / sqrt(3 - q), q, times)
+        after = HeatEquation().rewrite(good)
+        assert abs(float((good.definition() - _plain(after)).subs({u: 0.7, q: 0.4}))) < 1e-14
+    for times, refused in ((0, False), (1, True)):
+        other = heat(lambda omega, q: exp(-(omega**2) / (2 * (3 + q))) / sqrt(3 + q), q, times)
+        if not refused:
+            assert HeatEquation().rewrite(other) == other
+            continue
+        with pytest.raises(RuleRefused, match="does not solve the heat equation"):
+            HeatEquation().rewrite(other)
 
 
 def _plain(expr):

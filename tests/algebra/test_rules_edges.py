@@ -28,7 +28,6 @@ from sympy import (
     erf,
     exp,
     factorial2,
-    floor,
     lambdify,
     log,
     oo,
@@ -53,6 +52,7 @@ from symslr.algebra.rules import (
     GaussianErf,
     GaussianProjection,
     GeometricSeries,
+    MinimiseAtGivenSum,
     Nishimori,
     SelectedMean,
     Selection,
@@ -105,6 +105,7 @@ def over(body: Expr, law: object = SPIKED) -> SequenceExpectation:
 SIGMA = ScoredActivation.of(epsilon, softmax1, chi[m] / 2 + z[m])
 NESTED = Sum(SIGMA.at(l) * Sum(z[m] * chi[l], (m, 1, L)), (l, 1, L))
 KERNEL = Sum(exp(chi[l]), (l, 1, L))
+W = IndexedBase("w", real=True)
 QUARTIC = ScalarLaw(exp(-(x**4) - x**2 / 2))
 SECH = TransformMoments(sech_transform(1), FREQUENCY)
 GUMBEL_MOMENTS = TransformMoments(gumbel_transform(), ANGLE)
@@ -122,6 +123,10 @@ SMOOTHED = ScalarExpectation(normal().density.subs(x, LEVEL - s / a), s, GUMBEL_
         (TurnTowardsKey(), over(NESTED), "stands inside another|does not run"),
         (AverageValues(z), over(ConditionalMean(z[epsilon], SPIKED) * z[epsilon]), "stands in a folded name"),
         (AverageValues(z), over(z[epsilon] * z[j]), "of several tokens"),
+        (AverageValues(z), over(Sum(z[l] * chi[l], (l, 1, L)) * Sum(tanh(z[l]), (l, 1, L))), "of several tokens"),
+        (AverageValues(z), over(Sum(z[l] * chi[l], (l, 1, L)) * tanh(z[epsilon])), "of several tokens"),
+        (PositiveFactor(sqrt(2) + sqrt(3) - sqrt(5 + 2 * sqrt(6))), Indicator(Gt(s, t)), "expected a positive one"),
+        (PositiveFactor(S.Zero), Indicator(Gt(s, t)), "expected a positive one"),
         (Nishimori(), over(Sum(Posterior(S.One, SPIKED) * tanh(chi[l]), (l, 1, L))), "carries no posterior"),
         (Nishimori(), over(Sum(tanh(chi[l]) / Posterior(l, SPIKED), (l, 1, L))), "carries no posterior"),
         (SelectedMean(), over(chi[epsilon]), "selects no token"),
@@ -149,6 +154,9 @@ def test_refused(rule: Rule, expr: Expr, reason: str) -> None:
         (CompleteSquare(), ScalarExpectation(exp(s) * tanh(u), u, STANDARD_NORMAL)),
         (CompleteSquare(), ScalarExpectation(exp(u / 3) * u, u, laplace())),
         (Selection(), SequenceExpectation(Sum(chi[l] ** 2, (l, 1, L)), SPIKED.unweighted())),
+        (SelectedMean(), over(chi[epsilon] ** 2, MAX)),
+        (AverageValues(z), over(chi[epsilon] * eta[epsilon])),
+        (MinimiseAtGivenSum(IndexedBase("v")), JointMinimum(Sum(W[l] ** 2 + W[l], (l, 1, L)), (W,), L)),
         (SplitVariance(), ScalarExpectation(u**3, u, STANDARD_NORMAL)),
         (SplitVariance(), ScalarExpectation(tanh(u), u, STANDARD_NORMAL)),
         (StackedBlocks(row, g), Sum(row, (row, 1, N))),
@@ -250,6 +258,9 @@ def test_logarithms_and_inequalities_at_the_edge() -> None:
     assert exponentials_split(exp(rate * log(a) + rate)) == a**rate * exp(rate)
     event = Indicator(Gt(2 * s, 6 * t))
     assert PositiveFactor(S(2)).rewrite(event) == Indicator(Gt(s, 3 * t))
+    inside = Indicator(Gt(s * (a * t + a * u), a * w))
+    assert PositiveFactor(a).rewrite(inside) == Indicator(Gt(s * (t + u), w))
+    assert PositiveFactor(a).rewrite(Indicator(Gt(s * (a * t + u), a * w))) == Indicator(Gt(s * (a * t + u) / a, w))
     assert SeriesComparison(exp(w), exp(2 * w), w).rewrite(exp(zero_or_more)) == exp(2 * zero_or_more)
     assert LargestPower(N).rewrite(log(g * N**2 + N)) == log(N) + log(1 + g * N)
     conditions = [h.condition for h in LargestPower(N).hypotheses(log(N - 1))]

@@ -70,6 +70,19 @@ def test_brackets_are_written_with_few_minus_signs_whatever_stands_before_them(f
     assert total.function == factor * (nu + z[l])
 
 
+@pytest.mark.parametrize(
+    ("base", "written"),
+    [
+        (Sum(z[l] - chi[l], (l, 1, L)), Sum(z[l] - chi[l], (l, 1, L))),
+        (-zeta[epsilon] - 2 * u * (-chi[epsilon] - z[epsilon]), zeta[epsilon] - 2 * u * (chi[epsilon] + z[epsilon])),
+        ((u - 1) ** 2 - chi[epsilon] - z[epsilon], -((u - 1) ** 2) + chi[epsilon] + z[epsilon]),
+    ],
+    ids=str,
+)
+def test_brackets_are_written_with_few_minus_signs(base: Expr, written: Expr) -> None:
+    assert FlipSigns(eta).rewrite(SequenceExpectation(base**2, MAX)) == SequenceExpectation(written**2, MAX)
+
+
 def test_keys_may_not_change_their_signs() -> None:
     with pytest.raises(RuleRefused, match="expected some of"):
         FlipSigns(chi)

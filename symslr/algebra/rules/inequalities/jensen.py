@@ -36,7 +36,7 @@ class JensenForOthers(Bound):
             return None
         law, h = term.law, summand(total)
         self._curvature(term, total)
-        if law.weight != S.One and law.relevant_factor is None:
+        if law.relevant_factor is None:
             raise self.refuse(f"the weight {law.weight} is not a function of the relevant token alone")
         mean = ScalarExpectation(h, x, law.base)
         check_existence([mean], self)

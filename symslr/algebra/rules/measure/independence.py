@@ -106,9 +106,9 @@ def token_factors(body: Expr, length: Expr, rule: Rule) -> TokenFactors:
 def _shared_exponent(exponent: Expr, length: Expr, rule: Rule) -> Expr:
     result = S.Zero
     for term in Add.make_args(expand(exponent)):
-        total, *more = term.atoms(Sum)
+        total = next(iter(term.atoms(Sum)))
         coefficient = term / total
-        if more or coefficient.free_symbols & BOUND_IN_SEQUENCE or coefficient.has(Sum):
+        if coefficient.free_symbols & BOUND_IN_SEQUENCE or coefficient.has(Sum):
             raise rule.refuse(f"exp({term}) is not a product over tokens")
         if not is_whole(total, length):
             raise rule.refuse(f"{total} does not run over the tokens 1, ..., {length}")

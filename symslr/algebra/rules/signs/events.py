@@ -55,7 +55,7 @@ def _at_most_zero(total: Expr) -> Expr:
     if isinstance(total, Relu):
         return _at_most_zero(total.args[0])
     if isinstance(total, Max) and S.Zero in total.args:
-        return Mul(*(_at_most_zero(arg) for arg in total.args if arg != 0))
+        return Mul(*(_at_most_zero(arg) for arg in total.args))
     if isinstance(total, Sum) and _nonnegative(total.function):
         return Product(_at_most_zero(total.function), *total.limits)
     if total.is_Add and all(_nonnegative(term) for term in total.args):
@@ -64,8 +64,6 @@ def _at_most_zero(total: Expr) -> Expr:
 
 
 def _nonnegative(expr: Expr) -> bool:
-    if isinstance(expr, Max):
-        return any(_nonnegative(arg) for arg in expr.args)
     if isinstance(expr, Sum):
         return _nonnegative(expr.function)
     return bool(expr.is_nonnegative)
