@@ -153,7 +153,7 @@ def is_absolutely_continuous(h: Expr, variable: Basic) -> bool:
         return True
     if isinstance(h, Pow):
         whole = bool(h.exp.is_integer and h.exp.is_positive)
-        if h.exp.has(variable) or not (whole or bounded_below(h.base)):
+        if not (whole or bounded_below(h.base)):
             return False
     elif isinstance(h, log):
         if not bounded_below(h.args[0]):

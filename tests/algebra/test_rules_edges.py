@@ -54,6 +54,7 @@ from symslr.algebra.rules import (
     GeometricSeries,
     MinimiseAtGivenSum,
     Nishimori,
+    RotateNoise,
     SelectedMean,
     Selection,
     SlopeOfOddPart,
@@ -156,6 +157,7 @@ def test_refused(rule: Rule, expr: Expr, reason: str) -> None:
         (Selection(), SequenceExpectation(Sum(chi[l] ** 2, (l, 1, L)), SPIKED.unweighted())),
         (SelectedMean(), over(chi[epsilon] ** 2, MAX)),
         (AverageValues(z), over(chi[epsilon] * eta[epsilon])),
+        (RotateNoise(), over(z[epsilon] * eta[epsilon])),
         (MinimiseAtGivenSum(IndexedBase("v")), JointMinimum(Sum(W[l] ** 2 + W[l], (l, 1, L)), (W,), L)),
         (SplitVariance(), ScalarExpectation(u**3, u, STANDARD_NORMAL)),
         (SplitVariance(), ScalarExpectation(tanh(u), u, STANDARD_NORMAL)),
@@ -199,6 +201,7 @@ def test_a_family_without_signs_is_refused() -> None:
     with pytest.raises(RuleRefused, match="expected z, zeta or eta"):
         AverageValues(chi)
     assert AverageValues(z).rewrite(over(z[epsilon] ** 2 * eta[epsilon])).atoms(ScalarExpectation)
+    assert AverageValues(z).rewrite(over(chi[epsilon] * Sum(tanh(z[l]), (l, 1, L)))).atoms(ScalarExpectation)
 
 
 @pytest.mark.parametrize(

@@ -346,7 +346,7 @@ def test_events_keep_their_values(a: Expr, b: Expr, place: int, n: int, t: int) 
     assert_same(Complement(), b * Indicator(Gt(v, a * x)) + Indicator(Gt(v, 0)) / 3, where)
     total = Relu(v - a) + Max(0, b * v) + Sum(Relu(k * v - b), (k, 1, N))
     later = Sum(Relu(k * v - b), (k, 2, N))
-    for zero in (Eq(total, 0), Le(total, 0), Eq(Max(v, b * v, 0), 0), Eq(later, 0)):
+    for zero in (Eq(total, 0), Le(total, 0), Eq(Max(v, b * v, 0), 0), Eq(later, 0), Le(Max(v, b * v - 1), 0)):
         assert_same(VanishingSum(), 3 + Indicator(zero), where)
     assert_same(PowersOfIndicators(), x * Indicator(Gt(v, 0)) ** (T * g), where)
 

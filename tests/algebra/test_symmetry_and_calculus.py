@@ -28,7 +28,7 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.scalar_law import STANDARD_NORMAL
-from symslr.model.symbols import L, a, c, chi, epsilon, eta, l, m, nu, xi, z, zeta
+from symslr.model.symbols import L, a, c, chi, epsilon, eta, j, k, l, m, nu, xi, z, zeta
 from symslr.referee.referee import referee
 
 t, u, v = (Symbol(name, real=True) for name in "tuv")
@@ -106,6 +106,10 @@ def test_a_value_inside_a_score_or_a_function_is_not_judged() -> None:
 def test_a_product_of_two_odd_terms_is_even() -> None:
     node = SequenceExpectation(Sum(z[l], (l, 1, L)) * z[epsilon], MAX)
     assert not OddMeans().match(node)
+    three = z[epsilon] * z[j] * z[k]
+    assert OddMeans().rewrite(SequenceExpectation(three * chi[epsilon], MAX)) == 0
+    for even in (three * z[1], three * Sum(z[l], (l, 1, L)), three * z[epsilon]):
+        assert not OddMeans().match(SequenceExpectation(even, MAX))
 
 
 @pytest.mark.parametrize("family", [z, zeta, eta], ids=str)

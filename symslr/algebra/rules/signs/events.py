@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Eq, Expr, Le, Max, Mul, Pow, Product, S, Sum
+from sympy import Eq, Expr, Le, Max, Mul, Pow, Product, Sum
 from sympy.core.relational import StrictGreaterThan
 
 from symslr.algebra.rule import Rule
@@ -54,7 +54,7 @@ def _at_most_zero(total: Expr) -> Expr:
     """The indicator of x <= 0."""
     if isinstance(total, Relu):
         return _at_most_zero(total.args[0])
-    if isinstance(total, Max) and S.Zero in total.args:
+    if isinstance(total, Max):
         return Mul(*(_at_most_zero(arg) for arg in total.args))
     if isinstance(total, Sum) and _nonnegative(total.function):
         return Product(_at_most_zero(total.function), *total.limits)
