@@ -289,6 +289,8 @@ REFUSALS = [
     (lambda: PowerOfOdds(a, S.One), None, "expected one that is nonnegative"),
     (lambda: ShareBelowLevel(S.One, a, S.One), None, "expected a number that is nonnegative"),
     (lambda: ShareBelowLevel(KEY, S.One, S.One), None, "expected a positive number"),
+    (lambda: ShareBelowLevel(S.Zero, S.One, S.One), None, "expected a positive number"),
+    (lambda: ShareBelowLevel(-nu, S.One, S.One), None, "expected a positive number"),
     (lambda: LargestByExponentials(a, S.One), None, "expected a number that is nonnegative"),
     (lambda: TwoMoments(a), None, "expected one that is positive"),
     (lambda: PowerOfOdds(S.One, S.One), mean(1 - exp(KEY) / tokens(exp(2 * x))), "is not the relevant token's term"),

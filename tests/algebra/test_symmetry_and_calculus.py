@@ -106,6 +106,7 @@ def test_a_value_inside_a_score_or_a_function_is_not_judged() -> None:
 def test_a_product_of_two_odd_terms_is_even() -> None:
     node = SequenceExpectation(Sum(z[l], (l, 1, L)) * z[epsilon], MAX)
     assert not OddMeans().match(node)
+    assert OddMeans().rewrite(SequenceExpectation(Sum(z[l] * chi[l], (l, 1, L)) * z[epsilon] ** 2, MAX)) == 0
     three = z[epsilon] * z[j] * z[k]
     assert OddMeans().rewrite(SequenceExpectation(three * chi[epsilon], MAX)) == 0
     for even in (three * z[1], three * Sum(z[l], (l, 1, L)), three * z[epsilon]):

@@ -46,8 +46,6 @@ class Independence(Rule):
         own, shared = dict(parts.own), parts.shared
         if not own and shared == S.One:
             return node
-        if shared == S.One:
-            return parts.fixed * Mul(*(ScalarExpectation(f, x, law.base) for f in own.values()))
         own.setdefault(epsilon, S.One)
         marked = Mul(*(ScalarExpectation(f * shared, x, law.base) for f in own.values()))
         return parts.fixed * marked * ScalarExpectation(shared, x, law.base) ** (law.length - len(own))
