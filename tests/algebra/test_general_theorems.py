@@ -184,6 +184,7 @@ def test_bayes_rule_clears_one_power_of_the_posterior() -> None:
         tokens(h.at(m), m) * Posterior(epsilon, LAW),
         tokens(g.at(m), m) / Posterior(epsilon, LAW),
         tokens(g.at(m), m) * Posterior(epsilon, LAW) ** -2,
+        tokens(g.at(m), m) * Posterior(epsilon, LAW) ** Symbol("q", nonnegative=True),
         tokens(g.at(m), m) * Posterior(epsilon, LAW) ** a,
         tokens(g.at(m), m) * Posterior(epsilon, SPIKED),
     ],

@@ -301,6 +301,7 @@ REFUSALS = [
     (JensenForOthers, mean(KEY * sqrt(tokens(exp(x)))), "is not known to be concave"),
     (JensenForOthers, mean(HOCKEY_STICK), "is not known to be continuous"),
     (JensenForOthers, mean(log((tokens(exp(x)) - exp(KEY) - 3) ** 2)), "is not known to be continuous"),
+    (JensenForOthers, mean(sqrt(Sum(exp(chi[m]), (m, 1, L - 1)))), "is no sum over all tokens"),
     (JensenForOthers, mean(tokens(x)), "of what is known to be nonnegative"),
     (JensenForOthers, mean(sqrt(tokens(exp(x)) + exp(chi[j]))), "names other tokens beside"),
     (JensenForOthers, mean(sqrt(tokens(exp(x))), MaxSLR().law), "is not a function of the relevant token"),

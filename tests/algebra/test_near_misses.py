@@ -150,6 +150,7 @@ LINE = Sum(l * w[l], (l, 1, L))
         (-Sum(-((w[l] - a) ** 2), (l, 1, L)), "is no squared distance"),
         (Sum(w[l] ** 4 + w[l] ** 2, (l, 1, L)), "is not quadratic"),
         (Sum(w[l] ** 2, (l, 2, L)), "does not run over the tokens"),
+        (Sum(w[l] ** 2, (l, 1, L)) + Sum(2 * w[l] ** 2, (l, 1, L)), "expected one sum of squares"),
         (Sum(w[l] ** 2, (l, 1, L)) ** 2, "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) * u, "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) * Symbol("g", nonnegative=True), "positive factor"),
@@ -300,6 +301,8 @@ def test_sums_without_a_posterior_are_no_average_over_it() -> None:
     share = Posterior(l, SpikedSLR().law)
     roots = over(Sum(share**a * tanh(chi[l]), (l, 1, L)))
     assert Nishimori().rewrite(roots) == over(share.at(epsilon) ** a / share.at(epsilon) * tanh(chi[epsilon]))
+    with pytest.raises(RuleRefused, match="carries no posterior"):
+        Nishimori().rewrite(over(Sum(share ** Symbol("g", nonnegative=True), (l, 1, L))))
     for body in (posterior + TOTAL, posterior * TOTAL, TOTAL * a):
         assert Nishimori().rewrite(over(body)) == over(body.xreplace({posterior: chi[epsilon] ** 2}))
 
