@@ -174,7 +174,8 @@ def test_a_distance_times_a_number_is_one() -> None:
 def test_a_tilt_may_be_any_number() -> None:
     for slope in (S.One, -S.One, a, u.func("s", real=True)):
         assert CameronMartin().rewrite(one(exp(slope * u) * u)) == exp(slope**2 / 2) * one(u + slope)
-    assert CameronMartin().rewrite(one(u * exp(a))) == one(u * exp(a))
+    for left in (u * exp(a), (1 + u) ** 2, (1 + u) ** 2 * exp(-(u**2))):
+        assert CameronMartin().rewrite(one(left)) == one(left)
 
 
 @pytest.mark.parametrize(

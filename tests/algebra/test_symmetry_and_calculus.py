@@ -76,11 +76,29 @@ def test_brackets_are_written_with_few_minus_signs_whatever_stands_before_them(f
         (Sum(z[l] - chi[l], (l, 1, L)), Sum(z[l] - chi[l], (l, 1, L))),
         (-zeta[epsilon] - 2 * u * (-chi[epsilon] - z[epsilon]), zeta[epsilon] - 2 * u * (chi[epsilon] + z[epsilon])),
         ((u - 1) ** 2 - chi[epsilon] - z[epsilon], -((u - 1) ** 2) + chi[epsilon] + z[epsilon]),
+        ((u - 1) ** 2 - chi[epsilon], (u - 1) ** 2 - chi[epsilon]),
+        (chi[epsilon] + Sum(-z[l] - chi[l], (l, 1, L)), chi[epsilon] - Sum(z[l] + chi[l], (l, 1, L))),
     ],
     ids=str,
 )
 def test_brackets_are_written_with_few_minus_signs(base: Expr, written: Expr) -> None:
     assert FlipSigns(eta).rewrite(SequenceExpectation(base**2, MAX)) == SequenceExpectation(written**2, MAX)
+
+
+def test_the_noise_has_a_sign_of_its_own() -> None:
+    for families, kept in (((z,), (xi - 2) * z[epsilon]), ((xi,), (2 - z[epsilon]) * xi), ((z, xi), xi * z[epsilon])):
+        flipped = {z[epsilon]: -z[epsilon]} if z in families else {}
+        flipped |= {xi: -xi} if xi in families else {}
+        body = kept.xreplace(flipped) * chi[epsilon]
+        assert FlipSigns(*families).rewrite(SequenceExpectation(body, MAX)).body in (body, kept * chi[epsilon])
+        assert FlipSigns(*families).rewrite(SequenceExpectation(kept**3, MAX)).body in (
+            kept**3,
+            kept.xreplace(flipped) ** 3,
+        )
+    cube = SequenceExpectation((-zeta[epsilon] - chi[epsilon]) ** 3, MAX)
+    assert FlipSigns(eta).rewrite(cube) == cube
+    assert FlipSigns(xi).rewrite(SequenceExpectation(-xi * chi[epsilon], MAX)).body == xi * chi[epsilon]
+    assert FlipSigns(z).rewrite(SequenceExpectation(-xi * chi[epsilon], MAX)).body == -xi * chi[epsilon]
 
 
 def test_keys_may_not_change_their_signs() -> None:
@@ -107,6 +125,8 @@ def test_a_product_of_two_odd_terms_is_even() -> None:
     node = SequenceExpectation(Sum(z[l], (l, 1, L)) * z[epsilon], MAX)
     assert not OddMeans().match(node)
     assert OddMeans().rewrite(SequenceExpectation(Sum(z[l] * chi[l], (l, 1, L)) * z[epsilon] ** 2, MAX)) == 0
+    square = SequenceExpectation((1 + chi[epsilon]) ** 2 * z[epsilon] ** 2, MAX)
+    assert OddMeans().rewrite(square) == square
     three = z[epsilon] * z[j] * z[k]
     assert OddMeans().rewrite(SequenceExpectation(three * chi[epsilon], MAX)) == 0
     for even in (three * z[1], three * Sum(z[l], (l, 1, L)), three * z[epsilon]):
