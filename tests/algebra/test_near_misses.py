@@ -150,6 +150,8 @@ LINE = Sum(l * w[l], (l, 1, L))
         (-Sum(-((w[l] - a) ** 2), (l, 1, L)), "is no squared distance"),
         (Sum(w[l] ** 4 + w[l] ** 2, (l, 1, L)), "is not quadratic"),
         (Sum(w[l] ** 2, (l, 2, L)), "does not run over the tokens"),
+        (Sum(w[l] ** 2, (l, 1, L), (m, 1, 2)), "does not run over the tokens"),
+        (Sum(w[l] ** 2, (l, 1, L)) + Sum(w[l] ** 2, (l, 1, L)) ** 2, "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) + Sum(2 * w[l] ** 2, (l, 1, L)), "expected one sum of squares"),
         (Sum(w[l] ** 2, (l, 1, L)) ** 2, "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) * u, "positive factor"),
@@ -169,6 +171,9 @@ def test_a_distance_times_a_number_is_one() -> None:
     found = MinimiseAtGivenSum(w).rewrite(JointMinimum(square / 2 + LINE, (w,), L))
     place, norm = found.variable, Sum(l**2, (l, 1, L))
     assert simplify(found.body - (S(3) / 2 * (place - a * norm) ** 2 / norm + place)) == 0
+    v = IndexedBase("v", real=True)
+    beside = MinimiseAtGivenSum(w).rewrite(JointMinimum(square / 2 + LINE + u + v[1] ** 2, (w, v), L))
+    assert (beside.families, beside.body) == ((v,), found + u + v[1] ** 2)
 
 
 def test_a_tilt_may_be_any_number() -> None:

@@ -55,7 +55,7 @@ class MinimiseAtGivenSum(Rule):
         reduced = Minimum(distance + rest.xreplace({linear: place}), place)
         others = tuple(family for family in node.families if family != self.family)
         outside = Add(*(term for term in Add.make_args(reduced.body) if not term.has(place)))
-        inner = Minimum(Add(reduced.body, -outside), place) + outside
+        inner = Minimum(reduced.body - outside, place) + outside
         return JointMinimum(inner, others, node.length) if others else inner
 
     def _parts(self, node: JointMinimum) -> tuple[Expr, Expr, tuple[Expr, tuple[Expr, ...]], Expr, Expr]:
