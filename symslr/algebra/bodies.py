@@ -92,6 +92,16 @@ def named_tokens(expr: Expr) -> set[Basic]:
     return inside | (expr.free_symbols & {epsilon, *OTHERS})
 
 
+def check_marked(expr: Expr, rule: Rule) -> None:
+    """Refuse a token that is chosen by its number: the relevant one may be that token or another.
+
+    Raises:
+        RuleRefused: in the name of ``rule``.
+    """
+    for token in sorted(named_tokens(expr) - {epsilon, *OTHERS}, key=str):
+        raise rule.refuse(f"the token {token} in {expr} may be the relevant token or another")
+
+
 def tokens_exist(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:
     """L >= 2 where an expectation names a token j beside the relevant one, L >= 3 where it names k.
 

@@ -262,6 +262,9 @@ def test_bayes_rule_clears_the_mean_of_the_weight() -> None:
     other = ConfigurationMean(LAW.weight**2, LAW.prior)
     untouched = ConfigurationExpectation(other * PosteriorMean(r[1], LAW), LAW.unweighted())
     assert BayesRule().rewrite(untouched) == untouched
+    for power in (Symbol("p", real=True), Symbol("q", nonnegative=True), -S.One):
+        kept = ConfigurationExpectation(total * PosteriorMean(r[1], LAW) ** power, LAW.unweighted())
+        assert BayesRule().rewrite(kept) == kept
 
 
 def test_keys_are_shifted_and_back() -> None:
