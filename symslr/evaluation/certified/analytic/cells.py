@@ -51,7 +51,7 @@ class Cells:
 def integer_power(base: Any, n: int) -> Any:
     """By squaring: Arb's own power is undefined on some balls that hold 0."""
     if n < 0:
-        return 1 / integer_power(base, -n)
+        return integer_power(1 / base, -n)
     if n % 2 == 0 and base.imag.is_zero():
         size = interval(base.abs_lower(), base.abs_upper())
         return acb(size**n) if size > 0 else acb(arb(0).union(base.abs_upper() ** n))

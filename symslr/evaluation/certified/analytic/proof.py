@@ -16,7 +16,19 @@ from symslr.evaluation.errors import CannotEvaluate
 
 
 class NotProved(CannotEvaluate):
-    """No proof was found that a function is analytic or bounded on a region; another region may do."""
+    """No proof was found that a function is analytic or bounded on a region; another region may do.
+
+    Args:
+        reason: what is missing.
+        function: of which; written only where it is read, as thousands of regions are halved and tried again.
+    """
+
+    def __init__(self, reason: str, function: Expr | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.function = reason, function
+
+    def __str__(self) -> str:
+        return self.reason if self.function is None else f"{self.reason} {self.function}"
 
 
 class Arithmetic(Protocol):
