@@ -137,3 +137,18 @@ def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
 def test_a_minimum_over_two_parameters_is_refused() -> None:
     with pytest.raises(CannotEvaluate, match="a minimum over a, c at once"):
         least_risk(TASK, erf_attention, {"L": 2, "nu": 2}, 10, "arb")
+
+
+def test_many_digits_of_a_least_risk_come_from_a_model_around_its_place() -> None:
+    """Against the risk by mpmath at that place and beside it; that no other scale is lower is not proved."""
+    attention = Attention(1 + x**4)
+    value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, 20)
+    assert value.kind is places["a"].kind is Kind.ESTIMATED
+    assert value.digits >= 20
+    assert "Taylor" in value.method
+    risk = population_risk(TASK, attention)
+    with mp.workdps(30):
+        at = [Rational(str(places["a"].value)) * (1 + Rational(k, 10**6)) for k in (0, -1, 1)]
+        here, *beside = (evaluate(risk, {"L": 2, "nu": 2, "a": scale}, 20, "mpmath") for scale in at)
+        assert abs(here.value - value.value) <= here.error + value.error
+        assert all(other.value > value.value for other in beside)

@@ -146,9 +146,9 @@ def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tup
     if not (isfinite(reach) and interval[0] * interval[1] > 0):
         raise CannotEvaluate("the minimum lies at no finite scale apart from 0")
     value, place = _enclosed(risk, values, digits, interval, guess)
-    if not abs(place.value - guess) + place.error < reach / 2:
+    if value.digits < digits or not abs(place.value - guess) + place.error < reach / 2:
         raise CannotEvaluate("the minimum is not seen inside of a short interval")
-    method = f"scan in float64, and around its minimum {value.method}"
+    method = f"{places[a].method}; there {value.method}"
     estimated = [replace(found, kind=Kind.ESTIMATED, method=method) for found in (value, place)]
     return estimated[0], {"a": estimated[1]}
 

@@ -8,7 +8,7 @@ from typing import Any
 from flint import acb, arb, fmpq
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved
 from symslr.evaluation.numbers.elementary import ball
 
 
@@ -22,17 +22,11 @@ def interval(left: Any, right: Any) -> Any:
     return arb(left).union(arb(right))
 
 
-class Cells:
+class Cells(Arithmetic):
     """The arithmetic of rectangles."""
 
     def constant(self, expr: Expr) -> Any:
         return acb(ball(expr))
-
-    def add(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        return left * right
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         if exponent.denominator == 1:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import sympy
 from flint import ctx
@@ -31,7 +31,7 @@ class NotProved(CannotEvaluate):
         return self.reason if self.function is None else f"{self.reason} {self.function}"
 
 
-class Arithmetic(Protocol):
+class Arithmetic:
     """Enclosures of the values of analytic functions on one region.
 
     Every operation raises ``NotProved`` where it cannot tell that the function is analytic on the region.
@@ -39,18 +39,23 @@ class Arithmetic(Protocol):
 
     def constant(self, expr: Expr) -> Any:
         """Of an exact number."""
+        raise NotImplementedError
 
     def add(self, left: Any, right: Any) -> Any:
         """Of a sum."""
+        return left + right
 
     def multiply(self, left: Any, right: Any) -> Any:
         """Of a product."""
+        return left * right
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         """Of the principal power."""
+        raise NotImplementedError
 
     def function(self, name: str, at: Any) -> Any:
         """Of exp, log, erf, sin or cos."""
+        raise NotImplementedError
 
 
 FUNCTIONS = (exp, log, erf, sympy.sin, sympy.cos)
