@@ -11,7 +11,7 @@ import mpmath
 from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.admission.inputs import checked_inputs
-from symslr.evaluation.engine import FLOAT_DIGITS, MULTIPRECISION_DIGITS, evaluate, symbols_of
+from symslr.evaluation.engine import MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import RISK, Answers, Far, beside, far_or_near, far_scale, far_signal, with_largest
 from symslr.evaluation.minima.minimise import minimise
@@ -124,7 +124,7 @@ def _by_search(
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)
         return value, _named(places)
-    if moving == [a] and digits is not None and digits > FLOAT_DIGITS:
+    if moving == [a] and digits is not None and digits > MULTIPRECISION_DIGITS:  # up to so many the search is as fast
         try:
             return _at_the_bottom(risk, values, digits)
         except CannotEvaluate:
