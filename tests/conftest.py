@@ -99,7 +99,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return Scheduling(config, log)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tool() -> Callable[[str], str]:
     """`tool("chromium")` is the program's path; skips or fails as `needs` does where it is missing."""
     return require_tool
