@@ -17,8 +17,8 @@ import pytest
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
-# SymPy keeps a thousand results of each of its functions; many tests share theirs in one process.
-os.environ.setdefault("SYMPY_CACHE_SIZE", "100000")
+# SymPy keeps a thousand results of each of its functions; in one process many tests share more than that.
+os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
 
 # The machine decides how long an example takes, so no deadline; a failure found once is found by everyone.
 hypothesis.settings.register_profile("symslr", deadline=None, derandomize=True, print_blob=True)
