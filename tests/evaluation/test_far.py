@@ -27,18 +27,16 @@ def agree(one: Value, two: Value) -> bool:
     return bool(abs(one.value - two.value) <= one.error + two.error)
 
 
-def test_the_series_in_the_scale_holds_the_value_of_a_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_series_in_the_scale_holds_the_value_of_a_mesh() -> None:
     """Below 0; above it the limit of the series is held against its own formula."""
-    monkeypatch.setattr(far, "SIZES", far.SIZES[:5])
     found = risk_at(SPIKED, softmax, Integer(-310), {})
     assert "series" in found.method
     assert found.digits >= 6
     assert agree(found, evaluate(population_risk(SPIKED, softmax, -310), backend="numpy"))
 
 
-def test_an_infinite_scale_attends_to_the_largest_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_infinite_scale_attends_to_the_largest_token() -> None:
     """Its weights are 0 and 1, so the risk is 1 - P^2 with P = E Phi(x)^2 at x ~ N(sqrt(2), 1), the relevant key's."""
-    monkeypatch.setattr(far, "SIZES", far.SIZES[:5])
     hit, _ = quad(lambda key: norm.pdf(key - math.sqrt(2)) * norm.cdf(key) ** 2, -10, 12, epsabs=1e-13)
     found = risk_at(SPIKED, softmax, oo, {})
     assert abs(float(found) - (1 - hit**2)) <= float(found.error) < 1e-6
