@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import shutil
@@ -16,6 +17,8 @@ import pytest
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# SymPy keeps a thousand results of each of its functions; in one process many tests share more than that.
+os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
 
 # The machine decides how long an example takes, so no deadline; a failure found once is found by everyone.
 hypothesis.settings.register_profile("symslr", deadline=None, derandomize=True, print_blob=True)
@@ -59,6 +62,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     found = (mpmath.mp.prec, flint.ctx.prec)
     if found != (53, 53):
         raise pytest.UsageError(f"importing the tests left (mpmath, flint) at {found} bits; expected (53, 53)")
+    # What is loaded by now stays to the end: the garbage collector need not look through it again and again.
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 100)
 
 
 READ_THE_CHAINS = (
@@ -93,7 +99,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     return Scheduling(config, log)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tool() -> Callable[[str], str]:
     """`tool("chromium")` is the program's path; skips or fails as `needs` does where it is missing."""
     return require_tool

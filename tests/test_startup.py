@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -40,45 +41,48 @@ QUICK = [
 PROGRAM = """
 import contextlib, io, json, sys
 from symslr.cli import main
-with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-    try:
-        main(json.loads(sys.argv[1]))
-    except SystemExit as end:
-        status = end.code
-print(json.dumps([status, sorted(sys.modules)]))
+answers, before = [], set()
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            main(arguments)
+        except SystemExit as end:
+            status = end.code
+    answers.append([status, sorted(set(sys.modules) - before)])
+    before = set(sys.modules)
+print(json.dumps(answers))
 """
 
 SLOW = {"scipy.stats", "scipy.interpolate", "sympy.physics.units"}
 """Each takes a quarter of a second to load, and a number needs none of them."""
 
 
-def modules(*arguments: str) -> tuple[int, set[str]]:
-    """The exit status of a command, and the modules that a process has loaded that runs it."""
+def ran(*commands: tuple[str, ...]) -> list[tuple[int, set[str]]]:
+    """Of commands that one process runs: the exit status, and the modules loaded for the first time, by it or before it."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, json.dumps(arguments)], capture_output=True, text=True, check=True, timeout=600
+        [sys.executable, "-c", PROGRAM, json.dumps(commands)], capture_output=True, text=True, check=True, timeout=600
     )
-    status, names = json.loads(done.stdout)
-    return status, set(names)
+    return [(status, set(names)) for status, names in json.loads(done.stdout)]
 
 
-def loaded(*arguments: str) -> tuple[int, set[str]]:
-    """The same, with packages instead of modules."""
-    status, names = modules(*arguments)
-    return status, {name.partition(".")[0] for name in names}
+@cache
+def one_after_another() -> dict[tuple[str, ...], tuple[int, set[str]]]:
+    """Of all quick commands; what several would load is said of the first of them."""
+    return dict(zip(QUICK, ran(*QUICK)))
 
 
 @pytest.mark.parametrize("arguments", QUICK, ids=" ".join)
 def test_what_needs_no_mathematics_loads_none(arguments: tuple[str, ...]) -> None:
-    status, names = loaded(*arguments)
+    status, new = one_after_another()[arguments]
     assert status == (0 if "--help" in arguments or arguments in (("derive",), ("--version",)) else 2)
-    assert names & set(LIBRARIES) == set()
+    assert {name.partition(".")[0] for name in new} & set(LIBRARIES) == set()
 
 
 def test_a_number_loads_them() -> None:
-    _, names = loaded("bayes", "--length", "2", "--nu", "1")
+    ((_, names),) = ran(("bayes", "--length", "2", "--nu", "1"))
     assert {"sympy", "numpy", "flint"} <= names
 
 
 def test_a_number_of_an_own_kernel_loads_what_it_needs() -> None:
-    status, names = modules("risk", "--length", "3", "--nu", "2", "--scale", "1.3", "--kernel", "log(2 + exp(x))")
+    ((status, names),) = ran(("risk", "--length", "3", "--nu", "2", "--scale", "1.3", "--kernel", "log(2 + exp(x))"))
     assert (status, names & SLOW) == (0, set())

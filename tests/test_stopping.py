@@ -168,9 +168,10 @@ def stopped(process: subprocess.Popen[str], number: signal.Signals) -> tuple[int
 BY_HAND, BY_OTHERS = (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")
 CASES = [
     *((name, ended, "soon") for name in COMMANDS for ended in (BY_HAND, BY_OTHERS)),
-    *((name, ended, "at work") for name in ("risk", "check", "study") for ended in (BY_HAND, BY_OTHERS)),
+    *((name, ended, "at work") for name in ("check", "study") for ended in (BY_HAND, BY_OTHERS)),
     ("report", BY_HAND, "at work"),  # the workers of a check; the seconds before are the version of the code
-    ("validate", BY_OTHERS, "at work"),  # one process, as risk
+    ("risk", BY_HAND, "at work"),  # one process, as in the next
+    ("validate", BY_OTHERS, "at work"),
     ("compute", BY_HAND, "at work"),
 ]
 

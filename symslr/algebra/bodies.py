@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sympy import Add, Basic, Dummy, Expr, Ge, Indexed, Integral, Mul, S, Sum
+from sympy.concrete.expr_with_limits import ExprWithLimits
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
@@ -58,15 +59,25 @@ def check_whole(expr: Expr, length: Expr, rule: Rule) -> None:
 
 
 def at_token(summand: Expr, index: Basic, token: Basic, rule: Rule) -> Expr:
-    """``summand`` with another token for its index.
+    """``summand`` with another token for its index, or with a formula for a variable.
 
     Raises:
-        RuleRefused: in the name of ``rule``, where a sum inside would catch the new index.
+        RuleRefused: in the name of ``rule``, where ``check_not_caught`` does.
     """
-    for total in summand.atoms(Sum):
-        if token in total.variables and index in total.free_symbols:
-            raise rule.refuse(f"{total} would catch the token {token}; write it with another index")
+    check_not_caught(summand, index, token, rule)
     return summand.subs(index, token)
+
+
+def check_not_caught(expr: Expr, old: Basic, new: Basic, rule: Rule) -> None:
+    """Refuse to put ``new`` in for ``old`` under a sum, an integral or a mean that runs over a symbol in ``new``.
+
+    Raises:
+        RuleRefused: in the name of ``rule``.
+    """
+    for node in expr.atoms(ExprWithLimits, Expectation):
+        bound = node.bound if isinstance(node, Expectation) else set(node.variables)
+        if new.free_symbols & bound and old in node.free_symbols:
+            raise rule.refuse(f"{node} would catch {new}; write it with another variable")
 
 
 def named_tokens(expr: Expr) -> set[Basic]:
@@ -79,6 +90,16 @@ def named_tokens(expr: Expr) -> set[Basic]:
     if isinstance(expr, Sum):
         inside -= set(expr.variables)
     return inside | (expr.free_symbols & {epsilon, *OTHERS})
+
+
+def check_marked(expr: Expr, rule: Rule) -> None:
+    """Refuse a token that is chosen by its number: the relevant one may be that token or another.
+
+    Raises:
+        RuleRefused: in the name of ``rule``.
+    """
+    for token in sorted(named_tokens(expr) - {epsilon, *OTHERS}, key=str):
+        raise rule.refuse(f"the token {token} in {expr} may be the relevant token or another")
 
 
 def tokens_exist(expr: Expr, rule: Rule) -> tuple[Hypothesis, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Add, Expr, Indexed, KroneckerDelta, Mul, Product, S, Sum, Symbol, exp, expand
+from sympy import Add, Expr, Indexed, KroneckerDelta, Mul, Product, S, Sum, Symbol, exp, expand, simplify
 
 from symslr.algebra.rule import Rule
-from symslr.model.configuration import r
+from symslr.model.configuration import Directions, r
 from symslr.model.symbols import k, l, m
 
 PLACES = (l, m, k)
@@ -95,7 +95,7 @@ def over_tokens(expr: Expr, length: Expr, rule: Rule) -> OverTokens:
             chosen.append(base.indices[0])
         elif isinstance(factor, Product):
             for value in sides:
-                sides[value] *= _of_token(factor, value, length, rule)
+                sides[value] *= of_token(factor, value, length, rule)
         elif isinstance(factor, exp):
             rest, exponents = S.Zero, {0: S.Zero, 1: S.Zero}
             for term in Add.make_args(expand(factor.exp)):
@@ -106,7 +106,7 @@ def over_tokens(expr: Expr, length: Expr, rule: Rule) -> OverTokens:
                 if total is None or (term / total).has(r):
                     raise rule.refuse(f"exp({term}) is no product over tokens")
                 for value in exponents:
-                    exponents[value] += term / total * _of_token(total, value, length, rule)
+                    exponents[value] += term / total * of_token(total, value, length, rule)
             fixed *= exp(rest)
             for value in sides:
                 sides[value] *= exp(exponents[value])
@@ -126,7 +126,7 @@ def _joined(product: Expr) -> Expr:
     return rest * exp(exponent)
 
 
-def _of_token(total: Sum | Product, value: int, length: Expr, rule: Rule) -> Expr:
+def of_token(total: Sum | Product, value: int, length: Expr, rule: Rule) -> Expr:
     """The term of token ``l`` of a sum or product, with r_l = value."""
     if len(total.limits) != 1 or not is_over_tokens(total, length):
         raise rule.refuse(f"{total} does not run over the tokens 1, ..., {length}")
@@ -153,3 +153,19 @@ def pulled(expr: Expr, index: Expr) -> tuple[Expr, Expr]:
             else:
                 outside *= exp(term)
     return outside, inside * exp(moving)
+
+
+def equally_correlated(covariance: Expr, rule: Rule) -> tuple[Expr, Expr]:
+    """(a, b) of a I + b 1 1^T.
+
+    Raises:
+        RuleRefused: in the name of ``rule``, for another covariance.
+    """
+    if isinstance(covariance, Directions):
+        raise rule.refuse("the keys have several directions; expected one")
+    expanded = expand(covariance)
+    a = expanded.coeff(KroneckerDelta(l, m))
+    b = expand(expanded - a * KroneckerDelta(l, m))
+    if a == 0 or (a.free_symbols | b.free_symbols) & {l, m}:
+        raise rule.refuse(f"the covariance {covariance} is not a multiple of the identity plus a constant")
+    return simplify(a), simplify(b)

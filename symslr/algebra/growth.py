@@ -43,7 +43,7 @@ from sympy import (
 from sympy.logic.boolalg import Boolean
 
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.positivity import is_nonnegative, is_open, is_positive
+from symslr.algebra.positivity import bounded_below, is_nonnegative, is_open, is_positive
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
@@ -167,19 +167,6 @@ def _power(f: Expr, variable: Basic, side: int) -> Growth:
     if not (inner.sharp and bounded_below(base)):
         raise Undecided(f"{f} may have a pole")
     return inner.times(power)
-
-
-def bounded_below(base: Expr) -> bool:
-    """Whether a positive function has no zero: a sum of nonnegative terms, one of which has none."""
-    if isinstance(base, Add):
-        return all(is_nonnegative(arg) for arg in base.args) and any(bounded_below(arg) for arg in base.args)
-    if isinstance(base, Mul):
-        return all(bounded_below(arg) for arg in base.args)
-    if isinstance(base, Pow) and not isinstance(base, exp):
-        return bounded_below(base.base)
-    if isinstance(base, Sum):
-        return bounded_below(base.function)
-    return isinstance(base, (exp, cosh)) or bool(base.is_positive)
 
 
 def _exponent(f: Expr, variable: Basic, side: int) -> Growth:

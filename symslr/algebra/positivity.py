@@ -1,10 +1,11 @@
-"""Which functions of the tokens are positive, nonnegative, or zero on a null set only: decided from their structure."""
+"""Which functions are positive, nonnegative, zero on a null set only, or continuous: decided from their structure."""
 
 from __future__ import annotations
 
 from sympy import (
     Abs,
     Add,
+    Basic,
     Expr,
     Function,
     Heaviside,
@@ -128,3 +129,35 @@ def is_analytic(expr: Expr) -> bool:
     if isinstance(expr, Application) and not isinstance(expr, ENTIRE):
         return not expr.has(Indexed)
     return all(is_analytic(arg) for arg in expr.args)
+
+
+def bounded_below(base: Expr) -> bool:
+    """Whether a positive function has no zero: a sum of nonnegative terms, one of which has none."""
+    if isinstance(base, Add):
+        return all(is_nonnegative(arg) for arg in base.args) and any(bounded_below(arg) for arg in base.args)
+    if isinstance(base, Mul):
+        return all(bounded_below(arg) for arg in base.args)
+    if isinstance(base, Pow) and not isinstance(base, exp):
+        return bounded_below(base.base)
+    if isinstance(base, Sum):
+        return bounded_below(base.function)
+    return isinstance(base, (exp, cosh)) or bool(base.is_positive)
+
+
+def is_absolutely_continuous(h: Expr, variable: Basic) -> bool:
+    """Whether h is the integral of its slope in a variable or a family of tokens: no jumps and no poles, kinks at most.
+
+    Functions that are left open pass.
+    """
+    if not h.has(variable):
+        return True
+    if isinstance(h, Pow):
+        whole = bool(h.exp.is_integer and h.exp.is_positive)
+        if not (whole or bounded_below(h.base)):
+            return False
+    elif isinstance(h, log):
+        if not bounded_below(h.args[0]):
+            return False
+    elif isinstance(h, Application) and not isinstance(h, (*ENTIRE, Abs, Max, Min)) and has_formula(h):
+        return False
+    return all(is_absolutely_continuous(arg, variable) for arg in h.args if isinstance(arg, Expr))

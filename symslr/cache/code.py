@@ -22,6 +22,9 @@ results and hand them on do not count, as they compute none, nor do other packag
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +36,18 @@ OURS = "symslr"
 
 LEFT_OUT = (f"{OURS}.cache.", f"{OURS}.parallel.", f"{OURS}.lazily.")
 """The rooms whose code changes no result, and the loader of packages that hand names on: these are followed by name."""
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """The garbage collector rests: syntax trees are kept, and to look through them again and again doubles their cost."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @lru_cache(maxsize=4096)
@@ -57,6 +72,7 @@ def file_version(path: Path, name: str = "", package: str = OURS) -> str:
 
 
 @lru_cache(maxsize=4)
+@_uncollected()
 def rooms_version(rooms: tuple[str, ...]) -> str:
     """SHA-256 over all modules of some packages of symslr and what they reach; docstrings do not count."""
     reached = Reached(OURS, left_out=LEFT_OUT)
@@ -76,6 +92,7 @@ def home(module: str) -> str:
     return path.name if _outside(path) else module
 
 
+@_uncollected()
 def _version(reached: Reached, module: str, name: str) -> str:
     if name and not reached.binds(module, name):
         raise ValueError(f"module {module}: found no {name!r}; expected a name that it defines")

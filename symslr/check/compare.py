@@ -58,9 +58,11 @@ def compare(
         if made.verdict is Verdict.FALSE or not any(number.statistical for number in numbers):
             return [made]
         return [_sharpened(made, (left, right), numbers, case, routes)]
+    if not any(number.known for number in numbers):
+        return [_nothing(point, _reason(*numbers))]
     # a side that the referee cannot read may still be caught by the evaluators, never passed by them
     filled = [n if n.known else routes.value(EVALUATOR, side, point) for n, side in zip(numbers, (left, right))]
-    if all(number.known for number in filled) and any(number.known for number in numbers):
+    if all(number.known for number in filled):
         made = _judge(filled[0], filled[1], case)
         if made.verdict is Verdict.FALSE:
             return [made]

@@ -10,7 +10,7 @@ from mpmath import isfinite, mp, mpf
 from sympy import Derivative, Expr, Integral, Limit
 
 from symslr.budget import OutOfTime, processor_time
-from symslr.check.points import Point, written_out
+from symslr.check.points import FLOAT_DIGITS, Point, written_out
 from symslr.evaluation import Kind, evaluate
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
@@ -87,16 +87,21 @@ class Routes:
         expr = instance(expr, point.functions)
         if route == REFEREE and isinstance(expr, Expr):
             expr = _read_as(expr)
-        key = (route, expr, tuple(sorted((n, str(v)) for n, v in point.for_expression(expr).items())), point.digits)
+        values = tuple(sorted((n, str(v)) for n, v in point.for_expression(expr).items()))
+        key = route, expr, values, point.digits
         known = _KNOWN.get(key) or self._refused.get(key)
         if known is None:
             known = self._compute(route, expr, point)
-            if known.known:
-                if len(_KNOWN) >= MOST_KNOWN:
-                    _KNOWN.clear()
-                _KNOWN[key] = known
-            else:
+            if not known.known:
                 self._refused[key] = known
+                return known
+            if len(_KNOWN) >= MOST_KNOWN:
+                _KNOWN.clear()
+            _KNOWN[key] = known
+            if route == REFEREE and point.digits > FLOAT_DIGITS and "balls" not in known.method:
+                _KNOWN[route, expr, values, FLOAT_DIGITS] = (
+                    known  # what floats gave is what they give where they are asked
+                )
         return known
 
     def _compute(self, route: str, expr: Expr, point: Point) -> Outcome:

@@ -5,65 +5,100 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.machinery import PathFinder
+from operator import is_
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 HOUSE = "symslr"
 
 CODE = (FunctionType, type, property, cached_property, classmethod, staticmethod)
 """What a name of a module or class has to stand for to be remembered; caches and other values may change."""
 
-Held = dict[tuple[str, str], tuple[object, object]]
-"""(module, dotted name) -> what it stands for and, of a function, its code."""
+
+@dataclass(frozen=True)
+class _Names:
+    """The names of a module or a class.
+
+    Attributes:
+        where: its dotted name.
+        now: the names, as they are whenever this is read.
+        then: a copy.
+        of_class: whether it is a class, in which new names count and tables do.
+    """
+
+    where: str
+    now: Mapping[str, object]
+    then: dict[str, object]
+    of_class: bool
+
+    @property
+    def moved(self) -> list[str]:
+        """The names that are to be remembered and no longer stand for what they stood for."""
+        if self.now.keys() == self.then.keys() and all(map(is_, map(self.now.get, self.then), self.then.values())):
+            return []  # as ever: a loop in C over some ten thousand names
+        different = [k for k in {**self.then, **self.now} if self.now.get(k) is not self.then.get(k)]
+        return [
+            f"{self.where}.{key}"
+            for key in different
+            if self.counts(key, self.then.get(key)) or (self.of_class and self.counts(key, self.now.get(key)))
+        ]
+
+    def counts(self, name: str, value: object) -> bool:
+        """Whether a value is to be remembered."""
+        if isinstance(value, CODE):
+            return self.of_class or not name.startswith("__")
+        return self.of_class and not name.startswith("_") and isinstance(value, (Mapping, str))
+
+
+@dataclass(frozen=True)
+class Held:
+    """What symslr was: its names, and what is inside of its functions and of the tables of its classes.
+
+    Attributes:
+        names: of every module and class.
+        inside: dotted name and the object that may be changed where it stands.
+        then: what was in it.
+    """
+
+    names: list[_Names]
+    inside: list[tuple[str, FunctionType | Mapping[Any, Any]]]
+    then: list[tuple[Any, ...]]
 
 
 def remembered() -> Held:
     """Every function, class, method and table of the modules of symslr that are loaded."""
-    found: Held = {}
+    names: list[_Names] = []
     for name, module in list(sys.modules.items()):
         if isinstance(module, ModuleType) and name.partition(".")[0] == HOUSE:
-            for key, value in list(vars(module).items()):
-                if not key.startswith("__") and isinstance(value, CODE):
-                    found[name, key] = _kept(value)
-                    if isinstance(value, type) and value.__module__ == name:
-                        found.update({(name, f"{key}.{k}"): _kept(v) for k, v in _members(value)})
-    return found
+            held = dict(vars(module))
+            names.append(_Names(name, vars(module), held, of_class=False))
+            names += [
+                _Names(f"{name}.{key}", vars(value), dict(vars(value)), of_class=True)
+                for key, value in held.items()
+                if isinstance(value, type) and value.__module__ == name and not key.startswith("__")
+            ]
+    inside = {
+        id(value): (f"{found.where}.{key}", value)
+        for found in names
+        for key, value in found.then.items()
+        if isinstance(value, FunctionType) or (found.of_class and key[0] != "_" and isinstance(value, Mapping))
+    }
+    return Held(names, list(inside.values()), [_inside(value) for _, value in inside.values()])
 
 
 def touched(before: Held) -> tuple[str, ...]:
     """Names of symslr that no longer stand for what they stood for."""
-    now = remembered()
-    changed = {key for key, value in before.items() if not _same(value, now.get(key))}
-    methods = {key for key in now.keys() - before.keys() if "." in key[1] and (key[0], _owner(key[1])) in before}
-    return tuple(sorted(f"{module}.{name}" for module, name in changed | methods))
+    moved = [name for names in before.names for name in names.moved]
+    changed = [name for (name, value), then in zip(before.inside, before.then) if _inside(value) != then]
+    return tuple(sorted({*moved, *changed}))
 
 
-def _members(kind: type) -> list[tuple[str, object]]:
-    return [(k, v) for k, v in list(vars(kind).items()) if isinstance(v, CODE) or _is_table(k, v)]
-
-
-def _is_table(name: str, value: object) -> bool:
-    return not name.startswith("_") and isinstance(value, (Mapping, str))
-
-
-def _owner(name: str) -> str:
-    return name.rpartition(".")[0]
-
-
-def _kept(value: object) -> tuple[object, object]:
-    if isinstance(value, FunctionType):
-        return value, (value.__code__, value.__defaults__)
-    return value, tuple(value.items()) if isinstance(value, Mapping) else None
-
-
-def _same(old: tuple[object, object], new: tuple[object, object] | None) -> bool:
-    if new is None or old[0] is not new[0]:
-        return False
-    if isinstance(old[1], tuple) and isinstance(new[1], tuple):
-        return len(old[1]) == len(new[1]) and all(a is b or a == b for a, b in zip(old[1], new[1]))
-    return old[1] == new[1]
+def _inside(value: FunctionType | Mapping[Any, Any]) -> tuple[Any, ...]:
+    return (value.__code__, value.__defaults__) if isinstance(value, FunctionType) else tuple(value.items())
 
 
 @cache

@@ -167,9 +167,9 @@ def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:
 
 
 def _any_digits(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    """A certified value where it is also the fastest and reaches the digits; else an estimated one."""
+    """A certified value, which is also the faster, where there is a proof that reaches the digits; else an estimated one."""
     try:
-        value = _certified_exponential(expr, inputs, digits)
+        value = _certified(expr, inputs, digits)
         if value.digits >= digits:
             return value
     except CannotEvaluate:

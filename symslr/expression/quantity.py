@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 from sympy import Basic, Expr, latex
@@ -57,6 +58,7 @@ class Quantity(Expr):
         return f"$\\displaystyle {latex(self)} = {latex(self.doit())}$"
 
 
+@lru_cache(maxsize=512)
 def conditioned(expr: Expr) -> Expr:
     """``expr`` with every quantity replaced by its well-conditioned form."""
     return expr.replace(lambda node: isinstance(node, Quantity), lambda node: conditioned(node.conditioned()))

@@ -57,7 +57,7 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
             quadrature.plans[key] = _fineness(reading, quadrature.tolerance)
         if key not in quadrature.plans:
             return None
-        found = _mean(reading, (quadrature.plans[key], quadrature.scale, quadrature.shifted))
+        found = _mean(reading, (quadrature.plans[key], *quadrature.steps()))
     except (NotPolynomial, OutOfReach):
         return None
     quadrature.foreseen = inf  # balls have no such route

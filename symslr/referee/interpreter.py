@@ -83,9 +83,7 @@ class Interpreter:
         """The value of a node, an array on the axes of its scope."""
         part = part_of(node)
         scope = scope.hoisted(part.symbols)
-        key: Any = part
-        if not part.symbols.isdisjoint(scope.indices):
-            key = part, tuple([(s, n) for s, n in scope.integers.items() if s in part.symbols])
+        key: Any = part, tuple([known for known in scope.numbered if known[0] in part.letters])
         memo, quadrature = scope.frame.memo, self.quadrature
         if key not in memo:
             outside = quadrature.magnitude, quadrature.noise
@@ -173,7 +171,8 @@ def _indexed(self: Interpreter, node: Indexed, scope: Scope) -> Array:
 def _add(self: Interpreter, node: Add, scope: Scope) -> Array:
     values = [self.value(arg, scope) for arg in _without_cancellation(node, scope, self)]
     if scope.depth == 0 and self.arithmetic.dtype is not object:
-        largest = max(float(np.max(np.abs(v))) for v in values)
+        # a number is no array of one: NumPy takes ten times as long over it
+        largest = max(float(np.max(np.abs(v)) if np.ndim(v) else abs(v)) for v in values)
         self.quadrature.magnitude = max(self.quadrature.magnitude, largest)
     total = values[0]
     for value in values[1:]:

@@ -134,6 +134,7 @@ class Quadrature:
         routes: how expectations and integrals were summed, in words.
         done: grid points at which an integrand has been evaluated.
         began: ``time.process_time()`` at the start of this pass.
+        stepped: whether a value was read whose error another pass shows; formulas have none but their rounding.
         sampler: what stands in for a grid over many tokens; None where grids alone are asked for.
     """
 
@@ -158,6 +159,7 @@ class Quadrature:
     routes: set[str] = field(default_factory=set)
     done: float = 0.0
     began: float = field(default_factory=time.process_time)
+    stepped: bool = False
     _finer: float = 1.0
 
     def integrate(self, key: Hashable, problem: Problem) -> Array:
@@ -165,11 +167,12 @@ class Quadrature:
         if not problem.axes and not problem.fixed:
             return problem.integrand([])
         self.routes.add("on explicit grids")
+        scale, shifted = self.steps()
         known = self.plans.get(key)
         if not self.planning:
             if known is None:
                 known = self._laid(key, problem)
-            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), self.scale, self.shifted)
+            fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), scale, shifted)
             return self._sum(problem, known, fineness)
         if known is not None and self.inside:
             # the grids of the integral outside lie where its first one lay, so this plan covers them
@@ -180,6 +183,11 @@ class Quadrature:
                 plan = [_union(old, new) for old, new in zip(known, plan)]
         value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
+
+    def steps(self) -> tuple[float, bool]:
+        """``scale`` and ``shifted``: whatever takes steps of some length asks here how long those of this pass are."""
+        self.stepped = True
+        return self.scale, self.shifted
 
     def _laid(self, key: Hashable, problem: Problem) -> Plan:
         """A plan for an integral that the planning pass did not meet, because a factor beside it was 0 there."""
@@ -330,7 +338,12 @@ def _contract(values: Array, weights: list[Array], depth: int, fixed: int) -> Ar
         total = weights[i].sum()
         result = (result * weights[i]).sum(axis=axis, keepdims=True) if np.shape(result)[axis] > 1 else result * total
     for weight in reversed(weights[fixed:]):
-        result = (result * weight).sum(axis=0)
+        rows = np.shape(result)[1:]
+        alike = np.size(weight) == len(weight) == len(result) and result.dtype != object
+        if alike and prod(rows) > 1:  # without an array of the products it takes a third of the time
+            result = np.einsum("n,n...->...", weight.ravel(), result)
+        else:
+            result = (result * weight).sum(axis=0)
     return np.reshape(result, np.shape(result)[fixed:])
 
 

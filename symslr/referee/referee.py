@@ -83,7 +83,16 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
         if left <= 0:
             break
         try:
-            floats = _Floats.read(expr, values, kind, digits, time.process_time() + left * FLOAT_SHARE)
+            deadline = time.process_time() + left * FLOAT_SHARE
+            with np.errstate(all="ignore"), _precision(64):
+                planned = _Planned.of(expr, values, Floats(kind), min(digits, FLOAT_DIGITS), deadline)
+            if balls and not planned.quadrature.stepped:
+                with suppress(TooCostly, NotPlanned, NotFinite):
+                    found = _by_formula(
+                        expr, values, planned, digits, min(time.process_time() + seconds * BALL_SHARE, until)
+                    )
+                    return _value(*found, time.process_time() - began), planned.quadrature.magnitude
+            floats = _Floats.read(expr, values, planned, digits, deadline)
         except (NotFinite, NotPlanned) as elsewhere:
             reason = elsewhere
             continue
@@ -130,12 +139,10 @@ class _Floats:
     foreseen: float
 
     @classmethod
-    def read(cls, expr: Expr, values: Mapping[Any, Any], kind: Any, digits: int, deadline: float) -> _Floats:
-        """A pass that lays the grids, and one on finer ones that are moved and widened."""
-        floats = Floats(kind)
-        aim = min(digits, FLOAT_DIGITS)
+    def read(cls, expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int, deadline: float) -> _Floats:
+        """A pass on finer grids than those that were laid, moved and widened."""
+        floats, aim = planned.floats, planned.quadrature.digits
         with np.errstate(all="ignore"), _precision(64):
-            planned = _Planned.of(expr, values, floats, aim, deadline)
             later = Fineness(floats, max(1.0, digits / PLANNED_DIGITS), 1.0, True)
             again = Quadrature(floats, aim, planned.plans, scale=1.1, shifted=True, deadline=deadline, forecast=later)
             rounding = Rounding(again)
@@ -145,9 +152,9 @@ class _Floats:
         error = DOUBT * abs(value - planned.value) + mpf(moved)
         if expr.has(Limit):
             error *= 10
-        where = "long double" if kind is np.longdouble else "float64"
+        where = "long double" if floats.dtype is np.longdouble else "float64"
         method = f"definition {_told(planned.quadrature.routes | again.routes)}, {where}"
-        return cls(value, error, method, kind, planned.quadrature.magnitude, again.foreseen)
+        return cls(value, error, method, floats.dtype, planned.quadrature.magnitude, again.foreseen)
 
 
 @dataclass(frozen=True)
@@ -155,6 +162,7 @@ class _Planned:
     """A pass in floats that lays the grids: where the mass of every integrand is, how many nodes resolve it, where minima are."""
 
     value: mpf
+    floats: Floats
     quadrature: Quadrature
     plans: dict[Any, Any]
     places: dict[Any, Any]
@@ -165,7 +173,24 @@ class _Planned:
         places: dict[Any, Any] = {}
         quadrature = Quadrature(floats, digits, plans, planning=True, deadline=deadline)
         value, _ = _midpoint(_evaluate(expr, values, quadrature, places))
-        return cls(value, quadrature, plans, places)
+        return cls(value, floats, quadrature, plans, places)
+
+
+def _by_formula(
+    expr: Expr, values: Mapping[Any, Any], planned: _Planned, digits: int, deadline: float
+) -> tuple[mpf, mpf, str]:
+    """Value, error and method of one pass in balls over what takes no steps: another one would do the same again.
+
+    Raises:
+        NotPlanned: where it takes some after all, as a factor beside them was 0 in floats.
+    """
+    arithmetic = Balls(bits_for(digits))
+    with np.errstate(all="ignore"), _precision(arithmetic.bits), mp.workprec(arithmetic.bits):
+        only = Quadrature(arithmetic, digits, {}, deadline=deadline)
+        value, radius = _midpoint(_evaluate(expr, values, only, dict(planned.places)))
+    if only.stepped:
+        raise NotPlanned("a formula takes steps that the float pass never met")
+    return value, radius, f"definition {_told(planned.quadrature.routes | only.routes)}, balls"
 
 
 def _sharpened(

@@ -109,19 +109,22 @@ class Scan:
             values = np.abs(self.integrand([*self.given, *nodes[:-1], nodes[-1][part]]))
             beside = [*weights[:-1], weights[-1][part]]
             self._bounded_where_it_matters(values, beside)
-            values = values * reduce(np.multiply, beside)
-            finite = np.isfinite(values)
-            values = values if finite.all() else np.where(finite, values, 0)
-            values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
-            for i, largest in enumerate(reversed(_marginals(values, count))):
-                slabs[i].append(largest)
-            rows = np.maximum(rows, slabs[0][-1].max(axis=0))
+            values = _into(np.multiply, values, reduce(np.multiply, beside))
+            marginals, highest = _largest(values, count, fixed)
+            if not np.all(np.isfinite(highest)):
+                marginals, highest = _largest(np.where(np.isfinite(values), values, 0), count, fixed)
+            for slab, largest in zip(slabs, marginals, strict=True):
+                slab.append(largest)
+            rows = np.maximum(rows, highest)
         negligible = np.max(rows) * self.arithmetic.exact(10) ** -(2 * self.digits + 20)
         scale = np.where(rows > negligible, rows, np.inf)
         result = []
         for i, places in enumerate(points):
-            joined = np.concatenate(slabs[i]) if i == count - 1 else np.maximum.reduce(slabs[i])
-            relative = (joined / scale).reshape(len(joined), -1).max(axis=1).astype(float)
+            if len(slabs[i]) == 1:
+                joined = slabs[i][0]
+            else:
+                joined = np.concatenate(slabs[i]) if i == count - 1 else np.maximum.reduce(slabs[i])
+            relative = _into(np.divide, joined, scale).reshape(len(joined), -1).max(axis=1).astype(float)
             result.append(np.split(relative, np.cumsum([len(s) for s in places])[:-1]))
         return result
 
@@ -144,6 +147,19 @@ class Scan:
             nodes.append(x)
             weights.append(np.abs(w))
         return nodes, weights
+
+
+def _into(operation: np.ufunc, values: Array, other: Array) -> Array:
+    """The operation, in the place of ``values`` where the result is like them: memory costs more than arithmetic here."""
+    alike = np.broadcast_shapes(np.shape(values), np.shape(other)) == np.shape(values) != ()
+    return operation(values, other, out=values if alike and values.dtype == np.asarray(other).dtype else None)
+
+
+def _largest(values: Array, count: int, fixed: int) -> tuple[list[Array], Array]:
+    """For each of the axes the largest value over the others and over the fixed ones, and the largest of each row."""
+    values = values.max(axis=tuple(range(count, count + fixed))) if fixed else values
+    marginals = _marginals(values, count)[::-1]
+    return marginals, marginals[0].max(axis=0)
 
 
 def _marginals(values: Array, count: int) -> list[Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from sympy import Basic, Expr, Integer, Product, Sum
@@ -23,19 +24,31 @@ class Part:
     Attributes:
         node: one of the equal nodes.
         symbols: its free symbols.
+        letters: their numbers, see ``letter``.
     """
 
-    __slots__ = ("node", "symbols")
+    __slots__ = ("letters", "node", "symbols")
 
     def __init__(self, node: Basic) -> None:
         self.node = node
         self.symbols = _free_symbols(node)
+        self.letters = frozenset(map(letter, self.symbols))
 
 
 _objects: dict[int, tuple[Basic, Part]] = {}
 """The address of a node -> the node, which keeps the address its own, and the part it is."""
 
 _parts: dict[Basic, Part] = {}
+
+_letters: dict[Basic, int] = {}
+"""Every symbol that has been met -> its number, kept for good."""
+
+_numbers = count()
+
+
+def letter(symbol: Basic) -> int:
+    """A number for a symbol: SymPy's hash is a call in Python, and there were fifteen of them for every value that was read."""
+    return _letters.setdefault(symbol, next(_numbers))  # of two threads neither gives the other's number
 
 
 def part_of(node: Basic) -> Part:
@@ -106,15 +119,16 @@ class Scope:
     """A frame and the integers (length, positions, summation indices) known in it.
 
     Attributes:
-        indices: the symbols of the integers.
+        numbered: the number of each of their symbols, and the integer.
     """
 
     frame: Frame
     integers: Mapping[Basic, int]
-    indices: frozenset[Basic] = field(init=False, compare=False)
+    numbered: tuple[tuple[int, int], ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "indices", frozenset(self.integers))
+        if len(self.numbered) != len(self.integers):
+            object.__setattr__(self, "numbered", tuple([(letter(s), n) for s, n in self.integers.items()]))
 
     @property
     def depth(self) -> int:
@@ -126,7 +140,8 @@ class Scope:
 
     def bind(self, bound: Mapping[Basic, Any], axes: int = 0, points: int = 1) -> Scope:
         """A scope inside this one with more symbols bound to arrays on ``axes`` new axes."""
-        return Scope(Frame(bound, self.frame, self.frame.depth + axes, self.frame.size * points), self.integers)
+        inside = Frame(bound, self.frame, self.frame.depth + axes, self.frame.size * points)
+        return Scope(inside, self.integers, self.numbered)
 
     def with_integers(self, integers: Mapping[Basic, int]) -> Scope:
         """The same frame with more integers known."""
@@ -137,7 +152,7 @@ class Scope:
         frame = self.frame
         while frame.parent is not None and frame.symbols.isdisjoint(symbols):
             frame = frame.parent
-        return self if frame is self.frame else Scope(frame, self.integers)
+        return self if frame is self.frame else Scope(frame, self.integers, self.numbered)
 
     def integer(self, node: Expr) -> int:
         """The integer that a node is here.
@@ -147,9 +162,11 @@ class Scope:
         """
         if isinstance(node, Integer):
             return int(node)
-        if node in self.integers:
-            return self.integers[node]
-        return _integer(node, tuple((s, n) for s, n in self.integers.items() if s in symbols_of(node)))
+        known = self.integers.get(node)
+        if known is not None:
+            return known
+        symbols = symbols_of(node)
+        return _integer(node, tuple((s, n) for s, n in self.integers.items() if s in symbols))
 
     def scalars(self) -> tuple[tuple[str, float], ...]:
         """What is bound to single numbers, the outermost last: two scopes that differ in it may give an integral two values."""

@@ -302,9 +302,10 @@ class _Table:
         self.reader, self.scope, self.summand, self.term, self.token_law = reader, scope, summand, term, token_law
         quadrature = reader.quadrature
         coarse = COARSER if quadrature.tolerance >= SEARCHED else 1.0
-        self.step, self.log_step = (s * coarse / quadrature.scale for s in STEPS[quadrature.shifted])
+        scale, shifted = quadrature.steps()
+        self.step, self.log_step = (s * coarse / scale for s in STEPS[shifted])
         self.step /= self._sharper() if token_law.is_smooth_normal else MAPPED
-        self.shift = 0.37 if quadrature.shifted else 0.0
+        self.shift = 0.37 if shifted else 0.0
 
     def _sharper(self) -> float:
         """How much shorter steps have to be: 1/(s + h(x)) has its poles pi/(log h)' away from the real line."""

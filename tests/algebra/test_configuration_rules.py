@@ -228,12 +228,15 @@ def test_a_shifted_density_is_written_out() -> None:
 
 
 def test_values_are_integrated_out_by_their_covariance() -> None:
-    form = tokens(r[l] * z[l]) - 2 * tokens(chi[m] * z[m], m) + Delta * xi + chi[1]
+    """Of independent keys with a mean of 2 the coefficients of two tokens have a mean product."""
+    form = tokens((2 + r[l]) * z[l]) - 2 * tokens(chi[m] * z[m], m) + Delta * xi + tokens(chi[k], k) * xi + chi[1]
     for values in (ALIKE, CHAIN, COMMON):
         law = ConfigurationLaw(PLAIN, LAW.weight, ALIKE, values)
-        after = same_mean(ValueCovariance(), ConfigurationExpectation(form**2, law))
+        after = same_mean(ValueCovariance(), ConfigurationExpectation(form**2, law), (2,))
         assert not after.has(z, xi)
-    same_mean(ValueCovariance(), ConfigurationExpectation((Delta * xi + chi[1]) ** 2, LAW))
+    noise = mean((Delta * xi + chi[1]) ** 2, LAW)
+    assert same_mean(ValueCovariance(), noise, (2,)) == Delta**2 + mean(chi[1] ** 2, LAW)
+    assert ValueCovariance().rewrite(mean(tokens(z[l]) ** 2)) == tokens(S.One)
 
 
 def test_change_of_measure_and_back() -> None:
@@ -259,6 +262,9 @@ def test_bayes_rule_clears_the_mean_of_the_weight() -> None:
     other = ConfigurationMean(LAW.weight**2, LAW.prior)
     untouched = ConfigurationExpectation(other * PosteriorMean(r[1], LAW), LAW.unweighted())
     assert BayesRule().rewrite(untouched) == untouched
+    for power in (Symbol("p", real=True), Symbol("q", nonnegative=True), -S.One):
+        kept = ConfigurationExpectation(total * PosteriorMean(r[1], LAW) ** power, LAW.unweighted())
+        assert BayesRule().rewrite(kept) == kept
 
 
 def test_keys_are_shifted_and_back() -> None:
@@ -361,6 +367,8 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
     ),
     (ValueCovariance(), mean(tokens(r[l] * z[l])), "is not the square of a linear form in values and noise"),
     (ValueCovariance(), mean((tokens(z[l] ** 2) + xi) ** 2), "is not linear in the values"),
+    (ValueCovariance(), mean((tokens(z[l] * z[1]) + xi) ** 2), "is not the square of a linear form"),
+    (ValueCovariance(), mean((tokens(z[l] * xi) + xi) ** 2), "is not the square of a linear form"),
     (ValueCovariance(), mean((Sum(z[l], (l, 2, L)) + xi) ** 2), "does not run over the tokens 1, ..."),
     (ValueCovariance(), mean((tokens(z[l]) + xi**2) ** 2), "neither a sum over values nor a multiple of the noise"),
     (ValueCovariance(), mean((xi * tokens(z[l]) + xi) ** 2), "is not the square of a linear form"),

@@ -71,6 +71,20 @@ def test_vectors_of_signs(low: int, high: int) -> None:
 
 
 @pytest.mark.parametrize("first", [-1, 0, 1, 2])
+@pytest.mark.parametrize("place", [1, 2, 3, 4])
+def test_a_product_counts_from_anywhere(first: int, place: int) -> None:
+    """Factors of the signs 2, 3, 4 with one of them marked; a named sign may be another."""
+    shift = 2 - first
+    total = Sum(Sign(omega, j + 1), (j, 1, 3))
+    factor = (3 + Sign(omega, k + shift) + Sign(omega, place) / 5 + total / 7) ** (1 + KroneckerDelta(k, place - shift))
+    body = Product(factor, (k, first, first + 2)) * (2 + Sign(omega, place) + total / 9)
+    admitted = place >= 2
+    keeps_or_refuses(
+        SumOfSigns(), SignExpectation(body, omega, SIGNS), admitted=admitted, reason="whose sign has no name"
+    )
+
+
+@pytest.mark.parametrize("first", [-1, 0, 1, 2])
 def test_the_signs_of_a_vector(first: int) -> None:
     """Of a sum of the signs first, first + 1 of each vector of two."""
     factor = exp(Sum(Sign(omega, k + 2 * (j - 1)), (k, first, first + 1)) / 3)

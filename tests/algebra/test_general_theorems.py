@@ -18,6 +18,7 @@ from symslr.algebra.rules import (
     Linearity,
     MeanOne,
     OneIsLargest,
+    Reweight,
     SelectedMean,
 )
 from symslr.check.collect import builtin_folder, load_module
@@ -167,6 +168,8 @@ def test_bayes_rule_clears_one_power_of_the_posterior() -> None:
     spiked = tokens(SPIKED.weight.subs(epsilon, m), m) * tokens(Posterior(l, SPIKED) * chi[l])
     before = mean(spiked, SPIKED.unweighted())
     assert_equal(before, BayesRule().rewrite(before), (1, 2))
+    root = spiked.xreplace({Posterior(l, SPIKED): Posterior(l, SPIKED) ** Rational(3, 2)})
+    assert_equal(mean(root, SPIKED.unweighted()), BayesRule().rewrite(mean(root, SPIKED.unweighted())), (1, 2))
     two = mean(spiked + chi[epsilon] ** 2 / 3, SPIKED.unweighted())
     after = BayesRule().rewrite(two)
     assert_equal(two, after, (1, 2))
@@ -180,6 +183,9 @@ def test_bayes_rule_clears_one_power_of_the_posterior() -> None:
         Sum(g.at(m), (m, 2, L)) * Posterior(epsilon, LAW),
         tokens(h.at(m), m) * Posterior(epsilon, LAW),
         tokens(g.at(m), m) / Posterior(epsilon, LAW),
+        tokens(g.at(m), m) * Posterior(epsilon, LAW) ** -2,
+        tokens(g.at(m), m) * Posterior(epsilon, LAW) ** Symbol("q", nonnegative=True),
+        tokens(g.at(m), m) * Posterior(epsilon, LAW) ** a,
         tokens(g.at(m), m) * Posterior(epsilon, SPIKED),
     ],
 )
@@ -214,6 +220,8 @@ def test_one_token_is_the_largest() -> None:
         Sum(IsLargest.of(l, L), (l, 1, L), (m, 1, L)),
         tokens(IsLargest.of(l, L) * chi[l]),
         tokens(IsLargest.of(m, L)),
+        tokens(Function("f", real=True)(KEY, l, L)),
+        tokens(l),
     ):
         assert not OneIsLargest().match(mean(other, CLEAR.unweighted()))
 
@@ -257,3 +265,23 @@ def test_refuses_with_the_reason(rule: Rule, expr: Expr, reason: str) -> None:
 def test_a_weight_that_is_no_density_is_not_absorbed(weight: Expr, reason: str) -> None:
     with pytest.raises(RuleRefused, match=reason):
         Derivation(mean(weight * KEY, SPIKED.unweighted())).apply(AbsorbWeight(SequenceLaw(weight, L)))
+
+
+def test_only_what_is_unweighted_is_reweighted() -> None:
+    rule, free = Reweight(SPIKED), SPIKED.unweighted()
+    for law in (SPIKED, MAX, CLEAR):
+        assert rule.rewrite(mean(KEY, law)) == mean(KEY, law)
+    inside = rule.rewrite(mean(KEY, free))
+    assert rule.rewrite(1 + mean(KEY, free)) == 1 + inside
+    assert rule.rewrite(mean(KEY, free) ** 2) == inside**2
+    assert rule.rewrite(mean(KEY, free) * mean(KEY, MAX)) == inside * mean(KEY, MAX)
+    assert_equal(mean(KEY**2, free), rule.rewrite(mean(KEY**2, free)), (1, 2))
+
+
+def test_of_an_open_weight_it_is_assumed_that_it_is_positive_and_of_no_other() -> None:
+    weight = Function("w", real=True)(KEY)
+    law = SequenceLaw(weight, L)
+    texts = [said.text for said in Reweight(law).hypotheses(mean(KEY, law.unweighted()))]
+    assert any(r">0$ almost surely" in text for text in texts)
+    assert Reweight(law).rewrite(mean(KEY, law.unweighted())) == mean(KEY / weight, law)
+    assert Reweight(SPIKED).hypotheses(mean(KEY, SPIKED.unweighted())) == ()

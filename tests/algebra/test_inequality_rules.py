@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Expr, Gt, Integer, Le, Pow, Rational, S, Sum, Symbol, cos, exp, log, sin, sqrt
+from sympy import Expr, Gt, Integer, Le, Piecewise, Pow, Rational, S, Sum, Symbol, cos, exp, log, sin, sqrt
 
 from symslr.algebra.bound import Bound
 from symslr.algebra.cite import Cite
@@ -28,6 +28,7 @@ from symslr.algebra.rules import (
     TwoMoments,
 )
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.special import NormalCdf
 from symslr.model.catalogue import MaxSLR, SpikedSLR
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, laplace, normal
@@ -117,6 +118,18 @@ def test_PowerOfOdds_and_ShareBelowLevel_are_what_their_statements_say() -> None
     odds = (tokens(exp(x / 2)) - exp(KEY / 2)) ** Rational(1, 3) * exp(-KEY / 6)
     assert PowerOfOdds(S.Half, Rational(1, 3)).rewrite(mean(1 - own / others)) == mean(odds)
     assert PowerOfOdds(S.One, S.One).rewrite(one(1 - 3 / (3 + exp(x)))) == one(exp(x) / 3)
+    biased = (2 + tokens(exp(x / 2)) - exp(KEY / 2)) ** Rational(1, 3) * exp(-KEY / 6)
+    assert PowerOfOdds(S.Half, Rational(1, 3)).rewrite(mean(1 - own / (4 + others))) == mean(biased)
+    below = ShareBelowLevel(Integer(3), S.Half, Integer(5)).rewrite(mean(share(exp(x), Integer(4))))
+    rest = 4 + others - own
+    assert (below.body - sqrt(own / 3) - exp(5 - Rational(5, 3) * rest)).expand() == 0
+    missed = LargestByExponentials(Integer(2), S.Half).rewrite(mean(1 - IsLargest.of(epsilon, L)))
+    assert missed == mean(sqrt(tokens(exp(2 * x)) - exp(2 * KEY)) * exp(-KEY))
+    assert LargestByExponentials(S.One, S.One).hypotheses(mean(KEY)) == ()
+    (open_,) = LargestByExponentials(S.One, nu).hypotheses(mean(KEY))
+    assert open_.condition == Le(nu, 1)
+    for other in (mean(KEY**2), mean(IsLargest.of(epsilon, L) * KEY), one(x**2)):
+        assert LargestByExponentials(S.One, S.One).rewrite(other) == other
     # a level far above all tokens, with a rate that feels the rest: e^u is needed
     assert_above(ShareBelowLevel(Integer(100), S.One, Integer(100)), mean(share(exp(x))), {L: 2, nu: 4})
     assert_above(
@@ -145,6 +158,9 @@ def test_JensenForOthers_assumes_what_makes_a_power_concave() -> None:
     assert [condition.subs(a, power) for power in (Rational(1, 2), 1, Rational(3, 2))] == [True, True, False]
     with pytest.raises(RuleRefused, match="is convex in"):
         JensenForOthers().hypotheses(mean((1 + others) ** (1 + nu)))
+    p, q = (Symbol(name, nonpositive=True) for name in "pq")
+    (condition,) = {h.condition for h in JensenForOthers().hypotheses(mean(p * q * others**2))}
+    assert [condition.subs({p: -level, q: -1}) for level in (0, 1)] == [True, False]
 
 
 def test_what_is_no_share_of_all_tokens_is_left() -> None:
@@ -163,6 +179,8 @@ def test_JensenForOthers_is_an_equality_for_what_is_linear() -> None:
     others = tokens(exp(x)) - exp(chi[epsilon])
     left, right, error = numbers(JensenForOthers(), mean(others * chi[epsilon] ** 2))
     assert abs(left - right) <= error
+    for beside in (KEY**2, NormalCdf(KEY), 1 + KEY**2, Symbol("c", nonnegative=True)):
+        assert JensenForOthers().match(mean(beside * sqrt(others)))
 
 
 @FEW
@@ -176,6 +194,10 @@ def test_TwoMoments_and_PowerBelowExponential_lie_above(scale: Expr, size: Expr,
 
 
 def test_TwoMoments_is_the_expansion_of_a_small_variable() -> None:
+    for other in (one(exp(x)), one(exp(-x)), one(x**2), nu):
+        assert TwoMoments(Integer(2)).rewrite(other) == other
+    assert PowerBelowExponential().rewrite(nu**L * one(exp(x))) == nu**L * one(exp(x))
+    assert PowerBelowExponential().rewrite(one(exp(x)) ** L) == exp(L * (one(exp(x)) - 1))
     left, right, _ = numbers(TwoMoments(Integer(2)), one(exp(-exp(x) / 100)))
     assert right - left == pytest.approx(float(exp(2)) / 2 / 10**4, rel=0.05)
     order = Symbol("p", positive=True)
@@ -188,6 +210,9 @@ def test_CauchySchwarz_lies_above_and_is_attained() -> None:
     assert_above(CauchySchwarz(), explained)
     maybe_zero = Symbol("c", nonnegative=True)
     assert CauchySchwarz().rewrite(maybe_zero * explained) == maybe_zero * CauchySchwarz().rewrite(explained)
+    for other in (one(weight) / one(rest), one(weight) ** 2 / one(rest) ** 2, one(weight) ** 2 * one(rest), nu * a):
+        assert CauchySchwarz().rewrite(other) == other
+    assert CauchySchwarz().rewrite(one(x) ** 2 / one(rest)) == one(x**2 / rest)
     best = one(weight * weight / rest) ** 2 / one(rest * (weight / rest) ** 2)
     left, right, error = numbers(CauchySchwarz(), best)
     assert abs(left - right) <= error
@@ -257,10 +282,15 @@ def test_a_citation_may_assume_the_sign_of_a_formula_and_of_nothing_else() -> No
             Cite(chain, {nu: wrong})
 
 
+HOCKEY_STICK = Piecewise((0, tokens(exp(x)) < exp(KEY) + 3), (tokens(exp(x)) - exp(KEY) - 3, True))
+"""Convex in the sum over the others, by its kink alone: regression, its mean was called at most what it is at the mean."""
+
 REFUSALS = [
     (lambda: PowerOfOdds(a, S.One), None, "expected one that is nonnegative"),
     (lambda: ShareBelowLevel(S.One, a, S.One), None, "expected a number that is nonnegative"),
     (lambda: ShareBelowLevel(KEY, S.One, S.One), None, "expected a positive number"),
+    (lambda: ShareBelowLevel(S.Zero, S.One, S.One), None, "expected a positive number"),
+    (lambda: ShareBelowLevel(-nu, S.One, S.One), None, "expected a positive number"),
     (lambda: LargestByExponentials(a, S.One), None, "expected a number that is nonnegative"),
     (lambda: TwoMoments(a), None, "expected one that is positive"),
     (lambda: PowerOfOdds(S.One, S.One), mean(1 - exp(KEY) / tokens(exp(2 * x))), "is not the relevant token's term"),
@@ -269,6 +299,9 @@ REFUSALS = [
     (JensenForOthers, mean(share(exp(x))), "is convex in"),
     (JensenForOthers, mean((tokens(exp(x)) - exp(KEY)) ** 2), "is convex in"),
     (JensenForOthers, mean(KEY * sqrt(tokens(exp(x)))), "is not known to be concave"),
+    (JensenForOthers, mean(HOCKEY_STICK), "is not known to be continuous"),
+    (JensenForOthers, mean(log((tokens(exp(x)) - exp(KEY) - 3) ** 2)), "is not known to be continuous"),
+    (JensenForOthers, mean(sqrt(Sum(exp(chi[m]), (m, 1, L - 1)))), "is no sum over all tokens"),
     (JensenForOthers, mean(tokens(x)), "of what is known to be nonnegative"),
     (JensenForOthers, mean(sqrt(tokens(exp(x)) + exp(chi[j]))), "names other tokens beside"),
     (JensenForOthers, mean(sqrt(tokens(exp(x))), MaxSLR().law), "is not a function of the relevant token"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sympy import Expr, Rational, Symbol, cancel, lambdify, oo, sqrt, symbols, together
+from sympy import Expr, Rational, Symbol, cancel, count_ops, expand, factor, lambdify, oo, sqrt, symbols, together
 
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import Minimise
@@ -161,6 +161,12 @@ def test_nested_minima_are_taken_from_the_inside() -> None:
     inner = Minimise().rewrite(nested)
     assert inner == Minimum((p - 1) ** 2 / 2, p).func(*inner.args)
     assert Minimise().rewrite(inner) == 0
+
+
+@pytest.mark.parametrize("body", [L * t**2 - 2 * t * (L - 1), (t - b) ** 2 + t**2, s + t**2 - 2 * b * t], ids=str)
+def test_the_shorter_form_is_given(body: Expr) -> None:
+    found = Minimise().rewrite(Minimum(body, t))
+    assert count_ops(found) == min(count_ops(form(found)) for form in (expand, factor))
 
 
 def test_the_place_is_given_too() -> None:

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Abs, Expr, Integer, Product, Rational, Sum, exp, sqrt
+from sympy import Abs, Expr, Integer, Product, Rational, Sum, exp, sqrt, tanh
 
-from symslr.algebra.rule import Rule
+from symslr.algebra.rule import Rule, RuleRefused
 from symslr.algebra.rules import (
+    AverageHiddenIndex,
+    CameronMartin,
     ChainPrecision,
+    ChangeOfMeasure,
+    Exchangeability,
+    GaussianMoments,
     GivenNumberRelevant,
+    Independence,
     IndependentRelevance,
     IndependentTokens,
+    Linearity,
+    Nishimori,
     OneRelevantToken,
+    PickToken,
     RankOnePrecision,
+    Reweight,
+    Stein,
+    SymmetricFactors,
 )
 from symslr.expression.configuration import (
     ConfigurationExpectation,
@@ -22,9 +34,14 @@ from symslr.expression.configuration import (
     exactly,
     one_of,
 )
+from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.folded import Posterior
+from symslr.model.catalogue import SpikedSLR
 from symslr.model.configuration import ALIKE, ONE, ConfigurationLaw, ConfigurationPrior, r, theta
-from symslr.model.symbols import L, chi, i, k, l, m, nu
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L, chi, epsilon, i, k, l, m, nu
 from symslr.referee.referee import referee
+from tests.algebra.cases import assert_equal
 from tests.algebra.configurations import keys, number
 
 BY_PLACE = Product((l / Integer(2)) ** r[l], (l, 1, L))
@@ -75,3 +92,30 @@ def test_an_inverse_under_a_sum_is_taken_by_rows_where_its_column_is_summed(
     for length in (3, 4):
         env = {L: length, k: 1, i: 2, **keys(length, 8)}
         assert number(after, env) == pytest.approx(number(before, env), rel=1e-11)
+
+
+PLAIN, SHIFTED = SpikedSLR().law.unweighted(), SpikedSLR().law
+OWN, FIRST = chi[epsilon], chi[1]
+TOTAL = Sum(exp(chi[l]), (l, 1, L))
+
+
+@pytest.mark.parametrize("law", [PLAIN, SHIFTED], ids=["plain", "shifted"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *(Stein(), CameronMartin(), ChangeOfMeasure(), Exchangeability(), Linearity(), AverageHiddenIndex()),
+        *(PickToken(), Reweight(SHIFTED), Nishimori(), GaussianMoments(), SymmetricFactors(), Independence()),
+    ],
+    ids=lambda rule: type(rule).__name__,
+)
+def test_the_first_token_may_be_the_relevant_one(rule: Rule, law: SequenceLaw) -> None:
+    """Regression: E_g[tanh chi_1] was 0 after the shift, and E_0[chi_eps tanh chi_1] after integration by parts."""
+    posterior = Sum(Posterior(l, SHIFTED) * chi[l], (l, 1, L))
+    for body in (OWN * tanh(FIRST), FIRST**2 + OWN, tanh(FIRST) * TOTAL * exp(-OWN), FIRST * posterior):
+        before = SequenceExpectation(body, law)
+        try:
+            after = rule.rewrite(before)
+        except RuleRefused:
+            continue
+        if after != before:
+            assert_equal(before, after, lengths=(2,))

@@ -35,8 +35,10 @@ from sympy import (
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import (
+    AverageValues,
     CameronMartin,
     CompleteSquare,
+    ConditionOnMaximum,
     ConstantEvenPart,
     Differentiate,
     DropFromDenominator,
@@ -58,15 +60,17 @@ from symslr.algebra.rules.blocks.deltas import SumOfDeltas
 from symslr.algebra.rules.blocks.powers import LargestPower
 from symslr.algebra.rules.inequalities.series import SeriesComparison
 from symslr.algebra.rules.signs.events import VanishingSum
+from symslr.algebra.rules.signs.law import SumOfSigns
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Minimum, Posterior
 from symslr.expression.joint import JointMinimum
 from symslr.expression.named import NamedFunction
 from symslr.expression.scored import ScoredActivation
-from symslr.expression.signs import Indicator, Relu, Sign, omega
+from symslr.expression.signs import Indicator, Relu, Sign, SignExpectation, omega
 from symslr.expression.special import NormalCdf
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
+from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, normal
 from symslr.model.symbols import L, chi, epsilon, l, m, x, z
 
@@ -106,6 +110,9 @@ def test_an_open_function_is_assumed_to_be_smooth_and_no_other() -> None:
     plain = SpikedSLR().law.unweighted()
     f = Function("f", real=True)
     own = f(chi[epsilon])
+    assert Stein().rewrite(SequenceExpectation(chi[epsilon] * Abs(chi[epsilon] - a), plain)) == SequenceExpectation(
+        sign(chi[epsilon] - a), plain
+    )
     chain = Derivation(SequenceExpectation(chi[epsilon] * own, plain)).apply(Stein())
     assert chain.result == SequenceExpectation(own.diff(chi[epsilon]), plain)
     assert "the open functions differentiable" in [hypothesis.text for hypothesis in chain.hypotheses]
@@ -143,6 +150,9 @@ LINE = Sum(l * w[l], (l, 1, L))
         (-Sum(-((w[l] - a) ** 2), (l, 1, L)), "is no squared distance"),
         (Sum(w[l] ** 4 + w[l] ** 2, (l, 1, L)), "is not quadratic"),
         (Sum(w[l] ** 2, (l, 2, L)), "does not run over the tokens"),
+        (Sum(w[l] ** 2, (l, 1, L), (m, 1, 2)), "does not run over the tokens"),
+        (Sum(w[l] ** 2, (l, 1, L)) + Sum(w[l] ** 2, (l, 1, L)) ** 2, "positive factor"),
+        (Sum(w[l] ** 2, (l, 1, L)) + Sum(2 * w[l] ** 2, (l, 1, L)), "expected one sum of squares"),
         (Sum(w[l] ** 2, (l, 1, L)) ** 2, "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) * u, "positive factor"),
         (Sum(w[l] ** 2, (l, 1, L)) * Symbol("g", nonnegative=True), "positive factor"),
@@ -161,6 +171,16 @@ def test_a_distance_times_a_number_is_one() -> None:
     found = MinimiseAtGivenSum(w).rewrite(JointMinimum(square / 2 + LINE, (w,), L))
     place, norm = found.variable, Sum(l**2, (l, 1, L))
     assert simplify(found.body - (S(3) / 2 * (place - a * norm) ** 2 / norm + place)) == 0
+    v = IndexedBase("v", real=True)
+    beside = MinimiseAtGivenSum(w).rewrite(JointMinimum(square / 2 + LINE + u + v[1] ** 2, (w, v), L))
+    assert (beside.families, beside.body) == ((v,), found + u + v[1] ** 2)
+
+
+def test_a_tilt_may_be_any_number() -> None:
+    for slope in (S.One, -S.One, a, u.func("s", real=True)):
+        assert CameronMartin().rewrite(one(exp(slope * u) * u)) == exp(slope**2 / 2) * one(u + slope)
+    for left in (u * exp(a), (1 + u) ** 2, (1 + u) ** 2 * exp(-(u**2))):
+        assert CameronMartin().rewrite(one(left)) == one(left)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +259,7 @@ def test_a_minimiser_that_may_be_at_the_end_of_the_range_is_inside() -> None:
 
 
 def test_signs_are_flipped_in_the_score_and_not_in_the_kernel() -> None:
-    paid = ScoredActivation.of(epsilon, Attention(2 + (1 - x) ** 2), -z[m] / 2 + chi[m])
+    paid = ScoredActivation.of(epsilon, Attention(2 + (1 - x - x**3) ** 2), -z[m] / 2 + chi[m])
     found = FlipSigns(z).rewrite(over(paid * chi[epsilon] * -z[epsilon]))
     assert found == over(paid.with_score(z[m] / 2 + chi[m]) * chi[epsilon] * z[epsilon])
 
@@ -252,6 +272,8 @@ def test_a_mean_has_values_of_its_own() -> None:
 @pytest.mark.parametrize("density", [exp(x - x**4), exp(-x - x**4), exp(-x - exp(-x)), normal(1).density], ids=str)
 def test_a_law_that_leans_to_one_side_has_no_parity(density: Expr) -> None:
     law = ScalarLaw(density)
+    half = ScalarLaw(2 * STANDARD_NORMAL.density, 0, oo)
+    assert Parity().rewrite(ScalarExpectation(u**3, u, half)) == ScalarExpectation(u**3, u, half)
     for rule, body in ((Parity(), u**3), (ConstantEvenPart(), 1 / (1 + exp(u)))):
         assert rule.rewrite(one(body)) != one(body)
         assert rule.rewrite(ScalarExpectation(body, u, law)) == ScalarExpectation(body, u, law)
@@ -282,6 +304,11 @@ def test_a_density_is_written_beside_what_shows_the_symmetry(body: Expr, shown: 
 
 def test_sums_without_a_posterior_are_no_average_over_it() -> None:
     posterior = Sum(Posterior(l, SpikedSLR().law) * chi[l] ** 2, (l, 1, L))
+    share = Posterior(l, SpikedSLR().law)
+    roots = over(Sum(share**a * tanh(chi[l]), (l, 1, L)))
+    assert Nishimori().rewrite(roots) == over(share.at(epsilon) ** a / share.at(epsilon) * tanh(chi[epsilon]))
+    with pytest.raises(RuleRefused, match="carries no posterior"):
+        Nishimori().rewrite(over(Sum(share ** Symbol("g", nonnegative=True), (l, 1, L))))
     for body in (posterior + TOTAL, posterior * TOTAL, TOTAL * a):
         assert Nishimori().rewrite(over(body)) == over(body.xreplace({posterior: chi[epsilon] ** 2}))
 
@@ -317,3 +344,23 @@ def test_a_series_with_two_formulas_for_its_coefficients_is_not_compared_by_one(
         for pair in ((smaller, cosh(1) * exp(2 * s**2)), (cosh(s), smaller)):
             with pytest.raises(RuleRefused, match="expected one formula for all"):
                 SeriesComparison(*pair, s)
+
+
+def test_letters_that_rules_bring_in_are_real() -> None:
+    """A letter that is no real number would hide what is real or positive from the rules that come after."""
+    k, n = Symbol("k", integer=True), Symbol("n", integer=True, positive=True)
+    plain = SpikedSLR().law.unweighted()
+    signs = SignExpectation(exp(a * Sum(Sign(omega, k), (k, 1, n))) * Sign(omega, 1), omega, n)
+    made = [
+        AverageValues(z).rewrite(over(tanh(z[epsilon] * chi[epsilon]))),
+        ConditionOnMaximum().rewrite(SequenceExpectation(IsLargest.of(epsilon, L) * exp(-a * TOTAL), plain)),
+        LaplaceRepresentation().rewrite(over(tanh(chi[epsilon]) / TOTAL)),
+        MinimiseAtGivenSum(w).rewrite(JointMinimum(Sum(w[l] ** 2, (l, 1, L)) + LINE, (w,), L)),
+        SumOfSigns().rewrite(signs),
+    ]
+    for expr in made:
+        letters = {*(v for e in expr.atoms(Integral, Sum) for v in e.variables)}
+        letters |= {e.variable for e in expr.atoms(ScalarExpectation, Minimum)}
+        assert letters
+        assert all(letter.is_real for letter in letters), expr
+    assert all(v.is_integer and v.is_nonnegative for e in made[-1].atoms(Sum) for v in e.variables)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from sympy import Abs, Expr, Integral, Rational, Sum, Symbol, exp, log, oo, sin
 
@@ -29,14 +31,19 @@ BODIES = {
 
 FAST = ["spiked", "square", "spread", "laplace"]
 
+PAIRS = [
+    (case, attention, body)
+    for (i, case), (j, attention), (k, body) in product(enumerate(FAST), enumerate(ATTENTIONS), enumerate(BODIES))
+    if (i + j + k) % len(FAST) == 1
+]
+"""A quarter of all triples, with every two of a weight, a kernel and a body together."""
+
 
 def is_reduced(expr: Expr) -> bool:
     return not expr.has(SequenceExpectation, Activation, Posterior, Sum)
 
 
-@pytest.mark.parametrize("body", BODIES)
-@pytest.mark.parametrize("attention", ATTENTIONS)
-@pytest.mark.parametrize("case", FAST)
+@pytest.mark.parametrize(("case", "attention", "body"), PAIRS)
 def test_weights_of_one_token(case: str, attention: str, body: str) -> None:
     sides = SequenceExpectation(BODIES[body](attention_of(attention)), CASES[case].law)
     reduced = reduce(sides)

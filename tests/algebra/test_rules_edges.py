@@ -28,7 +28,6 @@ from sympy import (
     erf,
     exp,
     factorial2,
-    floor,
     lambdify,
     log,
     oo,
@@ -53,7 +52,9 @@ from symslr.algebra.rules import (
     GaussianErf,
     GaussianProjection,
     GeometricSeries,
+    MinimiseAtGivenSum,
     Nishimori,
+    RotateNoise,
     SelectedMean,
     Selection,
     SlopeOfOddPart,
@@ -105,6 +106,7 @@ def over(body: Expr, law: object = SPIKED) -> SequenceExpectation:
 SIGMA = ScoredActivation.of(epsilon, softmax1, chi[m] / 2 + z[m])
 NESTED = Sum(SIGMA.at(l) * Sum(z[m] * chi[l], (m, 1, L)), (l, 1, L))
 KERNEL = Sum(exp(chi[l]), (l, 1, L))
+W = IndexedBase("w", real=True)
 QUARTIC = ScalarLaw(exp(-(x**4) - x**2 / 2))
 SECH = TransformMoments(sech_transform(1), FREQUENCY)
 GUMBEL_MOMENTS = TransformMoments(gumbel_transform(), ANGLE)
@@ -122,6 +124,10 @@ SMOOTHED = ScalarExpectation(normal().density.subs(x, LEVEL - s / a), s, GUMBEL_
         (TurnTowardsKey(), over(NESTED), "stands inside another|does not run"),
         (AverageValues(z), over(ConditionalMean(z[epsilon], SPIKED) * z[epsilon]), "stands in a folded name"),
         (AverageValues(z), over(z[epsilon] * z[j]), "of several tokens"),
+        (AverageValues(z), over(Sum(z[l] * chi[l], (l, 1, L)) * Sum(tanh(z[l]), (l, 1, L))), "of several tokens"),
+        (AverageValues(z), over(Sum(z[l] * chi[l], (l, 1, L)) * tanh(z[epsilon])), "of several tokens"),
+        (PositiveFactor(sqrt(2) + sqrt(3) - sqrt(5 + 2 * sqrt(6))), Indicator(Gt(s, t)), "expected a positive one"),
+        (PositiveFactor(S.Zero), Indicator(Gt(s, t)), "expected a positive one"),
         (Nishimori(), over(Sum(Posterior(S.One, SPIKED) * tanh(chi[l]), (l, 1, L))), "carries no posterior"),
         (Nishimori(), over(Sum(tanh(chi[l]) / Posterior(l, SPIKED), (l, 1, L))), "carries no posterior"),
         (SelectedMean(), over(chi[epsilon]), "selects no token"),
@@ -129,7 +135,7 @@ SMOOTHED = ScalarExpectation(normal().density.subs(x, LEVEL - s / a), s, GUMBEL_
         (DropFromDenominator(S.One), over(Sum(chi[m], (m, 1, L)) / KERNEL), "expected functions of"),
         (MarkedTerm(g), Sum(f(KroneckerDelta(g, D - g)), (g, 0, D)), "name one place"),
         (GeometricSeries(a, 2), s / (3 * a), "no ratio"),
-        (GaussianByParts(), ScalarExpectation(u * floor(u), u, STANDARD_NORMAL), "has no derivative"),
+        (GaussianByParts(), ScalarExpectation(u * f(u), u, STANDARD_NORMAL), "has no derivative"),
         (Centre(), ScalarExpectation(x**2, x, QUARTIC), "is not Gaussian"),
         (SmoothingTaylor(1 / a, 2, GUMBEL_MOMENTS), Integral(SMOOTHED**g, (LEVEL, -oo, oo)), "known to be integrable"),
         (InterchangeSums(row), Sum(Sum(exp(row * column), (column, -oo, 0)) / row, (row, 1, N)), "is infinite"),
@@ -149,6 +155,10 @@ def test_refused(rule: Rule, expr: Expr, reason: str) -> None:
         (CompleteSquare(), ScalarExpectation(exp(s) * tanh(u), u, STANDARD_NORMAL)),
         (CompleteSquare(), ScalarExpectation(exp(u / 3) * u, u, laplace())),
         (Selection(), SequenceExpectation(Sum(chi[l] ** 2, (l, 1, L)), SPIKED.unweighted())),
+        (SelectedMean(), over(chi[epsilon] ** 2, MAX)),
+        (AverageValues(z), over(chi[epsilon] * eta[epsilon])),
+        (RotateNoise(), over(z[epsilon] * eta[epsilon])),
+        (MinimiseAtGivenSum(IndexedBase("v")), JointMinimum(Sum(W[l] ** 2 + W[l], (l, 1, L)), (W,), L)),
         (SplitVariance(), ScalarExpectation(u**3, u, STANDARD_NORMAL)),
         (SplitVariance(), ScalarExpectation(tanh(u), u, STANDARD_NORMAL)),
         (StackedBlocks(row, g), Sum(row, (row, 1, N))),
@@ -191,6 +201,7 @@ def test_a_family_without_signs_is_refused() -> None:
     with pytest.raises(RuleRefused, match="expected z, zeta or eta"):
         AverageValues(chi)
     assert AverageValues(z).rewrite(over(z[epsilon] ** 2 * eta[epsilon])).atoms(ScalarExpectation)
+    assert AverageValues(z).rewrite(over(chi[epsilon] * Sum(tanh(z[l]), (l, 1, L)))).atoms(ScalarExpectation)
 
 
 @pytest.mark.parametrize(
@@ -250,6 +261,9 @@ def test_logarithms_and_inequalities_at_the_edge() -> None:
     assert exponentials_split(exp(rate * log(a) + rate)) == a**rate * exp(rate)
     event = Indicator(Gt(2 * s, 6 * t))
     assert PositiveFactor(S(2)).rewrite(event) == Indicator(Gt(s, 3 * t))
+    inside = Indicator(Gt(s * (a * t + a * u), a * w))
+    assert PositiveFactor(a).rewrite(inside) == Indicator(Gt(s * (t + u), w))
+    assert PositiveFactor(a).rewrite(Indicator(Gt(s * (a * t + u), a * w))) == Indicator(Gt(s * (a * t + u) / a, w))
     assert SeriesComparison(exp(w), exp(2 * w), w).rewrite(exp(zero_or_more)) == exp(2 * zero_or_more)
     assert LargestPower(N).rewrite(log(g * N**2 + N)) == log(N) + log(1 + g * N)
     conditions = [h.condition for h in LargestPower(N).hypotheses(log(N - 1))]

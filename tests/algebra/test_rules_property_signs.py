@@ -19,6 +19,7 @@ from sympy import (
     Le,
     Lt,
     Max,
+    Min,
     Mod,
     Ne,
     Product,
@@ -264,7 +265,10 @@ def test_SumOfSigns_keeps_the_mean(d: int, row: int, a: Expr, b: Expr, c: Expr, 
 def test_SumOfSigns_refuses_signs_that_it_cannot_tell(a: Expr, far: int) -> None:
     refused = {
         "cannot tell": Sign(omega, Mod(R, D) + 2) * Sign(omega, Mod(j, D) + 2),
-        "none of the signs": Sign(omega, D + 2 + far),
+        "none of the signs 1": Sign(omega, D + 2 + far),
+        "none of the signs": Sign(omega, 1 - far),
+        "name one place": Product((3 + Sign(omega, r + 2)) ** KroneckerDelta(2 * r, 2), (r, 0, D - 1)),
+        "is not one sign for": Sum(Sign(omega, g + 2), (g, 0, D - 1), (k, 1, 2)),
         "expected one": Sum(Sign(omega, g), (g, 1, D + 1 - far)),
         "not one sign for each": Sum(Sign(omega, (far + 1) * g + 2), (g, 0, D - 1)),
         "no product of a function": Product(a + Sign(omega, r + 2) * Sign(omega, r + 1), (r, 0, D - 1)),
@@ -342,7 +346,7 @@ def test_events_keep_their_values(a: Expr, b: Expr, place: int, n: int, t: int) 
     assert_same(Complement(), b * Indicator(Gt(v, a * x)) + Indicator(Gt(v, 0)) / 3, where)
     total = Relu(v - a) + Max(0, b * v) + Sum(Relu(k * v - b), (k, 1, N))
     later = Sum(Relu(k * v - b), (k, 2, N))
-    for zero in (Eq(total, 0), Le(total, 0), Eq(Max(v, b * v, 0), 0), Eq(later, 0)):
+    for zero in (Eq(total, 0), Le(total, 0), Eq(Max(v, b * v, 0), 0), Eq(later, 0), Le(Max(v, b * v - 1), 0)):
         assert_same(VanishingSum(), 3 + Indicator(zero), where)
     assert_same(PowersOfIndicators(), x * Indicator(Gt(v, 0)) ** (T * g), where)
 
@@ -356,13 +360,15 @@ def test_events_that_are_no_sums_of_nonnegative_terms_are_left(a: Expr) -> None:
         Ge(Relu(v), 0),
         Eq(Sum(a * v * k, (k, 1, N)), 0),
         Ne(Relu(v), 0),
+        Le(Min(v, 0), 0),
     ):
         assert VanishingSum().rewrite(Indicator(event)) == Indicator(event)
     mixed = Indicator(Le(Relu(v) + a * v, 0))
     assert VanishingSum().rewrite(mixed) == mixed
     for event in (Ge(v, a), Lt(v, a), Le(v, a), Eq(v, a)):
         assert Complement().rewrite(Indicator(event)) == Indicator(event)
-    assert PowersOfIndicators().rewrite(Indicator(Gt(v, a)) ** (T - 1)) == Indicator(Gt(v, a)) ** (T - 1)
+    for power in (Indicator(Gt(v, a)) ** (T - 1), v**2, (1 + Indicator(Gt(v, a))) ** T):
+        assert PowersOfIndicators().rewrite(power) == power
 
 
 # inequalities
@@ -373,7 +379,8 @@ def test_events_that_are_no_sums_of_nonnegative_terms_are_left(a: Expr) -> None:
 def test_ChernoffBound_lies_above(n: int, a: Expr, tenths: int, relation: Any) -> None:
     """Up to nine tenths of the largest sum, beyond which the best rate is at infinity."""
     total, far = a * Sum(Sign(omega, k), (k, 1, N)), a * n * Rational(tenths, 10)
-    for event in (relation(total, far), relation(far, total).reversed):
+    lean = total + Rational(1, 7)
+    for event in (relation(lean, far), relation(lean, far).reversed, relation(far, lean)):
         assert_same(ChernoffBound(rate), SignExpectation(Indicator(event), omega, N), {"N": n})
     for body in (Indicator(Eq(total, far)), exp(total)):
         other = SignExpectation(body, omega, N)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sympy import (
     Expr,
     Ge,
+    Integral,
     Sum,
     Symbol,
     exp,
@@ -56,6 +57,7 @@ def test_Exchangeability_is_exact_at_any_length(body: Expr, law: SequenceLaw) ->
 def test_Exchangeability_keeps_the_mean(law: SequenceLaw, sigma: Expr, h: Expr) -> None:
     before = mean(Sum(sigma.at(l) ** 2, (l, 1, L)) * tanh(token(h)), law)
     assert_same(before, Exchangeability().rewrite(before))
+    assert_left(Exchangeability(), mean(exp(KEY) * chi[j] ** 2, law))
 
 
 @FEW
@@ -96,6 +98,7 @@ def test_AverageHiddenIndex_refuses_weights_and_others(law: SequenceLaw, h: Expr
     assert_refused(AverageHiddenIndex(), mean(token(h) * chi[j]), "others than epsilon")
     mixed = (z[epsilon] - ConditionalMean(z[epsilon], law)) ** 2
     assert_refused(AverageHiddenIndex(), mean(mixed), "conditional mean")
+    assert_left(AverageHiddenIndex(), mean(total(h)))
 
 
 @SOME
@@ -117,7 +120,8 @@ def test_PickToken_leaves_other_sums(part: Sum, h: Expr, law: SequenceLaw) -> No
 @given(random.smooth(), random.kinked(), random.positive)
 def test_ConditionOnMaximum_keeps_the_mean(f: Expr, h: Expr, s: Expr) -> None:
     largest = IsLargest.of(epsilon, L)
-    for body, length in ((token(tanh(f)) * exp(-s * total(exp(x))), 2), (token(f) * token(h, j), 2)):
+    shared = exp(-s * total(exp(x)))
+    for body, length in ((token(tanh(f)) * shared, 2), (token(f) * token(h, j), 2), (token(tanh(h), j) * shared, 2)):
         before = mean(s * body * largest)
         one, two = (brute(side, {L: length}) for side in (before, ConditionOnMaximum().rewrite(before)))
         assert abs(one - two) <= 2e-4 * max(1.0, abs(one))
@@ -137,6 +141,7 @@ def test_ConditionOnMaximum_refuses_other_bodies(f: Expr, part: Sum) -> None:
 def test_ConditionOnMaximum_counts_the_others() -> None:
     """E of the indicator is 1/L; three others below the largest give the power L - 1 = 3 of its distribution function."""
     after = ConditionOnMaximum().rewrite(mean(IsLargest.of(epsilon, L)))
+    assert not after.has(Integral)
     for length in (1, 2, 4, 7):
         assert brute(after, {L: length}) == pytest.approx(1 / length, abs=1e-9)
     named = ConditionOnMaximum().rewrite(mean(IsLargest.of(epsilon, L) * exp(-total(x**2)) * chi[j] ** 2))

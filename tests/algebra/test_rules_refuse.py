@@ -249,6 +249,8 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (Stein(), mean(KEY * Heaviside(KEY)), "not known to be absolutely continuous"),
     (Stein(), mean(KEY * tokens(chi[l] * z[l])), "not a function of chi"),
     (Stein(), mean(KEY * exp(KEY**2)), "does not exist"),
+    (Stein(), mean(KEY * chi[2] ** 2), "the token 2 in .* may be the relevant token or another"),
+    (CameronMartin(), mean(chi[1] * tokens(chi[l]), SPIKED), "the token 1 in .* may be the relevant token or another"),
     (SymmetricFactors(), mean(tokens(chi[l] * z[l])), "not a function of chi"),
     (TakeLimit(), Limit(nu * mean(KEY, SPIKED), nu, oo), "an expectation stands inside the limit"),
     (TakeLimit(), Limit(Function("h")(nu), nu, oo), "SymPy finds no limit"),
@@ -262,7 +264,7 @@ REFUSALS: list[tuple[Rule, Expr, str]] = [
     (
         GaussianMoments(),
         mean(tokens(z[l] * exp(tokens(chi[l] * chi[m], m))) * tokens(z[m] * exp(tokens(chi[l] * chi[m]) + chi[m]), m)),
-        "would catch the token",
+        "would catch",
     ),
     (TurnTowardsKey(), mean(tokens(tokens(SCORED.at(j), j) * SCORED.at(l))), "a sum over tokens stands inside another"),
     (WriteTokensOut(), mean(tokens(chi[l])), "the length is L"),

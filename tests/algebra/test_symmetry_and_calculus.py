@@ -28,7 +28,7 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.expression.scored import ScoredActivation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.scalar_law import STANDARD_NORMAL
-from symslr.model.symbols import L, a, c, chi, epsilon, eta, l, m, nu, xi, z, zeta
+from symslr.model.symbols import L, a, c, chi, epsilon, eta, j, k, l, m, nu, xi, z, zeta
 from symslr.referee.referee import referee
 
 t, u, v = (Symbol(name, real=True) for name in "tuv")
@@ -70,6 +70,37 @@ def test_brackets_are_written_with_few_minus_signs_whatever_stands_before_them(f
     assert total.function == factor * (nu + z[l])
 
 
+@pytest.mark.parametrize(
+    ("base", "written"),
+    [
+        (Sum(z[l] - chi[l], (l, 1, L)), Sum(z[l] - chi[l], (l, 1, L))),
+        (-zeta[epsilon] - 2 * u * (-chi[epsilon] - z[epsilon]), zeta[epsilon] - 2 * u * (chi[epsilon] + z[epsilon])),
+        ((u - 1) ** 2 - chi[epsilon] - z[epsilon], -((u - 1) ** 2) + chi[epsilon] + z[epsilon]),
+        ((u - 1) ** 2 - chi[epsilon], (u - 1) ** 2 - chi[epsilon]),
+        (chi[epsilon] + Sum(-z[l] - chi[l], (l, 1, L)), chi[epsilon] - Sum(z[l] + chi[l], (l, 1, L))),
+    ],
+    ids=str,
+)
+def test_brackets_are_written_with_few_minus_signs(base: Expr, written: Expr) -> None:
+    assert FlipSigns(eta).rewrite(SequenceExpectation(base**2, MAX)) == SequenceExpectation(written**2, MAX)
+
+
+def test_the_noise_has_a_sign_of_its_own() -> None:
+    for families, kept in (((z,), (xi - 2) * z[epsilon]), ((xi,), (2 - z[epsilon]) * xi), ((z, xi), xi * z[epsilon])):
+        flipped = {z[epsilon]: -z[epsilon]} if z in families else {}
+        flipped |= {xi: -xi} if xi in families else {}
+        body = kept.xreplace(flipped) * chi[epsilon]
+        assert FlipSigns(*families).rewrite(SequenceExpectation(body, MAX)).body in (body, kept * chi[epsilon])
+        assert FlipSigns(*families).rewrite(SequenceExpectation(kept**3, MAX)).body in (
+            kept**3,
+            kept.xreplace(flipped) ** 3,
+        )
+    cube = SequenceExpectation((-zeta[epsilon] - chi[epsilon]) ** 3, MAX)
+    assert FlipSigns(eta).rewrite(cube) == cube
+    assert FlipSigns(xi).rewrite(SequenceExpectation(-xi * chi[epsilon], MAX)).body == xi * chi[epsilon]
+    assert FlipSigns(z).rewrite(SequenceExpectation(-xi * chi[epsilon], MAX)).body == -xi * chi[epsilon]
+
+
 def test_keys_may_not_change_their_signs() -> None:
     with pytest.raises(RuleRefused, match="expected some of"):
         FlipSigns(chi)
@@ -93,6 +124,13 @@ def test_a_value_inside_a_score_or_a_function_is_not_judged() -> None:
 def test_a_product_of_two_odd_terms_is_even() -> None:
     node = SequenceExpectation(Sum(z[l], (l, 1, L)) * z[epsilon], MAX)
     assert not OddMeans().match(node)
+    assert OddMeans().rewrite(SequenceExpectation(Sum(z[l] * chi[l], (l, 1, L)) * z[epsilon] ** 2, MAX)) == 0
+    square = SequenceExpectation((1 + chi[epsilon]) ** 2 * z[epsilon] ** 2, MAX)
+    assert OddMeans().rewrite(square) == square
+    three = z[epsilon] * z[j] * z[k]
+    assert OddMeans().rewrite(SequenceExpectation(three * chi[epsilon], MAX)) == 0
+    for even in (three * z[1], three * Sum(z[l], (l, 1, L)), three * z[epsilon]):
+        assert not OddMeans().match(SequenceExpectation(even, MAX))
 
 
 @pytest.mark.parametrize("family", [z, zeta, eta], ids=str)
@@ -101,7 +139,7 @@ def test_a_quotient_is_judged_by_both_its_parts(family: Any) -> None:
     for odd in (1 / (value + value**3), value**3 / (2 + value**2), value * (value**3 - value) ** -2):
         assert OddMeans().rewrite(SequenceExpectation(odd * chi[epsilon], MAX)) == 0
         assert not OddMeans().match(SequenceExpectation(value * odd * chi[epsilon], MAX))
-    for neither in (1 / (1 + value), value / (value + value**2), 1 / (value + value**3 + 1)):
+    for neither in (1 / (1 + value), value / (value + value**2), value * (2 + value**2) ** Rational(1, 3)):
         assert not OddMeans().match(SequenceExpectation(neither * chi[epsilon], MAX))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -219,3 +220,20 @@ def test_unknown_names_are_refused() -> None:
         code_version("symslr.no_such_module")
     with pytest.raises(ValueError, match="found no 'nothing'"):
         code_version("symslr.cache.code", "nothing")
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_garbage_collector_is_left_as_found(monkeypatch: pytest.MonkeyPatch, collects: bool) -> None:
+    """Also by a refusal; while code is read it rests."""
+    seen = []
+    read = Reached.follow
+    monkeypatch.setattr(Reached, "follow", lambda self: seen.append(gc.isenabled()) or read(self))
+    (gc.enable if collects else gc.disable)()
+    try:
+        code_version.cache_clear()
+        code_version("symslr.cache.content")
+        with pytest.raises(ValueError, match="expected a name that it defines"):
+            code_version("symslr.cache.code", "nothing")
+        assert (seen, gc.isenabled()) == ([False], collects)
+    finally:
+        gc.enable()

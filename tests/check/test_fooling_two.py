@@ -183,13 +183,21 @@ short = Derivation((nu + 1) ** 2).apply(Algebra("expand"))
 
 @pytest.mark.parametrize(
     "change",
-    ["Algebra.rewrite = lambda self, expr: expr + 1", "import symslr.check.compare as c; c._judge = lambda *a: None"],
+    [
+        "Algebra.rewrite = lambda self, expr: expr + 1",
+        "import symslr.check.compare as c; c._judge = lambda *a: None",
+        "Algebra.rewrite.__code__ = (lambda self, expr: expr + 1).__code__",
+        "Algebra.another = lambda self, expr: expr + 1",
+    ],
 )
 def test_a_file_that_changes_symslr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     from symslr.check import compare
 
     monkeypatch.setattr(Algebra, "rewrite", Algebra.rewrite)
+    monkeypatch.setattr(Algebra.rewrite, "__code__", Algebra.rewrite.__code__)
     monkeypatch.setattr(compare, "_judge", compare._judge)
+    monkeypatch.setattr(Algebra, "another", 0, raising=False)
+    monkeypatch.delattr(Algebra, "another")
     (tmp_path / "short.py").write_text(FILE.format(change=change))
     with pytest.raises(CollectError, match="leaves symslr as it is"):
         collect(tmp_path)

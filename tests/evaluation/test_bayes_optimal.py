@@ -21,11 +21,10 @@ from symslr.theory import bayes_risk
 def _softmax_mean(omega, rate, overlap, nodes=40):
     """E softmax_l(rate (omega + sqrt(1-q) xi)) by a product Gauss-Hermite rule over three normals."""
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
-    total = np.zeros(3)
-    for triple in itertools.product(range(nodes), repeat=3):
-        score = rate * (omega + np.sqrt(1 - overlap) * points[list(triple)])
-        mass = np.exp(score - score.max())
-        total += weights[list(triple)].prod() * mass / mass.sum()
+    triples = np.array(list(itertools.product(range(nodes), repeat=3)))
+    score = rate * (omega + np.sqrt(1 - overlap) * points[triples])
+    mass = np.exp(score - score.max(axis=1, keepdims=True))
+    total = weights[triples].prod(axis=1) @ (mass / mass.sum(axis=1, keepdims=True))
     return total / weights.sum() ** 3
 
 

@@ -13,7 +13,7 @@ from symslr import SpikedSLR, evaluate, minimise, population_risk
 from symslr.evaluation import least_risk
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.model import Moving
-from symslr.evaluation.certified.least.search import stretches
+from symslr.evaluation.certified.least.search import parts, stretches
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import from_mpf
@@ -103,11 +103,15 @@ def test_a_bottom_that_is_not_found_is_bounded_below_by_the_curvature(monkeypatc
         assert bounded.near(arb(2.751))[1] >= 0.25 + 0.0158  # where 3 - 2t + 4t^2 is 2.751
 
 
-def test_stretches_cover_the_interval() -> None:
-    found = stretches(-3.0, 7.0)
-    assert found[0][0] == -3
-    assert found[-1][1] == 7
-    assert all(left[1] == right[0] for left, right in itertools.pairwise(found))
+@pytest.mark.parametrize("guess", [0.1, -0.7, 2.5, 30.0])
+def test_stretches_and_parts_cover_the_interval(guess: float) -> None:
+    found = stretches(-3.0, 7.0, guess)
+    pieces = [part for stretch in found for part in parts(*stretch, guess)]
+    for cuts in (found, pieces):
+        assert cuts[0][0] == -3
+        assert cuts[-1][1] == 7
+        assert all(left[1] == right[0] for left, right in itertools.pairwise(cuts))
+        assert not any(guess in part for part in cuts)
 
 
 @pytest.mark.parametrize(
@@ -133,3 +137,18 @@ def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
 def test_a_minimum_over_two_parameters_is_refused() -> None:
     with pytest.raises(CannotEvaluate, match="a minimum over a, c at once"):
         least_risk(TASK, erf_attention, {"L": 2, "nu": 2}, 10, "arb")
+
+
+def test_many_digits_of_a_least_risk_come_from_a_model_around_its_place() -> None:
+    """Against the risk by mpmath at that place and beside it; that no other scale is lower is not proved."""
+    attention = Attention(1 + x**4)
+    value, places = least_risk(TASK, attention, {"L": 2, "nu": 2}, 20)
+    assert value.kind is places["a"].kind is Kind.ESTIMATED
+    assert value.digits >= 20
+    assert "Taylor" in value.method
+    risk = population_risk(TASK, attention)
+    with mp.workdps(30):
+        at = [Rational(str(places["a"].value)) * (1 + Rational(k, 10**6)) for k in (0, -1, 1)]
+        here, *beside = (evaluate(risk, {"L": 2, "nu": 2, "a": scale}, 20, "mpmath") for scale in at)
+        assert abs(here.value - value.value) <= here.error + value.error
+        assert all(other.value > value.value for other in beside)

@@ -68,11 +68,11 @@ def test_the_rule_on_the_line_is_off_by_less_than_its_bound(kernel: Expr) -> Non
     kernel = prepared(kernel)
     line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel**2])
     with ctx.workprec(200):
+        truths = {u: [by_integral(kernel, factor, u) for factor in line.factors] for u in (0.0, 0.3, 7.0)}
         for nats in (3.0, 8.0, 20.0):
             rule = line.rule(nats)
-            for u in (0.0, 0.3, 7.0):
-                for j, enclosure in enumerate(rule.at(arb(u))):
-                    assert enclosure.overlaps(by_integral(kernel, line.factors[j], u))
+            for u, truth in truths.items():
+                assert all(enclosure.overlaps(known) for enclosure, known in zip(rule.at(arb(u)), truth, strict=True))
 
 
 def by_integral(kernel: Expr, factor: Expr, u: float) -> arb:
@@ -111,6 +111,32 @@ def test_a_bound_without_the_strip_would_be_seen_to_fail() -> None:
         rule: LineRule = line.rule(3.0)
         rule.errors = [arb(0)]
         assert not rule.at(arb(7.0))[0].overlaps(by_integral(kernel, GAUSSIAN, 7.0))
+
+
+@pytest.mark.parametrize("spare", [-20.0, -8.0, 5.0])
+def test_tokens_that_are_left_out_of_a_sum_are_in_its_error(monkeypatch: pytest.MonkeyPatch, spare: float) -> None:
+    """Also where so many are left out that they matter."""
+    monkeypatch.setattr("symslr.evaluation.certified.analytic.line.SPARE_NATS", spare)
+    kernel = prepared(1 / (1 + exp(-4 * z)))
+    line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel**2])
+    with ctx.workprec(200):
+        transform = Transform(line, 25.0)
+        nodes = range(4 * transform.per_octave, 12 * transform.per_octave)
+        transform.fill(nodes)
+        assert len(transform.rule.seen(arb(2) ** 5).kernel) < len(transform.rule.kernel)
+        for i in (nodes[0], nodes[-1]):
+            u = (i * transform.exact_step).exp()
+            for j, enclosure in enumerate(transform.at(i)):
+                assert enclosure.overlaps(by_integral(kernel, line.factors[j], u))
+
+
+def test_a_steep_kernel_is_proved() -> None:
+    """sigma(7x), whose poles lie so near that no cell of one size encloses its powers; the other number is estimated."""
+    risk = population_risk(SpikedSLR(noise=0), Attention(1 / (1 + exp(-7 * x))))
+    found = evaluate(risk, {"L": 3, "nu": 2, "a": Rational(13, 10)}, 12, "arb")
+    assert found.kind is Kind.CERTIFIED
+    assert found.digits >= 12
+    assert abs(found.value - mpmath.mpf("0.48392914431249453")) < mpmath.mpf("1e-16") + found.error
 
 
 def test_a_strip_ends_before_a_singularity_and_where_the_kernel_turns_negative() -> None:

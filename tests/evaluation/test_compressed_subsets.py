@@ -68,7 +68,7 @@ def test_every_subset_enumerated(size: int, prior: list[float], support: dict[fl
     weights = None if len(set(prior)) == 1 else prior
     found = compressed_means(Setting.of(task(4, 2, location=f"subset({size})", prior=weights, signal=signal)), SECONDS)
     assert found is not None
-    known = enumerated(size, prior, 2.0, support, 0.3)
+    known = enumerated(size, prior, 2.0, support, 0.37)
     assert found.part().error < 1e-9 * known
     assert found.part().value == pytest.approx(known, rel=1e-10, abs=0)
 

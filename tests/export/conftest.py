@@ -38,7 +38,7 @@ class Integrate(Rule):
         return expr.replace(lambda node: isinstance(node, ScalarExpectation), lambda node: exp(nu / 2))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toy() -> Derivation:
     b = symbols("b", positive=True)
     start = (Delta + b) ** 2 + ScalarExpectation(exp(sqrt(nu) * x), x, STANDARD_NORMAL)
@@ -58,7 +58,7 @@ def toy() -> Derivation:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def toy_checks() -> CheckReport:
     good = Comparison(
         "nu = 2", "plain", ("referee", "evaluate"), Verdict.TRUE, mpf(1), mpf(1), mpf(0), mpf(0), 25, True

@@ -11,7 +11,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from figures.figure2 import Minima, figure2
-from symslr.export.figures import COLOURS, STYLES, Figure, colour, write_figure
+from symslr.export.figures import COLOURS, STYLES, Figure, FigureFiles, colour, write_figure
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softplus
 from symslr.model.task import Task
@@ -27,9 +27,17 @@ def dummy(task: Task, attention: Attention | None, nu: np.ndarray) -> Minima:
 THREE = (0.5, 1.0, 2.0)
 
 
-def test_figure2_writes_drawing_and_numbers(tmp_path: Path) -> None:
-    figure = figure2(strengths=THREE, curve=dummy)
-    files = write_figure(figure, tmp_path)
+@pytest.fixture(scope="module")
+def drawn() -> Figure:
+    return figure2(strengths=THREE, curve=dummy)
+
+
+@pytest.fixture(scope="module")
+def files(drawn: Figure, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
+    return write_figure(drawn, tmp_path_factory.mktemp("figure2"))
+
+
+def test_figure2_writes_drawing_and_numbers(files: FigureFiles) -> None:
     assert files.pdf.read_bytes().startswith(b"%PDF")
     ET.parse(files.svg)
     with files.csv.open(encoding="utf-8") as stream:
@@ -42,12 +50,10 @@ def test_figure2_writes_drawing_and_numbers(tmp_path: Path) -> None:
     assert risks == {f"{task}_{name}" for task in ("spiked", "max") for name in STYLES}
 
 
-def test_two_runs_write_the_same_bytes(tmp_path: Path) -> None:
-    figure = figure2(strengths=THREE, curve=dummy)
-    (tmp_path / "again").mkdir()
-    one, two = write_figure(figure, tmp_path), write_figure(figure, tmp_path / "again")
-    assert one.svg.read_bytes() == two.svg.read_bytes()
-    assert one.pdf.read_bytes() == two.pdf.read_bytes()
+def test_two_runs_write_the_same_bytes(drawn: Figure, files: FigureFiles, tmp_path: Path) -> None:
+    again = write_figure(drawn, tmp_path)
+    assert files.svg.read_bytes() == again.svg.read_bytes()
+    assert files.pdf.read_bytes() == again.pdf.read_bytes()
 
 
 def test_figure2_is_where_softmax_meets_bayes() -> None:

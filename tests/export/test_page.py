@@ -44,23 +44,31 @@ FIGURE = Figure(
 STATEMENT = Statement("stein1981, Lemma 1", r"The square $x^2$ rises.", (), (("parabola", ""),), remark="On the right.")
 
 
-@pytest.fixture
-def report(toy: Derivation, toy_checks: CheckReport, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReportFiles:
-    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
-    return write_report(
-        [toy],
-        tmp_path / "report",
-        checks=toy_checks,
-        figures=[FIGURE],
-        validations=[Validation("numbers", (states("agreement", True, "a note"),), title="Numbers.")],
-        published=[STATEMENT],
-    )
+@pytest.fixture(scope="module")
+def report(toy: Derivation, toy_checks: CheckReport, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdf.shutil, "which", lambda name: None)
+        return write_report(
+            [toy],
+            tmp_path_factory.mktemp("page") / "report",
+            checks=toy_checks,
+            figures=[FIGURE],
+            validations=[Validation("numbers", (states("agreement", True, "a note"),), title="Numbers.")],
+            published=[STATEMENT],
+        )
 
 
-@pytest.fixture
-def browser(tool: Callable[[str], str], tmp_path: Path) -> Iterator[Browser]:
-    with chromium(tool("chromium"), tmp_path / "profile") as found:
+@pytest.fixture(scope="module")
+def running(tool: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium(tool("chromium"), tmp_path_factory.mktemp("browser") / "profile") as found:
         yield found
+
+
+@pytest.fixture
+def browser(running: Browser) -> Browser:
+    """The browser, with nothing of another test in it."""
+    running.ask("Page.navigate", url="about:blank")
+    return running
 
 
 def _luminance(colour: str) -> float:

@@ -46,7 +46,7 @@ SWAPPED = {
     "min": "max",
 }
 SIGNED = {"is_positive": "is_nonnegative", "is_nonnegative": "is_positive", "is_negative": "is_nonpositive"}
-SYMMETRIC = {"has", "KroneckerDelta"}
+SYMMETRIC = {"has", "atoms", "KroneckerDelta"}
 """Functions that do not care for the order of their arguments."""
 
 

@@ -27,6 +27,9 @@ AROUND, SMALL = (0.5, 1.5), 0.5
 """Where no bounds are given, a least risk is proved for scales between these multiples of the one that a search finds, or for
 |a| <= SMALL where that is smaller."""
 
+SURE, SHORT = 10.0, 1e-6
+"""The short interval on which a minimum is proved reaches so many errors of the search, or so much of the scale, to both sides."""
+
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
 
@@ -121,8 +124,33 @@ def _by_search(
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)
         return value, _named(places)
+    if moving == [a] and digits is not None and digits > MULTIPRECISION_DIGITS:  # up to so many the search is as fast
+        try:
+            return _at_the_bottom(risk, values, digits)
+        except CannotEvaluate:
+            pass
     value, places = minimise(risk, moving, values, digits)
     return value, _named(places)
+
+
+def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tuple[Value, dict[str, Value]]:
+    """By a proof on a short interval around the scale that a search finds; that no other scale is lower is the search's word.
+
+    Raises:
+        CannotEvaluate: where no proof is found, or the minimum is not inside.
+    """
+    _, places = minimise(risk, [a], values, PLACE_DIGITS)
+    guess = float(places[a])
+    reach = max(SURE * float(places[a].error), SHORT * abs(guess))
+    interval = (guess - reach, guess + reach)
+    if not (isfinite(reach) and interval[0] * interval[1] > 0):
+        raise CannotEvaluate("the minimum lies at no finite scale apart from 0")
+    value, place = _enclosed(risk, values, digits, interval, guess)
+    if value.digits < digits or not abs(place.value - guess) + place.error < reach / 2:
+        raise CannotEvaluate("the minimum is not seen inside of a short interval")
+    method = f"{places[a].method}; there {value.method}"
+    estimated = [replace(found, kind=Kind.ESTIMATED, method=method) for found in (value, place)]
+    return estimated[0], {"a": estimated[1]}
 
 
 def _certified(
@@ -133,8 +161,6 @@ def _certified(
     bounds: Mapping[Symbol, tuple[float, float]] | None = None,
 ) -> tuple[Value, dict[str, Value]]:
     """Proved over an interval of the scale: the one given, else one around the scale that a search finds."""
-    from symslr.evaluation.certified.least.least import least_certified
-
     risk, variables = population_risk(task, attention), minimal_risk(task, attention).variables
     if variables != (a,):
         raise CannotEvaluate(
@@ -151,12 +177,21 @@ def _certified(
             )
         ends = [float(f"{factor * guess:.2g}") for factor in AROUND]
         interval = (min(ends), max(ends)) if abs(guess) > SMALL else (-SMALL, SMALL)
+    value, place = _enclosed(risk, values, digits or MULTIPRECISION_DIGITS, interval, guess)
+    return value, {"a": place}
+
+
+def _enclosed(
+    risk: Expr, values: Mapping[Any, object], digits: int, interval: tuple[float, float], guess: float
+) -> tuple[Value, Value]:
+    """As ``least_certified`` over the scale."""
+    from symslr.evaluation.certified.least.least import least_certified
+
     needed, known = symbols_of(risk)
     inputs = checked_inputs(needed - {a}, known - {a}, values)
     if inputs.arrays:
-        raise ValueError("certified: found an array in values; expected single numbers")
-    value, place = least_certified(risk, a, inputs.scalars, digits or MULTIPRECISION_DIGITS, interval, guess)
-    return value, {"a": place}
+        raise CannotEvaluate("certified: found an array in values; expected single numbers")
+    return least_certified(risk, a, inputs.scalars, digits, interval, guess)
 
 
 def risk_at(

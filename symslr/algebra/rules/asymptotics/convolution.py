@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Expr, Integral, Symbol, exp, expand, limit, oo, simplify
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.fresh import fresh
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules.asymptotics.substitution import with_exponents_expanded
@@ -55,9 +56,9 @@ class Convolution(Rule):
             return node
         if (law.lower, law.upper) != (-oo, oo):
             raise self.refuse(f"the law with density {law.density} has no density on the whole line")
-        s = fresh("s", node.free_symbols | law.free_symbols | self.law.free_symbols, real=True)
+        s = fresh("s", node.atoms(Symbol) | self.law.free_symbols, real=True)
         where = expand(y - s / self.rate)
-        body = with_exponents_expanded(node.body.subs(variable, where))
+        body = with_exponents_expanded(at_token(node.body, variable, where, self))
         if body == with_exponents_expanded(self.distribution.subs(x, s)):
             return ScalarExpectation(_distribution(law, where, s), s, self.law)
         ratio = simplify(with_exponents_expanded(body / self.law.density.subs(x, s)))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import final
 
-from sympy import Abs, Expr, Integer, Mul, Pow, Rational, Sum
+from sympy import Abs, Expr, Indexed, Integer, Mul, Pow, Rational, Sum
 
+from symslr.algebra.polynomial import OPAQUE
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules.gaussian.cameron_martin import CameronMartin
 from symslr.algebra.rules.measure.independence import Independence
 from symslr.algebra.tokens import summand
 from symslr.algebra.truncation import Truncation
 from symslr.expression.expectation import SequenceExpectation
+from symslr.model.largest import IsLargest
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, x
 
@@ -55,7 +57,13 @@ class DropFromDenominator(Truncation):
         law, numerator = term.law, term.body * total
         kappa = self._positive(total, law)
         named = (epsilon, *(token for token in OTHERS if token in numerator.free_symbols))
-        if numerator.has(Sum) or named != (epsilon, *OTHERS)[: len(named)] or len(named) > len(OTHERS):
+        others = {index for item in numerator.atoms(Indexed) for index in item.indices} - set(named)
+        if (
+            others
+            or numerator.has(IsLargest, *OPAQUE)
+            or named != (epsilon, *OTHERS)[: len(named)]
+            or len(named) > len(OTHERS)
+        ):
             raise self.refuse(f"{numerator} names {', '.join(map(str, named))}; expected functions of epsilon and j")
         kept = [kappa.subs(x, chi[token]) for token in named]
         short = SequenceLaw(law.weight, Integer(len(named)), law.base)

@@ -10,6 +10,7 @@ from sympy import (
     Expr,
     Integral,
     Mul,
+    Symbol,
     Wild,
     cosh,
     exp,
@@ -21,6 +22,7 @@ from sympy import (
     simplify,
 )
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.rule import Rule
 from symslr.algebra.truncation import Truncation
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
@@ -44,7 +46,7 @@ class Centre(Rule):
         mean, variance = self._moments(node)
         if mean == 0:
             return node
-        tilted = simplify((exp(mean * x / variance) * node.body.subs(node.variable, x)).rewrite(cosh))
+        tilted = simplify((exp(mean * x / variance) * _in_x(node.body, node.variable, self)).rewrite(cosh))
         body = simplify(tilted.rewrite(exp).rewrite(cosh))
         return exp(-(mean**2) / (2 * variance)) * ScalarExpectation(_hyperbolic(body), x, normal(0, variance))
 
@@ -57,10 +59,21 @@ class Centre(Rule):
         return simplify(exponent.coeff(x, 1) * variance), simplify(variance)
 
 
+def _in_x(body: Expr, variable: Symbol, rule: Rule) -> Expr:
+    """A function of a variable, written in the argument of the densities.
+
+    Raises:
+        RuleRefused: in the name of ``rule``, where that has a meaning of its own in it.
+    """
+    if variable != x and x in body.free_symbols:
+        raise rule.refuse(f"{x} stands free in {body}; it is the argument of the density")
+    return at_token(body, variable, x, rule)
+
+
 def _hyperbolic(body: Expr) -> Expr:
     """e^{y/2}/(1 + e^y) = 1/(2 cosh(y/2)) and e^y/(1 + e^y)^2 = 1/(4 cosh(y/2)^2), which show the symmetry."""
     for power in (1, 2):
-        candidate = 1 / (2 * cosh(x / 2)) ** power
+        candidate = 1 / cosh(x / 2) ** power
         ratio = simplify((body / candidate).rewrite(exp))
         if ratio.is_number:
             return ratio * candidate
@@ -77,7 +90,7 @@ class WriteDensity(Rule):
     def rewrite(self, expr: Expr) -> Expr:
         def write(node: ScalarExpectation) -> Expr:
             law = node.law
-            return Integral(_hyperbolic(node.body.subs(node.variable, x)) * law.density, (x, law.lower, law.upper))
+            return Integral(_hyperbolic(_in_x(node.body, node.variable, self)) * law.density, (x, law.lower, law.upper))
 
         return rewrite_expectations(expr, write, ScalarExpectation)
 
@@ -106,7 +119,7 @@ class ReadDensity(Rule):
         variable, *ends = node.limits[0]
         if len(node.limits) != 1 or ends != [self.law.lower, self.law.upper]:
             return node
-        fixed, moving = (node.function.subs(variable, x) / self.law.density).as_independent(x, as_Add=False)
+        fixed, moving = (_in_x(node.function, variable, self) / self.law.density).as_independent(x, as_Add=False)
         return fixed * ScalarExpectation(powsimp(moving), x, self.law)
 
 

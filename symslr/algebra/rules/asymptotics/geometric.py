@@ -38,7 +38,7 @@ class GeometricSeries(Truncation):
         if parts is None:
             return None
         numerator, constant, rate = parts
-        if (constant * rate).is_negative:
+        if (constant * rate).is_nonpositive:
             raise self.refuse(f"{constant} and {rate} in {term} have opposite signs")
         far = rate * self.parameter
         terms = [factor(numerator / far * (-constant / far) ** k) for k in range(self.order + 1)]

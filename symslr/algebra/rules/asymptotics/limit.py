@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Limit
+from sympy import AccumBounds, Expr, Limit, nan
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
@@ -24,7 +24,10 @@ class TakeLimit(Rule):
     def _take(self, node: Limit) -> Expr:
         if node.args[0].has(Expectation):
             raise self.refuse("an expectation stands inside the limit; reduce it to a formula first")
-        value = node.doit()
-        if value.has(Limit):
+        try:
+            value = node.doit()
+        except ValueError as reason:  # it differs from side to side
+            raise self.refuse(str(reason)) from reason
+        if value.has(Limit, AccumBounds, nan):
             raise self.refuse(f"SymPy finds no limit of {node.args[0]}")
         return value

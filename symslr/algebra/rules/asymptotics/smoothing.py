@@ -163,7 +163,7 @@ class SmoothingTaylor(Truncation):
                 raise self.refuse(f"the power {power} of {node} is not known to be a nonnegative integer")
             h = node.body.subs(node.variable, 0).subs(y, x)
             shifted = h.subs(x, y - self.width * node.variable)
-            if node.law.has(y) or simplify(expand(shifted) - expand(node.body)) != 0:
+            if node.law.has(y) or self.width.has(y) or simplify(expand(shifted) - expand(node.body)) != 0:
                 raise self.refuse(f"{node} is no mean of a function of {y} - {self.width} {node.variable}")
             polynomial = None if h == NormalCdf(x) else simplify(h / DENSITY)
             if polynomial is not None and not polynomial.is_polynomial(x):
@@ -269,4 +269,4 @@ class _Ways:
 
 def _above(number: Expr) -> Expr:
     step = Integer(10) ** (floor(log(number, 10).evalf()) - 1)
-    return (floor((number / step).evalf(30)) + 1) * step
+    return (floor(number / step) + 1) * step

@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Abs, Add, Expr, Integral, Mul, Symbol, exp, expand, limit, log, oo, sign
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation
 
@@ -41,7 +42,7 @@ class Substitute(Rule):
         def put_in(node: Integral) -> Expr:
             if len(node.limits) != 1 or tuple(node.limits[0][1:]) != image:
                 return node
-            body = node.function.subs(node.variables[0], self.function) * Abs(slope)
+            body = at_token(node.function, node.variables[0], self.function, self) * Abs(slope)
             return Integral(_taken_inside(with_exponents_expanded(body)), (self.variable, *self.ends))
 
         return expr.replace(lambda node: isinstance(node, Integral), put_in)
@@ -55,6 +56,8 @@ def _taken_inside(product: Expr) -> Expr:
     if outside is None or not powers:
         return product
     node, power = powers[0].as_base_exp()
+    if outside.free_symbols & node.bound:
+        return product
     factor = exp(expand(outside.exp / power))
     inside = node.with_body(with_exponents_expanded(factor * node.body)) ** power
     return Mul(inside, *(f for f in factors if f not in (outside, powers[0])))

@@ -137,7 +137,8 @@ class TransformMoments(Rule):
         elif isinstance(start, Integral) and len(start.limits) == 1:
             self.function = start.function / cos(frequency * start.variables[0])
         known = self.law is not None or (self.function is not None and self.function.is_nonnegative)
-        if not known or (self.function is not None and self.function.has(frequency)) or theorem.remainder != S.Zero:
+        moves = any(part is not None and part.has(frequency) for part in (self.law, self.function))
+        if not known or moves or theorem.remainder != S.Zero:
             raise ValueError(
                 f"theorem: found {start}; expected the exact mean of exp({frequency} s), or the integral of "
                 f"cos({frequency} x) times a function known to be nonnegative"
@@ -176,6 +177,8 @@ class TransformMoments(Rule):
         if self.function is None or len(node.limits) != 1 or node.limits[0][1:] != start.limits[0][1:]:
             return node
         v = node.variables[0]
+        if v in self.theorem.start.free_symbols:
+            return node
         known = self.function.subs(start.variables[0], v)
         letters = {symbol: Wild(symbol.name, exclude=[v, 0]) for symbol in known.free_symbols - {v}}
         fixed, moving = node.function.as_independent(v, as_Add=False)
@@ -186,6 +189,10 @@ class TransformMoments(Rule):
             return node
         values = {symbol: found[letter] for symbol, letter in letters.items()}
         for symbol, value in values.items():
+            if value.has(self.frequency):
+                raise self.refuse(
+                    f"{symbol} = {value} holds {self.frequency}, in which the transform is differentiated"
+                )
             if symbol.is_positive and not value.is_positive:
                 raise self.refuse(f"{symbol} = {value} is not known to be positive")
         if not _is_order(order) or order % 2:

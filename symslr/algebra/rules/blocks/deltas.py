@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Add, Expr, KroneckerDelta, Mul, Pow, S, Sum, Symbol, expand, expand_mul
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.rules.blocks.places import Places, PlacesRule
 
 
@@ -51,7 +52,7 @@ class SumOfDeltas(PlacesRule):
         factors.remove(own[0])
         if not places.inside(place, low, high):
             return S.Zero
-        return places.decide(Mul(*factors).subs(self.index, place))
+        return places.decide(at_token(Mul(*factors), self.index, place, self))
 
 
 @final
@@ -79,7 +80,7 @@ class MarkedTerm(PlacesRule):
             return node
         place = self._place(found[0], low, high, places)
         at_one, at_zero = (places.decide(node.function.xreplace({found[0]: v})) for v in (S.One, S.Zero))
-        taken = (places.decide(body.subs(self.index, place)) for body in (at_one, at_zero))
+        taken = (places.decide(at_token(body, self.index, place, self)) for body in (at_one, at_zero))
         here, gone = taken
         return here - gone + self._sum(node.func(at_zero, *node.limits), places)
 

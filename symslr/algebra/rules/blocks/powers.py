@@ -129,7 +129,7 @@ class LargestPower(Rule):
         return tuple(found)
 
     def _is_for_it(self, node: Expr) -> bool:
-        return isinstance(node, log) and node.args[0] not in self.rates and node.has(self.size)
+        return isinstance(node, log) and node.has(self.size)
 
     def _split(self, node: Expr) -> Expr:
         if Gt(node.args[0], 0) == S.false:

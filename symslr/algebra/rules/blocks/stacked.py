@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Expr, KroneckerDelta, Mod, Product, S, Sum, Symbol, expand
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.rules.blocks.deltas import deltas_in
 from symslr.algebra.rules.blocks.places import Places, PlacesRule
 
@@ -46,8 +47,8 @@ class StackedBlocks(PlacesRule):
         period, shift = own.args[1], expand(own.args[0] - self.index)
         if len(residues) > 1 or shift.has(self.index):
             raise self.refuse(f"found the residues {residues}; expected one residue of {self.index} itself")
-        if body.has(self.residue):
-            raise self.refuse(f"{self.residue} has a meaning already in {body}; expected an index that is free")
+        if node.has(self.residue):
+            raise self.refuse(f"{self.residue} has a meaning already in {node}; expected an index that is free")
         length = expand(high - low + 1)
         blocks = expand(length / period)
         for number in (period, blocks):
@@ -69,7 +70,7 @@ class StackedBlocks(PlacesRule):
             raise self.refuse(f"{marks[0]} does not name one place")
         if not places.inside(mark, low, high):
             raise self.refuse(f"the mark {mark} lies outside of {low}..{high}")
-        here = places.decide(body.xreplace({marks[0]: S.One}).subs(self.index, mark))
+        here = places.decide(at_token(body, self.index, mark, self))
         count = blocks - KroneckerDelta(self.residue, Mod(mark + shift, period))
         if together is Sum:
             return here + Sum(count * plain, (self.residue, 0, period - 1))

@@ -29,7 +29,7 @@ class InterchangeSums(Rule):
         if len(node.limits) != 1 or len(inner) != 1 or len(inner[0].limits) != 1:
             return node
         rest, limit = node.function / inner[0], inner[0].limits[0]
-        if limit.has(self.index) or rest.has(limit[0]):
+        if limit.has(self.index) or Tuple(rest, *node.limits).has(limit[0]):
             raise self.refuse(f"the limits of {inner[0]} depend on {self.index}, or its index has a meaning outside")
         if Tuple(limit, *node.limits).has(S.Infinity, S.NegativeInfinity):
             raise self.refuse(f"{node} is infinite")

@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Derivative, Expr, simplify
 
+from symslr.algebra.bodies import check_not_caught
 from symslr.algebra.rule import Rule
 from symslr.expression.at import At
 
@@ -27,4 +28,6 @@ class PutInPlace(Rule):
         slopes = {slope for slope in node.body.atoms(Derivative) if not place.keys().isdisjoint(slope.variables)}
         if slopes:
             return At.of(node.body, place)
+        for symbol, value in place.items():
+            check_not_caught(node.body, symbol, value, self)
         return self.rewrite(node.body.subs(place, simultaneous=True))

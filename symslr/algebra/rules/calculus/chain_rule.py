@@ -7,6 +7,7 @@ from typing import final
 
 from sympy import Add, Derivative, Expr, Symbol
 
+from symslr.algebra.bodies import check_not_caught
 from symslr.algebra.rule import Rule
 from symslr.expression.at import At
 
@@ -30,6 +31,8 @@ class ChainRule(Rule):
     def __init__(self, outer: Expr, inner: Mapping[Symbol, Expr]) -> None:
         self.outer = outer
         self.inner = dict(inner)
+        for coordinate, formula in self.inner.items():
+            check_not_caught(outer, coordinate, formula, self)
         self.along = outer.subs(self.inner, simultaneous=True)
 
     def rewrite(self, expr: Expr) -> Expr:

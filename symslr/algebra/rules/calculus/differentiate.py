@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Derivative, Dummy, Expr, Function
+from sympy import Derivative, Expr, Function
 
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import OPAQUE
@@ -34,9 +34,9 @@ class Differentiate(Rule):
 
         def hide(inner: Expr) -> Expr:
             if isinstance(inner, OPAQUE):
-                moves = parameter in inner.free_symbols
-                letter = Function(f"F_{len(letters)}", real=True)(parameter) if moves else Dummy(real=True)
-                return letters.setdefault(inner, letter)
+                if parameter not in inner.free_symbols:
+                    return inner
+                return letters.setdefault(inner, Function(f"F_{len(letters)}", real=True)(parameter))
             return inner.func(*(hide(arg) for arg in inner.args)) if inner.args and not inner.is_Indexed else inner
 
         return hide(node.expr).diff(parameter).xreplace({letter: inner for inner, letter in letters.items()})

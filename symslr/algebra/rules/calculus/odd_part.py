@@ -35,5 +35,5 @@ class SlopeOfOddPart(Rule):
             return node
         if any(place.get(variable) != 0 for variable in self.variables):
             raise self.refuse(f"{node} is not taken where {', '.join(map(str, self.variables))} vanish")
-        mirrored = slope.expr.subs({variable: -variable for variable in self.variables}, simultaneous=True)
+        mirrored = slope.expr.subs({variable: -variable for variable in self.variables})
         return S.Half * At.of(Derivative(slope.expr - mirrored, *slope.variables), place)

@@ -68,12 +68,10 @@ def _cancelled(expr: Expr) -> Expr:
     """A product with one exponential, its exponent multiplied out."""
     total, rest = S.Zero, S.One
     for part in Mul.make_args(expr):
-        base, power = part.as_base_exp()
-        exponent = part.exp if isinstance(part, exp) else power * base.exp if isinstance(base, exp) else None
-        if exponent is None:
-            rest *= part
+        if isinstance(part, exp):
+            total += expand(part.exp)
         else:
-            total += expand(exponent)
+            rest *= part
     return exp(expand(total)) * rest
 
 

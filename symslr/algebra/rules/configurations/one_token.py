@@ -7,14 +7,15 @@ from typing import final
 from sympy import Expr, Indexed, S, Sum
 
 from symslr.algebra.bodies import is_whole
-from symslr.algebra.configurations import over_tokens
+from symslr.algebra.configurations import of_token, over_tokens
+from symslr.algebra.fresh import fresh
 from symslr.algebra.rule import Rule
-from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean, PosteriorMean, ShiftedDensity
+from symslr.expression.configuration import ConfigurationExpectation, ConfigurationMean, PosteriorMean
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations
 from symslr.expression.folded import ConditionalMean
-from symslr.model.configuration import ALIKE, ONE, r
+from symslr.model.configuration import ALIKE, ONE
 from symslr.model.scalar_law import STANDARD_NORMAL
-from symslr.model.symbols import chi, l, x
+from symslr.model.symbols import chi, l
 
 
 @final
@@ -35,15 +36,15 @@ class IndependentTokens(Rule):
         return rewrite_expectations(expr, self._one_by_one, ConfigurationExpectation)
 
     def _one_by_one(self, node: ConfigurationExpectation) -> Expr:
-        law, body = node.law, node.body
+        signal = {theta: 1 for theta in ONE.symbols}
+        law, body = node.law, node.body.subs(signal)
         if not isinstance(body, Sum) or not is_whole(body, law.length):
             return node
         if body.function.has(Sum, ConditionalMean, PosteriorMean, ConfigurationMean):
             raise self.refuse(f"the summand of {body} is no function of one token")
         if law.keys != ALIKE or law.prior.signal != ONE:
             raise self.refuse("the tokens share a signal, or their keys are correlated or have several directions")
-        weight = law.weight.subs(ONE.symbols[0], 1)
-        weight = weight.doit() if isinstance(weight, ShiftedDensity) else weight
+        weight = law.weight.subs(signal).doit()
         prior, keys = over_tokens(law.prior.mass, law.length, self), over_tokens(weight, law.length, self)
         if prior.chosen or keys.chosen:
             raise self.refuse("a token is chosen in the prior or in the weight")
@@ -52,8 +53,8 @@ class IndependentTokens(Rule):
             raise self.refuse(f"the summand of {body} is no function of one token")
         total = prior.resting + prior.relevant
         sides = ((0, prior.resting, keys.resting), (1, prior.relevant, keys.relevant))
-        mean = S.Zero
+        mean, key = S.Zero, fresh("x", body.function.free_symbols | weight.free_symbols, real=True)
         for value, share, density in sides:
-            given = body.function.subs(r[index], value).subs(index, l) * density * keys.fixed
-            mean += share / total * ScalarExpectation(given.subs(chi[l], x), x, STANDARD_NORMAL)
+            given = of_token(body, value, law.length, self) * density * keys.fixed
+            mean += share / total * ScalarExpectation(given.subs(chi[l], key), key, STANDARD_NORMAL)
         return law.length * mean if l not in mean.free_symbols else Sum(mean, (l, 1, law.length))

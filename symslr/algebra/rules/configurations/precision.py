@@ -5,8 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import final
 
-from sympy import Abs, Add, Expr, Gt, KroneckerDelta, Lt, Mul, S, Sum, expand, simplify
+from sympy import Abs, Add, Expr, Gt, KroneckerDelta, Lt, Mul, S, Sum
 
+from symslr.algebra.bodies import at_token
+from symslr.algebra.configurations import equally_correlated
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.configuration import Precision
@@ -65,26 +67,18 @@ class RankOnePrecision(_KnownInverse):
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         wanted = []
         for node in sorted(expr.atoms(Precision), key=str):
-            a, b = self._parts(node)
+            a, b = equally_correlated(node.covariance, self)
             wanted += [part for part in (a, a + b * node.length) if not part.is_positive]
         return tuple(dict.fromkeys(Hypothesis.of(Gt(part, 0)) for part in wanted))
 
     def entry(self, node: Precision) -> Expr:
-        a, b = self._parts(node)
+        a, b = equally_correlated(node.covariance, self)
         return KroneckerDelta(*node.places) / a - b / (a * (a + b * node.length))
 
     def row(self, node: Precision, place: Expr, term: Expr, index: Expr) -> Expr:
-        a, b = self._parts(node)
+        a, b = equally_correlated(node.covariance, self)
         every = Sum(term, (index, 1, node.length))
-        return term.subs(index, place) / a - b / (a * (a + b * node.length)) * every
-
-    def _parts(self, node: Precision) -> tuple[Expr, Expr]:
-        covariance = expand(node.covariance)
-        a = covariance.coeff(KroneckerDelta(l, m))
-        b = expand(covariance - a * KroneckerDelta(l, m))
-        if a == 0 or (a.free_symbols | b.free_symbols) & {l, m}:
-            raise self.refuse(f"the covariance {node.covariance} is not a multiple of the identity plus a constant")
-        return simplify(a), simplify(b)
+        return at_token(term, index, place, self) / a - b / (a * (a + b * node.length)) * every
 
 
 @final
@@ -115,9 +109,9 @@ class ChainPrecision(_KnownInverse):
 
     def row(self, node: Precision, place: Expr, term: Expr, index: Expr) -> Expr:
         rho = self._correlation(node)
-        left = Indicator(Gt(place, 1)) * term.subs(index, place - 1)
-        right = Indicator(Lt(place, node.length)) * term.subs(index, place + 1)
-        own = self._own(rho, place, node.length) * term.subs(index, place)
+        left = Indicator(Gt(place, 1)) * at_token(term, index, place - 1, self)
+        right = Indicator(Lt(place, node.length)) * at_token(term, index, place + 1, self)
+        own = self._own(rho, place, node.length) * at_token(term, index, place, self)
         return Add(own, -rho * left, -rho * right) / (1 - rho**2)
 
     @staticmethod

@@ -35,7 +35,7 @@ class AverageConfiguration(Rule):
     def _first(self, node: ConfigurationExpectation) -> Expr:
         self._check(node)
         outside, inside = separate(node.body, node.law.prior.bound)
-        return node if inside == S.One else node.with_body(outside * ConfigurationMean(inside, node.law.prior))
+        return node.with_body(outside * ConfigurationMean(inside, node.law.prior))
 
     def _last(self, node: ConfigurationExpectation) -> Expr:
         self._check(node)

@@ -7,6 +7,7 @@ from typing import final
 
 from sympy import Expr, Mul, Product, S, Sum
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.configurations import OverTokens, at_one, free_place, over_tokens
 from symslr.algebra.rule import Rule
 from symslr.expression.configuration import ConfigurationMean, ElementarySymmetric, count_in
@@ -56,7 +57,7 @@ class OneRelevantToken(_OverRelevantTokens):
         if len(chosen) > 1:
             raise self.refuse(f"{body} asks for several relevant tokens")
         weighted = at_one(mass * rest, place, prior.length, self)
-        return weighted.subs(place, chosen[0]) / total
+        return at_token(weighted, place, chosen[0], self) / total
 
     def _total(self, summand: Expr, place: Expr, length: Expr) -> Expr:
         return length * summand if place not in summand.free_symbols else Sum(summand, (place, 1, length))
@@ -80,7 +81,7 @@ class IndependentRelevance(_OverRelevantTokens):
         factor = (joint.resting + joint.relevant) / (plain.resting + plain.relevant)
         every = Product(factor.subs(l, place), (place, 1, prior.length))
         for token in joint.chosen:
-            ratio *= (joint.relevant / (joint.resting + joint.relevant)).subs(l, token)
+            ratio *= at_token(joint.relevant / (joint.resting + joint.relevant), l, token, self)
         return ratio * every
 
 
@@ -113,7 +114,7 @@ class GivenNumberRelevant(_OverRelevantTokens):
         factor = found.relevant / found.resting
         own = S.One
         for token in found.chosen:
-            own *= factor.subs(l, token)
+            own *= at_token(factor, l, token, self)
             count = count - 1
         return own * ElementarySymmetric.of(count, factor.subs(l, place), place, length, *found.chosen)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Gt, Indexed, KroneckerDelta, S, exp, expand, simplify, sqrt
+from sympy import Expr, Gt, Indexed, KroneckerDelta, S, Symbol, exp, expand, sqrt
 
+from symslr.algebra.bodies import at_token
+from symslr.algebra.configurations import equally_correlated
 from symslr.algebra.fresh import fresh
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
@@ -19,7 +21,7 @@ from symslr.expression.configuration import (
 )
 from symslr.expression.expectation import rewrite_expectations
 from symslr.expression.folded import ConditionalMean
-from symslr.model.configuration import ALIKE, ConfigurationLaw, Directions
+from symslr.model.configuration import ALIKE, ConfigurationLaw
 from symslr.model.symbols import chi, l, m
 
 FOLDED = (ConditionalMean, PosteriorMean, ConfigurationMean, ShiftedDensity)
@@ -66,7 +68,7 @@ class ShiftKeys(Rule):
 
         def shifted(item: Indexed) -> Expr:
             direction = int(item.indices[1]) if len(item.indices) > 1 else 1
-            return item + sign * means[direction - 1].subs(l, item.indices[0])
+            return item + sign * at_token(means[direction - 1], l, item.indices[0], self)
 
         body = node.body.replace(lambda e: isinstance(e, Indexed) and e.base == chi, shifted)
         return ConfigurationExpectation(body.replace(lambda e: isinstance(e, exp), lambda e: exp(expand(e.exp))), law)
@@ -93,20 +95,22 @@ class CommonPart(Rule):
         return rewrite_expectations(expr, self._dropped, ConfigurationExpectation)
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
-        parts = [_parts(node.law.keys, self) for node in sorted(expr.atoms(ConfigurationExpectation), key=str)]
+        parts = [
+            equally_correlated(node.law.keys, self) for node in sorted(expr.atoms(ConfigurationExpectation), key=str)
+        ]
         wanted = [Gt(a, 0) for a, b in parts if b != 0 and not a.is_positive]
         wanted += [b >= 0 for _, b in parts if not b.is_nonnegative]
         return tuple(dict.fromkeys(map(Hypothesis.of, wanted)))
 
     def _dropped(self, node: ConfigurationExpectation) -> Expr:
-        a, b = _parts(node.law.keys, self)
+        a, b = equally_correlated(node.law.keys, self)
         if b == 0:
             return node
         if node.law.weight != S.One:
             raise self.refuse("the weight is none of the differences of keys; shift the keys first")
         if node.body.has(*FOLDED):
             raise self.refuse(f"{node.body} holds functions of the keys by name; write them out first")
-        t = fresh("t", node.body.free_symbols, real=True)
+        t = fresh("t", node.body.atoms(Symbol), real=True)
         moved = node.body.replace(lambda e: isinstance(e, Indexed) and e.base == chi, lambda e: e + t)
         if t in FactorOutOfSums().rewrite(moved).free_symbols:
             raise self.refuse(f"{node.body} is not seen to stay the same where all keys move by the same amount")
@@ -125,11 +129,13 @@ class ScaleKeys(Rule):
         return rewrite_expectations(expr, self._scaled, ConfigurationExpectation)
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
-        scales = [_parts(node.law.keys, self)[0] for node in sorted(expr.atoms(ConfigurationExpectation), key=str)]
+        scales = [
+            equally_correlated(node.law.keys, self)[0] for node in sorted(expr.atoms(ConfigurationExpectation), key=str)
+        ]
         return tuple(dict.fromkeys(Hypothesis.of(Gt(a, 0)) for a in scales if not a.is_positive))
 
     def _scaled(self, node: ConfigurationExpectation) -> Expr:
-        a, b = _parts(node.law.keys, self)
+        a, b = equally_correlated(node.law.keys, self)
         if b != 0:
             raise self.refuse(f"the keys have the covariance {node.law.keys}; expected independent ones")
         if node.law.weight != S.One:
@@ -138,19 +144,3 @@ class ScaleKeys(Rule):
             raise self.refuse(f"{node.body} holds functions of the keys by name; write them out first")
         body = node.body.replace(lambda e: isinstance(e, Indexed) and e.base == chi, lambda e: sqrt(a) * e)
         return ConfigurationExpectation(body, node.law.with_keys(ALIKE))
-
-
-def _parts(covariance: Expr, rule: Rule) -> tuple[Expr, Expr]:
-    """(a, b) of a I + b 1 1^T.
-
-    Raises:
-        RuleRefused: in the name of ``rule``, for another covariance.
-    """
-    if isinstance(covariance, Directions):
-        raise rule.refuse("the keys have several directions; expected one")
-    expanded = expand(covariance)
-    a = expanded.coeff(KroneckerDelta(l, m))
-    b = expand(expanded - a * KroneckerDelta(l, m))
-    if a == 0 or (a.free_symbols | b.free_symbols) & {l, m}:
-        raise rule.refuse(f"the covariance {covariance} is not a multiple of the identity plus a constant")
-    return simplify(a), simplify(b)

@@ -6,7 +6,7 @@ from typing import final
 
 from sympy import Add, Expr, Mul, S, Sum, exp, expand, expand_log, log
 
-from symslr.algebra.bodies import rewrite_sequences
+from symslr.algebra.bodies import check_marked, rewrite_sequences
 from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import unfolded
@@ -46,7 +46,7 @@ class CameronMartin(Rule):
                 continue
             for term in Add.make_args(expand(factor.exp)):
                 slope = term.coeff(variable)
-                linear = slope != 0 and slope.is_real is not False and not slope.has(variable)
+                linear = slope.is_real is not False and not slope.has(variable)
                 linear = linear and expand(term - slope * variable) == 0
                 tilt += slope if linear else S.Zero
                 rest *= S.One if linear else exp(term)
@@ -66,10 +66,11 @@ class CameronMartin(Rule):
         if node.body.has(ConditionalMean):
             raise self.refuse("a conditional mean depends on all tokens; condition on X first")
         body = unfolded(node.body, law.length)
+        check_marked(body, self)
         own = chi[epsilon]
         split = {s: s - _term(s, own) + _term(s, own + slope) for s in body.atoms(Sum)}
         shifted = body.subs(own, own + slope).xreplace(split)
-        return SequenceExpectation(expand(shifted) if not split else shifted, law.unweighted())
+        return SequenceExpectation(expand(shifted), law.unweighted())
 
 
 def gaussian_shift(law: SequenceLaw, rule: Rule) -> Expr:
@@ -80,7 +81,7 @@ def gaussian_shift(law: SequenceLaw, rule: Rule) -> Expr:
     """
     if law.base != STANDARD_NORMAL or law.relevant_factor is None:
         raise rule.refuse(f"the weight {law.weight} is not a function of one standard normal token")
-    exponent = expand_log(log(law.relevant_factor), force=True)
+    exponent = expand_log(log(law.relevant_factor))
     slope = exponent.diff(x)
     if slope.has(x):
         raise rule.refuse(f"log of the weight {law.weight} is not linear in chi_epsilon")

@@ -88,7 +88,7 @@ class GaussianMoments(Rule):
 
     def _linear_form(self, base: Expr, families: tuple[IndexedBase, ...]) -> LinearForm:
         if base == xi:
-            return (xi, S.One)
+            return (xi, xi)
         if isinstance(base, Indexed):
             if base.indices[0] not in (epsilon, *OTHERS):
                 raise self.refuse(f"{base} may be the value of the relevant token or not")

@@ -71,7 +71,7 @@ class GaussianProjection(Rule):
         law, own = node.law, chi[epsilon]
         if law.weight == S.One and law.base != STANDARD_NORMAL:
             raise self.refuse(f"the tokens are not Gaussian but have density {law.base.density}")
-        mean = S.Zero if law.weight == S.One else gaussian_shift(law, self)
+        mean = gaussian_shift(law, self)
         coefficients = {token: self.combination.coeff(token) for token in self.combination.atoms(Indexed)}
         linear = Add(*(coefficient * token for token, coefficient in coefficients.items()))
         if linear.subs(dict.fromkeys(coefficients, S.One)).free_symbols & BOUND_IN_SEQUENCE:

@@ -90,7 +90,7 @@ class TurnTowardsKey(Rule):
         if node.law.base != STANDARD_NORMAL:
             raise self.refuse(f"the tokens are not standard normal but have density {node.law.base.density}")
         self._check_tokens(node.body, node.law.length)
-        shift = S.Zero if node.law.weight == S.One else gaussian_shift(node.law, self)
+        shift = gaussian_shift(node.law, self)
         a, b = found[chi], found[z]
         r = sqrt(simplify(a**2 + b**2))
         across = shift * b / r

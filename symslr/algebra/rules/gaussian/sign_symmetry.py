@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import final
 
 from sympy import Add, Expr, Indexed, IndexedBase, Mul, Sum, Symbol
-from sympy.core.function import Application
 
 from symslr.algebra.polynomial import expand_polynomial, split_sums
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation, SequenceExpectation, rewrite_expectations
-from symslr.expression.folded import FOLDED, ConditionalMean
+from symslr.expression.folded import ConditionalMean
 from symslr.expression.scored import ScoredActivation
 from symslr.model.symbols import eta, xi, z, zeta
 
@@ -57,7 +56,7 @@ class FlipSigns(Rule):
             return node
         if isinstance(node, ConditionalMean):
             raise self.refuse(f"{node} has integrated its values out; write it out first")
-        if node.is_Pow and node.exp.is_Integer and node.exp.is_even:
+        if node.is_Pow and node.exp.is_even:
             return _shorter_sign(self._flipped(node.base)) ** node.exp
         return node.func(*(self._flipped(arg) for arg in node.args))
 
@@ -91,8 +90,6 @@ def _parity(node: Expr, family: IndexedBase | Symbol) -> int | None:
         return 0
     if node == family or isinstance(node, Indexed):
         return 1
-    if isinstance(node, (Application, Expectation, *FOLDED, ConditionalMean)):
-        return None
     if node.is_Mul:
         parts = [_parity(arg, family) for arg in node.args]
         return None if None in parts else sum(parts) % 2  # type: ignore[arg-type]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Abs, Add, Dummy, Expr, Integral, Max, Min, Mul, Pow, S, Sum, log
-from sympy.core.function import Application
+from sympy import Add, Dummy, Expr, Integral, Mul, S, Sum
 
-from symslr.algebra.bodies import rewrite_sequences
-from symslr.algebra.growth import bounded_below, check_existence
+from symslr.algebra.bodies import check_marked, rewrite_sequences
+from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.positivity import ENTIRE, has_formula, is_open
+from symslr.algebra.positivity import is_absolutely_continuous, is_open
 from symslr.algebra.rule import Rule
 from symslr.algebra.tokens import NotSymmetric, unfolded
 from symslr.expression.expectation import SequenceExpectation
@@ -57,6 +56,7 @@ class Stein(Rule):
         powers = dict(factor.as_base_exp() for factor in Mul.make_args(body))
         if own not in powers:
             return node
+        check_marked(body, self)
         if law.base != STANDARD_NORMAL:
             raise self.refuse("the tokens are not standard normal")
         if law.weight != S.One:
@@ -64,27 +64,11 @@ class Stein(Rule):
         if body.has(IsLargest):
             raise self.refuse("the choice of the largest token jumps; it has no derivative")
         h = body / own
-        if h.has(ConditionalMean, Integral) or not _is_absolutely_continuous(h):
+        if h.has(ConditionalMean, Integral) or not is_absolutely_continuous(h, chi):
             raise self.refuse(f"{h} is not known to be absolutely continuous in chi_epsilon")
         after = SequenceExpectation(token_derivative(h), law)
         check_existence([SequenceExpectation(body, law), after], self)
         return after
-
-
-def _is_absolutely_continuous(h: Expr) -> bool:
-    """Whether h is the integral of its derivative: smooth functions, absolute values, maxima; no jumps and no poles."""
-    if not h.has(chi) or h.is_Indexed:
-        return True
-    if isinstance(h, Pow):
-        whole = bool(h.exp.is_integer and h.exp.is_positive)
-        if h.exp.has(chi) or not (whole or bounded_below(h.base)):
-            return False
-    elif isinstance(h, log):
-        if not bounded_below(h.args[0]):
-            return False
-    elif isinstance(h, Application) and not isinstance(h, (*ENTIRE, Abs, Max, Min)) and has_formula(h):
-        return False
-    return all(_is_absolutely_continuous(arg) for arg in h.args if isinstance(arg, Expr))
 
 
 def token_derivative(h: Expr) -> Expr:

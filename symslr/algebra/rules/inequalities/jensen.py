@@ -10,7 +10,7 @@ from symslr.algebra.bodies import is_whole, named_tokens
 from symslr.algebra.bound import Bound
 from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.positivity import is_nonnegative, is_positive
+from symslr.algebra.positivity import is_absolutely_continuous, is_nonnegative, is_positive
 from symslr.algebra.tokens import summand
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.model.symbols import chi, epsilon, x
@@ -36,7 +36,7 @@ class JensenForOthers(Bound):
             return None
         law, h = term.law, summand(total)
         self._curvature(term, total)
-        if law.weight != S.One and law.relevant_factor is None:
+        if law.relevant_factor is None:
             raise self.refuse(f"the weight {law.weight} is not a function of the relevant token alone")
         mean = ScalarExpectation(h, x, law.base)
         check_existence([mean], self)
@@ -63,6 +63,8 @@ class JensenForOthers(Bound):
         body = node.body.xreplace({total: h.subs(x, chi[epsilon]) + s}).xreplace({chi[epsilon]: own})
         if not named_tokens(body) <= {epsilon}:
             raise self.refuse(f"{node.body} names other tokens beside the sum over them")
+        if not is_absolutely_continuous(body, s):
+            raise self.refuse(f"{node.body} is not known to be continuous in {total}")
         second = factor(simplify(body.diff(s, 2)))
         if second == S.Zero:
             return S.Zero

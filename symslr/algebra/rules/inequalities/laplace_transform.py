@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import E, Expr, Ge, Le, Pow, exp, expand_power_base
+from sympy import Expr, Ge, Le, Pow, exp, expand_power_base
 
 from symslr.algebra.bound import Bound
 from symslr.algebra.growth import check_existence
@@ -22,7 +22,7 @@ class PowerBelowExponential(Bound):
     conditions = r"$y\ge0$, $n\ge0$"
 
     def upper(self, term: Expr) -> Expr | None:
-        if not isinstance(term, Pow) or term.base == E or not isinstance(term.base, Expectation):
+        if not isinstance(term, Pow) or not isinstance(term.base, Expectation):
             return None
         if not (is_nonnegative(term.base.body) and term.exp.is_nonnegative):
             raise self.refuse(f"{term} is not known to be a nonnegative power of a nonnegative mean")
@@ -52,7 +52,7 @@ class TwoMoments(Bound):
         if not isinstance(term, ScalarExpectation) or not isinstance(term.body, exp):
             return None
         y = -term.body.exp
-        if not (is_nonnegative(y) and y.has(term.variable)):
+        if not is_nonnegative(y):
             return None
         check_existence(self._moments(term), self)
         first, second = self._moments(term)

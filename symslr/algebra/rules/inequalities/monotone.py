@@ -45,7 +45,7 @@ class HyperbolicCosine(Rule):
             if not isinstance(power, exp):
                 continue
             mirror = factor * exp(-power.args[0])
-            if term in terms and mirror in terms and mirror != term:
+            if mirror in terms:
                 terms.remove(term)
                 terms.remove(mirror)
                 terms.append(2 * factor * cosh(power.args[0]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Expr, Gt, Mul, S
+from sympy import Add, Expr, Gt, Mul
 from sympy.core.relational import GreaterThan, LessThan, StrictGreaterThan, StrictLessThan
 
 from symslr.algebra.hypothesis import Hypothesis
@@ -25,7 +25,7 @@ class PositiveFactor(Rule):
 
     def rewrite(self, expr: Expr) -> Expr:
         known = self.factor.is_positive
-        if known is False or Gt(self.factor, 0) == S.false or (known is None and not self.factor.free_symbols):
+        if known is False or (known is None and not self.factor.free_symbols):
             raise self.refuse(f"found the factor {self.factor}; expected a positive one")
         if bound_symbols(expr) & self.factor.free_symbols:
             raise self.refuse(f"the factor {self.factor} depends on an index of a sum, whose values it cannot know")
@@ -35,7 +35,7 @@ class PositiveFactor(Rule):
     def _divide(self, side: Expr) -> Expr:
         if side.is_Add:
             return Add(*(self._divide(term) for term in side.args))
-        for sum_ in (f for f in side.args if f.is_Add) if side.is_Mul else ():
+        for sum_ in (f for f in side.args if f.is_Add):
             if all(self.factor in Mul.make_args(term) for term in sum_.args):
                 return side / sum_ * self._divide(sum_)
         return side / self.factor

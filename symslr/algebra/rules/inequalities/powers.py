@@ -27,7 +27,7 @@ class BernoulliInequality(Bound):
 
     name = "union bound over independent events"
     statement = r"1-p^m\le m(1-p)"
-    conditions = r"$0\le p\le1$ is a probability, $m\ge1$ a whole number"
+    conditions = r"$0\le p\le1$ is a probability, $m\ge0$ a whole number"
 
     def upper(self, term: Expr) -> Expr | None:
         if not isinstance(term, Add):
@@ -46,7 +46,7 @@ class ExponentialAbove(Bound):
 
     name = "exponential above a power"
     statement = r"p^m\le e^{-m(1-p)}"
-    conditions = r"$0\le p\le1$ is a probability, $m\ge1$ a whole number"
+    conditions = r"$0\le p\le1$ is a probability, $m\ge0$ a whole number"
 
     def upper(self, term: Expr) -> Expr | None:
         if not _is_power(term):
@@ -56,4 +56,4 @@ class ExponentialAbove(Bound):
 
 
 def _is_power(term: Expr) -> bool:
-    return bool(isinstance(term, Pow) and is_probability(term.base) and term.exp.is_integer and term.exp.is_positive)
+    return bool(isinstance(term, Pow) and is_probability(term.base) and term.exp.is_integer and term.exp.is_nonnegative)

@@ -45,10 +45,10 @@ class SeriesComparison(Bound):
 
     def _coefficients(self) -> tuple[tuple[Expr, Expr], int]:
         """Coefficients of z^(period p) of both series."""
-        found = [self._series(f) for f in (self.smaller, self.larger)]
-        if found[0][1] != found[1][1]:
+        (first, period), (second, other) = (self._series(f) for f in (self.smaller, self.larger))
+        if period != other:
             raise self.refuse(f"the powers of {self.smaller} and {self.larger} differ")
-        return (found[0][0], found[1][0]), found[0][1]
+        return (first, second), period
 
     def _series(self, function: Expr) -> tuple[Expr, int]:
         series = fps(function, self.variable)
@@ -74,7 +74,7 @@ class SeriesComparison(Bound):
         if not (start.is_nonnegative and (top - start).is_nonnegative and own.is_nonnegative):
             raise self.refuse(f"the series of {self.smaller} and {self.larger} start with {start} and {top}")
         gap = gammasimp(1 - own / other)
-        if not simplify(gap.factor()).is_nonnegative:
+        if not (other.is_positive and simplify(gap.factor()).is_nonnegative):
             raise self.refuse(f"cannot show that the coefficients {first} stay below {second}")
         if any(limit(ratio, p, oo) != 0 for ratio in (own, other)):
             raise self.refuse(f"the series of {self.smaller} or {self.larger} does not converge everywhere")

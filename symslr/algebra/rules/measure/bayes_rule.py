@@ -58,7 +58,7 @@ def _cleared(factor: Expr, total: Sum) -> Expr | None:
         return None if inside is None else Sum(inside, *factor.limits)
     for part in Mul.make_args(factor):
         p, power = part.as_base_exp()
-        if isinstance(p, Posterior) and power.is_Integer and power > 0 and _is_total_weight(total, p):
+        if isinstance(p, Posterior) and power.is_positive and _is_total_weight(total, p):
             return factor / p * at_token(p.law.renamed(p.law.weight), p.index)
     return None
 
@@ -70,7 +70,7 @@ def _joined(factor: Expr, total: ConfigurationMean) -> Expr | None:
         return None if inside is None else Sum(inside, *factor.limits)
     for part in Mul.make_args(factor):
         average, power = part.as_base_exp()
-        if isinstance(average, PosteriorMean) and power.is_Integer and power > 0:
+        if isinstance(average, PosteriorMean) and power.is_positive:
             law = average.law
             if ConfigurationMean(law.weight, law.prior) == total:
                 return factor / average * ConfigurationMean(law.weight * average.body, law.prior)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Expr, Mul, S, simplify
+from sympy import Expr, Mul, simplify
 
 from symslr.algebra.bound import Bound
 from symslr.algebra.positivity import is_nonnegative, is_positive
@@ -34,7 +34,7 @@ class CauchySchwarz(Bound):
         if not is_nonnegative(two.body):
             raise self.refuse(f"{two.body} is not known to be nonnegative")
         rest = Mul(*(factor for factor in term.args if factor.as_base_exp()[0] not in (one, two)))
-        if rest != S.One and not rest.is_nonnegative:
+        if not rest.is_nonnegative:
             raise self.refuse(f"the factor {rest} is not known to be nonnegative")
         ratio = simplify(one.body**2 / two.body)
         if not is_positive(ratio.as_numer_denom()[1]):

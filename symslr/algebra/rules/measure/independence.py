@@ -46,8 +46,6 @@ class Independence(Rule):
         own, shared = dict(parts.own), parts.shared
         if not own and shared == S.One:
             return node
-        if shared == S.One:
-            return parts.fixed * Mul(*(ScalarExpectation(f, x, law.base) for f in own.values()))
         own.setdefault(epsilon, S.One)
         marked = Mul(*(ScalarExpectation(f * shared, x, law.base) for f in own.values()))
         return parts.fixed * marked * ScalarExpectation(shared, x, law.base) ** (law.length - len(own))
@@ -106,9 +104,9 @@ def token_factors(body: Expr, length: Expr, rule: Rule) -> TokenFactors:
 def _shared_exponent(exponent: Expr, length: Expr, rule: Rule) -> Expr:
     result = S.Zero
     for term in Add.make_args(expand(exponent)):
-        total, *more = term.atoms(Sum)
+        total = next(iter(term.atoms(Sum)))
         coefficient = term / total
-        if more or coefficient.free_symbols & BOUND_IN_SEQUENCE or coefficient.has(Sum):
+        if coefficient.free_symbols & BOUND_IN_SEQUENCE or coefficient.has(Sum):
             raise rule.refuse(f"exp({term}) is not a product over tokens")
         if not is_whole(total, length):
             raise rule.refuse(f"{total} does not run over the tokens 1, ..., {length}")

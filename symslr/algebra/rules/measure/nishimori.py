@@ -47,7 +47,7 @@ class Nishimori(Rule):
         index = total.variables[0]
         for factor in Mul.make_args(total.function):
             base, power = factor.as_base_exp()
-            if isinstance(base, Posterior) and base.index == index and power.is_Integer and power > 0:
+            if isinstance(base, Posterior) and base.index == index and power.is_positive:
                 if base.law != node.law:
                     raise self.refuse("the posterior belongs to another law than the expectation")
                 h = total.function / base

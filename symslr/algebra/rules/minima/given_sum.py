@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Add, Dummy, Expr, IndexedBase, Sum, expand, latex
 
+from symslr.algebra.bodies import at_token
 from symslr.algebra.fresh import fresh
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial
@@ -54,7 +55,7 @@ class MinimiseAtGivenSum(Rule):
         reduced = Minimum(distance + rest.xreplace({linear: place}), place)
         others = tuple(family for family in node.families if family != self.family)
         outside = Add(*(term for term in Add.make_args(reduced.body) if not term.has(place)))
-        inner = Minimum(Add(reduced.body, -outside), place) + outside
+        inner = Minimum(reduced.body - outside, place) + outside
         return JointMinimum(inner, others, node.length) if others else inner
 
     def _parts(self, node: JointMinimum) -> tuple[Expr, Expr, tuple[Expr, tuple[Expr, ...]], Expr, Expr]:
@@ -80,7 +81,8 @@ class MinimiseAtGivenSum(Rule):
             raise self.refuse(f"{self.family} stands outside of sums over tokens")
         if degrees[line][2] != 0:
             raise self.refuse(f"{line} is not linear in {self.family}")
-        return rest, strength * lead, (degrees[line][1], square.limits), centre, line
+        weight = at_token(degrees[line][1], line.variables[0], square.variables[0], self)
+        return rest, strength * lead, (weight, square.limits), centre, line
 
     def _coefficients(self, total: Sum, length: Expr) -> tuple[Expr, Expr, Expr]:
         """Coefficients of w_l^2, w_l and 1 in the summand."""

@@ -154,4 +154,4 @@ def _keeps_degree(body: Expr, t: Symbol) -> bool:
 
 
 def _ends(t: Symbol) -> list[Expr]:
-    return [0 * t, oo] if t.is_nonnegative else [-oo, oo]
+    return [S.Zero, oo] if t.is_nonnegative else [-oo, oo]

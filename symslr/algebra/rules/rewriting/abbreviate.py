@@ -36,7 +36,7 @@ class Abbreviate(Rule):
     def rewrite(self, expr: Expr) -> Expr:
         if expr == self.variable:
             return self.written
-        if isinstance(expr, JointMinimum) or expr.is_Indexed or not expr.has(self.variable):
+        if isinstance(expr, JointMinimum) or not expr.has(self.variable):
             return expr
         made = expr.func(*(self.rewrite(arg) for arg in expr.args))
         return made.func(expand_polynomial(made.function), *made.limits) if isinstance(made, Sum) else made

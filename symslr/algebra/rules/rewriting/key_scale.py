@@ -27,7 +27,7 @@ class KeyScale(Rule):
         self.kernel = kernel
 
     def rewrite(self, expr: Expr) -> Expr:
-        return expr.replace(lambda node: isinstance(node, Activation) and node.kernel != self.kernel, self._scaled)
+        return expr.replace(lambda node: isinstance(node, Activation), self._scaled)
 
     def _scaled(self, node: Activation) -> Expr:
         scale = Wild("s", exclude=[x])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, exp, expand_log, expand_mul, factor, log, simplify
+from sympy import Add, Dummy, Expr, Mul, Symbol, exp, expand_log, expand_mul, factor, log, simplify
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
@@ -34,10 +34,9 @@ class OnePower(Rule):
     def _collected(self, expr: Expr, y: Symbol) -> Expr:
         if not expr.args or isinstance(expr, Expectation) or not expr.has(y):
             return expr
-        if isinstance(expr, (Mul, Pow, exp)):
-            found = self._as_power(expr, y)
-            if found is not None:
-                return found
+        found = self._as_power(expr, y)
+        if found is not None:
+            return found
         if isinstance(expr, Mul):
             powers = [part for part in expr.args if isinstance(part, exp)]
             rest = [self._collected(part, y) for part in expr.args if part not in powers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Eq, Expr, Le, Max, Mul, Pow, Product, S, Sum
+from sympy import Eq, Expr, Le, Max, Mul, Pow, Product, Sum
 from sympy.core.relational import StrictGreaterThan
 
 from symslr.algebra.rule import Rule
@@ -54,8 +54,8 @@ def _at_most_zero(total: Expr) -> Expr:
     """The indicator of x <= 0."""
     if isinstance(total, Relu):
         return _at_most_zero(total.args[0])
-    if isinstance(total, Max) and S.Zero in total.args:
-        return Mul(*(_at_most_zero(arg) for arg in total.args if arg != 0))
+    if isinstance(total, Max):
+        return Mul(*(_at_most_zero(arg) for arg in total.args))
     if isinstance(total, Sum) and _nonnegative(total.function):
         return Product(_at_most_zero(total.function), *total.limits)
     if total.is_Add and all(_nonnegative(term) for term in total.args):
@@ -64,8 +64,6 @@ def _at_most_zero(total: Expr) -> Expr:
 
 
 def _nonnegative(expr: Expr) -> bool:
-    if isinstance(expr, Max):
-        return any(_nonnegative(arg) for arg in expr.args)
     if isinstance(expr, Sum):
         return _nonnegative(expr.function)
     return bool(expr.is_nonnegative)

@@ -50,9 +50,7 @@ class SumOfSigns(PlacesRule):
         values = {sign: 2 * Symbol(f"u_{i}", integer=True, nonnegative=True) - 1 for i, sign in enumerate(named, 1)}
         rest = expand(high - low + 1) - len(inside)
         total = 2 * PLUS - rest + sum((values[sign] for sign in inside), S.Zero)
-        body = node.body.xreplace(
-            {e: self._product(e, inside, values, low, rest, total, sums, places) for e in products}
-        )
+        body = node.body.xreplace({e: self._product(e, inside, values, low, rest, places) for e in products})
         body = body.xreplace(dict.fromkeys(sums, total)).xreplace(values)
         if body.has(node.vector):
             raise self.refuse(f"{node.body} looks at the signs by more than names, one sum and products over one range")
@@ -100,8 +98,6 @@ class SumOfSigns(PlacesRule):
         values: dict[Expr, Expr],
         low: Expr,
         rest: Expr,
-        total: Expr,
-        sums: list[Sum],
         places: Places,
     ) -> Expr:
         index, first, _ = node.limits[0]
@@ -113,7 +109,7 @@ class SumOfSigns(PlacesRule):
                 raise self.refuse(f"{node} marks the place {place}, whose sign has no name in the body")
 
         def at(value: Expr, known: dict[Expr, Expr]) -> Expr:
-            body = factor.xreplace(dict.fromkeys(sums, total)).xreplace({own: value}).xreplace(values).xreplace(known)
+            body = factor.xreplace({own: value}).xreplace(known)
             if body.has(index):
                 raise self.refuse(f"{node} depends on {index} by more than its sign and its mark")
             return body

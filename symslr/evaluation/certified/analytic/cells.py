@@ -8,7 +8,7 @@ from typing import Any
 from flint import acb, arb, fmpq
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved
 from symslr.evaluation.numbers.elementary import ball
 
 
@@ -22,17 +22,11 @@ def interval(left: Any, right: Any) -> Any:
     return arb(left).union(arb(right))
 
 
-class Cells:
+class Cells(Arithmetic):
     """The arithmetic of rectangles."""
 
     def constant(self, expr: Expr) -> Any:
         return acb(ball(expr))
-
-    def add(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        return left * right
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         if exponent.denominator == 1:
@@ -51,7 +45,7 @@ class Cells:
 def integer_power(base: Any, n: int) -> Any:
     """By squaring: Arb's own power is undefined on some balls that hold 0."""
     if n < 0:
-        return 1 / integer_power(base, -n)
+        return integer_power(1 / base, -n)
     if n % 2 == 0 and base.imag.is_zero():
         size = interval(base.abs_lower(), base.abs_upper())
         return acb(size**n) if size > 0 else acb(arb(0).union(base.abs_upper() ** n))

@@ -14,7 +14,7 @@ from typing import Any
 from mpmath import inf, iv
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved
 from symslr.evaluation.numbers.elementary import ball
 
 PI = iv.pi
@@ -66,14 +66,10 @@ def _made(re: Any, im: Any, modulus: Any = None, argument: Any = None, never_zer
         argument = argument - 2 * PI * round(float(argument.mid) / (2 * pi))
     if re.a > 0 or (re.a >= 0 and never_zero):
         seen = iv.atan2(im, re) if re.a > 0 else _interval(-PI.b / 2, PI.b / 2)
-        argument = seen if argument is None or not _narrower(argument, seen) else argument
+        argument = seen if argument is None or not argument.delta < seen.delta else argument
     if argument is not None:
         re, im = _common(re, modulus * iv.cos(argument)), _common(im, modulus * iv.sin(argument))
     return Values(re, im, modulus, argument, never_zero or bool(modulus.a > 0))
-
-
-def _narrower(left: Any, right: Any) -> bool:
-    return bool(left.delta < right.delta)
 
 
 def half_strip(start: float, side: int, half_width: float) -> Values:
@@ -87,7 +83,7 @@ def half_strip(start: float, side: int, half_width: float) -> Values:
     return _made(-away, across, argument=turned)
 
 
-class HalfStrip:
+class HalfStrip(Arithmetic):
     """The arithmetic of ``Values``."""
 
     def constant(self, expr: Expr) -> Values:

@@ -22,6 +22,9 @@ from symslr.evaluation.certified.exponential.steps import outer_step, outer_stri
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.balls import exponentials
 
+BLOCK = 8
+"""Octaves of u whose sums are over the same tokens."""
+
 LARGEST_POWER = 4.0
 """The step in log u is the one for u^{LARGEST_POWER - 1}, so that all integrals of a formula share their nodes."""
 
@@ -83,11 +86,11 @@ class Transform:
 
     def fill(self, nodes: range) -> None:
         """Find the M_j at nodes where they are not known."""
-        missing = [i for i in nodes if i not in self.known]
-        if missing:
-            first, count = missing[0], missing[-1] + 1 - missing[0]
-            loads = arb_mat(exponentials(self.rule.kernel, first, self.per_octave, count))
-            self.known |= zip(range(first, first + count), self.rule.sums(loads))
+        while missing := [i for i in nodes if i not in self.known]:
+            run = [i for count, i in enumerate(missing[: BLOCK * self.per_octave]) if i == missing[0] + count]
+            seen = self.rule.seen((run[0] * self.exact_step).exp())
+            loads = arb_mat(exponentials(seen.kernel, run[0], self.per_octave, len(run)))
+            self.known |= zip(run, self.rule.sums(loads, seen))
 
     def needed_nats(self, integrand: Integrand, nats: float) -> float:
         """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""

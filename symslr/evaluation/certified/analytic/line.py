@@ -6,8 +6,9 @@ The trapezoid rule on the line, whose error the strip proves: docs/proofs.md, se
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, inf, log
+from math import ceil, floor, inf, log, log2
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,9 @@ MOST_TERMS = 24
 
 SEEN = -1e3
 """Logarithms below it are of functions far smaller than any error."""
+
+SPARE_NATS = 5.0
+"""Tokens with e^{-uK} so much below the errors of a rule are left out of its sums."""
 
 ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
@@ -140,13 +144,31 @@ class Line:
         return found
 
     def _tails(self, side: int, at: float) -> list[Any]:
-        growth = self._once(self._growth, side, at)
-        with ctx.workprec(PROOF_BITS):
-            return [growth.modulus(factor).tail(at) for factor in self.factors]
+        starts = dict.fromkeys(
+            (NEAREST * 2.0 ** floor(log2(at / NEAREST)), at)
+        )  # bounds from nearer on serve several ends
+        for start in starts:
+            growth = self._once(self._growth, side, start)
+            with ctx.workprec(PROOF_BITS):
+                try:
+                    return [growth.modulus(factor).tail(at) for factor in self.factors]
+                except NotProved:
+                    if start == at:
+                        raise
+        raise AssertionError("no place to begin")
 
     def rule(self, nats: float) -> LineRule:
         """The trapezoid rule whose error is about e^-nats."""
         return LineRule(self, nats)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Tokens of a rule: their K, their weights for every factor, and a bound of the sums over all others."""
+
+    kernel: list[Any]
+    weights: Any
+    left_out: list[Any]
 
 
 class LineRule:
@@ -168,8 +190,9 @@ class LineRule:
         self.nodes = [i * self.step for i in range(low, high + 1)]
         rows = [[value.real for value in line.at(acb(x))] for x in self.nodes]
         self.kernel = [row[0] for row in rows]
-        self.weights = arb_mat([[value * self.step for value in row[1:]] for row in rows])
-        columns = zip(*self.weights.tolist())
+        self.rows = [[value * self.step for value in row[1:]] for row in rows]
+        self.weights = arb_mat(self.rows)
+        columns = zip(*self.rows)
         decay = (2 * arb.pi() * arb(strip.half_width) / self.step).expm1()
         self.errors = [
             (2 * mass / decay + ends[0][1][j] + ends[1][1][j]).upper() for j, mass in enumerate(strip.masses)
@@ -214,9 +237,26 @@ class LineRule:
         minus = -u
         return self.sums(arb_mat([[(minus * k).exp() for k in self.kernel]]))[0]
 
-    def sums(self, loads: Any) -> list[list[Any]]:
-        """As ``at`` for several u, whose e^{-uK} are the rows of a matrix."""
-        return [[self._enclosure(j, value) for j, value in enumerate(row)] for row in (loads * self.weights).tolist()]
+    def seen(self, u: Any) -> Seen:
+        """What of the sums at u and above is not lost in their errors."""
+        own = float(u) * self.float_kernel < self.nats + SPARE_NATS
+        if own.all() or not own.any():
+            return Seen(self.kernel, self.weights, [arb(0)] * len(self.errors))
+        away = [i for i, is_near in enumerate(own) if not is_near]
+        load = (-u * min(self.kernel[i].lower() for i in away)).exp()
+        left_out = [
+            (load * sum((abs(w) for w in column), arb(0))).upper() for column in zip(*(self.rows[i] for i in away))
+        ]
+        near = np.flatnonzero(own)
+        return Seen([self.kernel[i] for i in near], arb_mat([self.rows[i] for i in near]), left_out)
+
+    def sums(self, loads: Any, seen: Seen | None = None) -> list[list[Any]]:
+        """As ``at`` for several u, whose e^{-uK} are the rows of a matrix, one column for every token or every one ``seen``."""
+        weights = self.weights if seen is None else seen.weights
+        found = (loads * weights).tolist()
+        if seen is not None:
+            found = [[value + arb(0, off) for value, off in zip(row, seen.left_out)] for row in found]
+        return [[self._enclosure(j, value) for j, value in enumerate(row)] for row in found]
 
     def _enclosure(self, j: int, total: Any) -> Any:
         value = total + arb(0, self.errors[j])

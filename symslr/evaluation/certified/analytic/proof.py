@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import sympy
 from flint import ctx
@@ -16,10 +16,22 @@ from symslr.evaluation.errors import CannotEvaluate
 
 
 class NotProved(CannotEvaluate):
-    """No proof was found that a function is analytic or bounded on a region; another region may do."""
+    """No proof was found that a function is analytic or bounded on a region; another region may do.
+
+    Args:
+        reason: what is missing.
+        function: of which; written only where it is read, as thousands of regions are halved and tried again.
+    """
+
+    def __init__(self, reason: str, function: Expr | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.function = reason, function
+
+    def __str__(self) -> str:
+        return self.reason if self.function is None else f"{self.reason} {self.function}"
 
 
-class Arithmetic(Protocol):
+class Arithmetic:
     """Enclosures of the values of analytic functions on one region.
 
     Every operation raises ``NotProved`` where it cannot tell that the function is analytic on the region.
@@ -27,18 +39,23 @@ class Arithmetic(Protocol):
 
     def constant(self, expr: Expr) -> Any:
         """Of an exact number."""
+        raise NotImplementedError
 
     def add(self, left: Any, right: Any) -> Any:
         """Of a sum."""
+        return left + right
 
     def multiply(self, left: Any, right: Any) -> Any:
         """Of a product."""
+        return left * right
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         """Of the principal power."""
+        raise NotImplementedError
 
     def function(self, name: str, at: Any) -> Any:
         """Of exp, log, erf, sin or cos."""
+        raise NotImplementedError
 
 
 FUNCTIONS = (exp, log, erf, sympy.sin, sympy.cos)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flint import arb
 from sympy import Expr, Symbol, exp
 
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
@@ -66,45 +67,45 @@ def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width
         NotProved: where no proof is found.
     """
     functions = (kernel, *factors)
+    masses = [arb(0)] * len(factors)
 
     def analytic(region: Region) -> None:
         for function, values in zip(functions, all_enclosed(functions, variable, rectangle(*region), CELLS)):
             if not values.is_finite():
-                raise NotProved(f"certified: no bound was found for {function}")
+                raise NotProved("certified: no bound was found for", function)
 
     def positive(region: Region) -> None:
         if not enclosed(kernel, variable, rectangle(*region), CELLS).real >= 0:
-            raise NotProved(f"certified: the kernel {kernel} is not seen to have a real part >= 0")
+            raise NotProved("certified: the kernel is not seen to have a real part >= 0:", kernel)
 
-    # the functions are real on the real line, so that the lower half is the mirror image; what is cheap to refuse comes first
+    def bounded(region: Region) -> None:
+        analytic(region)
+        values = all_enclosed(functions, variable, rectangle(*region), CELLS)[1:]
+        masses[:] = [mass + value.abs_upper() * (region[1] - region[0]) for mass, value in zip(masses, values)]
+
+    def prove(cells: list[float]) -> None:
+        """Real on the real line, the functions are mirrored in the lower half; what is cheap to refuse comes first."""
+        for left in cells:
+            _covered((left, left + CELL, half_width, half_width), positive)
+        for left in cells:
+            _covered((left, left + CELL, 0.0, half_width), analytic)
+            _covered((left, left + CELL, half_width, half_width), bounded)
+
     near = _cells(STARTS[0])
-    for left in near:
-        _covered((left, left + CELL, half_width, half_width), positive)
-        _covered((left, left + CELL, 0.0, half_width), analytic)
+    prove(near)
     for start in STARTS:
         try:
             sides = [GrowthBounds(variable, start, side, half_width) for side in (-1, 1)]
             tails = [[side.modulus(factor).tail(start) for side in sides] for factor in factors]
             for side in sides:
                 if not side.values(kernel).re.a >= 0:
-                    raise NotProved(f"certified: the kernel {kernel} is not seen to have a real part >= 0 far out")
+                    raise NotProved("certified: the kernel is not seen to have a real part >= 0 far out:", kernel)
             break
         except NotProved:
             if start == STARTS[-1]:
                 raise
-    for left in _cells(start):
-        if not near[0] <= left <= near[-1]:
-            _covered((left, left + CELL, half_width, half_width), positive)
-            _covered((left, left + CELL, 0.0, half_width), analytic)
-    masses = [below + above for below, above in tails]
-    for left in _cells(start):
-        edge = rectangle(left, left + CELL, half_width, half_width)
-        for j, values in enumerate(all_enclosed(functions[1:], variable, edge, CELLS)):
-            masses[j] += values.abs_upper() * CELL
-    for factor, mass in zip(factors, masses):
-        if not mass.is_finite():
-            raise NotProved(f"certified: no bound was found for {factor}")
-    return Strip(half_width, start, tuple(masses))
+    prove(_cells(start)[len(near) :])
+    return Strip(half_width, start, tuple(mass + below + above for mass, (below, above) in zip(masses, tails)))
 
 
 def check_nonnegative(variable: Symbol, function: Expr, start: float) -> None:
@@ -122,17 +123,18 @@ def check_nonnegative(variable: Symbol, function: Expr, start: float) -> None:
 
     def nonnegative(region: Region) -> None:
         if not enclosed(function, variable, rectangle(*region), CELLS).real >= 0:
-            raise NotProved(f"certified: {function} is not seen to be >= 0")
+            raise NotProved("certified: not seen to be >= 0:", function)
 
     for side in (-1, 1):
         if not GrowthBounds(variable, start, side, 0.0).values(function).re.a >= 0:
-            raise NotProved(f"certified: {function} is not seen to be >= 0 far out")
+            raise NotProved("certified: not seen to be >= 0 far out:", function)
     for left in _cells(start):
         _covered((left, left + CELL, 0.0, 0.0), nonnegative)
 
 
 def _cells(start: float) -> list[float]:
-    return [CELL * i - start for i in range(round(2 * start / CELL))]
+    """Left ends of the cells, from the middle outwards: there tokens lie, and most poles."""
+    return sorted((CELL * i - start for i in range(round(2 * start / CELL))), key=lambda left: abs(left + CELL / 2))
 
 
 def _covered(region: Region, holds: Callable[[Region], None]) -> None:

@@ -119,9 +119,8 @@ class MovingTransform(Transform):
     @cached_property
     def above(self) -> list[list[Any]]:
         """Bounds of |M_j| and of the finite sums that stand for them, at every scale, for every node."""
-        if self.is_kernel_moving:
-            self.fill(self.nodes)
-        sums = [self.at(i) for i in self.nodes] if self.is_kernel_moving else self.rule.sums(self.loads)
+        loads = self.loads_of(self.rule.kernel) if self.is_kernel_moving else self.loads
+        sums = self.rule.sums(loads)
         return [[abs(moment).upper() for moment in row] for row in sums]
 
     def _off(self, integrand: Integrand) -> Any:
@@ -155,6 +154,7 @@ class FiniteSums:
 
     def __init__(self, transform: MovingTransform, at: Any, length: int) -> None:
         rule, line = transform.rule, transform.line
+        self.is_wide = not at.is_exact()
         self.transform, self.length = transform, length
         self.known: dict[int, list[Any]] = {}
         self.orders = range(length if transform.is_kernel_moving else 1)
@@ -183,6 +183,9 @@ class FiniteSums:
         """Sums over the rule at every node of the outer sum: one product of matrices, far faster than row by row."""
         moving = self.transform.is_kernel_moving
         loads = self.transform.loads_of(self.kernel) if moving else self.transform.loads
+        if self.is_wide:
+            with ctx.workprec(line_bits(self.transform.nats / 2)):
+                return (loads * arb(1)) * (self.weights * arb(1))  # rounded: products of fewer bits are faster
         with ctx.workprec(line_bits(self.transform.nats)):
             return loads * self.weights
 

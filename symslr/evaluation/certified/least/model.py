@@ -27,6 +27,9 @@ ATTEMPTS = 6
 WIDER = 2.0**-40
 """Models reach beyond the interval by the rounding of their centre and radius; the proofs by this much, relative."""
 
+LOST = 7.0
+"""Nats that integrals have fewer than the sums under them, before more is seen: 3 to 7 for the kernels that were tried."""
+
 SPARE_NATS = 4.0
 """Errors of the sums are so much below what is asked of the models."""
 
@@ -66,7 +69,7 @@ class Moving:
         self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
         self.lines = Lines([term for terms in forms.values() for term in terms])
         self.transforms: dict[tuple[Expr, float], MovingTransform] = {}
-        self.lost = 0.0  # nats that integrals have fewer than the sums under them, as far as was seen
+        self.lost = LOST
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, inf, log, nextafter
+from math import ceil, floor, inf, log, nextafter
 from typing import Any
 
 from flint import arb, ctx
@@ -17,12 +17,20 @@ from symslr.evaluation.certified.least.model import Moving
 
 ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
-RATIO = 1.25
+RATIO = 1.4
+FINE = 20.0
+"""Those of the models beside the guess."""
+PARTS = 3
+"""First parts of a stretch: models of longer ones are of no use, and an odd number keeps the guess in the middle of one."""
+NEAR = 0.01
+"""Reach of the part around the guess, relative: so short that its model has a bottom to as many digits as its sums have."""
 COARSE = 9.0
 """Nats of the first models: they tell values apart that differ by 1e-3."""
-TERMS = 10
-"""Terms of the models."""
-REACH = 0.25
+MARGIN = 2
+"""Terms more than REACH alone asks for: it is the one of the middle, not of the whole part."""
+TERMS = (4, 11)
+"""The fewest and the most terms of the models: on a short part few do."""
+REACH = 0.15
 """The coefficients of a model grow about like (REACH a)^-k; where sums are made sharper than the models nothing is won."""
 SMALLEST = 1e-4
 """Parts on which nothing can be proved are halved down to this size, relative to the scale, ..."""
@@ -55,16 +63,27 @@ class Enclosed:
     places: list[tuple[float, float]]
 
 
-def stretches(low: float, high: float) -> list[tuple[float, float]]:
-    """The interval cut at 0 +- ZERO and where that is multiplied by RATIO."""
+def stretches(low: float, high: float, guess: float) -> list[tuple[float, float]]:
+    """The interval cut at 0 +- ZERO and beyond at one ratio, with ``guess`` in the middle of its piece."""
     cuts = {low, high}
+    steps = log(abs(guess) / ZERO) / log(RATIO) - 0.5 if abs(guess) > ZERO else 0.0
+    first = ZERO * RATIO ** (steps - floor(steps))
     for side in (-1.0, 1.0):
         at = ZERO
         while at < max(-low, high):
             cuts |= {side * at} if low < side * at < high else set()
-            at *= RATIO
-    ordered = sorted(cuts)
-    return list(itertools.pairwise(ordered))
+            at = first if at < first else at * RATIO
+    return list(itertools.pairwise(sorted(cuts)))
+
+
+def parts(low: float, high: float, guess: float) -> list[tuple[float, float]]:
+    """A stretch cut in ``PARTS``, and around the guess; whole where it is short."""
+    reach = NEAR * max(abs(guess), ZERO)
+    if high - low <= 2 * reach:
+        return [(low, high)]
+    cuts = {low + (high - low) * i / PARTS for i in range(PARTS)} | {high}
+    cuts |= {at for at in (guess - reach, guess + reach) if low < at < high}
+    return list(itertools.pairwise(sorted(cuts)))
 
 
 class Search:
@@ -88,9 +107,10 @@ class Search:
             NotProved: where it cannot be told.
         """
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
-            for left, right in sorted(stretches(low, high), key=lambda ends: abs(sum(ends) / 2 - guess)):
+            for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
-                    self._halved(own, own.low, own.high, COARSE)
+                    for part in parts(own.low, own.high, guess):
+                        self._look(own, *part, self._first_nats(part, guess, (own.high - own.low) / PARTS))
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
@@ -98,6 +118,12 @@ class Search:
                 self.extra += self._missing() + 2
             value = self._lowest().union(self.above)
         return Enclosed(value, [(part.low, part.high) for part in self.waiting if not part.below > self.above])
+
+    def _first_nats(self, part: tuple[float, float], guess: float, near: float) -> float:
+        """The part with the guess is as sharp as it can be, those beside it are too flat for the coarsest models."""
+        if part[0] < guess < part[1]:
+            return self._nats(*part)
+        return FINE if max(abs(end - guess) for end in part) < near else COARSE
 
     def _lowest(self) -> Any:
         found = self.above
@@ -118,7 +144,7 @@ class Search:
 
     def _nats(self, low: float, high: float) -> float:
         """As sharp as a model on this part can be, in steps, so that sums serve several parts."""
-        wanted = TERMS * log(max(1.0, 2 * REACH * max(abs(low), abs(high), ZERO) / (high - low))) if low < high else inf
+        wanted = TERMS[1] * _per_term(low, high)
         if wanted > self._finest():
             return self._finest()
         return min(self._finest(), max(COARSE, 8.0 * ceil(wanted / 8.0)))
@@ -150,7 +176,7 @@ class Search:
         centre = (low + high) / 2
         radius = nextafter(max(high - centre, centre - low), inf)
         try:
-            model = stretch.model(centre, radius, nats, TERMS)
+            model = stretch.model(centre, radius, nats, _terms(low, high, nats))
         except NotProved:
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
@@ -174,3 +200,14 @@ class Search:
             if high - low < NARROWEST * max(abs(low), abs(high)):
                 raise
             return self._proved(low, middle) + self._proved(middle, high)
+
+
+def _per_term(low: float, high: float) -> float:
+    """Nats that every further term of a model on a part wins."""
+    return log(max(1.0, 2 * REACH * max(abs(low), abs(high), ZERO) / (high - low))) if low < high else inf
+
+
+def _terms(low: float, high: float, nats: float) -> int:
+    """So many that what is left out is as small as the errors of the sums, as far as that can be."""
+    fewest, most = TERMS
+    return max(fewest, ceil(min(most, MARGIN + nats / max(_per_term(low, high), nats / most))))

@@ -11,7 +11,7 @@ from flint import arb, arb_series, ctx, fmpq
 from sympy import Expr, Symbol
 
 from symslr.evaluation.certified.analytic.cells import by_squaring
-from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
+from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved, enclosed
 from symslr.evaluation.numbers.elementary import ball
 
 
@@ -26,7 +26,7 @@ def terms(count: int) -> Iterator[None]:
         ctx.cap = before
 
 
-class Series:
+class Series(Arithmetic):
     """Functions of ``parameter`` = ``at`` + t as series in t, with balls as coefficients.
 
     Where ``at`` is an interval, the coefficient of t^k holds the k-th derivative over k! everywhere on it.
@@ -39,12 +39,6 @@ class Series:
         if expr.has(self.parameter):
             return enclosed(expr, self.parameter, arb_series([self.at, 1]), self)
         return arb_series([ball(expr)])
-
-    def add(self, left: Any, right: Any) -> Any:
-        return left + right
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        return left * right
 
     def power(self, base: Any, exponent: Fraction) -> Any:
         if exponent.denominator == 1:
