@@ -85,6 +85,20 @@ def test_a_mean_that_diverges_is_named() -> None:
         evaluate(population_risk(SpikedSLR(), Attention(exp(x**2), None), 0.9), {"L": 3, "nu": 2, "Delta": 0})
 
 
+def test_poles_beside_the_line_are_none_on_it() -> None:
+    """Regression: of a square of 1 + 100 x^2 no root was found, and the search ended in a traceback; by hand, a trapezoid rule."""
+    t = np.linspace(-12, 14, 26001)
+    k, p1, p0 = 1 / (1 + 100 * t**2), np.exp(-((t - 1) ** 2) / 2), np.exp(-t * t / 2)
+    p1, p0 = p1 / p1.sum(), p0 / p0.sum()
+    by_hand = 1 - (p1 @ k) ** 2 / (p1 @ k**2 + 2 * (p0 @ k**2))
+    at = {"L": 3, "nu": 1, "Delta": 0}
+    found = evaluate(population_risk(SpikedSLR(), Attention(1 / (1 + 100 * x**2), None), 1), at)
+    assert abs(float(found.value) - by_hand) <= float(found.error) + 1e-13
+    for kernel in (1 / (x - 2) ** 2, 1 / (x**2 - 3) ** 2):
+        with pytest.raises(CannotEvaluate, match="has a pole"):
+            evaluate(population_risk(SpikedSLR(), Attention(kernel, None), 1), at)
+
+
 def test_one_token_needs_no_locating() -> None:
     """Regression: the least risk at L = 1 lies at scale 0, where the searches found no curvature."""
     for attention in (softmax1, linear, erf, Attention(1 + x**2, None)):

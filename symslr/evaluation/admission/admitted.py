@@ -77,6 +77,8 @@ def _lengths(expr: Expr, law: SequenceLaw, values: Mapping[Symbol, Any]) -> set[
     return {length for length in found if length <= LONGEST or law.relevant_factor is not None}
 
 
+ROUNDS = 500
+"""Steps in which simple roots are found, ten times what mpmath takes."""
 REAL = 1e-12
 """Imaginary part, relative, up to which a root is one on the line: they are found to 15 digits."""
 
@@ -115,7 +117,8 @@ def _has_pole(node: ScalarExpectation) -> bool:
     below = cancel(node.body.xreplace(dict.fromkeys(scales, S.One))).as_numer_denom()[1]
     if not below.has(node.variable):
         return False
-    roots = [complex(root) for root in Poly(below, node.variable).nroots()]
+    once = Poly(below, node.variable).sqf_part()  # digits of a root that comes twice are hard to find
+    roots = [complex(root) for root in once.nroots(maxsteps=ROUNDS)]
     low, high = float(node.law.lower), float(node.law.upper)
     return any(low < root.real < high and abs(root.imag) < REAL * (1 + abs(root)) for root in roots)
 
