@@ -235,6 +235,13 @@ def test_cameron_martin_on_scalars(slope: Rational, scale: Rational, offset: Rat
     assert brute(CameronMartin().rewrite(before), {}) == pytest.approx(brute(before, {}), rel=1e-9)
 
 
+def test_a_shift_multiplies_nothing_out_under_a_sum() -> None:
+    """(chi + sqrt(nu))^2 near its zero would lose the digits of floats; one term beside a sum is as it was."""
+    after = CameronMartin().rewrite(mean(Sum(1 / chi[l] ** 2, (l, 1, L)), SPIKED))
+    assert after.body.has(1 / (chi[epsilon] + sqrt(nu)) ** 2)
+
+
+
 @pytest.mark.parametrize("attention", [name for name in ATTENTIONS if name != "absolute"])
 def test_stein(attention: str) -> None:
     sigma = attention_of(attention)
