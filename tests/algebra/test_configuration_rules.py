@@ -392,6 +392,11 @@ REFUSED: list[tuple[Rule, Expr, str]] = [
         mean(tokens(chi[l]), ConfigurationLaw(ConfigurationPrior(r[1], ONE, L), S.One)),
         "a token is chosen in the prior or in the weight",
     ),
+    (
+        IndependentTokens(),
+        mean(tokens(chi[l]), ConfigurationLaw(COINS.prior, 2 * r[1])),
+        "a token is chosen in the prior or in the weight",
+    ),
     (Conditioning(), ConditionalMean(r[1] * z[1], LAW), "is no sum over tokens of values with coefficients"),
     (Conditioning(), ConditionalMean(tokens(r[l] * z[l] ** 2), LAW), "is no sum over tokens of values"),
     (Conditioning(), ConditionalMean(Sum(r[l] * z[l], (l, 2, L)), LAW), "is no sum over tokens of values"),

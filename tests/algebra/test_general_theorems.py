@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Function, Rational, Sum, Symbol, exp, expand, log, oo, sqrt, sympify
+from sympy import Expr, Function, Rational, Sum, Symbol, exp, expand, latex, log, oo, sqrt, sympify
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
@@ -282,6 +282,6 @@ def test_of_an_open_weight_it_is_assumed_that_it_is_positive_and_of_no_other() -
     weight = Function("w", real=True)(KEY)
     law = SequenceLaw(weight, L)
     texts = [said.text for said in Reweight(law).hypotheses(mean(KEY, law.unweighted()))]
-    assert any(r">0$ almost surely" in text for text in texts)
+    assert rf"${latex(weight)}>0$ almost surely" in texts
     assert Reweight(law).rewrite(mean(KEY, law.unweighted())) == mean(KEY / weight, law)
     assert Reweight(SPIKED).hypotheses(mean(KEY, SPIKED.unweighted())) == ()

@@ -206,3 +206,11 @@ def test_the_ends_of_the_window_of_degrees_are_where_the_thresholds_are_reached(
     low = lower_degree().subs(numbers)
     reach = a * power[Row.MARKED, Column.MARK] + b * power[Row.MARKED, Column.OWN]
     assert reach.subs({**numbers, DEGREE: low}) == pytest.approx(0.3, rel=0.1)
+
+
+def test_a_layout_may_name_its_numbers_as_another_does() -> None:
+    """What a layout calls n may be the t of the letters: both are put in at once."""
+    plain = Output.of(1, k, SOFTMAX_KERNEL)
+    swapped = Output(*plain.args[:9], t, n, *plain.args[11:])
+    assert swapped.definition() == plain.definition().subs({n: t, t: n}, simultaneous=True)
+    assert swapped.definition() != plain.definition().subs(n, t).subs(t, n)
