@@ -241,7 +241,6 @@ def test_a_shift_multiplies_nothing_out_under_a_sum() -> None:
     assert after.body.has(1 / (chi[epsilon] + sqrt(nu)) ** 2)
 
 
-
 @pytest.mark.parametrize("attention", [name for name in ATTENTIONS if name != "absolute"])
 def test_stein(attention: str) -> None:
     sigma = attention_of(attention)
