@@ -405,6 +405,8 @@ def test_parameters_of_rules() -> None:
         Convolution(2 * GUMBEL, nu, LEVEL)
     with pytest.raises(ValueError, match="expected a distribution function"):
         Convolution(GUMBEL, a, LEVEL)
+    with pytest.raises(ValueError, match="a positive rate"):
+        Convolution(GUMBEL, Symbol("rate", nonnegative=True), LEVEL)
     with pytest.raises(ValueError, match="expected the exact mean"):
         TransformMoments(Derivation(ScalarExpectation(x**2, x, normal())), ANGLE)
     with pytest.raises(ValueError, match="expected the exact mean"):
