@@ -26,7 +26,7 @@ from symslr.model.separation import (
 )
 from symslr.model.symbols import x
 from symslr.simulate.separation import attention_on
-from symslr.theory.separation.boundary import boundary_mark, critical_power
+from symslr.theory.separation.boundary import boundary_mark, boundary_width, critical_power
 from symslr.theory.separation.definition import Column, Output, Row, h, i, k, m, preactivation
 from symslr.theory.separation.region import BLOCK_RATE, MARK_0, MARK_1, admissible_region, exponent, limit_verdict
 from symslr.theory.separation.shares import DEGREE, shares
@@ -214,3 +214,9 @@ def test_a_layout_may_name_its_numbers_as_another_does() -> None:
     swapped = Output(*plain.args[:9], t, n, *plain.args[11:])
     assert swapped.definition() == plain.definition().subs({n: t, t: n}, simultaneous=True)
     assert swapped.definition() != plain.definition().subs(n, t).subs(t, n)
+
+
+def test_a_margin_that_the_widest_row_just_misses_is_refused() -> None:
+    """At b = 4 the class has a share below 1, so that b times it stays below 4; of more rows it is 1 in floats."""
+    with pytest.raises(ValueError, match="finite-n boundary: found none"):
+        boundary_width(8, 2, 4.0)
