@@ -96,7 +96,7 @@ def _parity(node: Expr, family: IndexedBase | Symbol) -> int | None:
     if node.is_Add:
         found = {_parity(arg, family) for arg in node.args}
         return found.pop() if len(found) == 1 else None
-    if node.is_Pow and node.exp.is_Integer:
+    if node.is_Pow and node.exp.is_Integer and node.exp.is_positive:
         inner = _parity(node.base, family)
         return None if inner is None else inner * int(node.exp) % 2
     if isinstance(node, Sum):
