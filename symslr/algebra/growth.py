@@ -54,6 +54,7 @@ from symslr.expression.signs import SignExpectation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, x, xi
 
 BOUNDED = (sin, cos, tanh, erf, erfc, sign, Heaviside, atan, NormalCdf, IsLargest, Posterior)
@@ -184,7 +185,7 @@ def _exponent(f: Expr, variable: Basic, side: int) -> Growth:
         slope = inner.diff(variable)
         if slope.has(variable):
             raise Undecided(f"how exp({f}) grows is not decided")
-        return Abs(slope) * side * variable if slope != 0 else node
+        return Abs(slope) * side * variable
 
     f = expand(f.replace(lambda node: isinstance(node, Abs) and node.has(variable), outside))
     rest = Add(*(term for term in Add.make_args(f) if not (isinstance(term, BOUNDED) or term.func in BOUNDED)))
@@ -252,18 +253,19 @@ def exists(node: Expectation) -> Boolean | None:
         return None  # how a mean grows with what is held fixed in it is not seen
     if node.law == STANDARD_NORMAL and at_most_exponential(node.body.xreplace({node.variable: x})):
         return S.true
-    if isinstance(node, SequenceExpectation) and node.law.base == STANDARD_NORMAL:
-        weight = S.One if node.law.is_selection else node.law.weight
-        if at_most_exponential(weight) and at_most_exponential(node.body):
-            return S.true
     try:
         if isinstance(node, ScalarExpectation):
             return _scalar(node.body, node.variable, node.law)
-        if isinstance(node, SequenceExpectation):
-            return _sequence(node)
+        if node.law.base == STANDARD_NORMAL and at_most_exponential(node.body) and _is_mild(node.law):
+            return S.true
+        return _sequence(node)
     except Undecided:
         return None
-    return S.true
+
+
+def _is_mild(law: SequenceLaw) -> bool:
+    """Whether a weight is at most exponential, or changes the law of the position alone."""
+    return law.is_selection or at_most_exponential(law.weight)
 
 
 def at_most_exponential(f: Expr) -> bool:
@@ -372,7 +374,6 @@ def _decided(total: Growth) -> Boolean:
 
 def _sequence(node: SequenceExpectation) -> Boolean:
     law = node.law
-    weight = S.One if law.is_selection else law.weight
     if _is_bounded(node.body):
         return S.true
     if not all(is_whole(total, law.length) for total in node.body.atoms(Sum)):
@@ -380,7 +381,8 @@ def _sequence(node: SequenceExpectation) -> Boolean:
     conditions = []
     body = node.body.replace(lambda item: isinstance(item, Activation) and item.args[2] == 0, lambda item: item.doit())
     for term in Add.make_args(expand(body, deep=False)):
-        factors = [f for factor in (weight, term) for f in Mul.make_args(factor)]
+        weight = () if law.is_selection else Mul.make_args(law.weight)
+        factors = [*weight, *Mul.make_args(term)]
         conditions.append(_product(factors, law.base))
     return And(*conditions)
 
