@@ -54,6 +54,7 @@ from symslr.algebra.rules import (
     Linearity,
     Minimise,
     OddMeans,
+    OnePower,
     RotateNoise,
     SmoothingTaylor,
     Stein,
@@ -212,8 +213,11 @@ def test_equal_forms_are_of_one_real_number() -> None:
     assert sqrt(EqualForms(c, c * 1) ** 2).is_nonnegative
 
 
-def test_exponents_are_multiplied_out_in_products_alone() -> None:
+def test_exponentials_are_merged_in_products_alone() -> None:
     s = Symbol("s", real=True)
+    assert merge_exponentials(KEY * exp(KEY * s) * exp(c - KEY * s)) == KEY * exp(c)
+    assert merge_exponentials(exp(KEY) * exp(KEY + c) * exp(tanh(s))) == exp(2 * KEY + c) * exp(tanh(s))
+    assert OnePower(a).rewrite((1 + a) * exp(a + c * log(a)) * exp(-a)) == (1 + a) * a**c
     assert merge_exponentials(KEY * exp(c * (s + 1))) == KEY * exp(c * s + c)
     assert merge_exponentials(KEY * exp(c * (s + 1)) + exp(c * (s + 1))) == KEY * exp(c * s + c) + exp(c * (s + 1))
     for left in (KEY * exp(c * (s + tanh(s))), KEY * exp(c * (s + tokens(x))), exp(c * (s + 1)), c * (s + 1)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from sympy import Add, Dummy, Expr, Symbol, exp, expand_log, expand_mul, factor, log, simplify
+from sympy import Add, Dummy, Expr, Mul, Symbol, exp, expand_log, expand_mul, factor, log, simplify
 
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
@@ -37,6 +37,10 @@ class OnePower(Rule):
         found = self._as_power(expr, y)
         if found is not None:
             return found
+        if isinstance(expr, Mul):
+            powers = [part for part in expr.args if isinstance(part, exp)]
+            rest = [self._collected(part, y) for part in expr.args if part not in powers]
+            return Mul(*rest, self._collected(exp(Add(*(part.exp for part in powers))), y)) if powers else Mul(*rest)
         if isinstance(expr, exp):
             return exp(Add(*(self._collected(term, y) for term in Add.make_args(expand_mul(expr.exp)))))
         return expr.func(*(self._collected(arg, y) for arg in expr.args))
