@@ -35,7 +35,7 @@ from symslr.algebra.denominators import cancelled
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.exponentials import merge_exponentials
-from symslr.algebra.growth import exists
+from symslr.algebra.growth import at_most_exponential, exists
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import on_letters, split_sums
 from symslr.algebra.positivity import (
@@ -246,6 +246,7 @@ def test_an_attention_is_as_large_as_its_kernel_where_it_is_not_normalised() -> 
     wild, mild = exp(x**2), exp(x)
     for kernel, normalised, expected in ((wild, True, S.true), (mild, True, S.true), (mild, False, S.true)):
         sigma = Activation.of(epsilon, Attention(kernel, "sum" if normalised else None), a)
+        assert at_most_exponential(sigma)
         assert exists(over(sigma * KEY)) == expected
     assert exists(over(Activation.of(epsilon, Attention(wild, None), a) * KEY)) is not S.true
 
@@ -277,6 +278,18 @@ def test_a_configuration_with_one_relevant_token() -> None:
     assert at_one(r[i], i, L, Linearity()) == 1
     assert at_one(r[j], i, L, Linearity()) == KroneckerDelta(i, j)
     assert at_one(r[j] * c + r[i], i, L, Linearity()) == c * KroneckerDelta(i, j) + 1
+
+
+def test_a_sum_grows_as_its_terms() -> None:
+    for mild in (tokens(exp(x)), tokens(exp(x)) ** c.func("p", positive=True) * KEY, 1 / tokens(cosh(x))):
+        assert at_most_exponential(mild)
+    assert not at_most_exponential(tokens(exp(x**2)))
+
+
+def test_a_hyperbolic_cosine_of_an_imaginary_number_is_no_positive_one() -> None:
+    assert is_positive(cosh(KEY + f(KEY)))
+    assert not is_positive(cosh(Symbol("w", imaginary=True) + 1))
+    assert not is_positive(cosh(Symbol("w", imaginary=True)))
 
 
 def test_a_weight_that_selects_leaves_the_tokens_as_they_are() -> None:
@@ -391,6 +404,9 @@ def test_a_value_of_unknown_sign_is_assumed_and_nothing_else() -> None:
     q = Symbol("q", nonnegative=True)
     cited = Cite(theorem, {strength: sqrt(q) * b})
     assert [item.condition for item in cited.hypotheses(one(exp(sqrt(q) * b * u)))] == [Gt(q, 0)]
+    g = Symbol("g", nonnegative=True)
+    from_zero = Derivation(one(exp(g * u))).apply(CameronMartin())
+    assert [item.condition for item in Cite(from_zero, {g: c + 1}).hypotheses(one(exp((c + 1) * u)))] == [Ge(c + 1, 0)]
     counted = Derivation(one(n * u + exp(u))).apply(Linearity())
     for wrong in (c * a, c + 1):
         with pytest.raises(RuleRefused, match="is not known to be"):
