@@ -54,8 +54,8 @@ def is_open(expr: Expr) -> bool:
 
 def is_positive(expr: Expr) -> bool:
     """Whether ``expr`` > 0 at almost every real value of its tokens, whatever its parameters are."""
-    if expr.is_positive or isinstance(expr, (exp, cosh, NormalCdf)):
-        return bool(expr.is_positive or expr.args[0].is_real)
+    if expr.is_positive:
+        return True
     if isinstance(expr, Add):
         terms = _grouped(expr)
         return all(map(is_nonnegative, terms)) and any(map(is_positive, terms))

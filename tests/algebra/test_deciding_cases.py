@@ -68,6 +68,7 @@ from symslr.expression.configuration import ConfigurationExpectation, ShiftedDen
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, Minimum, Posterior
 from symslr.expression.scored import ScoredActivation
+from symslr.expression.signs import Sign, SignExpectation, omega
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.configuration import ONE, ConfigurationLaw, ConfigurationPrior, r
@@ -163,6 +164,8 @@ def test_what_is_not_known_to_be_positive() -> None:
         ((1 + KEY**2) ** c, True),
         (KEY ** Symbol("p", integer=True), True),
         (KEY**c, False),
+        (log(1 + KEY**2), True),
+        (log(KEY), False),
         (Heaviside(KEY), False),
     ],
     ids=str,
@@ -278,6 +281,10 @@ def test_a_configuration_with_one_relevant_token() -> None:
     assert at_one(r[i], i, L, Linearity()) == 1
     assert at_one(r[j], i, L, Linearity()) == KroneckerDelta(i, j)
     assert at_one(r[j] * c + r[i], i, L, Linearity()) == c * KroneckerDelta(i, j) + 1
+
+
+def test_a_mean_over_signs_is_a_finite_sum() -> None:
+    assert exists(SignExpectation(one(exp(u * Sign(omega, 1))) ** 2, omega, n)) == S.true
 
 
 def test_a_sum_grows_as_its_terms() -> None:
