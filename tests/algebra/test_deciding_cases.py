@@ -33,7 +33,6 @@ from symslr.algebra.cite import Cite
 from symslr.algebra.configurations import at_one, of_token, over_tokens
 from symslr.algebra.denominators import cancelled
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.exponentials import merge_exponentials
 from symslr.algebra.growth import at_most_exponential, exists
 from symslr.algebra.hypothesis import Hypothesis
@@ -73,7 +72,7 @@ from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
 from symslr.model.configuration import ONE, ConfigurationLaw, ConfigurationPrior, r
 from symslr.model.open_function import OpenFunction
-from symslr.model.scalar_law import STANDARD_NORMAL, laplace, normal
+from symslr.model.scalar_law import STANDARD_NORMAL, laplace, normal, student
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, a, chi, epsilon, eta, i, j, k, l, m, nu, x, z
 from symslr.theory.asymptotics import ANGLE, LEVEL, gumbel_transform
@@ -211,11 +210,6 @@ def test_only_even_powers_are_seen_to_be_positive_everywhere(odd: Expr) -> None:
             real_zeros(even + c * odd, t, sign)
 
 
-def test_equal_forms_are_of_one_real_number() -> None:
-    assert EqualForms(a, a + 1 - 1).is_real
-    assert sqrt(EqualForms(c, c * 1) ** 2).is_nonnegative
-
-
 def test_exponentials_are_merged_in_products_alone() -> None:
     s = Symbol("s", real=True)
     assert merge_exponentials(KEY * exp(KEY * s) * exp(c - KEY * s)) == KEY * exp(c)
@@ -242,6 +236,7 @@ def test_a_bounded_body_has_a_mean_under_any_weight() -> None:
         (2 + tanh(KEY) * tanh(chi[j])) ** a.func("p", positive=True),
     ):
         assert exists(over(bounded, wild)) == S.true
+    assert exists(over(Activation.of(epsilon, softmax, a), wild)) == S.true
     assert exists(over(KEY, wild)) is None
 
 
@@ -291,6 +286,10 @@ def test_a_sum_grows_as_its_terms() -> None:
     for mild in (tokens(exp(x)), tokens(exp(x)) ** c.func("p", positive=True) * KEY, 1 / tokens(cosh(x))):
         assert at_most_exponential(mild)
     assert not at_most_exponential(tokens(exp(x**2)))
+    assert not at_most_exponential((1 + KEY**2) ** (KEY**2))
+    for divergent in (tokens(x**2) ** 2, tokens(x**4)):
+        assert exists(over(divergent, SequenceLaw(S.One, L, student(4)))) is None
+    assert exists(over(tokens(x) ** 2, SequenceLaw(S.One, L, student(4)))) == S.true
 
 
 def test_a_hyperbolic_cosine_of_an_imaginary_number_is_no_positive_one() -> None:
