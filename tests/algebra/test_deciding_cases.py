@@ -179,6 +179,8 @@ def test_an_inner_index_is_not_caught_by_the_token() -> None:
     total = Sum(r[m] * inner, (m, 1, L))
     with pytest.raises(RuleRefused, match="would catch the token l"):
         of_token(total, 1, L, Linearity())
+    with pytest.raises(RuleRefused, match="does not run over the tokens"):
+        of_token(Sum(r[m] * chi[m], (m, 1, L - 1)), 1, L, Linearity())
     free = Sum(r[m] * chi[m] * Sum(chi[k], (k, 1, L)), (m, 1, L))
     assert of_token(free, 1, L, Linearity()) == chi[l] * Sum(chi[k], (k, 1, L))
 
