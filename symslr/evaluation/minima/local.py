@@ -40,8 +40,8 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
     """Newton steps on divided differences; each squares the error of the place.
 
     With steps h of the differences the place is wrong by about h^2 and, through errors eps of the values, by eps/(f'' h): steps
-    become shorter down to h = eps^(1/3), as long as second differences are seen and the value gains. In a box both are amplified by the
-    ratio of the curvatures.
+    become shorter down to h = eps^(1/3), as long as second differences are seen and the value gains. In a box both are
+    amplified by the ratio of the curvatures.
 
     Args:
         objective, start: the function, and a place near its minimum.
