@@ -4,22 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import (
-    Abs,
-    Basic,
-    Expr,
-    Function,
-    Heaviside,
-    Max,
-    Min,
-    Mul,
-    Piecewise,
-    PolynomialError,
-    S,
-    Symbol,
-    sign,
-    sqf_list,
-)
+from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, PolynomialError, S, Symbol, sign, sqf_list
+from sympy.core.function import Function
 from sympy.core.relational import Relational
 
 
