@@ -80,6 +80,14 @@ class Located:
         total = sum(weight for weight, _, _ in found)
         return [(weight / total, read, means) for weight, read, means in found]
 
+    def read_out(self) -> float:
+        """E |r|^2, from which an attention takes what it gains."""
+        return sum(p * float(read @ read) for p, read, _ in self.configurations())
+
+    def rounding(self, risk: float) -> float:
+        """Of a risk on a mesh; an attention's is what is left of E |r|^2."""
+        return ROUNDED * (abs(risk) if self.weights is None else self.read_out())
+
 
 def weights(log_kernel: Callable[[Array], Array], is_normalised: bool, offset: int, keys: Array) -> Array:
     """kappa over its sum and an offset, from log kappa; or kappa as it stands."""
@@ -141,12 +149,11 @@ def on_a_mesh(law: Located, step: float) -> float:
     if law.weights is None:
         evidence, left = losses(law, noise)()
         return float(np.sum(mass * evidence * left))
-    hit = norm = size = 0.0
+    hit = norm = 0.0
     for p, read, means in law.configurations():
         seen = law.weights((noise + sqrt(law.strength) * means)[:, :, 0])
         hit, norm = hit + p * np.sum(mass * (seen @ read)), norm + p * np.sum(mass * np.sum(seen * seen, axis=1))
-        size += p * float(read @ read)
-    return float(size - hit * hit / norm)
+    return float(law.read_out() - hit * hit / norm)
 
 
 def drawn(law: Located, rng: np.random.Generator) -> tuple[float, float]:
@@ -167,9 +174,8 @@ def drawn(law: Located, rng: np.random.Generator) -> tuple[float, float]:
         return float(left.mean()), float(left.std() / sqrt(count))
     seen, reads = law.weights(keys[:, :, 0]), np.stack([read for _, read, _ in configurations])
     first, second = np.sum(reads[chosen] * seen, axis=1), np.sum(seen * seen, axis=1)
-    size = float(probabilities @ np.sum(reads * reads, axis=1))
     lost, error = _of_a_ratio(np.array([first.mean(), second.mean()]), np.cov(first, second) / count)
-    return size - 1 + lost, error
+    return law.read_out() - 1 + lost, error
 
 
 def _of_a_ratio(means: Array, covariance: Array) -> tuple[float, float]:
@@ -232,4 +238,4 @@ def refined(law: Located, wanted: float) -> tuple[float, float]:
             before, found = found, on_a_mesh(law, step)
         except NoJudgement:
             break
-    return found, abs(found - before) + ROUNDED * abs(found)
+    return found, abs(found - before) + law.rounding(found)

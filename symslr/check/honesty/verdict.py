@@ -153,7 +153,7 @@ def _sharper(questions: list[tuple[Fraction, Question]], digits: int) -> Iterato
 def _by_mesh(point: Point, number: Value) -> Judged | None:
     law, claimed = _law(point), float(number.error)
     value, error = sequences.refined(law, claimed / 4)
-    if error > max(claimed, 2 * sequences.ROUNDED * abs(value)):
+    if error > max(claimed, 2 * law.rounding(value)):
         return None
     return _verdict(point, number, mpf(float(value)), 2 * mpf(float(error)), "sequences on a mesh")
 
