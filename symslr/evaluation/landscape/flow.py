@@ -70,9 +70,7 @@ def velocity(landscape: Landscape, state: Array) -> Array:
     return np.array([dm[0, 0], dm[1, 1], dm[0, 1], dm[1, 0], dq[0, 0], dq[1, 1], dq[0, 1], *-gradient[7:]])
 
 
-def gradient_flow(
-    landscape: Landscape, start: Array, time: float = LONGEST, at: Array | None = None, *, rest_at: float = AT_REST
-) -> Flow:
+def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at: Array | None = None) -> Flow:
     """The flow from ``start`` until it rests or ``time`` is over.
 
     Integrated over coordinates of k and v, as an integrator's errors in m and q would leave q >= m m^T.
@@ -81,7 +79,6 @@ def gradient_flow(
         start: shaped like ``landscape.names``.
         time: the longest time.
         at: times at which the trajectory is wanted, those after its rest left out; the integrator's own steps without.
-        rest_at: speed at which it counts as arrived.
 
     Raises:
         ValueError: where the integrator fails.
@@ -91,7 +88,7 @@ def gradient_flow(
     vectors = np.append(OrderParameters.of(begin[:7]).vectors, begin[7:])
 
     def rest(_: float, point: Array) -> float:
-        return float(np.max(np.abs(velocity(landscape, order_of(point))))) - rest_at
+        return float(np.max(np.abs(velocity(landscape, order_of(point))))) - AT_REST
 
     rest.terminal, rest.direction = True, -1.0  # type: ignore[attr-defined]
     if rest(0.0, vectors) <= 0:  # nothing would be crossed

@@ -31,7 +31,6 @@ from symslr.evaluation.location.tables.attention import (
 )
 from symslr.evaluation.location.tables.rules import rules
 from symslr.expression.value import Kind
-from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.location.task import LocationTask
@@ -110,7 +109,7 @@ def route(attend: Attend, seconds: float) -> Route:
         return ByRules(partial(tabled_row, attend, setting), rules(setting), "one-token tables in float64")
     if attend.has_one_kernel and along_chain.reaches(setting, attend.bias is None):
         return ByRules(
-            partial(along, attend),
+            partial(along_chain.row_along, attend),
             along_chain.RULES,
             "transfer operator along the chain in float64",
             1e-15 + ROUNDING * setting.length,
@@ -130,19 +129,6 @@ def _apart(found: Means) -> float:
     """The relative difference of two rules."""
     fine, coarse = found.rows
     return float(np.max(np.abs(fine - coarse)) / np.max(np.abs(fine)))
-
-
-def along(attend: Attend, place: Place, rule: along_chain.Rule) -> Any:
-    """The row of moments among tokens along a chain."""
-    base = attend.attention.base
-    assert isinstance(base, Attention)
-
-    def picks(keys: Any, bias: float) -> Any:
-        found = attend.elements(keys[:, None], place, bias) if not base.is_normalised else None
-        return attend.log_kernel(keys[:, None], place) + bias if found is None else found
-
-    offset = float(base.offset) if base.is_normalised else None
-    return along_chain.Along(attend.setting, picks, attend.bias, offset, place.slope).row(rule)
 
 
 def residual(row: Any) -> float:

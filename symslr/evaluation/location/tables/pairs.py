@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.over_log_u import over_log_u
 from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting
 
@@ -36,8 +36,6 @@ LEAST_LIKELY = -40.0
 """log of the probability that all other keys are below the largest one, below which that is left out."""
 FIRST, NOTHING = 1e-8, 1e-16
 """c times the mean of T where the integral begins; parts below this share of it are left out."""
-BLOCK, LAST = 24, 2000.0
-"""Values of log c at once, and the one by which the integral has to end."""
 HEAVIEST = 2000.0
 """cu beyond which e^{-cu} is 0 whatever the power of cu before it."""
 BISECTIONS = 60
@@ -173,16 +171,12 @@ class Below:
 
     def integral(self, rule: Rule) -> Any:
         """int dc sum_k B_k(c) E[S e^{-cT} R^k/k!], S the numerator, for every largest weight."""
-        number, total = int(np.floor(np.log(FIRST) / rule.load)), np.zeros(len(self.u))
-        while True:
-            log_c = rule.load * np.arange(number, number + BLOCK) - np.log1p(self.mean)[:, None]
-            parts = rule.load * np.sum(self._terms(np.exp(log_c), rule.order), axis=1)
-            total += parts
-            if number > 0 and np.all(parts <= NOTHING * total):
-                return total
-            number += BLOCK
-            if number * rule.load > LAST:
-                raise CannotEvaluate("two relevant tokens: the integral over the Laplace variable does not end")
+
+        def integrand(logs: Any) -> Any:
+            c = np.exp(logs - np.log1p(self.mean)[:, None])
+            return np.sum(self._terms(c, rule.order), axis=1)
+
+        return over_log_u(integrand, rule.load, float(np.log(FIRST)), NOTHING)
 
     def _terms(self, c: Any, order: int) -> Any:
         """c sum_k B_k(c) E[S e^{-cT} R^k/k!], (largest, c)."""
