@@ -17,7 +17,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.chains import attention as along_chain
-from symslr.evaluation.location.means import Means, Part, by_two_rules, mixed
+from symslr.evaluation.location.means import Means, Part, added, by_two_rules, mixed
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.attention import Sampled
 from symslr.evaluation.location.samples.largest import LargestKeys
@@ -30,7 +30,6 @@ from symslr.evaluation.location.tables.attention import (
     tabled_row,
 )
 from symslr.evaluation.location.tables.rules import rules
-from symslr.expression.value import Kind
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.location.task import LocationTask
@@ -193,11 +192,6 @@ class Risk:
         excess = mixed([(share, found.means(place)) for share, found in self.parts]).part(residual)
         if not self.bayes:
             return excess
-        beside = [bayes_means(setting, seconds).part().scaled(share) for share, setting, seconds in self.bayes]
-        statistical = Kind.STATISTICAL in (excess.kind, *(part.kind for part in beside))
-        return Part(
-            excess.value + sum(part.value for part in beside),
-            excess.error + sum(part.error for part in beside),
-            Kind.STATISTICAL if statistical else Kind.ESTIMATED,
-            f"Bayes risk by {'; '.join(dict.fromkeys(part.method for part in beside))}; excess by {excess.method}",
-        )
+        beside = added([bayes_means(setting, seconds).part().scaled(share) for share, setting, seconds in self.bayes])
+        method = f"Bayes risk by {beside.method}; excess by {excess.method}"
+        return replace(added([excess, beside]), method=method)
