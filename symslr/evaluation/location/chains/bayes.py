@@ -18,7 +18,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, joined, marked, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.over_log_u import LOWEST, over_log_u
+from symslr.evaluation.location.over_log_u import BLOCK, LOWEST, over_log_u
 from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
 
@@ -30,8 +30,8 @@ LONGEST = 2000
 LEAST = 1e-18
 """Share of the integral over u that is left out."""
 MOST_NODES = 300
-CHUNK, MOST_LOADS = 12_000_000, 64
-"""Matrix entries held at once, and values of log u."""
+CHUNK = 12_000_000
+"""Matrix entries held at once."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Chain:
 
     def risk(self) -> float:
         """2 v' int du E_0[sum_{l<m} omega_l omega_m (1 - rho'^{m-l}) e^{-u sum omega}] with omega = pi w."""
-        rows = max(1, min(MOST_LOADS, CHUNK // len(self.nodes) ** 2 // 6))
+        rows = max(1, min(BLOCK, CHUNK // len(self.nodes) ** 2 // 6))
         found = over_log_u(lambda logs: np.sum(self._pairs(logs)), self.load, LOWEST, LEAST, rows)
         return 2 * self.value_variance * float(found)
 

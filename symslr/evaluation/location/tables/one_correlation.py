@@ -28,8 +28,8 @@ LONGEST = 300
 """Positions of different priors."""
 REACH = 8.6
 """Standard deviations beyond which a normal density is below the rounding of its top."""
-LEAST, MOST_LOADS = 1e-18, 64
-"""Share of the integral over u that is left out, and values of log u at once."""
+LEAST = 1e-18
+"""Share of the integral over u that is left out."""
 HIGHEST = 700.0
 """Logarithms below this have an exponential in float64."""
 LOADS = (0.2, 0.23)
@@ -86,7 +86,7 @@ class _Phased:
             picked = partial(self._picked, log_u, logs, others, relevant)
             return np.sum(self._pairs(self.setting.log_prior, picked).real @ mass)
 
-        return float(narrow * over_log_u(integrand, self.load, LOWEST, LEAST, MOST_LOADS))
+        return float(narrow * over_log_u(integrand, self.load, LOWEST, LEAST))
 
     def _pairs(self, prior: Any, picked: Any) -> Any:
         """E sum_{l != m} omega_l (u omega_m) e^{-u sum omega} e^{i tau ...}, (log u, tau)."""

@@ -38,7 +38,6 @@ FIRST, NOTHING = 1e-8, 1e-16
 """c times the mean of T where the integral begins; parts below this share of it are left out."""
 HEAVIEST = 2000.0
 """cu beyond which e^{-cu} is 0 whatever the power of cu before it."""
-BISECTIONS = 60
 
 
 @dataclass(frozen=True)
@@ -84,27 +83,22 @@ class Token:
             return log_mean(logs, setting.shares)
 
         low, high = root * min(0.0, float(theta.min())) - REACH, root * max(0.0, float(theta.max())) + REACH
-
-        def falls(x: Any) -> Any:
-            logs = root * x * theta - theta**2 * setting.strength / 2
-            return (setting.shares * np.exp(logs - logs.max())) @ theta < 0
-
-        ends = [low, high]
-        for _ in range(BISECTIONS):
-            middle = sum(ends) / 2
-            ends[0 if falls(middle) else 1] = middle
+        bottom = float(scipy.optimize.minimize_scalar(log_weight, bounds=(low, high), method="bounded").x)
         tried = np.array([0.5, 1.0, 3.0])
         even = bool(np.allclose(log_weight(tried), log_weight(-tried), rtol=1e-12))
-        return cls(log_weight, 0.0 if even else sum(ends) / 2, low, high, root * float(np.max(np.abs(theta))), even)
+        return cls(log_weight, 0.0 if even else bottom, low, high, root * float(np.max(np.abs(theta))), even)
 
     def below(self, y: Any, end: float) -> Any:
         """The key on the side of ``end`` of the bottom with the weight of y; ``end`` where none has as much."""
-        outer, inner, level = np.full_like(y, end), np.full_like(y, self.bottom), self.log_weight(y)
-        for _ in range(BISECTIONS):
-            middle = (outer + inner) / 2
-            over = self.log_weight(middle) > level
-            outer, inner = np.where(over, middle, outer), np.where(over, inner, middle)
-        return np.where(self.log_weight(np.full_like(y, end)) > level, inner, end)
+        from scipy.optimize.elementwise import find_root
+
+        level = self.log_weight(y)
+
+        def over(x: Any, level: Any) -> Any:
+            return self.log_weight(x) - level
+
+        found = find_root(over, (np.full_like(y, end), self.bottom), args=(level,)).x
+        return np.where(self.log_weight(np.full_like(y, end)) > level, found, end)
 
 
 def pairs_means(setting: Setting) -> Means | None:
