@@ -29,7 +29,8 @@ def over_log_u(integrand: Callable[[Any], Any], step: float, lowest: float, leas
     Raises:
         CannotEvaluate: where they do not end.
     """
-    number, totals = int(np.floor(lowest / step)), 0.0
+    number = int(np.floor(lowest / step))
+    totals: Any = 0.0
     while number * step < HIGHEST:
         parts = step * np.asarray(integrand(step * np.arange(number, number + block)))
         totals = totals + parts

@@ -174,13 +174,14 @@ class _Chain:
 
     def integrals(self) -> tuple[float, float]:
         """E sum c_lm r_l sigma_m and E sum c_lm sigma_l sigma_m, times the sum of the weights of all configurations."""
-        if self.offset is None:
+        offset = self.offset
+        if offset is None:
             hit, norm = self._sums(None)
             return float(hit[0]), float(norm[0])
 
         def integrand(logs: Any) -> Any:
             with np.errstate(over="ignore"):
-                left = np.exp(-self.offset * np.exp(np.minimum(logs, 700.0)))
+                left = np.exp(-offset * np.exp(np.minimum(logs, 700.0)))
             return [np.sum(part * left) for part in self._sums(logs)]
 
         lowest = float(np.log(self.rule.least)) - self._log_mean()

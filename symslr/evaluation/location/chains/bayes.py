@@ -18,7 +18,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, joined, marked, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.over_log_u import BLOCK, LOWEST, over_log_u
+from symslr.evaluation.location.over_log_u import LOWEST
 from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
 
@@ -27,8 +27,6 @@ LONGEST_WALK = 300
 """Positions up to which matrices act one by one; beyond, where all are alike, by doubling."""
 LONGEST = 2000
 """Positions of different priors."""
-LEAST = 1e-18
-"""Share of the integral over u that is left out."""
 MOST_NODES = 300
 CHUNK = 12_000_000
 """Matrix entries held at once."""
@@ -98,9 +96,19 @@ class _Chain:
 
     def risk(self) -> float:
         """2 v' int du E_0[sum_{l<m} omega_l omega_m (1 - rho'^{m-l}) e^{-u sum omega}] with omega = pi w."""
-        rows = max(1, min(BLOCK, CHUNK // len(self.nodes) ** 2 // 6))
-        found = over_log_u(lambda logs: np.sum(self._pairs(logs)), self.load, LOWEST, LEAST, rows)
-        return 2 * self.value_variance * float(found)
+        size = len(self.nodes)
+        logs = self._loads()
+        total, rows = 0.0, max(1, CHUNK // size**2 // 6)
+        for start in range(0, len(logs), rows):
+            total += float(np.sum(self._pairs(logs[start : start + rows])))
+        return 2 * self.value_variance * self.load * total
+
+    def _loads(self) -> Any:
+        """log u, from where no weight matters to where hardly any sequence is left by its most likely position alone."""
+        place, high = int(np.argmax(self.setting.log_prior)) + 1, 8.0
+        while high < 700 and float(self.masses @ self._step(place, np.array([high]))[0][0] @ self.masses) > 1e-22:
+            high += 6.0
+        return self.load * np.arange(int(np.floor(LOWEST / self.load)), int(np.ceil((high + 3) / self.load)))
 
     def _step(self, place: int, logs: Any) -> tuple[Any, Any]:
         """e^{-u omega} and u omega e^{-u omega} on pairs of nodes, (loads, nodes, nodes)."""
