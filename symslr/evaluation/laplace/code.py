@@ -89,31 +89,28 @@ class LaplaceCode:
         kind = float if self.arithmetic.name == "numpy" else object
         return np.broadcast_to(np.asarray(value, dtype=kind), np.shape(x))
 
+    def _outer(self, exprs: list[Expr]) -> Any:
+        """Expressions compiled as functions of v, of the means, logs and scales of all moments, and of the parameters."""
+        moments = self.form.moments
+        symbols = [*(m.mean for m in moments), *(m.log for m in moments), *(m.scale for m in moments)]
+        return self.arithmetic.compile([*self.form.logs, *symbols, *self.parameters], exprs)
+
     @cached_property
     def _terms(self) -> Any:
-        form = self.form
-        arguments = [*form.logs, *self._moment_symbols, *self.parameters]
-        return self.arithmetic.compile(arguments, [e for t in form.terms for e in (t.exponent, t.rest)])
+        return self._outer([e for t in self.form.terms for e in (t.exponent, t.rest)])
 
     @cached_property
     def _sizes(self) -> Any:
-        arguments = [*self.form.logs, *self._moment_symbols, *self.parameters]
-        return self.arithmetic.compile(arguments, [t.size for t in self.form.terms])
+        return self._outer([t.size for t in self.form.terms])
 
     @cached_property
-    def _token_exponents(self) -> list[Any]:
+    def _token_sizes(self) -> list[Any]:
         arguments = (self.form.x, *self.parameters)
-        return [self.arithmetic.compile(arguments, [m.exponent, magnitude(m.exponent)]) for m in self.form.moments]
+        return [self.arithmetic.compile(arguments, [magnitude(m.exponent)]) for m in self.form.moments]
 
-    def token_exponent(self, moment: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
-        """A moment's whole exponent at a node and the sum of |addends| in it."""
-        exponent, size = self._token_exponents[moment](x, *p)
-        return exponent, size
-
-    @property
-    def _moment_symbols(self) -> list[Symbol]:
-        moments = self.form.moments
-        return [*(m.mean for m in moments), *(m.log for m in moments), *(m.scale for m in moments)]
+    def token_size(self, moment: int, x: Any, p: tuple[Any, ...]) -> Any:
+        """Sum of |addends| of a moment's whole exponent at nodes."""
+        return self._token_sizes[moment](x, *p)[0]
 
     def terms(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """(exponent, rest) of each outer term."""
@@ -125,24 +122,11 @@ class LaplaceCode:
         return list(self._sizes(*v, *means, *logs, *scales, *p))
 
     @cached_property
-    def _powers(self) -> tuple[tuple[Expr, ...], ...]:
-        """Power of each moment in each outer term."""
-        table = []
-        for term in self.form.terms:
-            row = []
-            for m in self.form.moments:
-                if m.is_survival:
-                    row.append(term.exponent.coeff(m.log, 1))
-                else:
-                    row.append(term.exponent.coeff(m.scale, 1))
-            table.append(tuple(row))
-        return tuple(table)
-
-    @cached_property
     def _constants(self) -> Any:
         form = self.form
         exprs: list[Expr] = [t.coefficient for t in form.terms]
-        exprs += [power for row in self._powers for power in row]
+        marks = [m.log if m.is_survival else m.scale for m in form.moments]
+        exprs += [t.exponent.coeff(mark, 1) for t in form.terms for mark in marks]
         for m in form.moments:
             exprs += (
                 [S.Zero] * 3 if m.gaussian is None else [m.gaussian.curvature, m.gaussian.centre, m.gaussian.height]
