@@ -17,6 +17,7 @@ from symslr.check.report import CheckReport
 from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line, latex_lines
+from symslr.export.measure import width
 from symslr.export.printing import HousePrinter
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.expression.folded import Activation
@@ -87,7 +88,10 @@ class ClaimEntry:
 
 @dataclass(frozen=True)
 class Section:
-    """One derivation; ``command`` derives it anew."""
+    """One derivation; ``command`` derives it anew.
+
+    ``result`` is the last formula as the end of the chain; ``equation`` is what is proved, with its left-hand side.
+    """
 
     name: str
     title: str
@@ -98,6 +102,7 @@ class Section:
     start_verdict: Verdict
     steps: tuple[StepEntry, ...]
     result: tuple[Line, ...]
+    equation: tuple[Line, ...]
     claims: tuple[ClaimEntry, ...]
     sources: tuple[str, ...]
     verdict: Verdict
@@ -267,6 +272,7 @@ def _section(
             for i, step in enumerate(item.steps)
         ),
         lines(item.result, relation),
+        _equation(item, relation, printer),
         tuple(
             ClaimEntry(claim.source, claim.label, lines(claim.formula, relation), verdict.claims[i])
             for i, claim in enumerate(item.claims)
@@ -278,6 +284,22 @@ def _section(
         _way(item, rests, printer),
         command.format(item.name),
     )
+
+
+def _equation(item: Derivation, relation: str, printer: HousePrinter) -> tuple[Line, ...]:
+    """What a derivation proves: symbol and result, or start and result where it has no symbol; without steps the start."""
+
+    def lines(expr: Expr, lead: str) -> tuple[Line, ...]:
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
+
+    if not item.steps:
+        return lines(item.start, f"{item.symbol} =" if item.symbol else "")
+    if item.symbol:
+        return lines(item.result, f"{item.symbol} {relation}")
+    left = printer.doprint(item.start)
+    if width(left) <= LINE_WIDTH / 2:
+        return lines(item.result, f"{left} {relation}")
+    return (*lines(item.start, ""), *lines(item.result, relation))
 
 
 def _cited(step: Step) -> str:
