@@ -257,22 +257,24 @@ def _section(
     relation = RELATIONS[item.relation]
     told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
     title = item.title or item.name or "Untitled derivation"
+    # In the order of reading: the printer names token laws as it meets them.
+    here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
+    steps = tuple(
+        StepEntry(i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i], _cited(step))
+        for i, step in enumerate(item.steps)
+    )
+    result = lines(item.result, relation)
     return Section(
         name,
         title,
         item.chapter,
         item.introduction,
-        tuple(_here(item, printer)),
-        lines(item.start, "=", "" if told else item.symbol),
+        here,
+        start,
         verdict.start,
-        tuple(
-            StepEntry(
-                i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i], _cited(step)
-            )
-            for i, step in enumerate(item.steps)
-        ),
-        lines(item.result, relation),
-        _equation(item, relation, printer),
+        steps,
+        result,
+        result if item.symbol and item.steps else _equation(item, relation, printer),
         tuple(
             ClaimEntry(claim.source, claim.label, lines(claim.formula, relation), verdict.claims[i])
             for i, claim in enumerate(item.claims)
@@ -287,15 +289,13 @@ def _section(
 
 
 def _equation(item: Derivation, relation: str, printer: HousePrinter) -> tuple[Line, ...]:
-    """What a derivation proves: symbol and result, or start and result where it has no symbol; without steps the start."""
+    """What a derivation without a symbol proves: start and result; one without steps states its start."""
 
     def lines(expr: Expr, lead: str) -> tuple[Line, ...]:
         return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
 
     if not item.steps:
         return lines(item.start, f"{item.symbol} =" if item.symbol else "")
-    if item.symbol:
-        return lines(item.result, f"{item.symbol} {relation}")
     left = printer.doprint(item.start)
     if width(left) <= LINE_WIDTH / 2:
         return lines(item.result, f"{left} {relation}")

@@ -48,6 +48,8 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage[font=footnotesize,labelfont=bf]{caption}
 \usepackage[colorlinks,linkcolor=blue!45!black,filecolor=blue!45!black,citecolor=blue!45!black,urlcolor=blue!45!black]{hyperref}
 \hypersetup{destlabel=true} % a link from outside names a label
+\DeclareMathAlphabet{\symslrbb}{U}{msb}{m}{n} % \mathbb of amssymb has no digits
+\DeclareRobustCommand{\mathbb}[1]{\ifx1#1\mathbf{1}\else\symslrbb{#1}\fi}
 \allowdisplaybreaks
 \renewcommand{\topfraction}{.95}\renewcommand{\bottomfraction}{.95}\renewcommand{\textfraction}{.04}
 \renewcommand{\floatpagefraction}{.7}\setcounter{totalnumber}{4}\setcounter{topnumber}{3}
@@ -56,11 +58,12 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \setlength{\parskip}{4pt plus 1pt}
 """
 
-PAPER = r"""\newcommand{\symslrresult}[3]{\par\medskip\noindent\phantomsection\label{symslr:#2}\textbf{#1.}\hfill{\small #3}%
-  \nopagebreak}
+PAPER = r"""\newcommand{\symslrresult}[3]{\par\medskip\noindent\phantomsection\label{symslr:#2}\textbf{#1.}%
+  \symslrlast{#3}\nopagebreak}
+\newcommand{\symslrlast}[1]{\unskip\nobreak\hfill\penalty50\hskip1em\hbox{}\nobreak\hfill\mbox{\small #1}}
 \newcommand{\symslrsee}[2]{\href{supplement.pdf\#symslr:#1}{\small #2}}
 \newcommand{\symslrmore}[1]{\par\smallskip\noindent{\small\emph{#1:}}\nopagebreak}
-\newcommand{\symslrrow}[3]{\par\noindent\phantomsection\label{symslr:#1}{\small\hangindent=1.5em #2\hspace*{1em plus 1fill}#3\par}}
+\newcommand{\symslrrow}[3]{\par\noindent\phantomsection\label{symslr:#1}{\small\hangindent=1.5em #2\symslrlast{#3}\par}}
 \AtBeginDocument{\abovedisplayskip=4pt plus 2pt\belowdisplayskip=4pt plus 2pt
   \abovedisplayshortskip=2pt plus 2pt\belowdisplayshortskip=3pt plus 2pt}
 \makeatletter
@@ -86,7 +89,7 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     parts += [figure(item, tallest=OPENING) for item in first]
     parts += [found_to_tex(content)] if content.published or content.postulates else []
     parts += [r"The papers entry by entry: \symslrsee{letter}{supplement}."] if content.letter else []
-    parts += [_definitions(opening)]
+    parts += [_definitions(opening), plain_to_tex(READING)]
     for item in chapters(content):
         parts.append(rf"\section{{{plain_to_tex(item.heading)}}}")
         parts += chapter(item, places, opening)
@@ -96,6 +99,11 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     return "\n".join([*parts, r"\end{document}", ""])
 
 
+READING = (
+    "Behind each result stand its verdict and its place in the supplement (supplement.pdf), which has all chains, the rules,"
+    " the checks and the figures that are left out here. A chain of a few lines is printed, with the rule of each step at"
+    " the right; a result that the same steps prove is a line below, and one that needs more room is named."
+)
 OPENING = 3.6
 """Inches of the tallest figure of an abstract: it stands on its page."""
 

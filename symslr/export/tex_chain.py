@@ -38,24 +38,22 @@ def chain(section: Section, numbers: Mapping[str, str]) -> str:
     rows = _row(section.start, _label("start", "start", section.start_verdict))
     for step in section.steps:
         rows += [rf"\shortintertext{{\footnotesize {text_to_tex(step.note)}}}"] if step.note else []
-        last = step is section.steps[-1]
-        shown = section.result if last else _folded(step.lines)
-        rows += _row(shown, _step_label(step, numbers))
+        rows += _row(_shown(step, section), _step_label(step, numbers))
         rows += _row(step.remainder, ("", 0.0)) if step.remainder else []
     troubles = [detail(item.verdict) for item in section.steps if item.verdict.detail]
     troubles += [detail(section.start_verdict)] if section.start_verdict.detail else []
     claims = [_claim(claim, section) for claim in section.claims]
-    rests = [_way(section.way, numbers)] if section.way is not None else []
+    rests = [_way(section.way, section, numbers)] if section.way is not None else []
     heading = rf"\symslrsection{{{text_to_tex(section.title)}}}{{{section.name}}}{{{bookmark}}}"
     return "\n".join([heading, " ".join(said), aligned(rows), *troubles, *claims, *rests])
 
 
 def aligned(rows: Sequence[str]) -> str:
-    """Rows as one display that breaks across pages."""
+    """Rows as one display that breaks across pages, not behind the first of them."""
     body = ""
     for row, after in zip(rows, [*rows[1:], ""], strict=True):
         ends = not after or row.startswith(r"\shortintertext") or after.startswith(r"\shortintertext")
-        body += row + ("\n" if ends else "\\\\\n")
+        body += row + ("\n" if ends else "\\\\*\n" if row is rows[0] else "\\\\\n")
     return "\\begin{flalign*}\n" + body + "\\end{flalign*}"
 
 
@@ -82,6 +80,13 @@ def indented(line: Line) -> str:
 
 def _row(lines: Sequence[Line], label: tuple[str, float]) -> list[str]:
     return row(lines, *label)
+
+
+def _shown(step: StepEntry, section: Section) -> Sequence[Line]:
+    """What a row prints of a step: the last one whole, with the symbol of the derivation where it has one."""
+    if step is not section.steps[-1]:
+        return _folded(step.lines)
+    return section.result if section.result == section.equation else step.lines
 
 
 def _folded(lines: Sequence[Line]) -> tuple[Line, ...]:
@@ -123,18 +128,25 @@ def _claim(claim: ClaimEntry, section: Section) -> str:
     return f"{head} {found}"
 
 
-def _way(way: Way, numbers: Mapping[str, str]) -> str:
-    """What a result rests on, and the weakest verdict among it; definitions are printed that fit a line."""
+def _way(way: Way, section: Section, numbers: Mapping[str, str]) -> str:
+    """What a result rests on, and the weakest verdict among it; short definitions are printed that the chain has not."""
     said = []
     if way.results:
         said.append("results " + ", ".join(_linked(name, numbers) for name in way.results))
-    short = [lines[0].tex for lines in way.definitions if len(lines) == 1]
+    printed = [_bare(line.tex) for step in section.steps for line in step.lines]
+    new = [lines for lines in way.definitions if _bare(lines[0].tex) not in printed]
+    short = [lines[0].tex for lines in new if len(lines) == 1 and width(lines[0].tex) < ROOM / 2]
     said += [f"definition ${tex}$" for tex in short]
-    said += [f"{len(way.definitions) - len(short)} longer definitions"] if len(short) < len(way.definitions) else []
+    said += [f"definitions of more than half a line: {len(new) - len(short)}"] if len(short) < len(new) else []
     said += [rf"the \textbf{{postulate}} ({text_to_tex(what)})" for what, _ in way.postulates]
     if not said:
         return ""
     return rf"\par\noindent{{\footnotesize Rests on {'; '.join(said)}. Weakest verdict: {verdict(way.weakest)}.\par}}"
+
+
+def _bare(tex: str) -> str:
+    """A formula without its left-hand side."""
+    return tex.rpartition(":=")[2].removeprefix("=").strip()
 
 
 def _linked(name: str, numbers: Mapping[str, str]) -> str:

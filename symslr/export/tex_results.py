@@ -80,8 +80,8 @@ def _here(section: Section, model: Definitions) -> list[str]:
 def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section | None = None) -> str:
     """A result in a few lines: title, formula, verdict and link, with the hypotheses that ``above`` has not."""
     given = (*above.hypotheses, *_here(above, model)) if above is not None else ()
-    hypotheses = [f"For {item}." for item in section.hypotheses if item not in given]
-    more = " ".join([*map(text_to_tex, hypotheses), *(item for item in _here(section, model) if item not in given)])
+    new = ", ".join(text_to_tex(item) for item in section.hypotheses if item not in given)
+    more = " ".join([*([f"For {new}."] if new else []), *(item for item in _here(section, model) if item not in given)])
     *before, last = section.equation
     alone = not before and not more
     letters = len(text_to_plain(section.title)) + len(numbers[section.name]) + 6

@@ -39,6 +39,8 @@ STYLE = r"""\AtBeginDocument{\small\abovedisplayskip=3pt plus 2pt\belowdisplaysk
 \makeatother
 \setcounter{tocdepth}{1}
 \renewcommand{\thesection}{S\arabic{section}}
+\renewcommand{\thefigure}{S\arabic{figure}}
+\renewcommand{\thetable}{S\arabic{table}}
 """
 
 
@@ -81,7 +83,7 @@ def _figures(left: Sequence[Drawn], figures: Sequence[Drawn]) -> list[str]:
     tables = [table(item.figure.name, item.printed) for item in figures if item.printed is not None]
     if not left and not tables:
         return []
-    return [r"\section{More figures, and tables}", *map(figure, left), *tables, r"\clearpage"]
+    return [r"\section{More figures, and tables}", *tables, *map(figure, left), r"\clearpage"]
 
 
 def _kept(figures: Sequence[Drawn]) -> list[str]:

@@ -18,6 +18,7 @@ from symslr.export.content import Content, Section, content
 from symslr.export.definitions import definitions
 from symslr.export.figures import Drawn, Figure
 from symslr.export.placing import FOUNDATION, ROW_LINES, THEOREM_LINES, Theorem, chapters, numbers, paper_figures
+from symslr.export.printing import house_latex
 from symslr.export.tex_supplement import supplement
 from symslr.validation.papers import Entry, Likeness
 from symslr.validation.published import Evidence, Judged, Standing, Statement
@@ -138,7 +139,7 @@ def test_nothing_is_lost_and_every_link_has_its_place(toys: Content) -> None:
 
 def test_the_supplement_prints_every_result_whole_and_folds_long_steps(toys: Content) -> None:
     marked = tuple(Line(0, rf"\text{{line {i}}}") for i in range(40))
-    section = made(toys, "long", result=marked, bases=("a", "b"))
+    section = made(toys, "long", result=marked, equation=marked, bases=("a", "b"))
     first, *others = section.steps
     known = replace(toys, sections=(replace(section, steps=(replace(first, lines=marked[:30]), *others)),))
     behind = supplement(known, (), "T")
@@ -146,6 +147,17 @@ def test_the_supplement_prints_every_result_whole_and_folds_long_steps(toys: Con
     assert behind.count(marked[20].tex) == 1
     assert behind.count(marked[0].tex) == 2
     assert "(30 lines)" in behind
+
+
+def test_a_last_step_has_the_symbol_or_a_sign(toy: Derivation) -> None:
+    bare = toy.named(symbol="", name="bare")
+    with_symbol, without = (
+        supplement(content([item]), (), "T").partition(r"\subsection")[2].partition(r"\section{Rules")[0]
+        for item in (toy, bare)
+    )
+    right = house_latex(toy.result)
+    assert rf"\mathcal{{T}} = {right}" in with_symbol
+    assert f"& = {right}" in without
 
 
 @pytest.mark.needs("pdflatex")
