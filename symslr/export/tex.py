@@ -46,8 +46,8 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage{xcolor}
 \usepackage{microtype}
 \usepackage[font=footnotesize,labelfont=bf]{caption}
-\usepackage[colorlinks,linkcolor=blue!45!black,filecolor=blue!45!black,citecolor=blue!45!black,urlcolor=blue!45!black]{hyperref}
-\hypersetup{destlabel=true} % a link from outside names a label
+% With destlabel a link from outside names a label.
+\usepackage[destlabel,colorlinks,linkcolor=blue!45!black,filecolor=blue!45!black,citecolor=blue!45!black,urlcolor=blue!45!black]{hyperref}
 \DeclareMathAlphabet{\symslrbb}{U}{msb}{m}{n} % \mathbb of amssymb has no digits
 \DeclareRobustCommand{\mathbb}[1]{\ifx1#1\mathbf{1}\else\symslrbb{#1}\fi}
 \allowdisplaybreaks

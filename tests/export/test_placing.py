@@ -161,16 +161,19 @@ def test_a_last_step_has_the_symbol_or_a_sign(toy: Derivation) -> None:
 
 
 @pytest.mark.needs("pdflatex")
-def test_the_numbers_in_the_paper_are_those_of_the_supplement(
+def test_the_links_of_the_paper_arrive_at_its_numbers_in_the_supplement(
     toys: Content, tmp_path: Path, tool: Callable[[str], str]
 ) -> None:
     sections = tuple(replace(toys.sections[0], name=f"toy-{i}", chapter=f"Chapter {i // 2}") for i in range(4))
     known = replace(toys, sections=sections)
     (tmp_path / "macros.tex").write_text(tex.MACROS)
     (tmp_path / "supplement.tex").write_text(supplement(known, (), "T"))
-    command = [tool("pdflatex"), "-interaction=nonstopmode", "-halt-on-error", "supplement.tex"]
-    for _ in range(2):
+    readable = r"\pdfcompresslevel=0\pdfobjcompresslevel=0\input{supplement}"
+    command = [tool("pdflatex"), "-interaction=nonstopmode", "-halt-on-error", "-jobname=supplement", readable]
+    for _ in range(3):
         subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=300)
     labels = re.findall(r"\\newlabel\{symslr:(toy-\d)\}\{\{([^{}]+)\}", (tmp_path / "supplement.aux").read_text())
     assert dict(labels) == numbers(known)
+    named = set(re.findall(rb"\(symslr:(toy-\d)\)", (tmp_path / "supplement.pdf").read_bytes()))
+    assert named == {name.encode() for name in numbers(known)}
     assert numbers(known)["toy-2"] == "S3.1"
