@@ -47,7 +47,8 @@ STYLE = r"""\AtBeginDocument{\small\abovedisplayskip=3pt plus 2pt\belowdisplaysk
 def supplement(content: Content, figures: Sequence[Drawn], title: str, made: Provenance | None = None) -> str:
     """What the paper has no room for, in the order of the page."""
     places = numbers(content)
-    left = [item for item in in_order(content, figures) if item not in paper_figures(content, figures)]
+    shown = {item.figure.name for item in paper_figures(content, figures)}
+    left = [item for item in in_order(content, figures) if item.figure.name not in shown]
     parts = [
         *tex.head(title, "Supplement", tex.TITLES + STYLE),
         r"\maketitle",
