@@ -13,7 +13,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
-from symslr.evaluation.numbers.logarithm import FAR_REACHING, SignedLog, signed_log
+from symslr.evaluation.numbers.logarithm import FAR_REACHING, sign_and_log
 from symslr.evaluation.quadrature.token_mesh import zeros_of
 
 BESIDE = 64.0 * FLOAT.eps
@@ -32,7 +32,7 @@ class LaplaceCode:
 
     @cached_property
     def _weights(self) -> list[Any]:
-        """Per kernel: the compiled plain parts, and for each part None or its logarithm as a function of its own."""
+        """Per kernel: exponent and rest of its slopes and of its moments' weights, compiled together."""
         functions = []
         for kernel in self.form.kernels:
             parts = [split(slope) for slope in kernel.slopes]
@@ -42,16 +42,16 @@ class LaplaceCode:
                     if moment.gaussian is not None:
                         centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
                     parts.append(Split(centred, moment.rest))
-            logs = [self._logarithm(part.rest) for part in parts]
-            plain = [e for p, g in zip(parts, logs) for e in (p.exponent, p.rest if g is None else S.One)]
-            functions.append((self.arithmetic.compile((self.form.x, *self.parameters), plain), logs))
+            exprs = [e for part in map(self._without_overflow, parts) for e in (part.exponent, part.rest)]
+            functions.append(self.arithmetic.compile((self.form.x, *self.parameters), exprs))
         return functions
 
-    def _logarithm(self, rest: Expr) -> SignedLog | None:
+    def _without_overflow(self, part: Split) -> Split:
         """A sum of exponentials may overflow in float64, and erfc underflow, where the product with a density is tame."""
-        if self.arithmetic.name != "numpy" or not rest.has(*FAR_REACHING):
-            return None
-        return signed_log(rest, (self.form.x, *self.parameters))
+        if self.arithmetic.name != "numpy" or not part.rest.has(*FAR_REACHING):
+            return part
+        sign, log = sign_and_log(part.rest)
+        return Split(part.exponent + log, sign)
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
         """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; gaussians without their height.
@@ -59,14 +59,8 @@ class LaplaceCode:
         Raises:
             CannotEvaluate: where a kernel is negative.
         """
-        function, logs = self._weights[kernel]
-        values = function(x, *p)
-        pairs = []
-        for exponent, rest, logarithm in zip(values[::2], values[1::2], logs):
-            if logarithm is not None:
-                rest, extra = logarithm(x, *p)
-                exponent = exponent + extra
-            pairs.append((self._filled(exponent, x), self._filled(rest, x)))
+        values = [self._filled(value, x) for value in self._weights[kernel](x, *p)]
+        pairs = list(zip(values[::2], values[1::2]))
         slopes = []
         for exponent, rest in pairs[: len(self.form.logs)]:
             if np.any(rest < 0):

@@ -40,10 +40,10 @@ class FloatSums(Sums):
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
         """As ``Sums.outer``; only about so many of the nodes of every axis, where a number is given."""
         nodes = [axis.nodes(step) for axis, step in zip(self.layout.axes, steps)]
-        some = [slice(None, None, max(1, len(own[0]) // count) if count else 1) for own in nodes]
-        v, densities = ([own[n][part] for own, part in zip(nodes, some)] for n in (0, 1))
+        strides = [max(1, len(own[0]) // count) if count else 1 for own in nodes]
+        v, densities = ([own[n][::stride] for own, stride in zip(nodes, strides)] for n in (0, 1))
         density = np.multiply.outer(*densities) if len(v) == 2 else densities[0]
-        return Outer(v, density, [own[2] for own in nodes])
+        return Outer(v, density, [own[2] for own in nodes], max(strides) == 1)
 
     def widen(self, late: list[int]) -> None:
         axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.layout.axes)]
