@@ -48,8 +48,6 @@ PREAMBLE = r"""\documentclass[10pt,a4paper]{article}
 \usepackage[font=footnotesize,labelfont=bf]{caption}
 % With destlabel a link from outside names a label.
 \usepackage[destlabel,colorlinks,linkcolor=blue!45!black,filecolor=blue!45!black,citecolor=blue!45!black,urlcolor=blue!45!black]{hyperref}
-\DeclareMathAlphabet{\symslrbb}{U}{msb}{m}{n} % \mathbb of amssymb has no digits
-\DeclareRobustCommand{\mathbb}[1]{\ifx1#1\mathbf{1}\else\symslrbb{#1}\fi}
 \allowdisplaybreaks
 \renewcommand{\topfraction}{.95}\renewcommand{\bottomfraction}{.95}\renewcommand{\textfraction}{.04}
 \renewcommand{\floatpagefraction}{.7}\setcounter{totalnumber}{4}\setcounter{topnumber}{3}
