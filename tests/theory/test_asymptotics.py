@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Rational, S, Symbol, exp, log
+from sympy import Rational, S, Symbol, exp, log, sinh
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
@@ -11,6 +11,7 @@ from symslr.algebra.rules import DropFromDenominator, Exchangeability
 from symslr.evaluation import evaluate
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear
 from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import L, chi, epsilon, nu
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, strong_signal, strong_signal_linear
@@ -52,6 +53,7 @@ def test_a_weight_without_an_exponential_has_no_strong_signal() -> None:
         strong_signal_linear(Task(chi[epsilon] ** 2), 1)
 
 
+SLOPE = Symbol("s", positive=True)
 LENGTHS = LengthLaw({2: Rational(1, 3), 5: Rational(2, 3)})
 
 
@@ -82,10 +84,15 @@ def test_at_one_token_there_is_no_error_to_expand() -> None:
 
 
 def test_linear_attention_is_expanded_in_one_open_parameter() -> None:
-    both = Symbol("s", positive=True) * Symbol("t", positive=True)
-    for slope in (S(2), both):
+    for slope in (S(2), SLOPE * Symbol("t", positive=True)):
         with pytest.raises(ValueError, match="expected one free parameter in it"):
             strong_signal_linear(Task(exp(slope * chi[epsilon] - slope**2 / 2)), 2)
+
+
+def test_tokens_without_moments_in_closed_form_have_no_series() -> None:
+    flat = Task(SLOPE * exp(SLOPE * chi[epsilon]) / sinh(SLOPE), base=ScalarLaw(S.Half, -1, 1), name="flat")
+    with pytest.raises(ValueError, match="task flat: linear attention has no least risk in closed form"):
+        strong_signal_linear(flat, 2)
 
 
 def test_no_other_power_bounds_two_competitors_better() -> None:
