@@ -125,6 +125,13 @@ def test_a_number_put_into_the_risk_is_put_into_its_definition() -> None:
     assert placed == LandscapeRisk.of(SpikedSLR(noise=0), linear, {m_kv: Rational(1, 5)})
     assert placed.free_symbols == risk.free_symbols - {m_kv}
     assert m_kv not in placed.definition().free_symbols
+    tied = risk.subs(nu, m_kv**2)
+    assert tied.subs(m_kv, Rational(1, 5)).definition() == placed.subs(nu, Rational(1, 25)).definition()
+    assert tied.definition() == risk.definition().subs(nu, m_kv**2)
+    with pytest.raises(ValueError, match="m_kv has another value there"):
+        placed.subs(nu, m_kv**2)
+    elsewhere = risk.subs(m_kv, nu)
+    assert elsewhere.subs(nu, 2) == strong.subs(m_kv, 2)
 
 
 def test_a_kernel_without_a_name_is_called_by_its_formula() -> None:
