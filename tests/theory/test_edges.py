@@ -15,7 +15,7 @@ from symslr.evaluation import evaluate
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, a, b, c, margin, n, t
-from symslr.model.symbols import L, chi, epsilon, l, m_kv, nu, x
+from symslr.model.symbols import Delta, L, chi, epsilon, l, m_kv, m_vk, nu, x
 from symslr.model.task import Task
 from symslr.theory import minimal_risk, optimal_attention, population_risk, strong_signal
 from symslr.theory.asymptotics import strong_signal_linear
@@ -129,7 +129,8 @@ def test_a_number_put_into_the_risk_is_put_into_its_definition() -> None:
     assert tied.subs(m_kv, Rational(1, 5)).definition() == placed.subs(nu, Rational(1, 25)).definition()
     assert tied.definition() == risk.definition().subs(nu, m_kv**2)
     with pytest.raises(ValueError, match="m_kv has another value there"):
-        placed.subs(nu, m_kv**2)
+        placed.subs(m_vk, 0).subs(nu, m_kv**2 + m_vk**2)
+    assert placed.subs(Delta, m_kv**2) == placed
     elsewhere = risk.subs(m_kv, nu)
     assert elsewhere.subs(nu, 2) == strong.subs(m_kv, 2)
 
