@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from sympy import EulerGamma, Expr, Integer, Integral, Rational, Symbol, cos, cosh, exp, log, oo
+from sympy import EulerGamma, Expr, Integral, Rational, Symbol, cos, cosh, exp, log, oo
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation
@@ -34,6 +34,7 @@ from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.catalogue import linear
 from symslr.model.exponential import exponential_slope
+from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, j, x
@@ -145,20 +146,23 @@ def strong_signal_linear(task: Task, order: int) -> Expr:
 
     Raises:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
-        ValueError: when linear attention has no least risk in closed form on the task, or the slope is not that of one parameter.
+        ValueError: when linear attention has no least risk in closed form on the task, the slope is not that of one parameter, or
+            the relevant token is selected among a random number.
     """
-    slope = _slope(task.law)
-    if task.law.is_selection and isinstance(task.length, Integer):  # the mean of the key is expanded at any length
-        return over_length(strong_signal_linear(task.at(L), order), task.length)
-    if not task.law.is_selection and len(slope.free_symbols) != 1:
+    slope, selected = _slope(task.law), task.law.is_selection
+    if selected and isinstance(task.length, LengthLaw):
+        raise ValueError(
+            f"task {task.name}: found a law of the length; expected L or a number where the largest key is selected"
+        )
+    if not selected and len(slope.free_symbols) != 1:
         raise ValueError(
             f"task {task.name}: found the slope {slope} of the weight; expected one free parameter in it, which is large"
         )
-    closed = minimal_risk(task, linear).closed()
+    closed = minimal_risk(task.at(L) if selected else task, linear).closed()
     if closed is None:
         raise ValueError(f"task {task.name}: linear attention has no least risk in closed form")
-    if task.law.is_selection:
-        return Derivation(closed).apply(Cite(mean_key(task.law, order))).result
+    if selected:
+        return over_length(Derivation(closed).apply(Cite(mean_key(task.law, order))).result, task.length)
     (parameter,) = slope.free_symbols
     return Derivation(closed).apply(GeometricSeries(parameter, order)).result
 

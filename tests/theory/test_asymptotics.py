@@ -78,6 +78,11 @@ def test_the_series_of_linear_attention_over_a_law_of_the_length_is_that_of_its_
         assert near / far == pytest.approx(2**order, rel=1e-2)
 
 
+def test_the_mean_of_the_largest_key_is_expanded_at_one_length() -> None:
+    with pytest.raises(ValueError, match="task max: found a law of the length; expected L or a number"):
+        strong_signal_linear(MaxSLR(noise=0).at(LENGTHS), 1)
+
+
 def test_at_one_token_there_is_no_error_to_expand() -> None:
     for task in (SpikedSLR(noise=0), MaxSLR(noise=0)):
         assert strong_signal(task.at(1), 2) == 0

@@ -15,9 +15,12 @@ from symslr.simulate.location import LocationSampler, Posterior
 from symslr.theory import bayes_risk, optimal_attention
 from symslr.theory.located_attention import INDICES, OptimalAttention, _with_indices
 from tests.algebra.configurations import number
-from tests.theory.test_configurations import ALIKE, CHAIN, TASKS, VALUES, rho
+from tests.theory.test_configurations import ALIKE, CHAIN, OWN_SIGNALS, TASKS, VALUES, rho
 
 SETS = "posterior mean over all sets of relevant positions, coupled by the filter over positions"
+SIGNED_SETS = (
+    "posterior mean over all sets of relevant positions and their signals, coupled by the filter over positions"
+)
 SUBSETS = "subset attention, s = 2: elementary symmetric polynomials"
 COINS = "sigmoid with a bias, without a normaliser"
 FILTER = " after a linear filter over positions"
@@ -43,6 +46,8 @@ READINGS = {
     "subset along directions": SUBSETS,
     "subset in a chain": SETS,
     "coins in a chain": SETS,
+    "coins with signs in a chain": SIGNED_SETS,
+    "subset along directions in a chain": SIGNED_SETS,
 }
 """One correlation for all keys adds no bias that depends on the position; any other covariance does, by its ends."""
 
@@ -52,13 +57,17 @@ LETTERS = {
     "any covariance": ("K the inverse of C, C[i, j] = 1/((i - j)**2 + 1)",),
     "subset in a chain": (MEAN,),
     "coins in a chain": (MEAN,),
+    "coins with signs in a chain": (MEAN + ", and over their signals, theta[l] from 1:1/2,-1:1/2, each by itself",),
+    "subset along directions in a chain": (
+        MEAN + ", and over their signals, theta[l] from (1,0):1/3,(0,2):2/3, each by itself",
+    ),
 }
 """What the letters stand for that the task does not name."""
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", TASKS | OWN_SIGNALS)
 def test_it_is_called_what_it_is(name: str) -> None:
-    found = optimal_attention(TASKS[name])
+    found = optimal_attention((TASKS | OWN_SIGNALS)[name])
     assert isinstance(found, OptimalAttention)
     assert found.reading == READINGS[name]
     assert found.where == LETTERS.get(name, ())
