@@ -1,37 +1,42 @@
 """Random numbers of the library, each claimed error against a judge that shares no code: ``honest_numbers.py COUNT SEED MINUTES``.
 
 Judges its points one by one until COUNT are there or MINUTES of processor time are used up. What became of each is kept as
-a line beside this file, and the same command goes on from there: delete the file to begin anew. Prints what became of
-them and names every failure. The table of failures is meant to be empty; exit status 1 if it is not.
+a line beside this file, with a hash of the code it was judged with, and the same command goes on from there: delete the file
+to begin anew. Two processes with ``--part 1/2`` and ``--part 2/2`` share the work. Prints what became of the points, how many
+were judged with the code as it is, and names every failure. The table of failures is meant to be empty; exit status 1 if it
+is not.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import time
 from collections import Counter
 from pathlib import Path
 
+from symslr.cache.code import code_version
 from symslr.check.honesty import Judged, Outcome, judge, random_point
 
-Line = tuple[int, str, str, str, float, float, str]
-"""Number of the point, kind, outcome, judge, claimed error over value, distance over claimed error, reason."""
+Line = tuple[int, str, str, str, float, float, str, str]
+"""Number of the point, kind, outcome, judge, claimed error over value, distance over claimed error, reason, hash of the code."""
 FAILURES = (Outcome.FALSE, Outcome.CRASHED)
+CODE = code_version(judge.__module__, judge.__name__)[:12]
 
 
 def line(number: int, found: Judged) -> Line:
     kind = f"{found.point.kind}, {'float64' if found.point.digits is None else found.point.backend}"
-    return number, kind, str(found.outcome), found.judge, found.relative, found.used, found.reason[:100]
+    return number, kind, str(found.outcome), found.judge, found.relative, found.used, found.reason[:100], CODE
 
 
 def written(parts: Line) -> str:
-    number, kind, outcome, judge, relative, used, reason = parts
-    return "\t".join((str(number), kind, outcome, judge, f"{relative:.1e}", f"{used:.1e}", reason.replace("\t", " ")))
+    number, kind, outcome, judge, relative, used, reason, code = parts
+    reason = " ".join(reason.split())
+    return "\t".join((str(number), kind, outcome, judge, f"{relative:.1e}", f"{used:.1e}", reason, code))
 
 
 def read(text: str) -> Line:
-    number, kind, outcome, judge, relative, used, reason = text.split("\t")
-    return int(number), kind, outcome, judge, float(relative), float(used), reason
+    number, kind, outcome, judge, relative, used, reason, code = text.split("\t")
+    return int(number), kind, outcome, judge, float(relative), float(used), reason, code
 
 
 def table(lines: list[Line]) -> None:
@@ -40,7 +45,9 @@ def table(lines: list[Line]) -> None:
     judged = [parts for parts in answered if parts[2] != Outcome.UNJUDGED]
     print(f"{len(lines)} points:", ", ".join(f"{n} {outcome}" for outcome, n in outcomes.most_common()))
     share = 100 * len(judged) / max(1, len(answered))
+    now = sum(parts[7] == CODE for parts in lines)
     print(f"judged: {len(judged)} of the {len(answered)} numbers that came, {share:.1f} per cent")
+    print(f"with the code as it is: {now} points; with code before it: {len(lines) - now}")
     for name, n in Counter(parts[3] for parts in judged).most_common():
         used = sorted(parts[5] for parts in judged if parts[3] == name)
         sharp = f"distance over claim: median {used[len(used) // 2]:.1e}, largest {used[-1]:.2g}"
@@ -60,23 +67,35 @@ def table(lines: list[Line]) -> None:
             print(f"  {parts[2]}: point {parts[0]}, {parts[1]}: {parts[6]}")
 
 
+def part_of(text: str) -> tuple[int, int]:
+    """(0, 2) of 1/2."""
+    part, parts = map(int, text.split("/"))
+    if not 1 <= part <= parts:
+        raise ValueError
+    return part - 1, parts
+
+
 def main() -> int:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 20260921
-    minutes = float(sys.argv[3]) if len(sys.argv) > 3 else float("inf")
-    kept = Path(__file__).with_name(f"honest_numbers.{seed}.tsv")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("count", nargs="?", type=int, default=10_000)
+    parser.add_argument("seed", nargs="?", type=int, default=20260921)
+    parser.add_argument("minutes", nargs="?", type=float, default=float("inf"))
+    parser.add_argument("--part", type=part_of, default=(0, 1), help="which share of the points, as in 1/2")
+    asked = parser.parse_args()
+    part, parts = asked.part
+    kept = Path(__file__).with_name(f"honest_numbers.{asked.seed}.tsv")
     lines = [read(text) for text in kept.read_text().splitlines()] if kept.exists() else []
-    done = {parts[0] for parts in lines}
+    done = {item[0] for item in lines}
     with kept.open("a") as file:
-        for number in range(count):
-            if time.process_time() > 60 * minutes:
+        for number in range(part, asked.count, parts):
+            if time.process_time() > 60 * asked.minutes:
                 break
             if number not in done:
-                lines.append(line(number, judge(random_point(number, seed))))
+                lines.append(line(number, judge(random_point(number, asked.seed))))
                 print(written(lines[-1]), file=file, flush=True)
-    print(f"seed {seed}")
-    table([parts for parts in lines if parts[0] < count])
-    return int(any(parts[2] in FAILURES for parts in lines))
+    print(f"seed {asked.seed}")
+    table([item for item in lines if item[0] < asked.count])
+    return int(any(item[2] in FAILURES for item in lines))
 
 
 if __name__ == "__main__":

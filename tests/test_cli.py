@@ -103,6 +103,29 @@ def test_model_file(capsys, tmp_path: Path):
     assert mpf(scaled["value"]) > mpf(own["value"])
 
 
+@pytest.mark.parametrize("kernel", ['kernel = "1 + erf(c + x)"\nnormalise = "none"', 'name = "erf"'])
+def test_a_value_in_a_file_is_that_of_the_kernel(capsys, tmp_path: Path, kernel: str):
+    """A shift that is given is not sought: 1 + erf(1 + x) does worse at every scale than erf attention at its best shift."""
+    model = tmp_path / "shifted.toml"
+    model.write_text(f"[attention]\n{kernel}\n[values]\nc = 1\n")
+    asked = ("risk", "--length", "3", "--nu", "2", "--digits", "8")
+    held = number(capsys, *asked, "--attention", str(model))
+    plain = number(capsys, *asked, "--kernel", "1 + erf(1 + x)", "--normalise", "none")
+    assert mpf(held["value"]) == pytest.approx(mpf(plain["value"]), rel=1e-7)
+    assert held["attention"].endswith("(c = 1)")
+    scaled = number(capsys, *asked, "--attention", str(model), "--scale", "1")
+    assert mpf(scaled["value"]) > mpf(held["value"])
+
+
+def test_a_value_that_no_formula_holds_is_refused(capsys, tmp_path: Path):
+    model = tmp_path / "spike.toml"
+    model.write_text('[task]\nweight = "exp(s*chi[eps] - s**2/2)"\nlength = 3\n[values]\ns = 1\nstrength = 2\n')
+    with pytest.raises(SystemExit) as left:
+        main(["bayes", "--task", str(model)])
+    assert left.value.code == 2
+    assert "[values]: found strength, which no formula of the file holds" in capsys.readouterr().err
+
+
 BAD = [
     ("bayes", "--task", "foo", "--length", "3", "--nu", "1"),
     ("bayes", "--length", "3", "--nu", "-1"),

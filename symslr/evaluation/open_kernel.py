@@ -38,7 +38,7 @@ def with_kernel(expr: Expr, kernel: Expr) -> Expr:
 @lru_cache(maxsize=512)
 def feels_parity(opened: Expr, kernel: Expr) -> bool:
     """Whether a mean in a reduced formula vanishes because this kernel, which is left open there, is even or odd."""
-    mirrored = kernel.subs(x, -x)
+    mirrored = kernel.xreplace({x: -x})
     if mirrored not in (kernel, -kernel):
         return False
     return _has_odd_mean(opened, cos if mirrored == kernel else sin)
@@ -47,5 +47,5 @@ def feels_parity(opened: Expr, kernel: Expr) -> bool:
 @lru_cache(maxsize=512)
 def _has_odd_mean(opened: Expr, kernel: type[Expr]) -> bool:
     """The same for a kernel of like parity."""
-    means = opened.replace(OpenKernel, kernel).atoms(ScalarExpectation)
-    return any(node.body.subs(node.variable, -node.variable) == -node.body for node in means)
+    bodies = ((node.body.replace(OpenKernel, kernel), node.variable) for node in opened.atoms(ScalarExpectation))
+    return any(body.xreplace({variable: -variable}) == -body for body, variable in bodies)

@@ -7,7 +7,7 @@ from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import Any, final
 
-from sympy import Dummy, Expr, Integral, Sum, Symbol, oo, sqrt
+from sympy import Dummy, Expr, Integral, Sum, Symbol, oo
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.algebra.reduction import reduce
@@ -22,6 +22,7 @@ from symslr.evaluation.nodes.integral import IntegralNode
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.nodes.product import ProductNode
+from symslr.evaluation.numbers.logarithm import kept_from_cancelling
 from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula
 from symslr.evaluation.open_kernel import feels_parity, with_kernel, with_open_kernel
 from symslr.expression.expectation import (
@@ -34,8 +35,6 @@ from symslr.expression.expectation import (
 from symslr.expression.folded import FOLDED, Minimum
 from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import conditioned
-from symslr.expression.special import NormalCdf
-from symslr.model.float64 import uncancelled
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import L
 from symslr.model.symbols import x as law_variable
@@ -75,11 +74,6 @@ def reduced(expr: Expr) -> Expr:
     if expr.has(SequenceExpectation):
         expr = rewrite_expectations(expr, _reduced_sequence, SequenceExpectation)
     return expr
-
-
-def kept_from_cancelling(expr: Expr) -> Expr:
-    """``expr`` without sums that cancel in a tail."""
-    return uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
 
 
 def _reduced_sequence(node: Expectation) -> Expr:

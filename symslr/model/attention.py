@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sympy import Expr, S, latex
 
@@ -74,6 +74,15 @@ class Attention:
     @property
     def is_normalised(self) -> bool:
         return self.normaliser == "sum"
+
+    def at(self, values: Mapping[Expr, Expr]) -> Attention:
+        """The attention at values of some parameters, which its name then says; itself where the kernel holds none of them."""
+        given = {symbol: value for symbol, value in values.items() if symbol in self.parameters}
+        if not given:
+            return self
+        said = ", ".join(f"{symbol} = {value}" for symbol, value in given.items())
+        bounds = {symbol: interval for symbol, interval in self.bounds.items() if symbol not in given}
+        return replace(self, kernel=self.kernel.subs(given), name=f"{self.name} ({said})", bounds=bounds)
 
     def _repr_latex_(self) -> str:
         over = r"\sum_m\kappa(a\chi_m)" if self.offset == 0 else rf"{latex(self.offset)}+\sum_m\kappa(a\chi_m)"

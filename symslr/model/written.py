@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -24,7 +25,7 @@ from symslr.model.text_numbers import read_length
 
 @dataclass(frozen=True)
 class Model:
-    """A model file: a task and/or an attention, and values for their free parameters."""
+    """A model file: a task and/or an attention at the values of its parameters, and values for those of the task."""
 
     task: Task | LocationTask | None
     attention: Attention | None
@@ -101,9 +102,24 @@ def model_of_tables(tables: Tables, path: str) -> Model:
         parameters = {name: symbol for name, symbol in names.items() if symbol not in (L, nu, Delta)}
         task = _task(tables["task"], parameters, Path(path).stem) if "task" in tables else None
         attention = _attention(tables["attention"], parameters) if "attention" in tables else None
+        _check_used(parameters, tables, attention)
+        at = attention and attention.at(values)
     except (ValueError, TypeError) as problem:
         raise ValueError(f"{path}: {problem}") from problem
-    return Model(task, attention, values)
+    return Model(task, at, values)
+
+
+def _check_used(parameters: Mapping[str, Expr], tables: Tables, attention: Attention | None) -> None:
+    """A name that no formula of the file holds is a slip of the pen: the formula has another, or none."""
+    formulas = [list(table.values()) for name, table in tables.items() if name != "values"]
+    written = set(re.findall(r"\w+", str(formulas)))
+    if attention is not None:
+        written.update(map(str, attention.parameters))
+    for name in parameters:
+        if name not in written:
+            raise ValueError(
+                f"[values]: found {name}, which no formula of the file holds; expected nu, L, Delta or a parameter of one"
+            )
 
 
 def _parameter(name: str) -> Expr:

@@ -252,7 +252,8 @@ class Reading:
                     for line, power in {**dict.fromkeys(highest, 0), **dict(lines)}.items():
                         if beside[line] + power > below[line]:
                             found[line] = max(found.get(line, 0), power, highest.get(line, 0))
-        return tuple(sorted(found.items(), key=str))
+        place = {line: n for n, line in enumerate(self.lines.values())}
+        return tuple(sorted(found.items(), key=lambda pair: place[pair[0]]))
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ import pytest
 from mpmath import mpf
 
 from symslr.check.honesty import Outcome, Point, by_hand, judge, random_points, sequences
-from symslr.check.honesty.verdict import question
+from symslr.check.honesty.verdict import _law, question
 from symslr.model.catalogue import erf, softmax, softplus
 
 ALONE = ((2, Fraction(1)),)
@@ -37,6 +37,16 @@ LOCATED = [
         (*WRITTEN, ("keys", "ar")),
     ),
     Point("located", None, ALONE, Fraction(0), PLACE[1:], "numpy", None, (*WRITTEN, ("keys", ""))),
+    Point(
+        "located",
+        softplus,
+        ALONE,
+        Fraction(1, 3),
+        (*PLACE, ("rho", Fraction(1, 2))),
+        "numpy",
+        None,
+        (*WRITTEN, ("keys", "ar")),
+    ),
 ]
 
 
@@ -58,7 +68,7 @@ def test_the_same_points_for_the_same_seed() -> None:
     assert [p.name for p in random_points(20, 3)] != [p.name for p in random_points(20, 4)]
 
 
-@pytest.mark.parametrize("point", [QUICK[0], LOCATED[0]], ids=lambda point: point.kind)
+@pytest.mark.parametrize("point", [QUICK[0], LOCATED[0], LOCATED[-1]], ids=lambda point: point.kind)
 @pytest.mark.parametrize("moved", ["1.00000000001", "1.1"])
 def test_a_claim_too_small_is_false(point: Point, moved: str, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = point.answer()
@@ -81,6 +91,19 @@ def test_formulas_by_hand_agree_with_drawn_sequences(length: int) -> None:
         assert float(error) < 1e-15
         assert abs(float(exact) - value) <= 4 * spread + 1e-15
         assert spread < 0.01
+
+
+@pytest.mark.parametrize("where", ["one", "subset(2)", "independent"])
+def test_attention_on_a_mesh_agrees_with_drawn_sequences(where: str) -> None:
+    """Two judges of one risk, of a kernel that says nothing of the law; every law of location."""
+    law = (("where", where), ("signal", {"1": "1/2", "-1": "1/2"}), ("prior", where == "one"), ("keys", ""))
+    values = (*PLACE, ("coin", Fraction(1, 3)))
+    located = _law(Point("located", softplus, ALONE, Fraction(0), values, "numpy", None, law))
+    exact, error = sequences.refined(located, 1e-13)
+    value, spread = sequences.drawn(located, np.random.default_rng(5))
+    assert error < 1e-12
+    assert abs(exact - value) <= 4 * spread + 1e-12  # both tokens are always relevant in a subset of two
+    assert spread < 0.01
 
 
 def test_balls_and_long_doubles_agree() -> None:

@@ -13,7 +13,7 @@ from symslr import SpikedSLR, evaluate, minimise, population_risk
 from symslr.evaluation import least_risk
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.model import Moving
-from symslr.evaluation.certified.least.search import parts, stretches
+from symslr.evaluation.certified.least.search import PARTS, parts, stretches
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import from_mpf
@@ -106,7 +106,7 @@ def test_a_bottom_that_is_not_found_is_bounded_below_by_the_curvature(monkeypatc
 @pytest.mark.parametrize("guess", [0.1, -0.7, 2.5, 30.0])
 def test_stretches_and_parts_cover_the_interval(guess: float) -> None:
     found = stretches(-3.0, 7.0, guess)
-    pieces = [part for stretch in found for part in parts(*stretch, guess)]
+    pieces = [part for stretch in found for part in parts(*stretch, PARTS)]
     for cuts in (found, pieces):
         assert cuts[0][0] == -3
         assert cuts[-1][1] == 7

@@ -12,8 +12,8 @@ from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.chains.attention import FINE, Rule
-from symslr.evaluation.location.moments import ByRules, along, residual, route
+from symslr.evaluation.location.chains.attention import FINE, Rule, row_along
+from symslr.evaluation.location.moments import ByRules, residual, route
 from symslr.evaluation.location.posterior import posterior, sized
 from symslr.evaluation.location.posterior.configurations import configurations, enumerated
 from symslr.evaluation.location.posterior.one_correlation import given_all
@@ -137,7 +137,7 @@ def test_a_chain_without_correlation_is_a_table() -> None:
         tabled = route(attend, 1.0)
         assert isinstance(tabled, ByRules)
         assert "tables" in tabled.method
-        assert along(attend, at(2.5), FINE) == pytest.approx(tabled.means(at(2.5)).rows[0], rel=1e-11)
+        assert row_along(attend, at(2.5), FINE) == pytest.approx(tabled.means(at(2.5)).rows[0], rel=1e-11)
 
 
 def test_long_chains_keep_their_digits() -> None:
@@ -146,7 +146,7 @@ def test_long_chains_keep_their_digits() -> None:
     value = risk_value(law, softmax, 4)
     assert value.digits >= 10
     attend = Attend(LocatedAttention(softmax), Setting.of(law))
-    third = residual(along(attend, at(4.0), Rule(0.23, 0.17, 0.58, 0.22, 1e-18)))
+    third = residual(row_along(attend, at(4.0), Rule(0.23, 0.17, 0.58, 0.22, 1e-18)))
     assert abs(third - float(value)) < float(value.error) + 1e-12
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sympy import Abs, Rational, sign
+from sympy import Abs, Rational, exp, sign
 
 from symslr.evaluation import evaluate
-from symslr.evaluation.location import bayes_value
+from symslr.evaluation.location import bayes_value, risk_value
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
@@ -23,8 +23,12 @@ from symslr.model.task import Task
 from symslr.theory import bayes_risk, population_risk
 
 QUARTIC = Attention(1 + x**4, name="quartic")
+HUMP = Attention(1 + exp(-50 * x**2), name="hump")
+KINK = Attention(1 + Abs(x), name="kink")
 ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf, softplus, QUARTIC)
 """None stands for the Bayes risk."""
+LOCATED_ATTENTIONS = (None, None, None, softmax, softmax1, linear, softplus, QUARTIC, HUMP, KINK)
+"""The same under laws of location, with a kernel that is steep and one that has a kink."""
 TASKS = ("spiked", "spiked", "spiked", "max", "max", "student", "located", "located")
 BACKENDS = ("numpy", "numpy", "numpy", "mpmath", "arb")
 """What is asked for: float64 three times in five, and certified values among the rest."""
@@ -61,6 +65,8 @@ class Point:
         """What the library says."""
         at, length = dict(self.values), self._length()
         asked: dict[str, Any] = {"backend": self.backend} | ({} if self.digits is None else {"digits": self.digits})
+        if self.task == "located" and self.attention is not None:
+            return risk_value(self._located_task(), self.attention, Rational(at["a"]))
         if self.task == "located":
             return bayes_value(self._located_task(), {})
         if self.task == "student":
@@ -94,9 +100,8 @@ class Point:
     @property
     def kind(self) -> str:
         """The task and the attention."""
-        if self.task == "located":
-            return f"located {dict(self.located)['where']}"
-        return f"{self.task} {'Bayes' if self.attention is None else self.attention.name}"
+        asked = "Bayes" if self.attention is None else self.attention.name
+        return f"located {dict(self.located)['where']} {asked}" if self.task == "located" else f"{self.task} {asked}"
 
     @property
     def name(self) -> str:
@@ -152,8 +157,12 @@ def _located(rng: random.Random, noise: Fraction) -> Point:
         values["rho"] = Fraction(rng.randint(1, 9), 10)
     if where == "independent":
         values["coin"] = Fraction(rng.randint(1, 9), 10)
+    attention = None if "(1,0)" in signal else rng.choice(LOCATED_ATTENTIONS)
+    if attention is not None:
+        length = min(length, 2) if rng.random() < 0.4 else length  # where a mesh over all tokens is sharp
+        values["a"] = rng.choice((1, -1, 1, 1)) * _short(rng.uniform(0.1, 1.5) * float(values["nu"]) ** 0.5 + 0.01)
     located = (("where", where), ("signal", signal), ("prior", prior), ("keys", keys))
-    return Point("located", None, ((length, Fraction(1)),), noise, tuple(values.items()), "numpy", None, located)
+    return Point("located", attention, ((length, Fraction(1)),), noise, tuple(values.items()), "numpy", None, located)
 
 
 def _short(number: float) -> Fraction:

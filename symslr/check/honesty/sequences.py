@@ -41,6 +41,7 @@ class Located:
         signals: (theta, probability), theta a tuple with one number per direction.
         covariance: of the keys over the positions; None for the identity.
         strength: nu.
+        weights: of an attention, from keys (sequences, L); None for the Bayes risk.
     """
 
     size: int
@@ -48,6 +49,7 @@ class Located:
     signals: tuple[tuple[tuple[float, ...], float], ...]
     covariance: Any
     strength: float
+    weights: Callable[[Array], Array] | None = None
 
     @property
     def length(self) -> int:
@@ -78,6 +80,24 @@ class Located:
         total = sum(weight for weight, _, _ in found)
         return [(weight / total, read, means) for weight, read, means in found]
 
+    def read_out(self) -> float:
+        """E |r|^2, from which an attention takes what it gains."""
+        return sum(p * float(read @ read) for p, read, _ in self.configurations())
+
+    def rounding(self, risk: float) -> float:
+        """Of a risk on a mesh; an attention's is what is left of E |r|^2."""
+        return ROUNDED * (abs(risk) if self.weights is None else self.read_out())
+
+
+def weights(log_kernel: Callable[[Array], Array], is_normalised: bool, offset: int, keys: Array) -> Array:
+    """kappa over its sum and an offset, from log kappa; or kappa as it stands."""
+    found = np.asarray(log_kernel(keys))
+    if is_normalised:
+        top = np.maximum(found.max(axis=1, keepdims=True), 0)
+        found = np.exp(found - top)
+        found /= offset * np.exp(-top) + found.sum(axis=1, keepdims=True)
+    return found
+
 
 def losses(law: Located, keys: Array) -> Callable[[], tuple[Array, Array]]:
     """At given keys (sequences, L, p): the likelihood ratio to no signal, and the variance of the read-out that is left."""
@@ -100,7 +120,7 @@ def losses(law: Located, keys: Array) -> Callable[[], tuple[Array, Array]]:
 
 
 def on_a_mesh(law: Located, step: float) -> float:
-    """The Bayes risk without noise by the trapezoid rule over all tokens.
+    """The risk without noise by the trapezoid rule over all tokens.
 
     Raises:
         NoJudgement: where it would have too many nodes.
@@ -110,8 +130,10 @@ def on_a_mesh(law: Located, step: float) -> float:
     if axes > 3:
         raise NoJudgement("more than three variables")
     root = np.linalg.cholesky(np.eye(law.length) if law.covariance is None else np.asarray(law.covariance, dtype=float))
-    largest = max(abs(x) for theta, _ in law.signals for x in theta)
-    reach = sqrt(2 * NATS) + sqrt(law.strength) * largest * float(np.abs(np.linalg.inv(root)).max())
+    reach = sqrt(2 * NATS)
+    if law.weights is None:  # where the likelihood ratio is large, too
+        largest = max(abs(x) for theta, _ in law.signals for x in theta)
+        reach += sqrt(law.strength) * largest * float(np.abs(np.linalg.inv(root)).max())
     count = ceil(reach / step)
     if (2 * count + 1) ** axes > MOST_NODES:
         raise NoJudgement(f"a mesh of {2 * count + 1}^{axes} nodes")
@@ -119,16 +141,23 @@ def on_a_mesh(law: Located, step: float) -> float:
     mass = np.exp(-places * places / 2) * (step / np.sqrt(2 * np.longdouble(pi)))
     mass = mass / mass.sum()
     nodes = np.stack([axis.ravel() for axis in np.meshgrid(*[places] * axes, indexing="ij")], axis=1)
-    weights = np.ones(1, dtype=np.longdouble)
+    along, mass = mass, np.ones(1, dtype=np.longdouble)
     for _ in range(axes):
-        weights = np.multiply.outer(weights, mass).ravel()
+        mass = np.multiply.outer(mass, along).ravel()
     nodes = nodes.reshape(len(nodes), law.length, directions)
-    evidence, left = losses(law, np.einsum("kl,nlp->nkp", root.astype(np.longdouble), nodes))()
-    return float(np.sum(weights * evidence * left))
+    noise = np.einsum("kl,nlp->nkp", root.astype(np.longdouble), nodes)
+    if law.weights is None:
+        evidence, left = losses(law, noise)()
+        return float(np.sum(mass * evidence * left))
+    hit = norm = 0.0
+    for p, read, means in law.configurations():
+        seen = law.weights((noise + sqrt(law.strength) * means)[:, :, 0])
+        hit, norm = hit + p * np.sum(mass * (seen @ read)), norm + p * np.sum(mass * np.sum(seen * seen, axis=1))
+    return float(law.read_out() - hit * hit / norm)
 
 
 def drawn(law: Located, rng: np.random.Generator) -> tuple[float, float]:
-    """(the Bayes risk without noise over drawn sequences, its standard error)."""
+    """(the risk without noise over drawn sequences, its standard error)."""
     configurations = law.configurations()
     count = min(100_000, DRAWN // (law.length * max(1, len(configurations) // 50)))
     if count < FEWEST:
@@ -139,8 +168,21 @@ def drawn(law: Located, rng: np.random.Generator) -> tuple[float, float]:
     noise = rng.standard_normal(means.shape)
     if law.covariance is not None:
         noise = np.einsum("kl,nlp->nkp", np.linalg.cholesky(np.asarray(law.covariance, dtype=float)), noise)
-    _, left = losses(law, noise + sqrt(law.strength) * means)()
-    return float(left.mean()), float(left.std() / sqrt(count))
+    keys = noise + sqrt(law.strength) * means
+    if law.weights is None:
+        _, left = losses(law, keys)()
+        return float(left.mean()), float(left.std() / sqrt(count))
+    seen, reads = law.weights(keys[:, :, 0]), np.stack([read for _, read, _ in configurations])
+    first, second = np.sum(reads[chosen] * seen, axis=1), np.sum(seen * seen, axis=1)
+    lost, error = _of_a_ratio(np.array([first.mean(), second.mean()]), np.cov(first, second) / count)
+    return law.read_out() - 1 + lost, error
+
+
+def _of_a_ratio(means: Array, covariance: Array) -> tuple[float, float]:
+    """(1 - m^2/n, its standard error) of estimates of m and n and their covariance."""
+    mean, norm = means
+    slope = np.array([-2 * mean / norm, mean**2 / norm**2])
+    return float(1 - mean**2 / norm), float(sqrt(slope @ covariance @ slope))
 
 
 def attention_drawn(questions: list[tuple[float, Question]], rng: np.random.Generator) -> tuple[float, float]:
@@ -154,11 +196,9 @@ def attention_drawn(questions: list[tuple[float, Question]], rng: np.random.Gene
         first, second = _drawn_weights(question, rng)
         means += share * np.array([first.mean(), second.mean()])
         covariance += share**2 * np.cov(first, second) / len(first)
-    mean, norm = means
     if questions[0][1].is_bayes:
-        return float(1 - norm), float(sqrt(covariance[1, 1]))
-    slope = np.array([-2 * mean / norm, mean**2 / norm**2])
-    return float(1 - mean**2 / norm), float(sqrt(slope @ covariance @ slope))
+        return float(1 - means[1]), float(sqrt(covariance[1, 1]))
+    return _of_a_ratio(means, covariance)
 
 
 def _drawn_weights(question: Question, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -175,20 +215,18 @@ def _drawn_weights(question: Question, rng: np.random.Generator) -> tuple[Array,
         own = float(question.rate) * keys
         own = np.exp(own - own.max(axis=1, keepdims=True))
         own /= own.sum(axis=1, keepdims=True)
-    weights = np.asarray(question.kernel(keys), dtype=float)
-    if question.is_normalised:
-        top = np.maximum(weights.max(axis=1, keepdims=True), 0)
-        weights = np.exp(weights - top)
-        weights /= question.offset * np.exp(-top) + weights.sum(axis=1, keepdims=True)
-    return np.sum(own * weights, axis=1), np.sum(weights * weights, axis=1)
+    seen = weights(
+        lambda keys: np.asarray(question.kernel(keys), dtype=float), question.is_normalised, question.offset, keys
+    )
+    return np.sum(own * seen, axis=1), np.sum(seen * seen, axis=1)
 
 
 def refined(law: Located, wanted: float) -> tuple[float, float]:
-    """(the Bayes risk on ever finer meshes, the last difference), until that is ``wanted`` or the mesh too large.
+    """(the risk on ever finer meshes, the last difference), until that is ``wanted`` or the mesh too large.
 
-    Coins without correlations are taken one by one.
+    Coins without correlations are taken one by one for the Bayes risk.
     """
-    if law.size == 0 and law.covariance is None and law.length > 1:
+    if law.size == 0 and law.covariance is None and law.length > 1 and law.weights is None:
         parts = {p: refined(replace(law, prior=(p,)), wanted / law.length) for p in set(law.prior)}
         return sum(parts[p][0] for p in law.prior), sum(parts[p][1] for p in law.prior)
     steepest = sqrt(law.strength) * max(sqrt(sum(x * x for x in theta)) for theta, _ in law.signals)
@@ -200,4 +238,4 @@ def refined(law: Located, wanted: float) -> tuple[float, float]:
             before, found = found, on_a_mesh(law, step)
         except NoJudgement:
             break
-    return found, abs(found - before) + ROUNDED * abs(found)
+    return found, abs(found - before) + law.rounding(found)

@@ -106,9 +106,9 @@ def _judges(point: Point) -> list[Callable[[Point, Value], Judged | None]]:
 
 
 def _is_alike(point: Point) -> bool:
-    """Whether one position is relevant, each as likely as another, and the keys are independent along one direction."""
-    law = dict(point.located)
-    return law["where"] == "one" and not law["prior"] and not law["keys"] and "(1,0)" not in law["signal"]
+    """Whether a Bayes risk has one relevant position, each as likely as another, and independent keys along one direction."""
+    law, is_bayes = dict(point.located), point.attention is None
+    return is_bayes and law["where"] == "one" and not law["prior"] and not law["keys"] and "(1,0)" not in law["signal"]
 
 
 def _verdict(point: Point, number: Value, truth: Any, spare: Any, name: str) -> Judged:
@@ -153,7 +153,7 @@ def _sharper(questions: list[tuple[Fraction, Question]], digits: int) -> Iterato
 def _by_mesh(point: Point, number: Value) -> Judged | None:
     law, claimed = _law(point), float(number.error)
     value, error = sequences.refined(law, claimed / 4)
-    if error > max(claimed, 2 * sequences.ROUNDED * abs(value)):
+    if error > max(claimed, 2 * law.rounding(value)):
         return None
     return _verdict(point, number, mpf(float(value)), 2 * mpf(float(error)), "sequences on a mesh")
 
@@ -265,6 +265,8 @@ KERNELS: dict[str, tuple[Callable[[Fraction, Array], Array], bool]] = {
     "softmax1": (lambda _, y: y, True),
     "softplus": (_softplus, True),
     "quartic": (lambda _, y: np.log1p(y * y * y * y), True),
+    "hump": (lambda _, y: np.log1p(np.exp(-50 * y * y)), True),
+    "kink": (lambda _, y: np.log1p(np.abs(y)), True),
     "linear": (lambda _, y: 1 + y, False),
     "erf": (_erf, False),
 }
@@ -281,7 +283,12 @@ def _law(point: Point) -> sequences.Located:
     rho = float(at.get("rho", 0))
     distance = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
     covariance = None if not written["keys"] else rho ** (np.sign(distance) if written["keys"] == "alike" else distance)
-    return sequences.Located(size, tuple(prior), signals, covariance, float(at["nu"]))
+    weights = None
+    if point.attention is not None:
+        (kernel, is_normalised), scale = KERNELS[point.attention.name], float(at["a"])
+        offset = 1 if point.attention.name == "softmax1" else 0
+        weights = partial(sequences.weights, lambda keys: kernel(Fraction(0), scale * keys), is_normalised, offset)
+    return sequences.Located(size, tuple(prior), signals, covariance, float(at["nu"]), weights)
 
 
 def _theta(text: str) -> tuple[float, ...]:

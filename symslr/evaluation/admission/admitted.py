@@ -126,8 +126,8 @@ def _has_pole(node: ScalarExpectation) -> bool:
 @lru_cache(maxsize=512)
 def _doubtful(expr: Expr) -> tuple[Expectation, ...]:
     """The means that do not exist at all values of the parameters."""
-    found = sorted(conditioned(expr).atoms(Expectation), key=str)
-    return tuple(node for node in found if exists(node) != S.true)
+    found = (node for node in conditioned(expr).atoms(Expectation) if exists(node) != S.true)
+    return tuple(sorted(found, key=str))
 
 
 def _sides(count: int) -> list[tuple[Expr, ...]]:

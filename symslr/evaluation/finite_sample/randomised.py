@@ -71,7 +71,6 @@ def randomised(
     precision: float,
     seed: int,
     branch: str,
-    randomisations: int = RANDOMISATIONS,
 ) -> FiniteSample:
     """The branch reached from ``state``; samples are doubled until the risk's relative standard error is ``precision``.
 
@@ -80,7 +79,7 @@ def randomised(
     began, count, memory = time.perf_counter(), COARSE, Memory()
     while True:
         found: list[FixedPoint] = []
-        for number in range(randomisations):
+        for number in range(RANDOMISATIONS):
             saddle = SaddleMap(problem, count, sub_seed(seed, number, count))
             found.append(solve(saddle, training, state, memory=memory))
             state = found[-1].state

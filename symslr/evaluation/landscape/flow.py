@@ -22,6 +22,11 @@ from symslr.evaluation.landscape.vectors import in_vectors, matrices, order_of
 RELATIVE, ABSOLUTE = 1e-7, 1e-10
 """Tolerances of the integrator: the end of a flow moves by less than 1e-6 when they are a hundred times smaller."""
 
+ROUGH = 1e-3, 1e-5
+"""The same on a mesh with ``COARSE`` times as many points, where ``NEAR_REST`` is close enough to rest."""
+COARSE = 0.6
+NEAR_REST = 2e-3
+
 AT_REST = 1e-6
 """A flow has arrived where no order parameter moves faster than this.
 
@@ -65,9 +70,7 @@ def velocity(landscape: Landscape, state: Array) -> Array:
     return np.array([dm[0, 0], dm[1, 1], dm[0, 1], dm[1, 0], dq[0, 0], dq[1, 1], dq[0, 1], *-gradient[7:]])
 
 
-def gradient_flow(
-    landscape: Landscape, start: Array, time: float = LONGEST, at: Array | None = None, *, rest_at: float = AT_REST
-) -> Flow:
+def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at: Array | None = None) -> Flow:
     """The flow from ``start`` until it rests or ``time`` is over.
 
     Integrated over coordinates of k and v, as an integrator's errors in m and q would leave q >= m m^T.
@@ -76,7 +79,6 @@ def gradient_flow(
         start: shaped like ``landscape.names``.
         time: the longest time.
         at: times at which the trajectory is wanted, those after its rest left out; the integrator's own steps without.
-        rest_at: speed at which it counts as arrived.
 
     Raises:
         ValueError: where the integrator fails.
@@ -86,22 +88,12 @@ def gradient_flow(
     vectors = np.append(OrderParameters.of(begin[:7]).vectors, begin[7:])
 
     def rest(_: float, point: Array) -> float:
-        return float(np.max(np.abs(velocity(landscape, order_of(point))))) - rest_at
+        return float(np.max(np.abs(velocity(landscape, order_of(point))))) - AT_REST
 
     rest.terminal, rest.direction = True, -1.0  # type: ignore[attr-defined]
     if rest(0.0, vectors) <= 0:  # nothing would be crossed
         return Flow(np.zeros(1), begin[None, :], np.array([landscape.risk(begin)]), True)
-    found = solve_ivp(
-        lambda _, point: -in_vectors(landscape, point)[1],
-        (0.0, time),
-        vectors,
-        method="LSODA",
-        rtol=RELATIVE,
-        atol=ABSOLUTE,
-        events=rest,
-        t_eval=at,
-    )
-    _refuse_failure(found)
+    found = _followed(landscape, vectors, time, "LSODA", (RELATIVE, ABSOLUTE), events=rest, t_eval=at)
     states = np.array([order_of(point) for point in found.y.T])
     risks = np.array([landscape.risk(state) for state in states])
     return Flow(found.t, states, risks, bool(found.status == 1))
@@ -122,10 +114,7 @@ def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
     coarse = landscape.refine(COARSE)
     point, now, length = np.asarray(start, dtype=float), 0.0, 100.0
     while now < time:
-        found = solve_ivp(
-            lambda _, state: -in_vectors(coarse, state)[1], (0.0, length), point, "BDF", rtol=1e-3, atol=1e-5
-        )
-        _refuse_failure(found)
+        found = _followed(coarse, point, length, "BDF", ROUGH)
         point, now, length = found.y[:, -1], now + length, 2 * length
         if float(np.max(np.abs(in_vectors(coarse, point)[1]))) < NEAR_REST:
             break
@@ -149,17 +138,28 @@ def time_to_risk(landscape: Landscape, start: Array, level: float, time: float =
     above.terminal = True  # type: ignore[attr-defined]
     if above(0.0, start) <= 0:
         return 0.0
-    found = solve_ivp(
-        lambda _, state: -in_vectors(coarse, state)[1], (0.0, time), start, "BDF", rtol=1e-3, atol=1e-5, events=above
-    )
-    _refuse_failure(found)
+    found = _followed(coarse, start, time, "BDF", ROUGH, events=above)
     return float(found.t[-1]) if found.status == 1 else float("inf")
 
 
-COARSE = 0.6
-NEAR_REST = 2e-3
+def _followed(
+    landscape: Landscape, start: Array, time: float, method: str, tolerances: tuple[float, float], **options: Any
+) -> Any:
+    """The flow over coordinates of k and v, as SciPy's ``solve_ivp`` returns it.
 
-
-def _refuse_failure(found: Any) -> None:
+    Raises:
+        ValueError: where the integrator fails.
+    """
+    relative, absolute = tolerances
+    found = solve_ivp(
+        lambda _, point: -in_vectors(landscape, point)[1],
+        (0.0, time),
+        start,
+        method,
+        rtol=relative,
+        atol=absolute,
+        **options,
+    )
     if found.status < 0:
         raise ValueError(f"gradient flow: the integrator stopped at t = {found.t[-1]:.4g}: {found.message}")
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -134,13 +134,7 @@ class Landscape:
     def hessian(self, at: Array) -> Array:
         """Second derivatives by central differences of the gradient, symmetrised; error about 1e-7."""
         at = np.asarray(at, dtype=float)
-        rows = []
-        for i in range(len(at)):
-            step = HESSIAN_STEP * max(1.0, abs(at[i])) * np.eye(len(at))[i]
-            up, down = (self.risk_and_gradient(at + side * step)[1] for side in (1, -1))
-            rows.append((up - down) / (2 * step[i]))
-        found = np.array(rows)
-        return (found + found.T) / 2
+        return differences(lambda point: self.risk_and_gradient(point)[1], at, HESSIAN_STEP * np.maximum(1.0, abs(at)))
 
     def refine(self, factor: float) -> Landscape:
         """The same on a mesh with ``factor`` times as many points."""
@@ -157,6 +151,13 @@ class Landscape:
 
 LONGEST = 10**6
 """Tokens further out than a mesh reaches have the probability 4e-17 each."""
+
+
+def differences(gradient: Callable[[Array], Array], at: Array, steps: Array) -> Array:
+    """Second derivatives by central differences of a gradient with a step for every coordinate, symmetrised."""
+    rows = [(gradient(at + e) - gradient(at - e)) / (2 * step) for e, step in zip(np.diag(steps), steps)]
+    found = np.array(rows)
+    return (found + found.T) / 2
 
 
 def _log_weight(weight: Expr) -> tuple[LogWeight, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symslr.evaluation.landscape.landscape import Landscape
+from symslr.evaluation.landscape.landscape import Landscape, differences
 from symslr.evaluation.landscape.moments.kernel import Array
 from symslr.evaluation.landscape.order import OrderParameters
 
@@ -39,7 +39,4 @@ def in_vectors(landscape: Landscape, point: Array) -> tuple[float, Array]:
 
 def hessian_in_vectors(landscape: Landscape, point: Array, step: float = 1e-4) -> Array:
     """Second derivatives by central differences of the gradient, symmetrised."""
-    sides = np.eye(len(point)) * step
-    rows = [(in_vectors(landscape, point + e)[1] - in_vectors(landscape, point - e)[1]) / (2 * step) for e in sides]
-    found = np.array(rows)
-    return (found + found.T) / 2
+    return differences(lambda at: in_vectors(landscape, at)[1], point, np.full(len(point), step))

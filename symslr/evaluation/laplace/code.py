@@ -13,7 +13,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
-from symslr.evaluation.numbers.logarithm import FAR_REACHING, SignedLog, signed_log
+from symslr.evaluation.numbers.logarithm import FAR_REACHING, sign_and_log
 from symslr.evaluation.quadrature.token_mesh import zeros_of
 
 BESIDE = 64.0 * FLOAT.eps
@@ -32,7 +32,7 @@ class LaplaceCode:
 
     @cached_property
     def _weights(self) -> list[Any]:
-        """Per kernel: the compiled plain parts, and for each part None or its logarithm as a function of its own."""
+        """Per kernel: exponent and rest of its slopes and of its moments' weights, compiled together."""
         functions = []
         for kernel in self.form.kernels:
             parts = [split(slope) for slope in kernel.slopes]
@@ -42,16 +42,16 @@ class LaplaceCode:
                     if moment.gaussian is not None:
                         centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
                     parts.append(Split(centred, moment.rest))
-            logs = [self._logarithm(part.rest) for part in parts]
-            plain = [e for p, g in zip(parts, logs) for e in (p.exponent, p.rest if g is None else S.One)]
-            functions.append((self.arithmetic.compile((self.form.x, *self.parameters), plain), logs))
+            exprs = [e for part in map(self._without_overflow, parts) for e in (part.exponent, part.rest)]
+            functions.append(self.arithmetic.compile((self.form.x, *self.parameters), exprs))
         return functions
 
-    def _logarithm(self, rest: Expr) -> SignedLog | None:
+    def _without_overflow(self, part: Split) -> Split:
         """A sum of exponentials may overflow in float64, and erfc underflow, where the product with a density is tame."""
-        if self.arithmetic.name != "numpy" or not rest.has(*FAR_REACHING):
-            return None
-        return signed_log(rest, (self.form.x, *self.parameters))
+        if self.arithmetic.name != "numpy" or not part.rest.has(*FAR_REACHING):
+            return part
+        sign, log = sign_and_log(part.rest)
+        return Split(part.exponent + log, sign)
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
         """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; gaussians without their height.
@@ -59,14 +59,8 @@ class LaplaceCode:
         Raises:
             CannotEvaluate: where a kernel is negative.
         """
-        function, logs = self._weights[kernel]
-        values = function(x, *p)
-        pairs = []
-        for exponent, rest, logarithm in zip(values[::2], values[1::2], logs):
-            if logarithm is not None:
-                rest, extra = logarithm(x, *p)
-                exponent = exponent + extra
-            pairs.append((self._filled(exponent, x), self._filled(rest, x)))
+        values = [self._filled(value, x) for value in self._weights[kernel](x, *p)]
+        pairs = list(zip(values[::2], values[1::2]))
         slopes = []
         for exponent, rest in pairs[: len(self.form.logs)]:
             if np.any(rest < 0):
@@ -95,31 +89,28 @@ class LaplaceCode:
         kind = float if self.arithmetic.name == "numpy" else object
         return np.broadcast_to(np.asarray(value, dtype=kind), np.shape(x))
 
+    def _outer(self, exprs: list[Expr]) -> Any:
+        """Expressions compiled as functions of v, of the means, logs and scales of all moments, and of the parameters."""
+        moments = self.form.moments
+        symbols = [*(m.mean for m in moments), *(m.log for m in moments), *(m.scale for m in moments)]
+        return self.arithmetic.compile([*self.form.logs, *symbols, *self.parameters], exprs)
+
     @cached_property
     def _terms(self) -> Any:
-        form = self.form
-        arguments = [*form.logs, *self._moment_symbols, *self.parameters]
-        return self.arithmetic.compile(arguments, [e for t in form.terms for e in (t.exponent, t.rest)])
+        return self._outer([e for t in self.form.terms for e in (t.exponent, t.rest)])
 
     @cached_property
     def _sizes(self) -> Any:
-        arguments = [*self.form.logs, *self._moment_symbols, *self.parameters]
-        return self.arithmetic.compile(arguments, [t.size for t in self.form.terms])
+        return self._outer([t.size for t in self.form.terms])
 
     @cached_property
-    def _token_exponents(self) -> list[Any]:
+    def _token_sizes(self) -> list[Any]:
         arguments = (self.form.x, *self.parameters)
-        return [self.arithmetic.compile(arguments, [m.exponent, magnitude(m.exponent)]) for m in self.form.moments]
+        return [self.arithmetic.compile(arguments, [magnitude(m.exponent)]) for m in self.form.moments]
 
-    def token_exponent(self, moment: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
-        """A moment's whole exponent at a node and the sum of |addends| in it."""
-        exponent, size = self._token_exponents[moment](x, *p)
-        return exponent, size
-
-    @property
-    def _moment_symbols(self) -> list[Symbol]:
-        moments = self.form.moments
-        return [*(m.mean for m in moments), *(m.log for m in moments), *(m.scale for m in moments)]
+    def token_size(self, moment: int, x: Any, p: tuple[Any, ...]) -> Any:
+        """Sum of |addends| of a moment's whole exponent at nodes."""
+        return self._token_sizes[moment](x, *p)[0]
 
     def terms(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """(exponent, rest) of each outer term."""
@@ -131,24 +122,11 @@ class LaplaceCode:
         return list(self._sizes(*v, *means, *logs, *scales, *p))
 
     @cached_property
-    def _powers(self) -> tuple[tuple[Expr, ...], ...]:
-        """Power of each moment in each outer term."""
-        table = []
-        for term in self.form.terms:
-            row = []
-            for m in self.form.moments:
-                if m.is_survival:
-                    row.append(term.exponent.coeff(m.log, 1))
-                else:
-                    row.append(term.exponent.coeff(m.scale, 1))
-            table.append(tuple(row))
-        return tuple(table)
-
-    @cached_property
     def _constants(self) -> Any:
         form = self.form
         exprs: list[Expr] = [t.coefficient for t in form.terms]
-        exprs += [power for row in self._powers for power in row]
+        marks = [m.log if m.is_survival else m.scale for m in form.moments]
+        exprs += [t.exponent.coeff(mark, 1) for t in form.terms for mark in marks]
         for m in form.moments:
             exprs += (
                 [S.Zero] * 3 if m.gaussian is None else [m.gaussian.curvature, m.gaussian.centre, m.gaussian.height]

@@ -12,8 +12,9 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.table import EPS, Table
+from symslr.evaluation.laplace.tokens import placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.power_tails.tails import has_power_tail, tail_layout
+from symslr.evaluation.quadrature.mesh import SinhMap
 
 FEW = {1: 24, 2: 12}
 """Outer nodes per axis at which the token meshes are judged: two or three of every smooth factor of the integrand."""
@@ -30,30 +31,36 @@ class FloatSums(Sums):
     finest = LEVELS
 
     def __init__(self, family: Family) -> None:
-        self.family = family
-        self.layout = tail_layout(family) if has_power_tail(family) else layout(family)
-        self.tolerance = family.tolerance
-        self.level = min(self.layout.first_level(family), LEVELS)
-        self.steps = self.layout.first_steps(family)
+        self.family, self.tolerance = family, family.tolerance
+        self.axes, self.steps, level = self._laid_out(family)
+        self.level = min(level, LEVELS)
         self.few = self.outer(self.steps, FEW[len(self.steps)])
+
+    def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
+        """The outer axes, their first steps and the first level of the token meshes."""
+        found = layout(family)
+        self.pieces = found.pieces
+        return found.axes, found.first_steps(family), found.first_level(family)
 
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
         """As ``Sums.outer``; only about so many of the nodes of every axis, where a number is given."""
-        nodes = [axis.nodes(step) for axis, step in zip(self.layout.axes, steps)]
-        some = [slice(None, None, max(1, len(own[0]) // count) if count else 1) for own in nodes]
-        v, densities = ([own[n][part] for own, part in zip(nodes, some)] for n in (0, 1))
+        nodes = [axis.nodes(step) for axis, step in zip(self.axes, steps)]
+        strides = [max(1, len(own[0]) // count) if count else 1 for own in nodes]
+        v, densities = ([own[n][::stride] for own, stride in zip(nodes, strides)] for n in (0, 1))
         density = np.multiply.outer(*densities) if len(v) == 2 else densities[0]
-        return Outer(v, density, [own[2] for own in nodes])
+        return Outer(v, density, [own[2] for own in nodes], max(strides) == 1)
 
     def widen(self, late: list[int]) -> None:
-        axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.layout.axes)]
-        self.layout = replace(self.layout, axes=axes)
+        self.axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.axes)]
 
     def inner(self, level: float) -> Any:
-        return self.layout.inner(self.family, level)
+        return placed(self.family, self.pieces, level)
 
     def table(self, outer: Outer, inner: Any) -> FloatTable:
-        return FloatTable(self, self.layout.table(self.family, inner, outer.v), outer.density)
+        return FloatTable(self, self._table(inner, outer.v), outer.density)
+
+    def _table(self, inner: Any, v: list[Any]) -> Table:
+        return Table(self.family, inner, v)
 
     def rounding(self, table: FloatTable) -> list[float]:
         moments, own = table.table.moments, table.table

@@ -25,7 +25,7 @@ from symslr.evaluation.laplace.rule import Sums, refined
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, from_mpf
-from symslr.evaluation.power_tails.tails import has_power_tail
+from symslr.evaluation.power_tails.tails import TailSums, has_power_tail
 from symslr.model.symbols import x
 
 GUARD = 16
@@ -97,9 +97,10 @@ class LaplaceNode(SumsNode):
         family = Family(self._code(FLOAT), floats, float(-mpmath.log(tolerance)))
         if not family.active:
             return len(family.integrals)
+        is_heavy = has_power_tail(family)
         if isinstance(arithmetic, Float64):
-            return FloatSums(family)
-        if has_power_tail(family):
+            return TailSums(family) if is_heavy else FloatSums(family)
+        if is_heavy:
             raise CannotEvaluate(
                 "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
                 "ask for at most 12 digits"

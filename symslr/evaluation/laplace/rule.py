@@ -29,11 +29,12 @@ WIDER = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """Outer nodes, one array per variable; dv/dw on their product; the steps of w."""
+    """Outer nodes, one array per variable; dv/dw on their product; the steps of w; whether they are all nodes of these steps."""
 
     v: list[Any]
     density: Any
     steps: list[Any]
+    is_whole: bool = False
 
 
 class Table(Protocol):
@@ -116,9 +117,11 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
             break
         level = min(level + log2(_finer(max(near), tolerance)), sums.finest)
     steps, axes, widened = sums.steps, range(len(sums.steps)), 0
-    for _ in range(ROUNDS):
-        outer = sums.outer(steps)
-        values = sums.table(outer, inner).values()
+    outer, values = sums.few, full
+    for again in range(ROUNDS):
+        if again or not outer.is_whole:
+            outer = sums.outer(steps)
+            values = sums.table(outer, inner).values()
         errors = [[_axis_error(arithmetic, own, n) for n in axes] for own in values]
         if len(steps) > 1 and arithmetic == FLOAT and max(map(max, errors)) < tolerance:
             # a ridge across both axes hides from the rules along each of them

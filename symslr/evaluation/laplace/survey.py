@@ -63,14 +63,6 @@ class Layout:
             level = max(level, float(np.log2(max(steepest, 1.0))))
         return level + 0.5
 
-    def inner(self, family: Family, level: float) -> list[Tokens]:
-        """The token meshes of a level: one more halves their steps."""
-        return placed(family, self.pieces, level)
-
-    def table(self, family: Family, inner: list[Tokens], v: list[Any]) -> Table:
-        """exp(-u kappa) at outer nodes, one array per Laplace variable, and tokens."""
-        return Table(family, inner, v)
-
 
 def layout(family: Family) -> Layout:
     """Keeps everything above exp(-depth) of the largest contribution to every integral.

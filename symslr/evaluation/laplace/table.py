@@ -178,7 +178,7 @@ class Table:
         """Relative, of a moment, or of 1 - M, with what ``LaplaceCode.shaken`` found."""
         tokens, factors = self.tokens[k], self.factors[k]
         row = np.abs(tokens.rows[n])
-        size = 4.0 + self.family.code.token_exponent(i, tokens.mesh.nodes, self.family.p)[1] + shaken[1][n]
+        size = 4.0 + self.family.code.token_size(i, tokens.mesh.nodes, self.family.p) + shaken[1][n]
         size = np.where(row > 0, size, 0.0)
         whole, error = (0.0, 0.0) if near_one else (self._pairs(factors, row), self._pairs(factors, row * size))
         for axis, (load, slope) in enumerate(zip(self.loads[k], tokens.slopes)):

@@ -17,7 +17,7 @@ from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.formulas import bayes_integral
-from symslr.evaluation.location.means import Means, Part, by_two_rules
+from symslr.evaluation.location.means import Means, Part, added, by_two_rules
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
@@ -83,16 +83,21 @@ def _value(
         parts.append(part.scaled(mpf(share.p) / share.q if isinstance(share, Expr) else share))
     if not parts:
         raise ValueError("length: found no length")
-    noise = _exactly(here.noise**2)
-    value = noise + sum(part.value for part in parts)
-    error = sum(part.error for part in parts)
-    kinds = {part.kind for part in parts}
-    kind = next(k for k in (Kind.STATISTICAL, Kind.ESTIMATED, Kind.CERTIFIED) if k in kinds)
-    reached = digits_of(mpf(value), mpf(error))
+    return handed_out(added(parts), here, digits, began)
+
+
+def handed_out(excess: Part, task: LocationTask, digits: int | None, began: float) -> Value:
+    """The risk from what of it is above Delta^2, ``began`` at a time of ``perf_counter``.
+
+    Raises:
+        CannotEvaluate: where more digits are wanted than are known.
+    """
+    with workdps(GUARD + (digits or GUARD)):
+        value, error = _exactly(task.noise**2) + mpf(excess.value), mpf(excess.error)
+    reached = digits_of(value, error)
     if digits is not None and reached < digits:
-        raise CannotEvaluate(f"{parts[0].method}: reaches {reached} of {digits} digits here; ask for fewer")
-    methods = "; ".join(dict.fromkeys(part.method for part in parts))
-    return Value(mpf(value), mpf(error), kind, reached, methods, time.perf_counter() - began)
+        raise CannotEvaluate(f"{excess.method}: reaches {reached} of {digits} digits here; ask for fewer")
+    return Value(value, error, excess.kind, reached, excess.method, time.perf_counter() - began)
 
 
 def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationTask:

@@ -25,6 +25,14 @@ class Part:
         return replace(self, value=self.value * factor, error=self.error * factor)
 
 
+def added(parts: Sequence[Part]) -> Part:
+    """The sum of numbers, as certain as the least certain of them."""
+    kinds = {part.kind for part in parts}
+    kind = next(k for k in (Kind.STATISTICAL, Kind.ESTIMATED, Kind.CERTIFIED) if k in kinds)
+    methods = "; ".join(dict.fromkeys(part.method for part in parts))
+    return Part(sum(part.value for part in parts), sum(part.error for part in parts), kind, methods)
+
+
 @dataclass(frozen=True)
 class Means:
     """Means of some columns: one row for every independent estimate, (estimates, columns).

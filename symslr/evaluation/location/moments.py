@@ -17,7 +17,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.chains import attention as along_chain
-from symslr.evaluation.location.means import Means, Part, by_two_rules, mixed
+from symslr.evaluation.location.means import Means, Part, added, by_two_rules, mixed
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.attention import Sampled
 from symslr.evaluation.location.samples.largest import LargestKeys
@@ -30,8 +30,6 @@ from symslr.evaluation.location.tables.attention import (
     tabled_row,
 )
 from symslr.evaluation.location.tables.rules import rules
-from symslr.expression.value import Kind
-from symslr.model.attention import Attention
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.location.task import LocationTask
@@ -110,7 +108,7 @@ def route(attend: Attend, seconds: float) -> Route:
         return ByRules(partial(tabled_row, attend, setting), rules(setting), "one-token tables in float64")
     if attend.has_one_kernel and along_chain.reaches(setting, attend.bias is None):
         return ByRules(
-            partial(along, attend),
+            partial(along_chain.row_along, attend),
             along_chain.RULES,
             "transfer operator along the chain in float64",
             1e-15 + ROUNDING * setting.length,
@@ -130,19 +128,6 @@ def _apart(found: Means) -> float:
     """The relative difference of two rules."""
     fine, coarse = found.rows
     return float(np.max(np.abs(fine - coarse)) / np.max(np.abs(fine)))
-
-
-def along(attend: Attend, place: Place, rule: along_chain.Rule) -> Any:
-    """The row of moments among tokens along a chain."""
-    base = attend.attention.base
-    assert isinstance(base, Attention)
-
-    def picks(keys: Any, bias: float) -> Any:
-        found = attend.elements(keys[:, None], place, bias) if not base.is_normalised else None
-        return attend.log_kernel(keys[:, None], place) + bias if found is None else found
-
-    offset = float(base.offset) if base.is_normalised else None
-    return along_chain.Along(attend.setting, picks, attend.bias, offset, place.slope).row(rule)
 
 
 def residual(row: Any) -> float:
@@ -207,11 +192,6 @@ class Risk:
         excess = mixed([(share, found.means(place)) for share, found in self.parts]).part(residual)
         if not self.bayes:
             return excess
-        beside = [bayes_means(setting, seconds).part().scaled(share) for share, setting, seconds in self.bayes]
-        statistical = Kind.STATISTICAL in (excess.kind, *(part.kind for part in beside))
-        return Part(
-            excess.value + sum(part.value for part in beside),
-            excess.error + sum(part.error for part in beside),
-            Kind.STATISTICAL if statistical else Kind.ESTIMATED,
-            f"Bayes risk by {'; '.join(dict.fromkeys(part.method for part in beside))}; excess by {excess.method}",
-        )
+        beside = added([bayes_means(setting, seconds).part().scaled(share) for share, setting, seconds in self.bayes])
+        method = f"Bayes risk by {beside.method}; excess by {excess.method}"
+        return replace(added([excess, beside]), method=method)

@@ -16,11 +16,9 @@ from sympy import Expr, N, S, exp, sqrt
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Place
-from symslr.evaluation.location.bayes import GUARD, SECONDS, valued
-from symslr.evaluation.location.means import Part
+from symslr.evaluation.location.bayes import GUARD, SECONDS, handed_out, valued
 from symslr.evaluation.location.moments import Risk
 from symslr.evaluation.minima.least import least_risk
-from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
@@ -70,7 +68,7 @@ def risk_value(
             "scale: given to an attention with more parameters than one scale; leave it out to find the best ones"
         )
     place = Place(np.array([[float(exact(scale, "scale") * unit)]]), np.zeros(1), 0.0, ())
-    return _as_value(risks.value(place), here, digits, began)
+    return handed_out(risks.value(place), here, digits, began)
 
 
 def least_value(
@@ -102,7 +100,7 @@ def least_value(
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
     risks = Risk.of(chosen, plain, seconds)
     place, is_far = _best(risks)
-    found = _as_value(risks.value(place), here, digits, began)
+    found = handed_out(risks.value(place), here, digits, began)
     together = _together(risks, place)
     if together:
         said = f"heads {together[0]} and {together[1]} come together, to be the kernel and its slope"
@@ -140,16 +138,6 @@ def _standard(task: LocationTask, attention: LocatedAttention) -> Any:
     if isinstance(attention.base, Selection) or not plain or task.key_covariance is not None:
         return None
     return task.reduced()
-
-
-def _as_value(part: Part, task: LocationTask, digits: int | None, began: float) -> Value:
-    noise = float(task.noise**2)
-    value = mpf(noise + float(part.value))
-    error = mpf(float(part.error)) + 2 * FLOAT.eps * noise
-    reached = digits_of(value, error)
-    if digits is not None and reached < digits:
-        raise CannotEvaluate(f"{part.method}: reaches {reached} of {digits} digits here; ask for fewer")
-    return Value(value, error, part.kind, reached, part.method, time.perf_counter() - began)
 
 
 def _rescaled(value: Value, unit: Expr) -> Value:

@@ -40,8 +40,8 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
     """Newton steps on divided differences; each squares the error of the place.
 
     With steps h of the differences the place is wrong by about h^2 and, through errors eps of the values, by eps/(f'' h): steps
-    become shorter down to h = eps^(1/3), or as long as second differences are seen. In a box both are amplified by the
-    ratio of the curvatures.
+    become shorter down to h = eps^(1/3), as long as second differences are seen and the value gains. In a box both are
+    amplified by the ratio of the curvatures.
 
     Args:
         objective, start: the function, and a place near its minimum.
@@ -73,17 +73,18 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
         visible = float(mpmath.sqrt(VISIBLE * noise / least))
         if 0.7 * visible > reach:
             break
-        shorter = max(reach * reach, smallest, visible)
-        if reach > smallest and shorter <= 0.7 * reach:
-            reach = shorter
-            continue
         ratio, off = most / least, number(10) * (number(reach) ** 2 + number(moved) ** 2)
         blind = noise / (number(reach) * number(least))
+        climb = number(most) * (number(ratio) * off**2 + blind**2)
+        shorter = max(reach * reach, smallest, visible)
+        if reach > smallest and shorter <= 0.7 * reach and climb > here.error:
+            reach = shorter
+            continue
         doubts = [number(s) * (number(ratio) * off + blind) for s in scale]
         # Risks are often even; beside zero, where attentions are uniform, digits cancel.
         exact = [x * 0 if abs(x) <= doubt else x for x, doubt in zip(place, doubts)]
         value, error = objective.pair(exact)
-        return value, error + number(most) * (number(ratio) * off**2 + blind**2), list(zip(exact, doubts))
+        return value, error + climb, list(zip(exact, doubts))
     raise CannotEvaluate("the minimum could not be refined: the function is flat or not smooth there")
 
 

@@ -11,7 +11,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.local import Least, polished
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import SPAN, Limit, limit
-from symslr.evaluation.minima.valley import FINE, POLISH, refined
+from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
@@ -23,6 +23,10 @@ POINTS = {1: 10, 2: 9}
 """Of the scan, on each side of 0: a minimum as wide as the smallest kernels have spans a factor of two, a step."""
 STARTS = 3
 """Local minima of the scan that are refined."""
+NEAR = 3.0 * REACHES[1]
+"""Part of itself to which a place is found before Newton steps, which move by as much with their first differences."""
+PARABOLAS = 5
+"""Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 DOUBLINGS = 3
@@ -142,8 +146,6 @@ def _taken(objective: Objective, found: Limit) -> Least:
 
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
-    from scipy.optimize import minimize_scalar  # loaded for a search only
-
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = _scan(*interval, POINTS[1])
     points, values = _to_the_edge(rough, points, np.array([rough.number([x]) for x in points]))
@@ -168,9 +170,8 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if any(2 * values[i] - highest > known for known, _ in found):
             continue  # a smooth function falls no lower between this point and its neighbours
         if inside and np.isfinite(around).all():
-            bounds, loose = (points[i - 1], points[i + 1]), {"xatol": 1e-2 * abs(points[i]) + 1e-5}
-            one = minimize_scalar(lambda x: fine.number([x]), bounds=bounds, method="bounded", options=loose)
-            found.append((float(one.fun), [float(one.x)]))
+            value, bottom = _bottom(fine, points[i - 1 : i + 2], around)
+            found.append((value, [bottom]))
         elif not inside and np.isfinite(interval[0 if i == 0 else 1]):
             found.append((float(values[i]), [float(points[i])]))
         else:
@@ -188,6 +189,29 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if mirrored - here <= FINE * abs(here):  # of an even function the positive place
             return [-lowest[0]]
     return lowest
+
+
+def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, float]:
+    """(value, place) near the bottom between three points of which the middle one is lowest, by parabolas in their logarithms."""
+    from scipy.optimize import minimize_scalar  # loaded for a search only
+
+    for _ in range(PARABOLAS):
+        left, at, right = np.arcsinh(points / SCALES[0])
+        low, high = (at - left) * (values[1] - values[2]), (at - right) * (values[1] - values[0])
+        moved = ((at - left) * low - (at - right) * high) / (2.0 * (low - high)) if low != high else 0.0
+        place = float(SCALES[0] * np.sinh(at - moved))
+        value = objective.number([place])
+        if abs(place - points[1]) <= NEAR * abs(points[1]) + 1e-5:
+            return value, place
+        new = np.searchsorted(points, place)
+        points, values = np.insert(points, new, place), np.insert(values, new, value)
+        first = int(np.argmin(values[1:3]))
+        points, values = points[first : first + 3], values[first : first + 3]
+    loose = {"xatol": NEAR * abs(points[1]) + 1e-5}
+    one = minimize_scalar(
+        lambda x: objective.number([x]), bounds=(points[0], points[2]), method="bounded", options=loose
+    )
+    return float(one.fun), float(one.x)
 
 
 def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:

@@ -7,14 +7,16 @@ moment.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial, reduce
 from typing import Any
 
 import numpy as np
 import scipy  # hands out scipy.special, which takes 0.2 s to load, when it is first asked for
-from sympy import Add, Expr, Function, Symbol, lambdify
+from sympy import Add, Expr, Function, Symbol, lambdify, numbered_symbols
 from sympy import exp as exp_
 from sympy import log as log_
+from sympy.printing.numpy import SciPyPrinter
+from sympy.simplify.cse_main import tree_cse
 
 from symslr.model.float64 import in_float64
 
@@ -51,8 +53,30 @@ def _float_skew_normal(h: Any, a: Any) -> Any:
     return np.where(h < 0, below * np.sqrt(2 / np.pi), scipy.special.ndtr(h) - 2 * scipy.special.owens_t(h, a))[()]
 
 
-def _float_namespace() -> dict[str, Any]:
+FAR_BELOW = -40.0
+"""Below this log(1 + e^y) is e^y to rounding."""
+
+
+def _log_softplus(y: Any) -> Any:
+    """log log(1 + e^y)."""
+    return np.where(y < FAR_BELOW, y, np.log(np.logaddexp(0.0, np.maximum(y, FAR_BELOW))))
+
+
+def _highest(*logs: Any) -> Any:
+    """The largest of them, 0 where that is infinite."""
+    top = reduce(np.maximum, logs)
+    return np.where(np.isfinite(top), top, 0.0)
+
+
+@cache
+def _namespace() -> dict[str, Any]:
     return {
+        "PlainExp": np.exp,
+        "SignOf": np.sign,
+        "LogAbs": lambda y: np.log(np.abs(y)),
+        "LogNormalCdf": scipy.special.log_ndtr,
+        "LogSoftplus": _log_softplus,
+        "Highest": _highest,
         "log1pexp": partial(np.logaddexp, 0.0),
         "OwensT": scipy.special.owens_t,
         "NormalCdf": scipy.special.ndtr,
@@ -67,6 +91,31 @@ def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[
 
 @lru_cache(maxsize=4096)
 def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., list[Any]]:
+    plain = dict(zip(symbols, map(_argument, symbols, range(len(symbols)))))
     return lambdify(
-        symbols, [in_float64(stable(e)) for e in exprs], modules=[_float_namespace(), "scipy", "numpy"], cse=True
+        list(plain.values()),
+        [in_float64(stable(e)).xreplace(plain) for e in exprs],
+        modules=[_namespace(), "scipy", "numpy"],
+        printer=_printer(),
+        cse=_repeated,
+        docstring_limit=0,
     )
+
+
+@cache
+def _argument(symbol: Symbol, place: int) -> Symbol:
+    """The symbol with a name that Python takes."""
+    return Symbol(f"at_{place}", **symbol.assumptions0)
+
+
+@cache
+def _printer() -> SciPyPrinter:
+    """As ``lambdify`` makes one, but leaving terms in the order in which they are."""
+    own = {name: name for name in _namespace()}
+    plain = {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}
+    return SciPyPrinter({**plain, "order": "none", "user_functions": own})
+
+
+def _repeated(exprs: list[Expr]) -> tuple[list[tuple[Symbol, Expr]], list[Expr]]:
+    """What stands there more than once, and the expressions with letters for it; sums and products are not taken apart."""
+    return tree_cse(exprs, numbered_symbols("shared", cls=Symbol), order="none")

@@ -5,104 +5,69 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-from scipy.special import log_ndtr
-from sympy import Add, E, Expr, Mul, Pow, Symbol, erfc, sqrt
+from sympy import Add, E, Expr, Function, Mul, Pow, S, Symbol, erfc, sqrt
 from sympy import exp as exp_
+from sympy.utilities.iterables import sift
 
 from symslr.evaluation.numbers.compiled import compile_float, log1pexp, stable
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
 
-SignedLog = Callable[..., tuple[Any, Any]]
+SignedLog = Callable[..., list[Any]]
 """(sign, log of the absolute value) as arrays."""
-
 
 FAR_REACHING = (exp_, E, erfc, NormalCdf, log1pexp)
 """What leaves the range of float64 at a modest argument."""
 
-FAR_BELOW = -40.0
-"""Below this log(1 + e^y) is e^y to rounding."""
+PlainExp, SignOf, LogAbs, LogNormalCdf, LogSoftplus, Highest = map(
+    Function, ("PlainExp", "SignOf", "LogAbs", "LogNormalCdf", "LogSoftplus", "Highest")
+)
+"""Functions that SymPy leaves as they are; ``compile_float`` knows what they stand for."""
+
+
+def kept_from_cancelling(expr: Expr) -> Expr:
+    """``expr`` without sums that cancel in a tail."""
+    return uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
 
 
 def signed_log(expr: Expr, symbols: Sequence[Symbol]) -> SignedLog:
     """(sign, log |expr|) as a function of arrays."""
-    return _signed_log(uncancelled(stable(expr), lambda y: 2 * NormalCdf(sqrt(2) * y)), symbols)
+    return compile_float(symbols, sign_and_log(expr))
 
 
-def _signed_log(expr: Expr, symbols: Sequence[Symbol]) -> SignedLog:
+def sign_and_log(expr: Expr) -> tuple[Expr, Expr]:
+    """(sign, log |expr|) as expressions for ``compile_float``."""
+    return _signed(kept_from_cancelling(stable(expr)))
+
+
+def _signed(expr: Expr) -> tuple[Expr, Expr]:
     if not expr.has(*FAR_REACHING):
-        return _leaf(expr, symbols)
+        return _plain(expr)
     if isinstance(expr, Mul):
-        return _product([_signed_log(arg, symbols) for arg in expr.args])
+        plain, far = sift(expr.args, lambda arg: not arg.has(*FAR_REACHING), binary=True)
+        signs, logs = zip(_plain(Mul(*plain)), *map(_signed, far))
+        return Mul(*signs), Add(*logs)
     if isinstance(expr, Add):
-        return _sum([_signed_log(arg, symbols) for arg in expr.args])
+        return _sum([_signed(arg) for arg in expr.args])
     if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == E):
-        function = compile_float(symbols, [expr.exp])
-        return lambda *args: (1.0, function(*args)[0])
+        return S.One, expr.exp
     if isinstance(expr, NormalCdf):
-        return _lower_tail(compile_float(symbols, expr.args))
+        return S.One, LogNormalCdf(*expr.args)
     if isinstance(expr, log1pexp):
-        return _softplus(compile_float(symbols, expr.args))
+        return S.One, LogSoftplus(*expr.args)
     if isinstance(expr, erfc):
-        return _signed_log(2 * NormalCdf(-sqrt(2) * expr.args[0]), symbols)
+        return _signed(2 * NormalCdf(-sqrt(2) * expr.args[0]))
     if isinstance(expr, Pow) and expr.exp.is_number and (expr.exp.is_Integer or expr.base.is_positive):
-        return _power(_signed_log(expr.base, symbols), float(expr.exp), odd=bool(expr.exp.is_odd))
-    return _leaf(expr, symbols)
+        factor, log = _signed(expr.base)
+        return (factor if expr.exp.is_odd else factor**2), expr.exp * log
+    return _plain(expr)
 
 
-def _lower_tail(argument: Callable[..., list[Any]]) -> SignedLog:
-    def log_of(*args: Any) -> tuple[Any, Any]:
-        return 1.0, log_ndtr(np.asarray(argument(*args)[0], dtype=float))
-
-    return log_of
+def _plain(expr: Expr) -> tuple[Expr, Expr]:
+    return (S.One if expr.is_positive else SignOf(expr)), S.Zero if expr == 1 else LogAbs(expr)
 
 
-def _softplus(argument: Callable[..., list[Any]]) -> SignedLog:
-    def log_of(*args: Any) -> tuple[Any, Any]:
-        y = np.asarray(argument(*args)[0], dtype=float)
-        return 1.0, np.where(y < FAR_BELOW, y, np.log(np.logaddexp(0.0, np.maximum(y, FAR_BELOW))))
-
-    return log_of
-
-
-def _leaf(expr: Expr, symbols: Sequence[Symbol]) -> SignedLog:
-    function = compile_float(symbols, [expr])
-
-    def leaf(*args: Any) -> tuple[Any, Any]:
-        value = function(*args)[0]
-        return np.sign(value), np.log(np.abs(value))
-
-    return leaf
-
-
-def _product(factors: list[SignedLog]) -> SignedLog:
-    def product(*args: Any) -> tuple[Any, Any]:
-        sign, total = 1.0, 0.0
-        for factor in factors:
-            s, g = factor(*args)
-            sign, total = sign * s, total + g
-        return sign, total
-
-    return product
-
-
-def _power(base: SignedLog, exponent: float, *, odd: bool) -> SignedLog:
-    def power(*args: Any) -> tuple[Any, Any]:
-        sign, total = base(*args)
-        return (sign if odd else sign * sign), exponent * total
-
-    return power
-
-
-def _sum(terms: list[SignedLog]) -> SignedLog:
-    def total(*args: Any) -> tuple[Any, Any]:
-        pairs = [term(*args) for term in terms]
-        top = pairs[0][1]
-        for _, g in pairs[1:]:
-            top = np.maximum(top, g)
-        top = np.where(np.isfinite(top), top, 0.0)
-        value = sum(s * np.exp(g - top) for s, g in pairs)
-        return np.sign(value), top + np.log(np.abs(value))
-
-    return total
+def _sum(terms: list[tuple[Expr, Expr]]) -> tuple[Expr, Expr]:
+    top = Highest(*(log for _, log in terms))
+    total = Add(*(factor * PlainExp(log - top) for factor, log in terms))
+    return (S.One if all(factor == 1 for factor, _ in terms) else SignOf(total)), top + LogAbs(total)

@@ -15,6 +15,7 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family, Moments
+from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.mesh import SinhMap
@@ -82,37 +83,27 @@ class Laws:
     reach: float
 
 
-@dataclass(frozen=True)
-class TailLayout:
-    """The laws under every kernel and the axis of v: what the rule asks of a ``Layout``."""
-
-    laws: list[Laws]
-    axes: list[SinhMap]
-
-    def first_steps(self, family: Family) -> list[float]:
-        return [FIRST_STEP * axis.scale for axis in self.axes]
-
-    def first_level(self, family: Family) -> float:
-        return 1.0
-
-    def inner(self, family: Family, level: float) -> float:
-        return FIRST_STEP / 2.0 ** (level - 1.0)
-
-    def table(self, family: Family, inner: float, v: list[Any]) -> Table:
-        return TailTable(family, self.laws, v, inner)
-
-
-def tail_layout(family: Family) -> TailLayout:
-    """For one Laplace variable and a monotone kernel without kinks on the whole line.
+class TailSums(FloatSums):
+    """The integrals of a form with power tails: every outer node has token meshes of its own.
 
     Raises:
-        CannotEvaluate: for any other, or where a law has no window.
+        CannotEvaluate: for other than one Laplace variable and monotone kernels without kinks on the whole line, or where a
+            law has no window.
     """
-    form = family.form
-    if len(form.logs) > 1 or any(form.kinks) or not np.all(np.isinf(np.array(family.constants.ends, float))):
-        raise CannotEvaluate(REFUSED)
-    laws = [_laws(family, k) for k in range(len(form.kernels))]
-    return TailLayout(laws, [_axis(family, laws)])
+
+    def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
+        form = family.form
+        if len(form.logs) > 1 or any(form.kinks) or not np.all(np.isinf(np.array(family.constants.ends, float))):
+            raise CannotEvaluate(REFUSED)
+        self.laws = [_laws(family, k) for k in range(len(form.kernels))]
+        axis = _axis(family, self.laws)
+        return [axis], [FIRST_STEP * axis.scale], 1.0
+
+    def inner(self, level: float) -> float:
+        return FIRST_STEP / 2.0 ** (level - 1.0)
+
+    def _table(self, inner: float, v: list[Any]) -> Table:
+        return TailTable(self.family, self.laws, v, inner)
 
 
 def _laws(family: Family, k: int) -> Laws:

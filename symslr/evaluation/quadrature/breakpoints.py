@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, PolynomialError, S, Symbol, sign, sqf_list
+from sympy.core.function import Function
 from sympy.core.relational import Relational
 
 
@@ -73,6 +74,8 @@ def _equations(node: Basic) -> Sequence[Expr]:
 
 def solved(equation: Expr, x: Symbol) -> Expr | None:
     """The one zero of an equation linear in x; None where it is not linear (zeros are then found numerically)."""
+    if any(node.has(x) for node in equation.atoms(Function)):  # a derivative would only show it
+        return None
     slope = equation.diff(x)
     if slope.has(x) or slope == 0:
         return None

@@ -13,14 +13,12 @@ from sympy import Expr, Float, N
 
 from symslr.evaluation.separation.hoeffding import classes_that_suffice, hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
-from symslr.evaluation.separation.sweeps import moved
 from symslr.model.exact import exact
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation import sufficient
 
 DIGITS = 40
 """Of one neuron's probabilities: failures down to 1e-30 are told from none."""
-MOST_CLASSES = 4096
 
 Widths = tuple[int, int | None]
 """Least and largest width, the latter None where any larger one does."""
@@ -85,25 +83,6 @@ def failure_allowed(delta: object) -> Expr:
     if not (allowed.is_positive and (1 - allowed).is_positive):
         raise ValueError(f"delta: found {allowed}; expected a probability of failure inside (0, 1)")
     return allowed
-
-
-def classes_that_do(
-    parameters: Separation, delta: object, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
-) -> tuple[int | None, int | None]:
-    """The least number of classes of the form 2^k, t fixed, at which failure is at most delta: exact law, Hoeffding's bound.
-
-    None where none up to 4096 does.
-    """
-    goal = float(failure_allowed(delta))
-    sizes = [2**k for k in range(1, MOST_CLASSES.bit_length())]
-
-    def least(failure: Callable[[Separation], float]) -> int | None:
-        return next((size for size in sizes if failure(moved(parameters, "d", size + 2)) <= goal), None)
-
-    return (
-        least(lambda at: float(NeuronLaw(at, kernel, rival).fixed_row.complement())),
-        least(lambda at: 1 - hoeffding_bound(at, kernel, rival).success),
-    )
 
 
 def _by_union(bad: mpf, either: mpf, allowed: Expr) -> Widths | None:

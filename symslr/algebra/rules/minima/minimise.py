@@ -78,7 +78,7 @@ class Minimise(Rule):
             if not _rises(body, pole, t, sign):
                 raise self.refuse(f"{node.body} may fall without bound near {t} = {pole.place.xreplace(back)}")
         found = [(s.place, cancel(together(body.subs(t, s.place))), _certain(s, t)) for s in stationary]
-        found += [(end, _settled(limit(body, t, end), sign), True) for end in _ends(t)]
+        found += [(end, _settled(_at_end(body, t, end), sign), True) for end in _ends(t)]
         if any(value == -oo for _, value, _ in found):
             raise self.refuse(f"{node.body} falls without bound")
         found = [candidate for candidate in found if candidate[1] != oo]
@@ -88,6 +88,18 @@ class Minimise(Rule):
                     raise self.refuse(f"{node.body} tends to another value where a leading coefficient vanishes")
                 return place.xreplace(back), _shortest(value, whole, t).xreplace(back)
         raise self.refuse(f"cannot decide which of {[str(v.xreplace(back)) for _, v, _ in found]} is lowest")
+
+
+def _at_end(body: Expr, t: Symbol, end: Expr) -> Expr:
+    """The limit of a rational function, at infinity that of its leading terms."""
+    parts = fraction(body)
+    if end.is_finite:
+        return limit(body, t, end) if parts[1].subs(t, end) == 0 else body.subs(t, end)
+    above, below = (Poly(part, t) for part in parts)
+    power, leading = above.degree() - below.degree(), cancel(above.LC() / below.LC())
+    if power > 0:
+        return sympy_sign(leading) * end**power
+    return leading if power == 0 else S.Zero
 
 
 def _settled(value: Expr, sign: Sign) -> Expr:

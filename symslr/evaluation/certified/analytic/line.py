@@ -144,18 +144,15 @@ class Line:
         return found
 
     def _tails(self, side: int, at: float) -> list[Any]:
-        starts = dict.fromkeys(
-            (NEAREST * 2.0 ** floor(log2(at / NEAREST)), at)
-        )  # bounds from nearer on serve several ends
-        for start in starts:
+        def beyond(start: float) -> list[Any]:
             growth = self._once(self._growth, side, start)
             with ctx.workprec(PROOF_BITS):
-                try:
-                    return [growth.modulus(factor).tail(at) for factor in self.factors]
-                except NotProved:
-                    if start == at:
-                        raise
-        raise AssertionError("no place to begin")
+                return [growth.modulus(factor).tail(at) for factor in self.factors]
+
+        try:  # bounds from nearer on serve several ends
+            return beyond(NEAREST * 2.0 ** floor(log2(at / NEAREST)))
+        except NotProved:
+            return beyond(at)
 
     def rule(self, nats: float) -> LineRule:
         """The trapezoid rule whose error is about e^-nats."""

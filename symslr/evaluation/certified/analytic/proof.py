@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,15 +32,15 @@ class NotProved(CannotEvaluate):
         return self.reason if self.function is None else f"{self.reason} {self.function}"
 
 
-class Arithmetic:
-    """Enclosures of the values of analytic functions on one region.
+class Arithmetic(ABC):
+    """Abstract: enclosures of the values of analytic functions on one region.
 
     Every operation raises ``NotProved`` where it cannot tell that the function is analytic on the region.
     """
 
+    @abstractmethod
     def constant(self, expr: Expr) -> Any:
         """Of an exact number."""
-        raise NotImplementedError
 
     def add(self, left: Any, right: Any) -> Any:
         """Of a sum."""
@@ -49,13 +50,13 @@ class Arithmetic:
         """Of a product."""
         return left * right
 
+    @abstractmethod
     def power(self, base: Any, exponent: Fraction) -> Any:
         """Of the principal power."""
-        raise NotImplementedError
 
+    @abstractmethod
     def function(self, name: str, at: Any) -> Any:
         """Of exp, log, erf, sin or cos."""
-        raise NotImplementedError
 
 
 FUNCTIONS = (exp, log, erf, sympy.sin, sympy.cos)

@@ -18,14 +18,13 @@ from symslr.evaluation.certified.least.model import Moving
 ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
 RATIO = 1.4
-FINE = 20.0
-"""Those of the models beside the guess."""
 PARTS = 3
-"""First parts of a stretch: models of longer ones are of no use, and an odd number keeps the guess in the middle of one."""
-NEAR = 0.01
-"""Reach of the part around the guess, relative: so short that its model has a bottom to as many digits as its sums have."""
+"""First parts of a stretch that is not short: models of longer ones are of no use, and an odd number keeps the guess in the middle
+of one."""
 COARSE = 9.0
 """Nats of the first models: they tell values apart that differ by 1e-3."""
+DOUBLE = 2.0
+"""Every model on a part is at most so much sharper: the part left is then so short that the next, dearer one needs few terms."""
 MARGIN = 2
 """Terms more than REACH alone asks for: it is the one of the middle, not of the whole part."""
 TERMS = (4, 11)
@@ -76,14 +75,10 @@ def stretches(low: float, high: float, guess: float) -> list[tuple[float, float]
     return list(itertools.pairwise(sorted(cuts)))
 
 
-def parts(low: float, high: float, guess: float) -> list[tuple[float, float]]:
-    """A stretch cut in ``PARTS``, and around the guess; whole where it is short."""
-    reach = NEAR * max(abs(guess), ZERO)
-    if high - low <= 2 * reach:
-        return [(low, high)]
-    cuts = {low + (high - low) * i / PARTS for i in range(PARTS)} | {high}
-    cuts |= {at for at in (guess - reach, guess + reach) if low < at < high}
-    return list(itertools.pairwise(sorted(cuts)))
+def parts(low: float, high: float, count: int) -> list[tuple[float, float]]:
+    """A stretch cut in so many parts of one length."""
+    cuts = [low + (high - low) * i / count for i in range(count)]
+    return list(itertools.pairwise([*cuts, high]))
 
 
 class Search:
@@ -109,8 +104,9 @@ class Search:
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
-                    for part in parts(own.low, own.high, guess):
-                        self._look(own, *part, self._first_nats(part, guess, (own.high - own.low) / PARTS))
+                    nats = self._nats(own.low, own.high)
+                    for part in parts(own.low, own.high, PARTS if nats <= COARSE else 1):
+                        self._look(own, *part, nats)
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
@@ -118,12 +114,6 @@ class Search:
                 self.extra += self._missing() + 2
             value = self._lowest().union(self.above)
         return Enclosed(value, [(part.low, part.high) for part in self.waiting if not part.below > self.above])
-
-    def _first_nats(self, part: tuple[float, float], guess: float, near: float) -> float:
-        """The part with the guess is as sharp as it can be, those beside it are too flat for the coarsest models."""
-        if part[0] < guess < part[1]:
-            return self._nats(*part)
-        return FINE if max(abs(end - guess) for end in part) < near else COARSE
 
     def _lowest(self) -> Any:
         found = self.above
@@ -154,7 +144,7 @@ class Search:
         while self._missing() > 0:
             self.waiting = [part for part in self.waiting if not part.below > self.above]
             part = min(self.waiting, key=lambda part: float(part.below - self.above))
-            nats = self._nats(part.low, part.high)
+            nats = min(self._nats(part.low, part.high), DOUBLE * part.nats)
             if nats <= part.nats and nats >= self._finest():
                 return
             self.waiting.remove(part)

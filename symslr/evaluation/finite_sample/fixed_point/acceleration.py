@@ -11,6 +11,7 @@ import numpy as np
 from symslr.evaluation.finite_sample.samples.points import Array
 
 DEPTH = 8
+LONGEST = 1.0
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,17 @@ def fixed_point(
     tolerance: float,
     most_steps: int,
     memory: Memory,
-    longest: float = 1.0,
 ) -> Iteration:
     """x = function(x), until every coordinate moves by less than ``tolerance``.
 
-    Anderson's type-II mixing; no coordinate moves by more than ``longest`` at once, and the memory is dropped where the
+    Anderson's type-II mixing; no coordinate moves by more than ``LONGEST`` at once, and the memory is dropped where the
     residual grew fivefold.
     """
     point = start
     residual = function(point) - point
     steps = 1
     while steps < most_steps and np.max(np.abs(residual)) >= tolerance:
-        move = np.clip(memory.propose(point, residual) - point, -longest, longest)
+        move = np.clip(memory.propose(point, residual) - point, -LONGEST, LONGEST)
         found = function(point + move) - (point + move)
         steps += 1
         if np.max(np.abs(found)) > 5 * np.max(np.abs(residual)):

@@ -65,11 +65,6 @@ class SampleTerms:
         totals = (total, np.einsum("ln,ln->n", kernel, values), np.einsum("ln,ln->n", kernel, kernel))
         return centred, Sums(totals, moved)
 
-    def data(self, keys: Array, values: Array, label: Array, width: float) -> Array:
-        """(y - sigma.omega_z)^2/(2(1 + V_v |sigma|^2)) of every sample."""
-        _, sums = self._sums(keys, values)
-        return np.asarray(self._data(*sums.totals, label, width, sums.offset)[0])
-
     def force(self, keys: Array, values: Array, label: Array, width: float) -> Array:
         """d data/d chi_l, shape (L, n)."""
         centred, sums = self._sums(keys, values)

@@ -11,7 +11,6 @@ functions on a fine mesh, as steep as the attention asks, act between the few no
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,8 +18,11 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.chains.stretches import Key, Stretch, attention_terms, joined, repeated
+from symslr.evaluation.location.over_log_u import over_log_u
 from symslr.evaluation.location.setting import Setting, chain_of
+from symslr.model.attention import Attention
 from symslr.model.location.covariance import Covariance, Equicorrelated
 
 REACH = 9.0
@@ -33,10 +35,6 @@ LONGEST_WALK = 2000
 """Positions that differ."""
 LONGEST = 10**7
 """Positions that are alike, by doubling: rounding grows with their number."""
-BLOCK = 24
-"""Values of log u at once."""
-HIGHEST = 3000.0
-"""log u up to which an integral has to end."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,6 @@ FINE, COARSE = Rule(0.27, 0.2, 0.67, 0.27, 1e-17), Rule(0.3, 0.23, 0.71, 0.31, 1
 SEARCH = Rule(0.6, 0.4, 1.0, 0.5, 1e-10)
 RULES = (FINE, COARSE, SEARCH)
 
-Picks = Callable[[Any, float], Any]
-"""Keys and a bias to log k, or to k itself where nothing normalises."""
-
 
 def values_along(covariance: Covariance | None) -> tuple[float, float, float] | None:
     """(v, c, d) where C_ll = v and C_lm = v c d^|l - m|: values that are independent, along a chain, or of one correlation."""
@@ -89,42 +84,25 @@ def reaches(setting: Setting, is_uniform: bool) -> bool:
     return bool(known) and setting.directions == 1 and setting.size <= MOST_RELEVANT and setting.length <= length
 
 
-@dataclass(frozen=True)
-class Along:
-    """An attention among tokens along a chain.
+def row_along(attend: Attend, place: Place, rule: Rule) -> Any:
+    """E[r^T C r], E[r^T C sigma], E[sigma^T C r], E[sigma^T C sigma] of an attention among tokens along a chain, by one rule.
 
-    Attributes:
-        setting: one direction; keys and values along chains, or independent.
-        picks: of the attention.
-        bias: b_l, (L,), or None.
-        offset: o of its normaliser, or None where nothing normalises.
-        slope: the scale of the attention.
+    Raises:
+        CannotEvaluate: for an attention that is too steep for a mesh, or where the integral over u does not end.
     """
-
-    setting: Setting
-    picks: Picks
-    bias: Any
-    offset: float | None
-    slope: float
-
-    def row(self, rule: Rule) -> Any:
-        """E[r^T C r], E[r^T C sigma], E[sigma^T C r], E[sigma^T C sigma] by one rule.
-
-        Raises:
-            CannotEvaluate: for an attention that is too steep for a mesh, or where the integral over u does not end.
-        """
-        found = _Chain.of(self, rule)
-        hit, norm = found.integrals()
-        size, count = max(self.setting.size, 1), found.readout
-        none, own = (float(count[name, self.setting.size][0]) for name in ("none", "norm"))
-        own = found.variance * own / none / size**2
-        hit, norm = found.variance * hit / none / size, found.variance * norm / none
-        return np.array([own, hit, hit, norm])
+    found = _Chain.of(attend, place, rule)
+    hit, norm = found.integrals()
+    size, count = max(found.setting.size, 1), found.readout
+    none, own = (float(count[name, found.setting.size][0]) for name in ("none", "norm"))
+    own = found.variance * own / none / size**2
+    hit, norm = found.variance * hit / none / size, found.variance * norm / none
+    return np.array([own, hit, hit, norm])
 
 
 @dataclass(frozen=True)
 class _Chain:
-    along: Along
+    attend: Attend
+    place: Place
     rule: Rule
     variance: float
     share: float
@@ -135,13 +113,14 @@ class _Chain:
     after: Any
 
     @classmethod
-    def of(cls, along: Along, rule: Rule) -> _Chain:
-        setting = along.setting
-        keys, values = chain_of(setting.task.key_covariance), values_along(setting.task.value_covariance)
+    def of(cls, attend: Attend, place: Place, rule: Rule) -> _Chain:
+        """For one direction, keys and values along chains, or independent."""
+        task = attend.setting.task
+        keys, values = chain_of(task.key_covariance), values_along(task.value_covariance)
         assert keys is not None
         assert values is not None
         deviation, rho = float(np.sqrt(keys[0])), keys[1]
-        fine = _mesh(min(rule.steep / max(along.slope * deviation, 1e-300), rule.widest * np.sqrt(1 - rho**2)))
+        fine = _mesh(min(rule.steep / max(place.slope * deviation, 1e-300), rule.widest * np.sqrt(1 - rho**2)))
         if len(fine) > MOST_NODES:
             raise CannotEvaluate(
                 f"attention: {len(fine)} nodes of a key for so steep a one; expected at most {MOST_NODES}"
@@ -153,11 +132,24 @@ class _Chain:
         after = np.exp(-cross / (4 * (1 - abs(rho)))) * np.sqrt(steps / (2 * np.pi * (1 - abs(rho))))
         start = np.exp(-(coarse**2) / 4)
         before = after if rho >= 0 else after[:, ::-1]
-        return cls(along, rule, *values, deviation * fine, start / np.linalg.norm(start), before, after)
+        return cls(attend, place, rule, *values, deviation * fine, start / np.linalg.norm(start), before, after)
 
     @property
     def setting(self) -> Setting:
-        return self.along.setting
+        return self.attend.setting
+
+    @cached_property
+    def offset(self) -> float | None:
+        """o of the normaliser, or None where nothing normalises."""
+        base = self.attend.attention.base
+        assert isinstance(base, Attention)
+        return float(base.offset) if base.is_normalised else None
+
+    def picks(self, keys: Any, bias: float) -> Any:
+        """log k of keys with a bias, or k itself where nothing normalises."""
+        if self.offset is None:
+            return self.attend.elements(keys[:, None], self.place, bias)
+        return self.attend.log_kernel(keys[:, None], self.place) + bias
 
     @cached_property
     def terms(self) -> Any:
@@ -165,7 +157,7 @@ class _Chain:
 
     @property
     def is_uniform(self) -> bool:
-        return self.along.bias is None and self.setting.is_uniform
+        return self.attend.bias is None and self.setting.is_uniform
 
     @cached_property
     def readout(self) -> dict[Key, Any]:
@@ -182,27 +174,24 @@ class _Chain:
 
     def integrals(self) -> tuple[float, float]:
         """E sum c_lm r_l sigma_m and E sum c_lm sigma_l sigma_m, times the sum of the weights of all configurations."""
-        if self.along.offset is None:
+        offset = self.offset
+        if offset is None:
             hit, norm = self._sums(None)
             return float(hit[0]), float(norm[0])
-        step, totals = self.rule.load, np.zeros(2)
-        number = int(np.floor((np.log(self.rule.least) - self._log_mean()) / step))
-        while True:
-            logs = step * np.arange(number, number + BLOCK)
+
+        def integrand(logs: Any) -> Any:
             with np.errstate(over="ignore"):
-                left = np.exp(-self.along.offset * np.exp(np.minimum(logs, 700.0)))
-            parts = step * np.array([np.sum(part * left) for part in self._sums(logs)])
-            totals += parts
-            if np.all(parts <= self.rule.least * totals) and totals[0] > 0:
-                return float(totals[0]), float(totals[1])
-            if logs[-1] > HIGHEST:
-                raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
-            number += BLOCK
+                left = np.exp(-offset * np.exp(np.minimum(logs, 700.0)))
+            return [np.sum(part * left) for part in self._sums(logs)]
+
+        lowest = float(np.log(self.rule.least)) - self._log_mean()
+        hit, norm = over_log_u(integrand, self.rule.load, lowest, self.rule.least)
+        return float(hit), float(norm)
 
     def _log_mean(self) -> float:
         """About log E S."""
-        bias, density = self.along.bias, np.exp(-((self.keys / self.keys[-1] * REACH) ** 2) / 2)
-        log_kernel = np.concatenate([self.along.picks(keys, 0.0) for keys, _ in (*self._relevant, (self.keys, 1.0))])
+        bias, density = self.attend.bias, np.exp(-((self.keys / self.keys[-1] * REACH) ** 2) / 2)
+        log_kernel = np.concatenate([self.picks(keys, 0.0) for keys, _ in (*self._relevant, (self.keys, 1.0))])
         mass = np.tile(density / density.sum(), len(log_kernel) // len(density))
         mean = float(np.log(np.sum(mass * np.exp(np.minimum(log_kernel, 600.0))) + 1e-290))
         return mean + float(np.log(self.setting.length) if bias is None else np.logaddexp.reduce(bias))
@@ -225,7 +214,7 @@ class _Chain:
             count = 1 if logs is None else len(logs)
             rows: Stretch = {("none", 0): np.broadcast_to(self.start, (count, len(self.start)))}
             for place in range(1, length + 1):
-                bias = 0.0 if self.along.bias is None else float(self.along.bias[place - 1])
+                bias = 0.0 if self.attend.bias is None else float(self.attend.bias[place - 1])
                 one = self._one(place, *self._functions(logs, bias))
                 moved = {key: row @ self.before.T for key, row in rows.items()}
                 found = joined(self.terms, moved, one, (place - 1, 1), self.ratio, np.multiply, LATE)
@@ -246,7 +235,7 @@ class _Chain:
         """(e^{-u k}, u k e^{-u k}, (u k)^2 e^{-u k}) of an irrelevant token, and their means over a relevant one's signal."""
 
         def of(keys: Any) -> Any:
-            picked = self.along.picks(keys, bias)
+            picked = self.picks(keys, bias)
             if logs is None:
                 return np.ones((1, len(keys))), picked[None], picked[None] ** 2
             load = np.exp(np.minimum(logs[:, None] + picked, 700.0))

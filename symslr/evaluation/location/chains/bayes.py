@@ -18,6 +18,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, joined, marked, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.over_log_u import LOWEST
 from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
 
@@ -26,8 +27,6 @@ LONGEST_WALK = 300
 """Positions up to which matrices act one by one; beyond, where all are alike, by doubling."""
 LONGEST = 2000
 """Positions of different priors."""
-LOWEST = -42.0
-"""log u below which the sum of all weights, 1 on average, takes less than 1e-18."""
 MOST_NODES = 300
 CHUNK = 12_000_000
 """Matrix entries held at once."""

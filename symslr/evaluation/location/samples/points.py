@@ -75,12 +75,7 @@ def strata(setting: Setting, alike: bool, most: int = MOST_STRATA) -> Strata | N
     if isinstance(setting.task.location, Independent):
         share = float(setting.coins[0])
         counts = np.arange(length + 1)
-        logs = (
-            scipy.special.gammaln(length + 1)
-            - scipy.special.gammaln(counts + 1)
-            - scipy.special.gammaln(length - counts + 1)
-        )
-        chances = np.exp(logs + counts * np.log(share) + (length - counts) * np.log1p(-share))
+        chances = scipy.stats.binom.pmf(counts, length, share)
     else:
         counts, chances = np.array([setting.size]), np.array([1.0])
     if sum(float(kinds) ** min(int(count), 60) for count in counts) > most:

@@ -20,11 +20,11 @@ import scipy
 
 from symslr.evaluation.location.counts import tilt
 from symslr.evaluation.location.means import Means
-from symslr.evaluation.location.posterior.weights import log_weights, token_log_weight
+from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.samples.points import Sampler, dimensions, refined, sampled, strata
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.coins import Coins
 from symslr.evaluation.location.tables.rules import has_grid, rules
-from symslr.evaluation.location.tables.tokens import nodes
 from symslr.model.location.where import Subset
 
 PILOT, LEAST_PILOT, SEED = 2**12, 2**10, 10**6
@@ -39,14 +39,8 @@ SQUARED = 10
 """Combinations of the controls, of the largest spread, whose products are controls too."""
 SINGULAR = 1e-6
 """Relative singular value below which the fit does not see a direction."""
-SPREAD = 45.0
-"""Nats of log rho beyond -log w at which F is 0 or 1."""
 SHARP = 2e-6
 """Relative standard error at which sampling stops."""
-STEP, DEGREE = 0.05, 5
-"""Of the spline of F."""
-PART = 2**12
-"""Values of log rho at which F is tabulated at once."""
 
 
 def subset_means(setting: Setting, seconds: float) -> Means | None:
@@ -68,29 +62,6 @@ def subset_means(setting: Setting, seconds: float) -> Means | None:
 
 
 @dataclass(frozen=True)
-class Token:
-    """The law of a token: log w on nodes, with the masses of an irrelevant and of a relevant one."""
-
-    logs: Any
-    others: Any
-    relevant: Any
-
-    @classmethod
-    def of(cls, setting: Setting) -> Token:
-        found = nodes(setting, rules(setting)[0].key)
-        return cls(token_log_weight(setting, found.keys), found.others, found.relevant)
-
-    def chance(self) -> Any:
-        """F as a function of log rho."""
-        low, high = -float(self.logs.max()) - SPREAD, -float(self.logs.min()) + SPREAD
-        at = np.arange(low, high + STEP, STEP)
-        size = max(1, PART * 256 // len(self.logs))
-        parts = [scipy.special.expit(at[i : i + size, None] + self.logs) @ self.others for i in range(0, len(at), size)]
-        spline = scipy.interpolate.make_interp_spline(at, np.concatenate(parts), DEGREE)
-        return lambda log_rho: spline(np.clip(log_rho, low, high))
-
-
-@dataclass(frozen=True)
 class Controls:
     """pi_k(t), for some t and k about s, with the means and second moments of all of them.
 
@@ -107,16 +78,17 @@ class Controls:
     second: Any
 
     @classmethod
-    def of(cls, token: Token, log_odds: Any, size: int, count: int) -> Controls:
-        """For ``count`` tokens, ``size`` of which are relevant."""
+    def of(cls, coins: Coins, log_odds: Any, count: int) -> Controls:
+        """For ``count`` tokens, ``coins.size`` of which are relevant."""
+        size = coins.size
         kept = np.arange(max(size - 2, 0), size + 2)
-        falls = scipy.special.expit(token.logs[:, None] + log_odds)
-        groups = ((count - size, token.others), (size, token.relevant))
+        falls = scipy.special.expit(coins.logs[:, None] + log_odds)
+        groups = ((count - size, coins.others), (size, coins.relevant))
         moments = [(number, mass @ falls, (falls * mass[:, None]).T @ falls) for number, mass in groups]
         places = len(log_odds)
         mean, second = np.empty((places, len(kept))), np.empty((places, len(kept), places, len(kept)))
         for a in range(places):
-            one, other = (_counts(number, own[a], size + 1) for number, own, _ in moments)
+            one, other = (scipy.stats.binom.pmf(np.arange(size + 2), number, own[a]) for number, own, _ in moments)
             mean[a] = np.convolve(one, other)[kept]
             for b in range(a, places):
                 tables = [_pairs(number, own[a], own[b], both[a, b], size + 1) for number, own, both in moments]
@@ -164,7 +136,8 @@ class Controlled:
     @classmethod
     def of(cls, setting: Setting) -> Controlled:
         """Fitted on a pilot."""
-        others, token, size = replace(setting, length=setting.length - 1), Token.of(setting), setting.size
+        others, size = replace(setting, length=setting.length - 1), setting.size
+        coins = Coins.of(setting, rules(setting)[0].key)
         laid_out = strata(others, True)
         count = min(PILOT, WORK // setting.length) // (1 if laid_out is None else len(laid_out.shares))
         drawn = list(Sampler(others, True).batches(max(count, 1), SEED))
@@ -172,12 +145,12 @@ class Controlled:
         mass = np.concatenate([weights for _, weights in drawn])
         rough = Controls(np.zeros(1), np.array([size]), size, None, None).read(logs)[0]
         ends = rough.min() - BESIDE, rough.max() + BESIDE
-        controls = Controls.of(token, np.linspace(*ends, ODDS), size, others.length)
+        controls = Controls.of(coins, np.linspace(*ends, ODDS), others.length)
         log_rho, found = controls.read(logs)
         spread, axes = np.linalg.eigh(_gram(found - controls.mean, mass))
         kept = spread[-SQUARED:] > SINGULAR**2 * spread[-1]
         axes = (axes / np.sqrt(np.maximum(spread, 1e-300)))[:, -SQUARED:][:, kept]
-        made = cls(others, (setting.length - size) / size**2, token.chance(), controls, axes, None)
+        made = cls(others, (setting.length - size) / size**2, coins.chance, controls, axes, None)
         seen = np.concatenate([np.ones((len(logs), 1)), made._seen(found)], axis=1)
         target = (seen * mass[:, None]).T @ made.chance(log_rho)
         return replace(made, shares=np.linalg.lstsq(_gram(seen, mass), target, rcond=SINGULAR**2)[0][1:])
@@ -200,11 +173,6 @@ class Controlled:
 def _gram(columns: Any, mass: Any) -> Any:
     """The mean of all products of columns."""
     return (columns * mass[:, None]).T @ columns
-
-
-def _counts(number: int, chance: float, most: int) -> Any:
-    """P(k of the coins fall) for k = 0..most."""
-    return scipy.stats.binom.pmf(np.arange(most + 1), number, chance)
 
 
 def _pairs(number: int, first: float, second: float, both: float, most: int) -> Any:

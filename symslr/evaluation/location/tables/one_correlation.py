@@ -17,20 +17,21 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.over_log_u import LOWEST, over_log_u
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import given_common_part
 from symslr.evaluation.location.tables.rules import rules
-from symslr.evaluation.location.tables.tokens import Nodes, nodes, survival
+from symslr.evaluation.location.tables.tokens import Nodes, nodes
 
 LONGEST = 300
 """Positions of different priors."""
 REACH = 8.6
 """Standard deviations beyond which a normal density is below the rounding of its top."""
-LOWEST, HIGHEST = -42.0, 700.0
-"""log u below which the sum of all weights, 1 on average, takes less than 1e-18, and by which the integral ends."""
-LEAST = 1e-22
-"""Of a sequence, by its most likely position alone, where the integral over u ends."""
+LEAST = 1e-18
+"""Share of the integral over u that is left out."""
+HIGHEST = 700.0
+"""Logarithms below this have an exponential in float64."""
 LOADS = (0.2, 0.23)
 """Steps of log u, of two rules."""
 
@@ -80,12 +81,12 @@ class _Phased:
         phase = np.exp(1j * self.ratio * np.multiply.outer(self.found.keys[:, 0], tau))
         relevant = self.found.relevant * np.exp(logs - token_log_weight(self.plain, self.found.keys))
         others, relevant = self.found.others[:, None] * phase, relevant[:, None] * phase
-        prior, high = self.setting.log_prior, 8.0
-        while high < HIGHEST and survival(self.found, logs + prior.max(), high) > LEAST:
-            high += 6.0
-        log_u = self.load * np.arange(int(LOWEST / self.load), int((high + 3) / self.load))
-        picked = partial(self._picked, log_u, logs, others, relevant)
-        return float(narrow * self.load * np.sum(self._pairs(prior, picked).real @ mass))
+
+        def integrand(log_u: Any) -> Any:
+            picked = partial(self._picked, log_u, logs, others, relevant)
+            return np.sum(self._pairs(self.setting.log_prior, picked).real @ mass)
+
+        return float(narrow * over_log_u(integrand, self.load, LOWEST, LEAST))
 
     def _pairs(self, prior: Any, picked: Any) -> Any:
         """E sum_{l != m} omega_l (u omega_m) e^{-u sum omega} e^{i tau ...}, (log u, tau)."""

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.means import Means, by_two_rules
+from symslr.evaluation.location.over_log_u import over_log_u
 from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting
 
@@ -36,11 +36,8 @@ LEAST_LIKELY = -40.0
 """log of the probability that all other keys are below the largest one, below which that is left out."""
 FIRST, NOTHING = 1e-8, 1e-16
 """c times the mean of T where the integral begins; parts below this share of it are left out."""
-BLOCK, LAST = 24, 2000.0
-"""Values of log c at once, and the one by which the integral has to end."""
 HEAVIEST = 2000.0
 """cu beyond which e^{-cu} is 0 whatever the power of cu before it."""
-BISECTIONS = 60
 
 
 @dataclass(frozen=True)
@@ -86,27 +83,22 @@ class Token:
             return log_mean(logs, setting.shares)
 
         low, high = root * min(0.0, float(theta.min())) - REACH, root * max(0.0, float(theta.max())) + REACH
-
-        def falls(x: Any) -> Any:
-            logs = root * x * theta - theta**2 * setting.strength / 2
-            return (setting.shares * np.exp(logs - logs.max())) @ theta < 0
-
-        ends = [low, high]
-        for _ in range(BISECTIONS):
-            middle = sum(ends) / 2
-            ends[0 if falls(middle) else 1] = middle
+        bottom = float(scipy.optimize.minimize_scalar(log_weight, bounds=(low, high), method="bounded").x)
         tried = np.array([0.5, 1.0, 3.0])
         even = bool(np.allclose(log_weight(tried), log_weight(-tried), rtol=1e-12))
-        return cls(log_weight, 0.0 if even else sum(ends) / 2, low, high, root * float(np.max(np.abs(theta))), even)
+        return cls(log_weight, 0.0 if even else bottom, low, high, root * float(np.max(np.abs(theta))), even)
 
     def below(self, y: Any, end: float) -> Any:
         """The key on the side of ``end`` of the bottom with the weight of y; ``end`` where none has as much."""
-        outer, inner, level = np.full_like(y, end), np.full_like(y, self.bottom), self.log_weight(y)
-        for _ in range(BISECTIONS):
-            middle = (outer + inner) / 2
-            over = self.log_weight(middle) > level
-            outer, inner = np.where(over, middle, outer), np.where(over, inner, middle)
-        return np.where(self.log_weight(np.full_like(y, end)) > level, inner, end)
+        from scipy.optimize.elementwise import find_root
+
+        level = self.log_weight(y)
+
+        def over(x: Any, level: Any) -> Any:
+            return self.log_weight(x) - level
+
+        found = find_root(over, (np.full_like(y, end), self.bottom), args=(level,)).x
+        return np.where(self.log_weight(np.full_like(y, end)) > level, found, end)
 
 
 def pairs_means(setting: Setting) -> Means | None:
@@ -173,16 +165,12 @@ class Below:
 
     def integral(self, rule: Rule) -> Any:
         """int dc sum_k B_k(c) E[S e^{-cT} R^k/k!], S the numerator, for every largest weight."""
-        number, total = int(np.floor(np.log(FIRST) / rule.load)), np.zeros(len(self.u))
-        while True:
-            log_c = rule.load * np.arange(number, number + BLOCK) - np.log1p(self.mean)[:, None]
-            parts = rule.load * np.sum(self._terms(np.exp(log_c), rule.order), axis=1)
-            total += parts
-            if number > 0 and np.all(parts <= NOTHING * total):
-                return total
-            number += BLOCK
-            if number * rule.load > LAST:
-                raise CannotEvaluate("two relevant tokens: the integral over the Laplace variable does not end")
+
+        def integrand(logs: Any) -> Any:
+            c = np.exp(logs - np.log1p(self.mean)[:, None])
+            return np.sum(self._terms(c, rule.order), axis=1)
+
+        return over_log_u(integrand, rule.load, float(np.log(FIRST)), NOTHING)
 
     def _terms(self, c: Any, order: int) -> Any:
         """c sum_k B_k(c) E[S e^{-cT} R^k/k!], (largest, c)."""

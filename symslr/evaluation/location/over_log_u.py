@@ -1,0 +1,40 @@
+"""Integrals over a Laplace variable: sums of equal steps in log u, upwards until nothing is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+
+BLOCK = 24
+"""Values of log u at once."""
+HIGHEST = 3000.0
+"""log u by which an integral has to end."""
+LOWEST = -42.0
+"""log u below which a sum of weights that is 1 on average takes less than 1e-18."""
+
+
+def over_log_u(integrand: Callable[[Any], Any], step: float, lowest: float, least: float, block: int = BLOCK) -> Any:
+    """The integrals over log u of positive functions, (k,), by the trapezoid rule.
+
+    Args:
+        integrand: of log u, (n,), to the sums over them of every function, (k,).
+        step, lowest: of log u, and its first value.
+        least: share of an integral in a block of nodes at which it ends.
+        block: nodes at once.
+
+    Raises:
+        CannotEvaluate: where they do not end.
+    """
+    number = int(np.floor(lowest / step))
+    totals: Any = 0.0
+    while number * step < HIGHEST:
+        parts = step * np.asarray(integrand(step * np.arange(number, number + block)))
+        totals = totals + parts
+        if np.any(totals > 0) and np.all(parts <= least * totals):
+            return totals
+        number += block
+    raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
