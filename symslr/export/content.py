@@ -17,6 +17,7 @@ from symslr.check.report import CheckReport
 from symslr.export.abstract import Abstract
 from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line, latex_lines
+from symslr.export.measure import width
 from symslr.export.printing import HousePrinter
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.expression.folded import Activation
@@ -87,7 +88,10 @@ class ClaimEntry:
 
 @dataclass(frozen=True)
 class Section:
-    """One derivation; ``command`` derives it anew."""
+    """One derivation; ``command`` derives it anew.
+
+    ``result`` is the last formula as the end of the chain; ``equation`` is what is proved, with its left-hand side.
+    """
 
     name: str
     title: str
@@ -98,6 +102,7 @@ class Section:
     start_verdict: Verdict
     steps: tuple[StepEntry, ...]
     result: tuple[Line, ...]
+    equation: tuple[Line, ...]
     claims: tuple[ClaimEntry, ...]
     sources: tuple[str, ...]
     verdict: Verdict
@@ -252,21 +257,24 @@ def _section(
     relation = RELATIONS[item.relation]
     told = _bare(printer.doprint(item.start)) == _bare(item.symbol)
     title = item.title or item.name or "Untitled derivation"
+    # In the order of reading: the printer names token laws as it meets them.
+    here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
+    steps = tuple(
+        StepEntry(i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i], _cited(step))
+        for i, step in enumerate(item.steps)
+    )
+    result = lines(item.result, relation)
     return Section(
         name,
         title,
         item.chapter,
         item.introduction,
-        tuple(_here(item, printer)),
-        lines(item.start, "=", "" if told else item.symbol),
+        here,
+        start,
         verdict.start,
-        tuple(
-            StepEntry(
-                i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i], _cited(step)
-            )
-            for i, step in enumerate(item.steps)
-        ),
-        lines(item.result, relation),
+        steps,
+        result,
+        result if item.symbol and item.steps else _equation(item, relation, printer),
         tuple(
             ClaimEntry(claim.source, claim.label, lines(claim.formula, relation), verdict.claims[i])
             for i, claim in enumerate(item.claims)
@@ -278,6 +286,20 @@ def _section(
         _way(item, rests, printer),
         command.format(item.name),
     )
+
+
+def _equation(item: Derivation, relation: str, printer: HousePrinter) -> tuple[Line, ...]:
+    """What a derivation without a symbol proves: start and result; one without steps states its start."""
+
+    def lines(expr: Expr, lead: str) -> tuple[Line, ...]:
+        return tuple(latex_lines(expr, LINE_WIDTH, lead=lead, printer=printer))
+
+    if not item.steps:
+        return lines(item.start, f"{item.symbol} =" if item.symbol else "")
+    left = printer.doprint(item.start)
+    if width(left) <= LINE_WIDTH / 2:
+        return lines(item.result, f"{left} {relation}")
+    return (*lines(item.start, ""), *lines(item.result, relation))
 
 
 def _cited(step: Step) -> str:

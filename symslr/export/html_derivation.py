@@ -25,7 +25,7 @@ def derivation(section: Section) -> str:
     """The result with its hypotheses, verdict and command; behind it, folded, the chain from the definition."""
     own = ", ".join(section.own_rules)
     parts = [f'<p class="status">{verdict(section.verdict)}{_command(section)}</p>']
-    parts += [folding(section.result)] if section.steps else [folding(section.start)]
+    parts += [folding(section.equation)]
     parts += [f'<p class="hypotheses">For {text(", ".join(section.hypotheses))}.</p>'] if section.hypotheses else []
     parts += [f'<p class="meta">Rules of the author, not of symslr: {escape(own)}.</p>'] if own else []
     parts += [_chain(section)]

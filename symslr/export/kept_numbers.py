@@ -32,6 +32,14 @@ def to_tex(item: Recorded | None) -> str:
     return rf"{{\small Kept numbers.{stale} {said}}}"
 
 
+def named_to_tex(item: Recorded | None) -> str:
+    """That numbers were kept, whether they are stale, and the command that computes them; the rest stands elsewhere."""
+    if item is None:
+        return ""
+    stale = rf" \symslrdiffers{{stale}}{plain_to_tex(_which(item))}." if item.stale else ""
+    return rf"Kept numbers:{stale} \texttt{{{plain_to_tex(item.record.command)}}}."
+
+
 def stale_note(name: str, item: Recorded | None) -> list[str]:
     """The line that a report prints for numbers whose code has changed."""
     if item is None or not item.stale:

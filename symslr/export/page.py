@@ -147,7 +147,7 @@ def _abstract(content: Content, figures: dict[int, Drawn]) -> str:
 def _formula(section: Section, says: str) -> str:
     found = verdict(section.verdict, tally=False)
     link = f'<a href="#{section.name}">derivation</a>'
-    return f'<div class="key">{display(section.result)}<p class="meta">{text(says)} {found} {link}</p></div>'
+    return f'<div class="key">{display(section.equation)}<p class="meta">{text(says)} {found} {link}</p></div>'
 
 
 ANCHORS = {FOUND: "found", LETTER: "letter", MADE_WITH: "versions", HANG_TOGETHER: "graph", "The model": "model"}

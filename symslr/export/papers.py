@@ -123,7 +123,7 @@ def _theirs(row: Beside) -> str:
 
 def papers_to_tex(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
     """The same in LaTeX; of many names of ours the first are printed."""
-    parts = [rf"\section{{{HEADING}}}", plain_to_tex(OPENING), tally(entries)]
+    parts = [rf"\section{{{HEADING}}}\label{{symslr:letter}}", plain_to_tex(OPENING), tally(entries)]
     for heading, here in _groups(entries):
         rows = [_entry_to_tex(entry) for entry in here]
         cited = latex.source(here[0].source.partition(",")[0])

@@ -24,6 +24,7 @@ from symslr.export.pdf import PdfOutcome, compile_pdf
 from symslr.export.provenance import provenance
 from symslr.export.staging import staged
 from symslr.export.tex_derivation import fragment
+from symslr.export.tex_supplement import supplement
 from symslr.validation.papers import Papers, beside, weighed
 from symslr.validation.published import Statement, judge
 from symslr.validation.validate import Validation
@@ -118,8 +119,8 @@ def write_report(
         said = _with_papers(said, published, papers, checks, [*validations, *from_figures], figures)
         made = provenance(shown, checked=checks is not None, validated=bool(validations))
         progress(1 + len(figures), total, "writing LaTeX")
-        _write(folder / "report.tex", tex.document(said, opening, shown, title, made))
-        _write(folder / "supplement.tex", tex.supplement(said, title, made))
+        _write(folder / "report.tex", tex.document(said, opening, shown, title))
+        _write(folder / "supplement.tex", supplement(said, shown, title, made))
         progress(2 + len(figures), total, "writing HTML")
         _write(folder / "report.html", page(said, opening, shown, title, made))
         progress(3 + len(figures), total, "running TeX")
@@ -205,4 +206,4 @@ def write_latex(derivations: Sequence[Derivation], path: Path, *, title: str = T
     Raises:
         ValueError: for a source without record or two derivations of one name.
     """
-    path.write_text(tex.document(content(derivations), definitions(), (), title, whole=True), encoding="utf-8")
+    path.write_text(tex.whole(content(derivations), definitions(), title), encoding="utf-8")

@@ -39,4 +39,4 @@ class IsLargest(Function):
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         index = printer._print(self.args[1])
-        return rf"\mathbb{{1}}_{{\chi_{{{index}}} = \max_m \chi_m}}"
+        return rf"\mathbf{{1}}_{{\chi_{{{index}}} = \max_m \chi_m}}"

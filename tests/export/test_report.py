@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from matplotlib import pyplot as plt
-from sympy import Add, Symbol
 
 from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport
@@ -18,10 +17,10 @@ from symslr.export.abstract import Abstract, abstract_in
 from symslr.export.bibliography import UnknownReference
 from symslr.export.content import content
 from symslr.export.figures import Figure, Table
+from symslr.export.mathml import mathml
 from symslr.export.pdf import compile_pdf
 from symslr.export.printing import house_latex
 from symslr.export.report import write_latex, write_report
-from symslr.export.tex_derivation import chain, fragment
 
 
 def _draw(table: Table) -> object:
@@ -164,14 +163,17 @@ def test_a_bad_abstract_is_refused_in_one_line(tmp_path: Path, text: str, found:
         abstract_in(tmp_path)
 
 
-def test_a_long_chain_folds_in_the_supplement_and_is_whole_in_a_fragment(toy: Derivation) -> None:
-    terms = Add(*(Symbol("x" * 9 + f"_{i}", positive=True) for i in range(60)))
-    (short,) = content([toy]).sections
-    (long,) = content([Derivation(toy.start + terms, name="long")]).sections
-    assert chain(short) == fragment(short)
-    assert "_{59}" in fragment(long)
-    assert "_{59}" not in chain(long)
-    assert f"{len(long.start)} lines" in chain(long)
+@pytest.mark.usefixtures("without_tex")
+def test_a_result_without_a_symbol_is_printed_with_its_left_side(toy: Derivation, tmp_path: Path) -> None:
+    bare = toy.named(symbol="", name="bare")
+    files = write_report([bare], tmp_path)
+    left, right = house_latex(bare.start), house_latex(bare.result)
+    (section,) = content([bare]).sections
+    assert [line.tex for line in section.equation] == [f"{left} = {right}"]
+    theorem = files.html.read_text().partition('class="theorem"')[2].partition('class="chain"')[0]
+    assert mathml(f"{left} = {right}", block=True) in theorem
+    (whole,) = content([toy]).sections
+    assert [line.tex for line in whole.equation] == [rf"\mathcal{{T}} = {right}"]
 
 
 @pytest.mark.needs("pdflatex")

@@ -23,7 +23,7 @@ class ConditionOnMaximum(Rule):
 
     name = "condition on the maximum"
     statement = (
-        r"\mathbb{E}_0\Big[\mathbb{1}_{\chi_\epsilon=\max}\, f(\chi_\epsilon)\,h(\chi_j)\,"
+        r"\mathbb{E}_0\Big[\mathbf{1}_{\chi_\epsilon=\max}\, f(\chi_\epsilon)\,h(\chi_j)\,"
         r"e^{-u\sum_l\kappa(\chi_l)}\Big] = \mathbb{E}_x\Big[f e^{-u\kappa} \int_{-\infty}^x h e^{-u\kappa} "
         r"p_0\,\mathrm{d}y\,\Big(\int_{-\infty}^x e^{-u\kappa} p_0\,\mathrm{d}y\Big)^{L-2}\Big]"
     )

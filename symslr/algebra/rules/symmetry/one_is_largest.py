@@ -15,7 +15,7 @@ class OneIsLargest(Rule):
     """The indicators that a token is the largest sum to 1."""
 
     name = "one token is the largest"
-    statement = r"\sum_l \mathbb{1}_{\chi_l=\max_m\chi_m} = 1"
+    statement = r"\sum_l \mathbf{1}_{\chi_l=\max_m\chi_m} = 1"
     conditions = r"the tokens have a density, so that ties have probability zero"
 
     def rewrite(self, expr: Expr) -> Expr:

@@ -1,0 +1,120 @@
+"""Results in LaTeX as the paper prints them: theorems with their short chains, rows, and names with links into the supplement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from symslr.export.content import ClaimEntry, Section
+from symslr.export.definitions import Definitions
+from symslr.export.latex import display, source, verdict
+from symslr.export.measure import width
+from symslr.export.placing import SHOWN_CHAIN, Chapter, Theorem
+from symslr.export.tex_chain import LETTER, aligned, indented, row
+from symslr.export.text import text_to_plain, text_to_tex
+
+LINE = 47.0
+"""Width in em of a row."""
+
+
+def chapter(item: Chapter, numbers: Mapping[str, str], model: Definitions) -> list[str]:
+    """What the paper prints of a chapter.
+
+    Args:
+        item: the chapter.
+        numbers: where each derivation stands in the supplement.
+        model: its tasks are called by their names.
+    """
+    parts: list[str] = []
+    last: Theorem | Section | None = None
+    for each in item.results:
+        if isinstance(each, Theorem):
+            parts.append(_theorem(each, numbers, model))
+        else:
+            if not isinstance(last, Section):
+                parts.append(rf"\symslrmore{{{'Derived' if last is None else 'Also derived'}}}")
+            parts.append(_row(each, numbers, model))
+        last = each
+    if item.named:
+        names = "; ".join(f"{text_to_tex(section.title)} ({see(section.name, numbers)})" for section in item.named)
+        more = "Further" if item.results else "Derived"
+        parts.append(rf"\par\smallskip{{\small\emph{{{more}, in the supplement:}} {names}.\par}}")
+    return parts
+
+
+def see(name: str, numbers: Mapping[str, str]) -> str:
+    """The place of a derivation in the supplement, linked."""
+    return rf"\symslrsee{{{name}}}{{{numbers[name]}}}"
+
+
+def _theorem(item: Theorem, numbers: Mapping[str, str], model: Definitions) -> str:
+    """A result with hypotheses, verdict and chain, or the rules of the chain; below it those that are proved alike."""
+    section = item.section
+    found = f"{verdict(section.verdict, tally=False)} {see(section.name, numbers)}"
+    said = _here(section, model)
+    said += [f"For {', '.join(map(text_to_tex, section.hypotheses))}."] if section.hypotheses else []
+    lines = len(section.start) + sum(len(step.lines) for step in section.steps)
+    if len(section.steps) > 1 and lines <= SHOWN_CHAIN:
+        shown = _short_chain(section, numbers)
+    else:
+        shown = display(section.equation)
+        said += [_proof(section, numbers)] if section.steps else []
+    said += map(_published, section.claims)
+    like = [r"\symslrmore{In the same steps}"] if item.like else []
+    like += [_row(other, numbers, model, above=section) for other in item.like]
+    heading = rf"\symslrresult{{{text_to_tex(section.title)}}}{{{section.name}}}{{{found}}}"
+    return "\n".join([heading, shown, rf"{{\small {' '.join(said)}\par}}", *like])
+
+
+def _here(section: Section, model: Definitions) -> list[str]:
+    """What the letters stand for; a weight of a task of the model is called by the task, unless the title does so."""
+    said = []
+    for sentence in section.here:
+        named = [task.name for task in model.tasks if sentence.endswith(f" = {task.formulas[0].split(' ', 1)[1]}$.")]
+        if not named:
+            said.append(text_to_tex(sentence.replace(r"\displaystyle ", "")))
+        elif named[0] not in section.title:
+            said.append(f"On {named[0]}.")
+    return said
+
+
+def _row(section: Section, numbers: Mapping[str, str], model: Definitions, above: Section | None = None) -> str:
+    """A result in a few lines: title, formula, verdict and link, with the hypotheses that ``above`` has not."""
+    given = (*above.hypotheses, *_here(above, model)) if above is not None else ()
+    new = ", ".join(text_to_tex(item) for item in section.hypotheses if item not in given)
+    more = " ".join([*([f"For {new}."] if new else []), *(item for item in _here(section, model) if item not in given)])
+    *before, last = section.equation
+    alone = not before and not more
+    letters = len(text_to_plain(section.title)) + len(numbers[section.name]) + 6
+    fits = alone and LETTER * letters + width(last.tex) < LINE
+    found = f"{verdict(section.verdict, tally=False).replace('{checked}', '{}')}{see(section.name, numbers)}"
+    shown = r"\\*".join(rf"\hspace*{{1.5em}}$\displaystyle {indented(line)}$" for line in section.equation)
+    if fits:
+        shown = rf"\quad $\displaystyle {last.tex}$"
+    title = rf"\textsl{{{text_to_tex(section.title)}.}} {more}" + ("" if fits else r"\\*")
+    return rf"\symslrrow{{{section.name}}}{{{title}{shown}}}{{{found}}}"
+
+
+def _short_chain(section: Section, numbers: Mapping[str, str]) -> str:
+    """Start and steps under one another, the rule of each at the right."""
+    rows = row(section.start, "", 0)
+    for step in section.steps:
+        if step.cites in numbers:
+            rows += row(step.lines, f"by {see(step.cites, numbers)}", len(numbers[step.cites]) + 3)
+        else:
+            rows += row(step.lines, text_to_tex(step.rule.name), len(step.rule.name))
+    return aligned(rows)
+
+
+def _proof(section: Section, numbers: Mapping[str, str]) -> str:
+    """The rules of the steps in a sentence; one that is used several times in a row is named once."""
+    names = [
+        f"by {see(step.cites, numbers)}" if step.cites in numbers else text_to_tex(step.rule.name)
+        for step in section.steps
+    ]
+    once = [name for i, name in enumerate(names) if i == 0 or name != names[i - 1]]
+    steps = f"{len(names)} step{'s' * (len(names) != 1)}"
+    return rf"\emph{{Proof in {steps}:}} {', '.join(once)}."
+
+
+def _published(claim: ClaimEntry) -> str:
+    return f"{claim.label.capitalize()}: {source(claim.source)} {verdict(claim.verdict, tally=False)}."
