@@ -114,7 +114,7 @@ def by_samples(law: LocationTask) -> Value:
     setting = Setting.of(law)
     left = posterior(setting)
     sample = partial(sampled, setting, lambda keys, mass: np.array([mass @ left(keys)[1]]))
-    means = refined(sample, lambda row: float(row[0]), 3e-4, 3.0)
+    means = refined(sample, lambda row: float(row[0]), 1e-3, 3.0)
     part = means.part()
     from mpmath import mpf
 
