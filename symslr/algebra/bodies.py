@@ -86,7 +86,7 @@ def named_tokens(expr: Expr) -> set[Basic]:
         return set()
     if isinstance(expr, Indexed):
         return set(expr.indices)
-    inside = set().union(*(named_tokens(arg) for arg in expr.args)) if expr.args else set()
+    inside = {token for arg in expr.args for token in named_tokens(arg)}
     if isinstance(expr, Sum):
         inside -= set(expr.variables)
     return inside | (expr.free_symbols & {epsilon, *OTHERS})

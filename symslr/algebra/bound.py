@@ -47,7 +47,7 @@ def raised(expr: Expr, upper: Upper, refuse: Callable[[str], RuleRefused]) -> Ex
     if not grown:
         return expr
     if _grows(expr, grown):
-        return expr.func(*(raised(arg, upper, refuse) if arg in grown else arg for arg in expr.args))
+        return expr.func(*(raised(arg, upper, refuse) for arg in expr.args))
     raise refuse(f"{expr} is not known to grow with {grown[0]}, so a bound on that is none on the whole")
 
 

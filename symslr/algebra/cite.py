@@ -83,7 +83,7 @@ class Cite(Truncation):
         found: list[Hypothesis] = [Hypothesis.of(sign) for sign in self._signs]
         for hypothesis in self.theorem.hypotheses:
             if hypothesis.law is not None:
-                found += [item for item in self._weight(self._here(hypothesis.law)) if item not in found]
+                found += self._weight(self._here(hypothesis.law))
                 continue
             if hypothesis.means:
                 found += check_existence([self._here(mean) for mean in hypothesis.means], self)

@@ -7,7 +7,7 @@ from sympy import Expr, Function, Mul, Sum, exp, expand
 
 def merge_exponentials(expr: Expr) -> Expr:
     """``expr`` with the elementary exponentials of every product merged; e^{-u kappa} with a function inside stays."""
-    if not expr.args or expr.is_Indexed:
+    if not expr.args:
         return expr
     expr = expr.func(*(merge_exponentials(arg) for arg in expr.args))
     if not isinstance(expr, Mul):

@@ -5,6 +5,7 @@ Growth is counted as C exp(q x^2 + r |x|) (1 + |x|)^d, on each side of the line,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sympy import (
@@ -42,8 +43,9 @@ from sympy import (
 )
 from sympy.logic.boolalg import Boolean
 
+from symslr.algebra.bodies import is_whole
 from symslr.algebra.hypothesis import Hypothesis
-from symslr.algebra.positivity import bounded_below, is_nonnegative, is_open, is_positive
+from symslr.algebra.positivity import bounded_below, holds_a_term, is_nonnegative, is_open, is_positive
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
@@ -52,6 +54,7 @@ from symslr.expression.signs import SignExpectation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, x, xi
 
 BOUNDED = (sin, cos, tanh, erf, erfc, sign, Heaviside, atan, NormalCdf, IsLargest, Posterior)
@@ -149,9 +152,11 @@ def growth(f: Expr, variable: Basic, side: int) -> Growth:
         return Growth(largest.q, largest.r, largest.d)
     if isinstance(f, log) and is_positive(f.args[0]):
         inner = growth(f.args[0], variable, side)
-        if inner.q != 0 or inner.r != 0:
-            return Growth(d=S.One if inner.q == 0 else 2 * S.One)
-        return Growth(d=Rational(1, 100))
+        if inner.q.is_infinite or not (inner.sharp or at_least_exponential(f.args[0].xreplace({variable: x}))):
+            raise Undecided(f"how {f} grows is not decided")
+        if inner.q != 0:
+            return Growth(d=2 * S.One)
+        return Growth(d=Rational(1, 100) if inner.sharp and inner.r == 0 else S.One)
     if isinstance(f, BOUNDED):
         return Growth(sharp=isinstance(f, (tanh, erf, sign, atan)))
     raise Undecided(f"how {f} grows is not decided")
@@ -180,7 +185,7 @@ def _exponent(f: Expr, variable: Basic, side: int) -> Growth:
         slope = inner.diff(variable)
         if slope.has(variable):
             raise Undecided(f"how exp({f}) grows is not decided")
-        return Abs(slope) * side * variable if slope != 0 else node
+        return Abs(slope) * side * variable
 
     f = expand(f.replace(lambda node: isinstance(node, Abs) and node.has(variable), outside))
     rest = Add(*(term for term in Add.make_args(f) if not (isinstance(term, BOUNDED) or term.func in BOUNDED)))
@@ -239,28 +244,28 @@ def exists(node: Expectation) -> Boolean | None:
     if isinstance(node, SignExpectation):
         return S.true  # a finite mean
     if isinstance(node, SequenceExpectation):
-        shares = {p: S.One for p in node.body.atoms(Posterior)}  # between 0 and 1
-        values = node.body.xreplace(shares)
-        if chi.label not in values.free_symbols:  # values and noise do not feel the weight
-            return S.true if at_most_exponential(values) else None
+        values = node.body.xreplace({share: S.One for share in node.body.atoms(Posterior)})
+        if chi.label not in values.free_symbols:  # values, noise and shares do not feel the weight
+            return S.true if at_most_exponential(node.body) else None
     if not isinstance(node, (ScalarExpectation, SequenceExpectation)):
         return S.true  # a finite sum
     if any(inner.free_symbols & node.bound for inner in node.body.atoms(Expectation)):
         return None  # how a mean grows with what is held fixed in it is not seen
     if node.law == STANDARD_NORMAL and at_most_exponential(node.body.xreplace({node.variable: x})):
         return S.true
-    if isinstance(node, SequenceExpectation) and node.law.base == STANDARD_NORMAL:
-        weight = S.One if node.law.is_selection else node.law.weight
-        if at_most_exponential(weight) and at_most_exponential(node.body):
-            return S.true
     try:
         if isinstance(node, ScalarExpectation):
             return _scalar(node.body, node.variable, node.law)
-        if isinstance(node, SequenceExpectation):
-            return _sequence(node)
+        if node.law.base == STANDARD_NORMAL and at_most_exponential(node.body) and _is_mild(node.law):
+            return S.true
+        return _sequence(node)
     except Undecided:
         return None
-    return S.true
+
+
+def _is_mild(law: SequenceLaw) -> bool:
+    """Whether a weight is at most exponential, or changes the law of the position alone."""
+    return law.is_selection or at_most_exponential(law.weight)
 
 
 def at_most_exponential(f: Expr) -> bool:
@@ -278,10 +283,41 @@ def at_most_exponential(f: Expr) -> bool:
     if isinstance(f, (exp, cosh, sinh)):
         return at_most_linear(f.args[0]) or (isinstance(f, exp) and is_nonnegative(-_random_part(f.args[0])))
     if isinstance(f, log):
-        return bounded_below(f.args[0]) and at_most_exponential(f.args[0])
+        return at_least_exponential(f.args[0]) and at_most_exponential(f.args[0])
     if isinstance(f, Pow) and at_most_exponential(f.base) and not is_random(f.exp):
-        return bool(f.exp.is_nonnegative) or not is_random(f.base) or bounded_below(f.base)
+        return bool(f.exp.is_nonnegative) or not is_random(f.base) or at_least_exponential(f.base)
     return False
+
+
+def at_least_exponential(f: Expr) -> bool:
+    """Whether f >= exp(-C (1 + the sizes of all tokens))."""
+    return _at_least(f, lambda exponent: at_most_linear(exponent) or is_nonnegative(_random_part(exponent)))
+
+
+def is_away_from_zero(f: Expr) -> bool:
+    """Whether f >= c at all tokens, for some c > 0."""
+    return _at_least(f, lambda exponent: is_nonnegative(_random_part(exponent)))
+
+
+def _at_least(f: Expr, enough: Callable[[Expr], bool]) -> bool:
+    """Whether f has a lower bound of a kind that is closed under products and powers, as exp(u) has for ``enough`` of u."""
+    if not is_random(f):
+        return bool(f.is_positive)
+    if isinstance(f, exp):
+        return enough(f.args[0])
+    if isinstance(f, Add):
+        return all(map(is_nonnegative, f.args)) and any(_at_least(arg, enough) for arg in f.args)
+    if isinstance(f, Mul):
+        return all(_at_least(arg, enough) for arg in f.args)
+    if isinstance(f, Max):
+        return any(_at_least(arg, enough) for arg in f.args)
+    if isinstance(f, Sum):
+        return holds_a_term(f) and is_nonnegative(f.function) and _at_least(f.function, enough)
+    if isinstance(f, Pow):
+        return bool(f.exp.is_nonnegative) and not is_random(f.exp) and _at_least(f.base, enough)
+    if isinstance(f, log):
+        return _at_least(f.args[0] - 1, enough)  # log(1 + u) >= u/(1 + u)
+    return isinstance(f, cosh)
 
 
 def _random_part(f: Expr) -> Expr:
@@ -300,7 +336,7 @@ def at_most_linear(f: Expr) -> bool:
         )
     if isinstance(f, Sum):
         return at_most_linear(f.function)
-    return isinstance(f, log) and at_most_exponential(f)
+    return isinstance(f, log) and at_most_exponential(f)  # which asks for both bounds of its argument
 
 
 def is_random(f: Expr) -> bool:
@@ -338,13 +374,15 @@ def _decided(total: Growth) -> Boolean:
 
 def _sequence(node: SequenceExpectation) -> Boolean:
     law = node.law
-    weight = S.One if law.is_selection else law.weight
     if _is_bounded(node.body):
         return S.true
+    if not all(is_whole(total, law.length) for total in node.body.atoms(Sum)):
+        raise Undecided("a sum over some of the tokens")
     conditions = []
     body = node.body.replace(lambda item: isinstance(item, Activation) and item.args[2] == 0, lambda item: item.doit())
     for term in Add.make_args(expand(body, deep=False)):
-        factors = [f for factor in (weight, term) for f in Mul.make_args(factor)]
+        weight = () if law.is_selection else Mul.make_args(law.weight)
+        factors = [*weight, *Mul.make_args(term)]
         conditions.append(_product(factors, law.base))
     return And(*conditions)
 
@@ -378,7 +416,7 @@ def _product(factors: list[Expr], base: ScalarLaw) -> Boolean:
     values = {item.base[ANOTHER] for h in shared for item in h.atoms(Indexed)}
     variables = {*single, *values, *(chi[token] for token in tokens)}
     choices: list[Basic | None] = [None, *sorted(tokens, key=str)] if below else [None]
-    failed: Boolean = S.false
+    conditions: list[Boolean] = []
     for choice in choices:
         found = []
         for variable in variables:
@@ -386,7 +424,7 @@ def _product(factors: list[Expr], base: ScalarLaw) -> Boolean:
             law = base if variable.is_Indexed and variable.base == chi else STANDARD_NORMAL
             f = f * Mul(*(_in(h, variable) for h in shared if _touches(h, variable)))
             for kernel, power in below:
-                if choice is None and not bounded_below(kernel):
+                if choice is None and not is_away_from_zero(kernel):
                     f = None
                 elif choice is not None and variable == chi[choice]:
                     f = f * _in(kernel, variable) ** power if kernel.has(Indexed) else f
@@ -396,12 +434,13 @@ def _product(factors: list[Expr], base: ScalarLaw) -> Boolean:
                 found.append(S.false)
                 break
             found.append(_scalar(f, variable, law))
-        failed = And(*found)
-        if failed != S.false:
-            return failed
-    if shared or below:
+        conditions.append(And(*found))
+        if conditions[-1] == S.true:
+            return S.true
+    possible = [condition for condition in conditions if condition != S.false]
+    if not possible and (shared or below):
         raise Undecided("a bound is too large")
-    return failed
+    return possible[0] if possible else S.false
 
 
 def _variables(factor: Expr) -> set[Expr]:
@@ -437,11 +476,13 @@ def _many(factor: Expr, shared: list[Expr], below: list[tuple[Expr, Expr]]) -> N
             if not _is_bounded(part):
                 shared.append((1 + Abs(_one_variable(part))) ** power)
         return
-    if power.is_negative and base.has(Sum) and is_nonnegative(base):
-        total = next(iter(base.atoms(Sum)))
-        constant = base.xreplace({s: S.Zero for s in base.atoms(Sum)})
-        below.append((_one_variable(total.function) if not bounded_below(constant) else S.One, power))
-        return
+    if power.is_negative and all(map(is_nonnegative, Add.make_args(base))):  # at least each of its terms
+        fixed, moving = base.as_independent(*_RANDOM, as_Add=True)
+        parts = (term.as_independent(*_RANDOM, as_Add=False) for term in Add.make_args(moving))
+        total = next((h for factor, h in parts if isinstance(h, Sum) and factor.is_positive), None)
+        if fixed.is_positive or total is not None:
+            below.append((S.One if total is None or fixed.is_positive else _one_variable(total.function), power))
+            return
     raise Undecided(f"how {factor} grows is not decided")
 
 

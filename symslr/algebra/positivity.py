@@ -33,7 +33,7 @@ from symslr.expression.folded import Activation, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
-from symslr.model.symbols import epsilon
+from symslr.model.symbols import L, epsilon
 
 ENTIRE = (exp, cosh, sinh, tanh, sin, cos, erf, erfc, atan, asinh, NormalCdf)
 """Functions that are analytic on the whole line."""
@@ -54,20 +54,25 @@ def is_open(expr: Expr) -> bool:
 
 def is_positive(expr: Expr) -> bool:
     """Whether ``expr`` > 0 at almost every real value of its tokens, whatever its parameters are."""
-    if expr.is_positive or isinstance(expr, (exp, cosh, NormalCdf)):
-        return bool(expr.is_positive or expr.is_real or expr.args[0].is_real)
+    if expr.is_positive:
+        return True
     if isinstance(expr, Add):
         terms = _grouped(expr)
         return all(map(is_nonnegative, terms)) and any(map(is_positive, terms))
     if isinstance(expr, Mul):
         return all(is_positive(arg) for arg in expr.args)
     if isinstance(expr, Sum):
-        return is_positive(expr.function)
+        return holds_a_term(expr) and is_positive(expr.function)
     if isinstance(expr, Max):
         return any(is_positive(arg) for arg in expr.args)
     if isinstance(expr, Pow) and expr.exp.is_real:
         return is_positive(expr.base) or bool(expr.exp.is_even and _zero_on_null_set(expr.base))
     return isinstance(expr, Abs) and _zero_on_null_set(expr.args[0])
+
+
+def holds_a_term(total: Sum) -> bool:
+    """Whether a sum is known not to be empty."""
+    return all(bool((high - low).is_nonnegative) for _, low, high in total.limits)
 
 
 def is_nonnegative(expr: Expr) -> bool:
@@ -90,14 +95,14 @@ def is_nonnegative(expr: Expr) -> bool:
 def _grouped(expr: Add) -> list[Expr]:
     """The terms of a sum, where numbers and parameters are one term, as L - 1 is, and so is a sum over the other tokens.
 
-    That is sum_l h(chi_l) - h(chi_eps) with h >= 0, or a multiple of it.
+    That is sum_l h(chi_l) - h(chi_eps) over all L tokens with h >= 0, or a multiple of it.
     """
     fixed = [term for term in expr.args if not term.atoms(Indexed, Application)]
     together = [Add(*fixed)] if Add(*fixed).is_nonnegative else fixed
     terms = [*(term for term in expr.args if term not in fixed), *together]
     for term in expr.args:
         factor, total = term.as_independent(Sum, as_Add=False)
-        if isinstance(total, Sum) and len(total.limits) == 1 and total.limits[0][1] == 1:
+        if isinstance(total, Sum) and [tuple(limit[1:]) for limit in total.limits] == [(1, L)]:
             own = -factor * total.function.subs(total.variables[0], epsilon)
             if own in terms and is_nonnegative(factor) and is_nonnegative(total.function):
                 terms.remove(own)
@@ -140,7 +145,7 @@ def bounded_below(base: Expr) -> bool:
     if isinstance(base, Pow) and not isinstance(base, exp):
         return bounded_below(base.base)
     if isinstance(base, Sum):
-        return bounded_below(base.function)
+        return holds_a_term(base) and bounded_below(base.function)
     return isinstance(base, (exp, cosh)) or bool(base.is_positive)
 
 

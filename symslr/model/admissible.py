@@ -172,7 +172,7 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
     """
     if kernel in _HELD_KERNELS:
         return
-    values = dict.fromkeys(parameters, 1.0)
+    values = dict(_trial(tuple(sorted(parameters, key=str)), PARAMETER_VALUES[0]))
     function = compiled((x, *values), kernel)
 
     def at(points: np.ndarray | np.float64) -> np.ndarray:
@@ -181,6 +181,11 @@ def check_kernel(kernel: Expr, parameters: set[Expr], *, normalised: bool, may_v
                 return np.broadcast_to(np.real(function(points, *values.values())), np.shape(points)).astype(float)
             except OverflowError:
                 raise ValueError(f"kernel {kernel}: holds a number beyond 1e308; expected smaller ones") from None
+            except ZeroDivisionError:
+                at_values = ", ".join(f"{symbol} = {value:g}" for symbol, value in values.items())
+                raise ValueError(
+                    f"kernel {kernel}: divides by zero at {at_values}; expected one that does not"
+                ) from None
 
     grid = np.linspace(-20, 20, 1601)
     table = at(grid)

@@ -34,11 +34,13 @@ from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.catalogue import linear
 from symslr.model.exponential import exponential_slope
+from symslr.model.length_law import LengthLaw
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, epsilon, j, x
+from symslr.model.symbols import L, chi, epsilon, j, x
 from symslr.model.task import Task
-from symslr.theory.population import MinimalRisk, minimal_risk
+from symslr.theory.definitions import over_length
+from symslr.theory.population import minimal_risk
 
 GUMBEL = exp(-exp(-x - EulerGamma))
 """Distribution function of the Gumbel variable of mean zero, in ``x``."""
@@ -126,12 +128,13 @@ def strong_signal(task: Task, order: int) -> Expr:
 
     spiked-SLR: (L-1) e^{-nu/4} (sqrt(pi)/(2 sqrt(nu))) sum_{k<order} (-1)^k pi^{2k} |E_{2k}| / (k! (4 nu)^k), an
     asymptotic series. max-SLR: M (1 - pi^2/(12 nu^2))/nu + ..., M = E[max of L normals], to ``order`` powers of 1/nu, of
-    which the second vanishes.
+    which the second vanishes. At a length that is a number it is put in, over a law of it the expansion is averaged.
 
     Raises:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
     """
-    return (selected_error if task.law.is_selection else shifted_error)(task.law, order).result
+    chain = (selected_error if task.law.is_selection else shifted_error)(task.law, order)
+    return over_length(chain.result, task.length)
 
 
 @cache
@@ -143,15 +146,23 @@ def strong_signal_linear(task: Task, order: int) -> Expr:
 
     Raises:
         RuleRefused: when the weight is not an exponential of the relevant token, shifted or selected.
-        ValueError: when linear attention has no least risk in closed form on the task.
+        ValueError: when linear attention has no least risk in closed form on the task, the slope is not that of one parameter, or
+            the relevant token is selected among a random number.
     """
-    slope = _slope(task.law)
-    least = minimal_risk(task, linear)
-    closed = least.closed() if isinstance(least, MinimalRisk) else None
+    slope, selected = _slope(task.law), task.law.is_selection
+    if selected and isinstance(task.length, LengthLaw):
+        raise ValueError(
+            f"task {task.name}: found a law of the length; expected L or a number where the largest key is selected"
+        )
+    if not selected and len(slope.free_symbols) != 1:
+        raise ValueError(
+            f"task {task.name}: found the slope {slope} of the weight; expected one free parameter in it, which is large"
+        )
+    closed = minimal_risk(task.at(L) if selected else task, linear).closed()
     if closed is None:
         raise ValueError(f"task {task.name}: linear attention has no least risk in closed form")
-    if task.law.is_selection:
-        return Derivation(closed).apply(Cite(mean_key(task.law, order))).result
+    if selected:
+        return over_length(Derivation(closed).apply(Cite(mean_key(task.law, order))).result, task.length)
     (parameter,) = slope.free_symbols
     return Derivation(closed).apply(GeometricSeries(parameter, order)).result
 

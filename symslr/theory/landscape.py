@@ -111,9 +111,20 @@ class LandscapeRisk(Quantity):
         return own.union(*(value.free_symbols for value in at))
 
     def _eval_subs(self, old: Basic, new: Basic) -> Basic | None:
+        """A parameter is put into the loss too; an order parameter stands there for its place, and is put into the places alone.
+
+        Raises:
+            ValueError: when what is put into the loss holds an order parameter that has a value of its own here.
+        """
         loss, *at = self.args
-        kept = loss if old in ORDER_PARAMETERS else loss.subs(old, new)
-        return self.func(kept, *(value.subs(old, new) for value in at))
+        if old not in ORDER_PARAMETERS and loss.has(old):
+            placed = {symbol for symbol, value in zip(ORDER_PARAMETERS, at) if symbol != value} & new.free_symbols
+            if placed:
+                raise ValueError(
+                    f"{new} cannot replace {old} in {self}: {min(map(str, placed))} has another value there"
+                )
+            loss = loss.subs(old, new)
+        return self.func(loss, *(value.subs(old, new) for value in at))
 
     def definition(self) -> Expr:
         """The loss there; q_kk is put in last, so that R_kv/sqrt(R_kk) is 0 where k has no part outside and R_kv is 0."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sympy import Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, expand_log, latex, log, powsimp, sqrt
+from sympy import Dummy, Expr, Indexed, IndexedBase, Product, Sum, Symbol, cosh, expand_log, latex, log, powsimp, sqrt
 
 from symslr.expression.configuration import ConfigurationMean, ElementarySymmetric, Precision
 from symslr.model.length_law import LengthLaw
@@ -61,8 +61,7 @@ def located_attention(task: LocationTask) -> OptimalAttention:
     if isinstance(task.length, LengthLaw):
         return replace(located_attention(replace(task, length=L)), task=task)
     plain = task.without_common_shift()
-    derived = optimal_location_attention(plain)
-    weight = _named(derived if plain == task else _in_units(derived, task), task)
+    weight = _named(optimal_location_attention(plain) if plain == task else _with_common_shift(plain, task), task)
     return OptimalAttention(
         task, weight, _reading(task, weight, plain.key_covariance is not None), _where(task, weight)
     )
@@ -87,13 +86,18 @@ def weighed_attention(task: Task) -> OptimalAttention:
     return OptimalAttention(task, kernel.subs(x, chi[l]) / every, reading, ())
 
 
-def _in_units(weight: Expr, task: LocationTask) -> Expr:
-    """The formula of the task without its common shift, whose keys are in units of their own deviation, in those of the task."""
-    covariance = task.key_covariance
-    if covariance is None or not isinstance(covariance.structure, Equicorrelated):
-        return weight
-    own = sqrt(covariance.structure.own_variance)
-    return weight.replace(lambda node: isinstance(node, Indexed) and node.base == chi, lambda node: node / own)
+def _with_common_shift(plain: LocationTask, task: LocationTask) -> Expr:
+    """The formula of a task whose keys share a shift, from that of the task without it, in units of the own deviation of keys.
+
+    The variance that keys do not share is a positive letter on the way, so that its roots cancel.
+    """
+    assert task.key_covariance is not None
+    structure = task.key_covariance.structure
+    assert isinstance(structure, Equicorrelated)
+    own = Dummy("v", positive=True)
+    derived = optimal_location_attention(replace(plain, strength=task.strength / own))
+    in_units = derived.replace(lambda e: isinstance(e, Indexed) and e.base == chi, lambda e: e / sqrt(own))
+    return in_units.subs(own, structure.own_variance)
 
 
 def _named(weight: Expr, task: LocationTask) -> Expr:

@@ -203,7 +203,7 @@ def matched_scale(activation: Activation, law: SequenceLaw) -> Expr | None:
     return None
 
 
-def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Expr:
+def population_risk(task: Task, attention: Attention, scale: Expr = a) -> PopulationRisk:
     """The risk of an attention at key k = scale k* and at the best value vector.
 
     E_sigma(a) = Delta^2 + 1 - (E sigma_eps)^2/E||sigma||^2 with sigma_l = kappa(a chi_l)/N.
@@ -213,7 +213,7 @@ def population_risk(task: Task, attention: Attention, scale: Expr = a) -> Expr:
     return PopulationRisk(Activation.of(epsilon, attention, scale), task.law, task.noise, task.length)
 
 
-def minimal_risk(task: Task, attention: Attention) -> Expr:
+def minimal_risk(task: Task, attention: Attention) -> MinimalRisk:
     """The least risk of an attention over key and value vectors, E_sigma.
 
     Raises:

@@ -22,8 +22,6 @@ from symslr.theory.bayes import bayes_chain
 from symslr.theory.closed_form import in_closed_form
 from symslr.theory.definitions import over_length
 from symslr.theory.population import (
-    MinimalRisk,
-    PopulationRisk,
     least_chain,
     minimal_risk,
     population_chain,
@@ -73,9 +71,7 @@ def bayes_formula(task: Task) -> Formula:
 
 def risk_formula(task: Task, attention: Attention, scale: Expr = a) -> Formula:
     """The formula of the risk of an attention at a scale of the key and at its best value vector."""
-    quantity = population_risk(task, attention, scale)
-    assert isinstance(quantity, PopulationRisk)
-    chain = _closed(population_chain(quantity))
+    chain = _closed(population_chain(population_risk(task, attention, scale)))
     return Formula(chain, chain.result)
 
 
@@ -88,7 +84,6 @@ def _closed(chain: Derivation) -> Derivation:
 def least_formula(task: Task, attention: Attention) -> Formula:
     """The formula of the least risk over the scale: by stationarity where rules find the minimum, else the minimum itself."""
     quantity = minimal_risk(task, attention)
-    assert isinstance(quantity, MinimalRisk)
     chain = population_chain(quantity.risk)
     with suppress(RuleRefused):
         found = least_chain(quantity)

@@ -14,6 +14,7 @@ x = Symbol("x", real=True)
 
 def test_it_shows_as_its_first_form() -> None:
     both = EqualForms(1 - cos(x) ** 2, sin(x) ** 2)
+    assert both.is_real
     assert both.doit() == 1 - cos(x) ** 2
     assert str(both) == str(1 - cos(x) ** 2)
     assert latex(both) == latex(1 - cos(x) ** 2)

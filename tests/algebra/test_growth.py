@@ -15,6 +15,7 @@ from sympy import (
     Min,
     Rational,
     S,
+    Sum,
     Symbol,
     atan,
     cos,
@@ -31,9 +32,11 @@ from sympy import (
 )
 
 from symslr.algebra.growth import FASTEST, Growth, Undecided, exists, growth
-from symslr.expression.expectation import ScalarExpectation
+from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
+from symslr.expression.folded import Posterior
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, laplace, student
-from symslr.model.symbols import x
+from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import L, chi, epsilon, j, l, x, z
 from tests.algebra.both_sides import FEW
 from tests.algebra.strategies import nonzero, positive
 
@@ -177,6 +180,12 @@ def test_what_is_decided(f: Expr, left: tuple[object, ...], right: tuple[object,
         ((1 + x**2) ** x, "not decided"),
         ((1 + x**2) ** Symbol("p"), "not decided"),
         (exp(b * x**3), "not decided"),
+        (exp(Symbol("c", nonnegative=True) * x**3), "not decided"),
+        (exp(exp(x) * cos(x) - x), "not decided"),
+        (exp(b * exp(x)), "not decided"),
+        (exp(exp(b * x)), "not decided"),
+        (exp(exp(b * x**2 + x)), "not decided"),
+        (exp(exp(b * x**2 - x)), "not decided"),
         (exp(1 / x), "not decided"),
         (exp(x * tanh(x)), "not decided"),
         (exp(Abs(x**2 - 1)), "not decided"),
@@ -245,3 +254,94 @@ def test_the_larger_of_two_growths() -> None:
     assert slow + fast == Growth(r=S(3), d=S(3), sharp=True)
     assert slow + Growth() == Growth(r=S.One, d=S(3))
     assert FASTEST.join(fast, sharp=True) == FASTEST
+
+
+KEY = chi[epsilon]
+SQUARE = SequenceLaw(KEY**2, L)
+
+
+def total(h: Expr, last: Expr = L) -> Expr:
+    """sum_l h(chi_l)."""
+    return Sum(h.subs(x, chi[l]), (l, 1, last))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        1 / (exp(-(x**2)) + exp(-2 * x**2)),
+        (exp(-(x**2)) * cosh(x) + exp(-3 * x**2)) ** -2,
+        exp(-log(exp(-(x**2)) + exp(-2 * x**2)) * tanh(x) ** 2),
+        log(1 + exp(exp(x**2))),
+        log(exp(-exp(x**2)) + exp(-2 * exp(x**2))),
+        log(exp(x) + exp(exp(x**2))) * x,
+        1 / log(1 + exp(-(x**2))),
+    ],
+    ids=str,
+)
+def test_a_function_without_zeros_may_fall_too_fast_for_its_reciprocal(f: Expr) -> None:
+    """Of each the mean is infinite; near the ends of the line there is no zero and no pole."""
+    value = lambdify(x, abs(f), "mpmath")
+    with mp.workdps(30):
+        assert value(mpf(8)) * mp.exp(-(mpf(8) ** 2) / 2) > value(mpf(4)) * mp.exp(-(mpf(4) ** 2) / 2) > mpf(10) ** -5
+    assert exists(ScalarExpectation(f, x, GAUSS)) in (S.false, None)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        1 / (exp(-x) + exp(-(x**2))),
+        log(1 + exp(a * x)) ** -2,
+        1 / (1 + exp(-(x**2))),
+        (Max(1, x) * cosh(x)) ** -2,
+        log(exp(-x) + exp(x)) ** 3,
+        log(1 + exp(x**2)) * log(2 + exp(-(x**2))),
+        1 / sqrt(cosh(x) + x**2),
+        exp(log(1 + exp(x)) * tanh(x)),
+        1 / (exp(x**2 - x) + x**2),
+        (exp(Abs(x)) * exp(-x)) ** Rational(-3, 2),
+    ],
+    ids=str,
+)
+def test_a_function_that_does_not_fall_too_fast_has_a_reciprocal_with_a_mean(f: Expr) -> None:
+    assert exists(ScalarExpectation(f, x, GAUSS)) == S.true
+
+
+@pytest.mark.parametrize(
+    ("body", "law"),
+    [
+        (1 / (KEY**2 + KEY**2 * total(exp(x))), SQUARE.unweighted()),
+        ((total(x**2) * total(exp(x)) + total(x**2)) ** -3, SQUARE.unweighted()),
+        (1 / Abs(total(x) - 1), SQUARE.unweighted()),
+        (1 / (1 + total(x)), SQUARE.unweighted()),
+        (1 / (exp(-2 * KEY**2) + total(exp(-3 * x**2))), SQUARE.unweighted()),
+        (1 / total(exp(-3 * x**2)), SQUARE.unweighted()),
+        ((1 + z[epsilon] ** 2) / total(x**2), SQUARE.unweighted()),
+        (exp(KEY**2 / 3) / (1 + total(exp(-(x**2)), 2) - exp(-(KEY**2))), SQUARE.unweighted()),
+        (exp(2 * KEY**2) / total(exp(2 * x**2), 1), SQUARE.unweighted()),
+        (Posterior(epsilon, SQUARE) ** -3, SQUARE),
+        (z[epsilon] ** 2 / Posterior(epsilon, SQUARE) ** 3, SQUARE),
+        (log(Posterior(j, SQUARE)) ** 2, SQUARE),
+        (1 / (KEY**2 + a.func("c", nonnegative=True) * total(exp(x))), SQUARE.unweighted()),
+    ],
+    ids=str,
+)
+def test_a_normaliser_that_may_be_small_is_not_bounded_by_one_of_its_terms(body: Expr, law: SequenceLaw) -> None:
+    """At some length or other each of these means is infinite."""
+    assert exists(SequenceExpectation(body, law)) in (S.false, None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        exp(KEY**2) / total(exp(x**2)),
+        exp(KEY**2) / (a * total(exp(x**2)) + KEY**2),
+        exp(KEY**2 / 3) / (1 + total(exp(-(x**2)))),
+        exp(KEY**2 / 3) / (1 + total(x**4) * z[j] ** 2),
+        exp(KEY**2 / 3) / total(cosh(x)),
+        exp(KEY**2 / 3) / total(1 + x**2) ** 2,
+        Posterior(epsilon, SQUARE) ** a * z[epsilon] ** 2,
+    ],
+    ids=str,
+)
+def test_a_normaliser_that_is_at_least_one_of_its_terms_bounds_a_mean(body: Expr) -> None:
+    assert exists(SequenceExpectation(body, SQUARE.unweighted())) == S.true

@@ -136,9 +136,11 @@ def test_a_product_of_two_odd_terms_is_even() -> None:
 @pytest.mark.parametrize("family", [z, zeta, eta], ids=str)
 def test_a_quotient_is_judged_by_both_its_parts(family: Any) -> None:
     value = family[epsilon]
-    for odd in (1 / (value + value**3), value**3 / (2 + value**2), value * (value**3 - value) ** -2):
+    for odd in (value / (1 + value**2), value**3 / (2 + value**2), value * (value**2 + 1) ** -2):
         assert OddMeans().rewrite(SequenceExpectation(odd * chi[epsilon], MAX)) == 0
         assert not OddMeans().match(SequenceExpectation(value * odd * chi[epsilon], MAX))
+    for infinite in (1 / (value + value**3), value * (value**3 - value) ** -2):
+        assert not OddMeans().match(SequenceExpectation(infinite * chi[epsilon], MAX))
     for neither in (1 / (1 + value), value / (value + value**2), value * (2 + value**2) ** Rational(1, 3)):
         assert not OddMeans().match(SequenceExpectation(neither * chi[epsilon], MAX))
 

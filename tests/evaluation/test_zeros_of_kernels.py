@@ -6,6 +6,7 @@ from mpmath import mp
 from sympy import Abs, Expr, Integral, Rational, Symbol, cos, exp, oo, sin
 
 from symslr.evaluation import evaluate
+from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.model.symbols import chi, epsilon
 from symslr.model.task import Task
 from symslr.theory import bayes_risk
@@ -29,6 +30,16 @@ def polar(slope: float) -> float:
 def test_a_double_zero_anywhere(slope: Rational) -> None:
     found = evaluate(bayes_risk(Task((1 + slope * C) ** 2 / (1 + slope**2), noise=0)), {"L": 2})
     assert abs(float(found.value) - polar(float(slope))) <= float(found.error) + 1e-12
+
+
+def test_a_sign_that_only_rounding_has_is_no_zero() -> None:
+    """Values of an array and of its entries may differ in the last bit: here where they are 1e-200, up to a jump at 1."""
+
+    def function(x: np.ndarray | float) -> np.ndarray | float:
+        noise = 1e-200 * np.where(np.arange(np.size(x)) % 2, 1.0, -1.0) if np.ndim(x) else 1e-200
+        return np.where(np.asarray(x) < 1, noise, np.asarray(x) - 1.5)
+
+    assert sorted(changes_of_sign(function, 0.0, 2.0)) == pytest.approx([1.0, 1.5], abs=1e-12)
 
 
 PRODUCT_GRID = {

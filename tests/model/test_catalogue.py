@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from sympy import Symbol, exp
 
 from symslr.model import admissible
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS
 from symslr.model.sequence_law import SequenceLaw
+from symslr.model.symbols import x
 from symslr.model.task import Task
 
 
@@ -37,3 +39,13 @@ def test_what_is_held_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     admissible.hold_admissible(weights=[weight])
     assert isinstance(Task(weight).law, SequenceLaw)
     admissible._HELD_WEIGHTS.discard(weight)
+
+
+def test_a_kernel_is_looked_at_where_its_parameters_may_be() -> None:
+    """A parameter takes a number of its own sign and kind; where the kernel is none there, one line says so."""
+    depth, count = Symbol("s", negative=True), Symbol("c", integer=True, positive=True)
+    assert Attention(exp(x) - depth).parameters == {depth}
+    with pytest.raises(ValueError, match="negative at x"):
+        Attention(exp(x) + depth)
+    with pytest.raises(ValueError, match="divides by zero at c = 1; expected one that does not"):
+        Attention(exp(x) + 1 / (count - 1) ** 2)

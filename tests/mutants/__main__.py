@@ -81,9 +81,10 @@ class Trials:
         self.caught: Counter[tuple[str, ...]] = Counter()
 
     def running(self, item: Mutant) -> set[str]:
-        """The tests that run a mutant's line; a line within a statement may have left no trace of its own."""
-        lines = (item.line, item.place.statement)
-        measured = next((found for line in lines if (found := self.selection.running(item.file, line))), set())
+        """The tests that run a mutant's statement: what a condition chose there may stand on a line of its own."""
+        measured = {
+            test for line in (item.line, item.place.statement) for test in self.selection.running(item.file, line)
+        }
         return measured | self.selection.naming(item.file, item.place.names[0] if item.place.names else "")
 
     def tests(self, item: Mutant) -> list[str]:

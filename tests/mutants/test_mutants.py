@@ -7,7 +7,7 @@ import subprocess
 import sys
 from functools import cache
 
-from tests.mutants.__main__ import argued
+from tests.mutants.__main__ import Trials, argued
 from tests.mutants.operators import mutants
 from tests.mutants.report import UNTRIED, fates, summary
 from tests.mutants.selection import ROOT, STATEMENTS, Selection, chain_files, names_in_tests
@@ -173,6 +173,18 @@ def test_a_line_that_runs_on_import_is_seen_by_every_test_of_its_file() -> None:
     assert selection.running("file.py", 2) == {"one"}
     assert selection.running("file.py", 1) == selection.running("file.py", 3) == {"one", "two"}
     assert selection.running("file.py", 9) == set()
+
+
+def test_a_condition_is_tried_by_the_tests_in_which_it_chose_the_other_line() -> None:
+    text = "def name(one):\n    return (\n        'one'\n        if one\n        else 'several'\n    )\n"
+    wrong = next(mutant for mutant in mutants("file.py", text) if mutant.change.startswith("condition"))
+    trials = Trials.__new__(Trials)
+    trials.selection = Selection()
+    for line, test in {2: "both", wrong.line: "one", 5: "several"}.items():
+        trials.selection.lines["file.py"][line].add(test)
+    trials.selection.naming = lambda file, inside: set()
+    assert wrong.line > wrong.place.statement == 2
+    assert trials.running(wrong) == {"both", "one"}
 
 
 def test_what_is_argued_is_a_mutant_of_the_code_that_is_there() -> None:

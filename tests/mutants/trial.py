@@ -232,21 +232,25 @@ def _import_anew(mutant: Mutant) -> None:
 
 
 def under_chains(mutant: Mutant, files: Sequence[str], *, on_import: bool) -> Found:
-    """What the check says of the chains that a mutant of symslr changes, in the files of derivations that run its line."""
+    """What the statements and the check say of the chains that a mutant of symslr changes, in the files that run its line."""
     functions = [] if on_import else _functions(mutant)
     before = {file: _chains(file) for file in files}
 
     def run(say: Callable[[str], None]) -> int:
         _put_in_place(mutant, functions)
         from symslr.check import collect  # of the symslr that holds the mutant
+        from tests.derivations.statements import kept, statements
 
         for file in files:
             say(f"refused in {file}")
             try:
-                moved = [item for item in collect([ROOT / file]) if _chain(item) != before[file].get(item.name)]
+                after = collect([ROOT / file])
             except Exception:
                 return 1
-            if _false(moved, say):
+            say(f"{STATEMENTS} of {file}")
+            if statements(after) != kept()[Path(file).name]:
+                return 1
+            if _false((item for item in after if _chain(item) != before[file].get(item.name)), say):
                 return 1
         return 0
 

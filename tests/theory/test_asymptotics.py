@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Rational, log
+from sympy import Rational, S, Symbol, exp, log, sinh
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import DropFromDenominator, Exchangeability
 from symslr.evaluation import evaluate
 from symslr.model.catalogue import MaxSLR, SpikedSLR, linear
+from symslr.model.length_law import LengthLaw
+from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import L, chi, epsilon, nu
 from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, strong_signal, strong_signal_linear
@@ -49,6 +51,53 @@ def test_on_spiked_linear_attention_has_a_geometric_series() -> None:
 def test_a_weight_without_an_exponential_has_no_strong_signal() -> None:
     with pytest.raises(RuleRefused, match="no ratio between two positions that is exponential"):
         strong_signal_linear(Task(chi[epsilon] ** 2), 1)
+
+
+SLOPE = Symbol("s", positive=True)
+LENGTHS = LengthLaw({2: Rational(1, 3), 5: Rational(2, 3)})
+
+
+@pytest.mark.parametrize("task", [SpikedSLR(noise=0), MaxSLR(noise=0)], ids=lambda task: task.name)
+def test_a_series_is_that_of_the_task_at_its_length(task: Task) -> None:
+    """A number is put in, over a law of the length the series of the Bayes risk is averaged; linear attention's is another."""
+    for series in (strong_signal, strong_signal_linear):
+        assert series(task.at(3), 2) == series(task, 2).subs(L, 3)
+        assert L in series(task, 2).free_symbols
+    averaged = strong_signal(task.at(LENGTHS), 2).doit()
+    of_two, of_five = (strong_signal(task, 2).subs(L, length) for length in (2, 5))
+    assert averaged.equals((of_two + 2 * of_five) / 3)
+
+
+def test_the_series_of_linear_attention_over_a_law_of_the_length_is_that_of_its_risk() -> None:
+    task = SpikedSLR(noise=0).at(LENGTHS)
+    exact = minimal_risk(task, linear).closed()
+    assert exact is not None
+    for order in (1, 2):
+        found = strong_signal_linear(task, order)
+        near, far = (float(((found / exact).doit() - 1).subs(nu, value)) for value in (10**4, 2 * 10**4))
+        assert near / far == pytest.approx(2**order, rel=1e-2)
+
+
+def test_the_mean_of_the_largest_key_is_expanded_at_one_length() -> None:
+    with pytest.raises(ValueError, match="task max: found a law of the length; expected L or a number"):
+        strong_signal_linear(MaxSLR(noise=0).at(LENGTHS), 1)
+
+
+def test_at_one_token_there_is_no_error_to_expand() -> None:
+    for task in (SpikedSLR(noise=0), MaxSLR(noise=0)):
+        assert strong_signal(task.at(1), 2) == 0
+
+
+def test_linear_attention_is_expanded_in_one_open_parameter() -> None:
+    for slope in (S(2), SLOPE * Symbol("t", positive=True)):
+        with pytest.raises(ValueError, match="expected one free parameter in it"):
+            strong_signal_linear(Task(exp(slope * chi[epsilon] - slope**2 / 2)), 2)
+
+
+def test_tokens_without_moments_in_closed_form_have_no_series() -> None:
+    flat = Task(SLOPE * exp(SLOPE * chi[epsilon]) / sinh(SLOPE), base=ScalarLaw(S.Half, -1, 1), name="flat")
+    with pytest.raises(ValueError, match="task flat: linear attention has no least risk in closed form"):
+        strong_signal_linear(flat, 2)
 
 
 def test_no_other_power_bounds_two_competitors_better() -> None:

@@ -49,6 +49,15 @@ TASKS = {
     "subset in a chain": LocationTask(location="subset(2)", key_covariance=CHAIN),
     "coins in a chain": LocationTask(location="independent(1/3)", key_covariance=CHAIN),
 }
+OWN_SIGNALS = {
+    "coins with signs in a chain": LocationTask(
+        location="independent(1/3)", signal="1:1/2,-1:1/2", key_covariance=CHAIN
+    ),
+    "subset along directions in a chain": LocationTask(
+        location="subset(2)", signal="(1,0):1/3,(0,2):2/3", key_covariance=CHAIN
+    ),
+}
+"""Several relevant tokens among correlated keys, each with a signal of its own, over which no rule sums."""
 EXACT = {"L": 3, "nu": Rational(13, 10), "rho": Rational(2, 5), "Delta": Rational(3, 10)}
 VALUES: Mapping[object, object] = {"nu": 1.3, "rho": 0.4, "Delta": 0.3}
 
@@ -66,6 +75,13 @@ def test_the_derived_attention_is_the_posterior_mean(name: str) -> None:
         env = {L: length, nu: 1.3, rho: 0.4, chi.label: given}
         found = [number(formula, {**env, l: place}) for place in range(1, length + 1)]
         assert found == pytest.approx(weights, rel=1e-9)
+
+
+def test_a_law_of_configurations_has_one_length() -> None:
+    task = LocationTask(length={2: Rational(1, 3), 3: Rational(2, 3)}, name="short")
+    for of in (law_of_location, location_bayes_risk, location_chain, optimal_location_attention):
+        with pytest.raises(ValueError, match="length: found a law of the length in task short; expected a symbol"):
+            of(task)
 
 
 @pytest.mark.parametrize(

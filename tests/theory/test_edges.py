@@ -13,11 +13,11 @@ from sympy import Rational, S, Sum, cosh, exp, oo, simplify, sqrt, tanh
 from symslr.algebra.rule import RuleRefused
 from symslr.evaluation import evaluate
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax, softmax1, softplus
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, a, b, c, margin, n, t
-from symslr.model.symbols import L, chi, epsilon, l, m_kv, nu, x
+from symslr.model.symbols import Delta, L, chi, epsilon, l, m_kv, m_vk, nu, x
 from symslr.model.task import Task
-from symslr.theory import minimal_risk, optimal_attention, population_risk, strong_signal
+from symslr.theory import bayes_risk, minimal_risk, optimal_attention, population_risk, strong_signal
 from symslr.theory.asymptotics import strong_signal_linear
 from symslr.theory.landscape import LandscapeRisk
 from symslr.theory.population import matched_scale
@@ -52,6 +52,8 @@ def test_one_token_alone_is_located_by_a_constant() -> None:
     one = SpikedSLR(length=1, noise=0)
     for attention in (softmax, linear):
         assert evaluate(minimal_risk(one, attention), {"nu": 2}, digits=6).value == 0
+    for attention in (softmax1, softplus, Attention(2 + x**2)):
+        assert minimal_risk(one, attention).conditioned() == bayes_risk(one).conditioned()
     odd = minimal_risk(one, Attention(x, normaliser=None))
     assert float(evaluate(odd, {"nu": 2}, digits=8).value) == pytest.approx(1 / 3, abs=1e-7)
 
@@ -125,6 +127,14 @@ def test_a_number_put_into_the_risk_is_put_into_its_definition() -> None:
     assert placed == LandscapeRisk.of(SpikedSLR(noise=0), linear, {m_kv: Rational(1, 5)})
     assert placed.free_symbols == risk.free_symbols - {m_kv}
     assert m_kv not in placed.definition().free_symbols
+    tied = risk.subs(nu, m_kv**2)
+    assert tied.subs(m_kv, Rational(1, 5)).definition() == placed.subs(nu, Rational(1, 25)).definition()
+    assert tied.definition() == risk.definition().subs(nu, m_kv**2)
+    with pytest.raises(ValueError, match="m_kv has another value there"):
+        placed.subs(m_vk, 0).subs(nu, m_kv**2 + m_vk**2)
+    assert placed.subs(Delta, m_kv**2) == placed
+    elsewhere = risk.subs(m_kv, nu)
+    assert elsewhere.subs(nu, 2) == strong.subs(m_kv, 2)
 
 
 def test_a_kernel_without_a_name_is_called_by_its_formula() -> None:

@@ -12,12 +12,12 @@ from symslr.referee.referee import referee
 from symslr.simulate.location import bayes_location_monte_carlo
 from symslr.theory.configurations import law_of_location, location_bayes_risk, posterior_rules
 from tests.derivations.statements import odd_symbols
-from tests.theory.test_configurations import EXACT, TASKS, VALUES
+from tests.theory.test_configurations import EXACT, OWN_SIGNALS, TASKS, VALUES
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", TASKS | OWN_SIGNALS)
 def test_a_token_has_a_key_along_each_direction(name: str) -> None:
-    task = TASKS[name]
+    task = (TASKS | OWN_SIGNALS)[name]
     count, law = task.signal.directions, law_of_location(task)
     found = [keys.args[1] for keys in law.atoms(Directions)]
     assert odd_symbols(law.atoms(Symbol)) == []

@@ -6,17 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sympy import Rational, Sum, Symbol, cosh
+from sympy import Indexed, Rational, Sum, Symbol, cosh
 
+from symslr.evaluation import evaluate
 from symslr.model.location import LocationTask
 from symslr.model.symbols import L, chi, i, j, l, nu
 from symslr.simulate.location import LocationSampler, Posterior
-from symslr.theory import optimal_attention
-from symslr.theory.located_attention import INDICES, OptimalAttention, _in_units, _with_indices
+from symslr.theory import bayes_risk, optimal_attention
+from symslr.theory.located_attention import INDICES, OptimalAttention, _with_indices
 from tests.algebra.configurations import number
-from tests.theory.test_configurations import ALIKE, CHAIN, TASKS, VALUES, rho
+from tests.theory.test_configurations import ALIKE, CHAIN, OWN_SIGNALS, TASKS, VALUES, rho
 
 SETS = "posterior mean over all sets of relevant positions, coupled by the filter over positions"
+SIGNED_SETS = (
+    "posterior mean over all sets of relevant positions and their signals, coupled by the filter over positions"
+)
 SUBSETS = "subset attention, s = 2: elementary symmetric polynomials"
 COINS = "sigmoid with a bias, without a normaliser"
 FILTER = " after a linear filter over positions"
@@ -42,6 +46,8 @@ READINGS = {
     "subset along directions": SUBSETS,
     "subset in a chain": SETS,
     "coins in a chain": SETS,
+    "coins with signs in a chain": SIGNED_SETS,
+    "subset along directions in a chain": SIGNED_SETS,
 }
 """One correlation for all keys adds no bias that depends on the position; any other covariance does, by its ends."""
 
@@ -51,13 +57,17 @@ LETTERS = {
     "any covariance": ("K the inverse of C, C[i, j] = 1/((i - j)**2 + 1)",),
     "subset in a chain": (MEAN,),
     "coins in a chain": (MEAN,),
+    "coins with signs in a chain": (MEAN + ", and over their signals, theta[l] from 1:1/2,-1:1/2, each by itself",),
+    "subset along directions in a chain": (
+        MEAN + ", and over their signals, theta[l] from (1,0):1/3,(0,2):2/3, each by itself",
+    ),
 }
 """What the letters stand for that the task does not name."""
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", TASKS | OWN_SIGNALS)
 def test_it_is_called_what_it_is(name: str) -> None:
-    found = optimal_attention(TASKS[name])
+    found = optimal_attention((TASKS | OWN_SIGNALS)[name])
     assert isinstance(found, OptimalAttention)
     assert found.reading == READINGS[name]
     assert found.where == LETTERS.get(name, ())
@@ -111,9 +121,26 @@ def test_keys_that_are_alike_in_their_own_units(parts: dict[str, str]) -> None:
     given = keys[0, :, 0].tolist()
     env = {L: 4, nu: 1.3, rho: 0.4, chi.label: given}
     weight = optimal_attention(task).weight
-    assert _in_units(weight, LocationTask()) == weight
     found = [number(weight, {**env, l: place}) for place in range(1, 5)]
     assert found == pytest.approx(Posterior.of(sampler).attention(keys)[0], rel=1e-9)
+
+
+def test_the_roots_of_the_variance_that_keys_do_not_share_cancel() -> None:
+    """The deviation of a key and that of its noise are one number: nothing of their roots is left to read."""
+    for covariance, own in ((ALIKE, 1 - rho), (3 * ALIKE, 3 * (1 - rho))):
+        plain, shared = (optimal_attention(LocationTask(nu, key_covariance=c)).weight for c in (None, covariance))
+        assert shared == plain.replace(lambda e: isinstance(e, Indexed), lambda e, own=own: e / own)
+        assert chi[l] in shared.atoms(Indexed)
+
+
+def test_the_weight_of_keys_with_an_open_correlation_is_evaluated_at_any_value_of_it() -> None:
+    """Also where another value would make it no number: 1/(1 - rho) at rho = 1."""
+    plain, shared = (LocationTask(nu, key_covariance=c, noise=0).reduced() for c in (None, ALIKE))
+    assert plain is not None
+    assert shared is not None
+    given = {rho: Rational(1, 3), nu: 2, L: 3}
+    found, expected = (evaluate(bayes_risk(task), at) for task, at in ((shared, given), (plain, {nu: 3, L: 3})))
+    assert float(found.value) == pytest.approx(float(expected.value), rel=1e-10)
 
 
 def test_indices_are_renamed_without_a_clash() -> None:

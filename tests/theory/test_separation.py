@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from sympy import Float, Integer, lambdify, log
+from sympy import Integer, lambdify, log
 
 from symslr.model.separation import (
     LINEAR_KERNEL,
@@ -173,21 +173,25 @@ def test_the_critical_power_is_where_the_marked_row_reaches_the_threshold() -> N
     assert critical_power().subs(numbers).subs(a, mark) == pytest.approx(60 ** (1.2 * mark**2), rel=1e-9)
 
 
-def test_what_just_reaches_the_threshold_does_not_separate() -> None:
-    attending = limit_verdict(a0=0.05, a1=1.1, b=0.5, theta=0.9, margin=0.5)
-    assert attending.separates is False
-    assert "rows without the mark" in attending.reason
-    concentrated = limit_verdict(a0=1.1, a1=1.2, b=0.4, theta=0.3, margin=1.5)
-    assert (concentrated.shares["p0"], concentrated.shares["m0"]) == (0, 1) or concentrated.shares["p0"] == 1
-    reached = 1.1 * concentrated.shares["p0"] + 0.4 * concentrated.shares["m0"]
-    at_it = limit_verdict(a0=1.1, a1=1.2, b=0.4, theta=0.3, margin=Float(reached))
-    assert at_it.separates is False
-    assert "D0" in at_it.reason
-    above = limit_verdict(a0=0.05, a1=1.2, b=0.4, theta=0.3, margin=0.41)
-    reached = 1.2 * above.shares["p1"] + 0.4 * above.shares["m1"]
-    at_it = limit_verdict(a0=0.05, a1=1.2, b=0.4, theta=0.3, margin=Float(reached))
-    assert at_it.separates is False
-    assert "marked row of D1" in at_it.reason
+@pytest.mark.parametrize(
+    ("point", "at_it", "below", "above"),
+    [
+        ({"a0": 0.05, "a1": 1.1, "b": 0.5, "theta": 0.9}, 0.5, "rows without the mark", None),
+        ({"a0": 1.1, "a1": 1.2, "b": 0.4, "theta": 0.3}, 1.5, "marked row of D0", None),
+        ({"a0": 0.05, "a1": 1.2, "b": 0.4, "theta": 0.3}, 1.6, None, "marked row of D1"),
+    ],
+    ids=["rows without the mark", "D0", "D1"],
+)
+def test_a_row_that_tends_to_the_threshold_itself_is_left_open(
+    point: dict[str, float], at_it: float, below: str | None, above: str | None
+) -> None:
+    """The limit does not say then on which side of it a row is at finite n; beside it a row fires or stays silent."""
+    found = limit_verdict(**point, margin=at_it)
+    assert (found.separates, "the threshold itself" in found.reason) == (None, True)
+    for step, reason in ((-0.01, below), (0.01, above)):
+        beside = limit_verdict(**point, margin=round(at_it + step, 2))
+        assert beside.separates is (reason is None)
+        assert reason is None or reason in beside.reason
 
 
 def test_an_output_at_a_layout_of_its_own() -> None:

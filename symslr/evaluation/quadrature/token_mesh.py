@@ -85,10 +85,20 @@ def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], st
 
 
 def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
-    """Zeros of a function of one variable at which it changes its sign, as far as a grid shows them."""
+    """Zeros of a function of one variable at which it changes its sign, as far as a grid shows them.
+
+    A value on an array may differ in its last bit from that of its entry alone: where only rounding has a sign, there is none.
+    """
     grid = np.linspace(start, end, 1025)
     values = np.broadcast_to(function(grid), grid.shape)
     found = [float(x) for x in grid[values == 0]]
-    for i in np.flatnonzero(values[:-1] * values[1:] < 0):
-        found.append(float(scipy.optimize.brentq(lambda x: float(function(x)), grid[i], grid[i + 1], xtol=1e-300)))
+
+    def alone(x: float) -> float:
+        return float(function(x))
+
+    signs = np.sign(values)
+    for i in np.flatnonzero(signs[:-1] * signs[1:] < 0):
+        low, high = grid[i], grid[i + 1]
+        if np.sign(alone(low)) * np.sign(alone(high)) < 0:
+            found.append(float(scipy.optimize.brentq(alone, low, high, xtol=1e-300)))
     return found

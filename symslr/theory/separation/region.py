@@ -115,10 +115,17 @@ def limit_verdict(
     }
     if None in limits.values():
         return LimitVerdict(None, limits, "on the boundary: a share tends to neither 0 nor 1")
-    if width * limits["mu"] >= kappa:
+    silent, small, large = (
+        width * limits["mu"],
+        low * limits["p0"] + width * limits["m0"],
+        high * limits["p1"] + width * limits["m1"],
+    )
+    if silent > kappa:
         return LimitVerdict(False, limits, "rows without the mark attend to their own class: theta > 1 - beta b^2")
-    if low * limits["p0"] + width * limits["m0"] >= kappa:
+    if small > kappa:
         return LimitVerdict(False, limits, "the marked row of D0 concentrates: beta a0^2 > 1 - beta b^2")
-    if high * limits["p1"] + width * limits["m1"] <= kappa:
+    if large < kappa:
         return LimitVerdict(False, limits, "the marked row of D1 does not concentrate: beta a1^2 < 1 - beta b^2")
+    if kappa in (silent, small, large):
+        return LimitVerdict(None, limits, "on the boundary: what a row gives tends to the threshold itself")
     return LimitVerdict(True, limits, "softmax concentrates on the marked row of D1 and nowhere else")

@@ -65,7 +65,7 @@ def _taken_inside(product: Expr) -> Expr:
 
 def with_exponents_expanded(expr: Expr) -> Expr:
     """``expr`` with one exponential in every product, its exponent multiplied out, so that equal ones compare equal."""
-    if not expr.args or not expr.has(exp):
+    if not expr.has(exp):
         return expr
     expr = expr.func(*(with_exponents_expanded(arg) if isinstance(arg, Expr) else arg for arg in expr.args))
     if isinstance(expr, exp):

@@ -6,12 +6,17 @@ from functools import cache
 from typing import final
 
 from sympy import (
+    Abs,
     Add,
     Expr,
+    Heaviside,
     I,
     Integer,
     Integral,
+    Max,
+    Min,
     Mul,
+    Piecewise,
     S,
     Symbol,
     Wild,
@@ -29,6 +34,7 @@ from sympy import (
     pi,
     powsimp,
     series,
+    sign,
     simplify,
     sinh,
 )
@@ -208,23 +214,27 @@ class TransformMoments(Rule):
 
 @cache
 def _derivative_at_zero(transform: Expr, w: Symbol, order: int) -> Expr | None:
-    """None where the transform is not analytic at zero.
+    """None where the transform is not analytic at zero, which it is not seen to be where a kink or a jump stands in it.
 
     By the cumulants, the derivatives of the logarithm: m_n = sum_k binomial(n-1, k-1) kappa_k m_{n-k}. Where the formula is
     0/0 at zero, by its power series.
     """
+    if transform.has(Abs, sign, Max, Min, Heaviside, Piecewise):
+        return None
     value = transform.subs(w, 0)
     if order == 0 and value.is_positive:
         return value
     if value.is_positive:
         logarithm = expand_log(log(transform), force=True)
         cumulants = [logarithm.diff(w, k).subs(w, 0) for k in range(1, order + 1)]
-        lower = [_derivative_at_zero(transform, w, k) for k in range(order)]
-        if all(c.is_finite for c in cumulants) and None not in lower:
+        if all(c.is_finite for c in cumulants):
+            lower = [_derivative_at_zero(transform, w, k) for k in range(order)]  # of finite cumulants as well
             terms = (binomial(order - 1, k) * c * lower[order - 1 - k] for k, c in enumerate(cumulants))
             return expand(expand_func(Add(*terms)))
-    found = series(transform, w, 0, order + 1).removeO()
-    return simplify(factorial(order) * found.coeff(w, order)) if found.is_polynomial(w) else None
+    found, other = (series(transform, w, 0, order + 1, dir=side).removeO() for side in "+-")
+    if not found.is_polynomial(w) or expand(found - other) != 0:
+        return None
+    return simplify(factorial(order) * found.coeff(w, order))
 
 
 def _is_order(power: Expr) -> bool:

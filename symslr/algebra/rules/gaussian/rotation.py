@@ -18,7 +18,7 @@ from symslr.expression.scored import FAMILIES, ScoredActivation
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import OTHERS, chi, epsilon, eta, m, z
+from symslr.model.symbols import BOUND_IN_SEQUENCE, OTHERS, chi, epsilon, eta, m, z
 
 Coefficients = dict[IndexedBase, Expr]
 
@@ -151,7 +151,8 @@ def score_coefficients(body: Expr, rule: Rule) -> Coefficients | None:
     """The coefficients of the scores of a body in chi, z and eta; None where no attention has such scores.
 
     Raises:
-        RuleRefused: in the name of ``rule``, where two attentions have different scores or a score is not linear.
+        RuleRefused: in the name of ``rule``, where two attentions have different scores or a score is not linear with
+            coefficients that are fixed.
     """
     scores = {sigma.score for sigma in body.atoms(ScoredActivation)}
     if not scores:
@@ -162,6 +163,8 @@ def score_coefficients(body: Expr, rule: Rule) -> Coefficients | None:
     found = {family: score.coeff(family[m]) for family in FAMILIES}
     if expand(score - sum(factor * family[m] for family, factor in found.items())) != 0:
         raise rule.refuse(f"the score {score} is not linear in chi, z and eta")
+    if any(factor.free_symbols & BOUND_IN_SEQUENCE for factor in found.values()):
+        raise rule.refuse(f"the coefficients of the score {score} depend on the tokens")
     return found
 
 

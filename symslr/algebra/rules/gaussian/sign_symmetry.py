@@ -6,6 +6,7 @@ from typing import final
 
 from sympy import Add, Expr, Indexed, IndexedBase, Mul, Sum, Symbol
 
+from symslr.algebra.growth import is_away_from_zero
 from symslr.algebra.polynomial import expand_polynomial, split_sums
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation, SequenceExpectation, rewrite_expectations
@@ -65,7 +66,8 @@ class FlipSigns(Rule):
 class OddMeans(Rule):
     """Drop the terms of a body that are odd in one family of standard normal values.
 
-    Only polynomials in the values are judged; a term in which a family stands inside a function or a score is left.
+    Only polynomials in the values are judged, over what stays away from zero; a term in which a family stands inside a function
+    or a score is left.
     """
 
     name = "odd means vanish"
@@ -96,7 +98,7 @@ def _parity(node: Expr, family: IndexedBase | Symbol) -> int | None:
     if node.is_Add:
         found = {_parity(arg, family) for arg in node.args}
         return found.pop() if len(found) == 1 else None
-    if node.is_Pow and node.exp.is_Integer:
+    if node.is_Pow and node.exp.is_Integer and (node.exp.is_positive or is_away_from_zero(node.base)):
         inner = _parity(node.base, family)
         return None if inner is None else inner * int(node.exp) % 2
     if isinstance(node, Sum):
