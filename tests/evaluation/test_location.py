@@ -250,7 +250,7 @@ def test_two_of_many_by_integrals_below_the_largest_weight() -> None:
     found = by_pairs(task(3, 4, location="subset(2)"))
     assert abs(found.value - missing) < found.error
     assert float(bayes_value(task(3, 4, location="subset(2)")).value) == pytest.approx(missing, rel=1e-13)
-    for law in (task(40, 8, location="subset(2)"), task(25, 4, **uneven)):
+    for law in (task(20, 8, location="subset(2)"), task(12, 4, **uneven)):
         found, samples = by_pairs(law), by_samples(law)
         assert found.error < 1e-11 * found.value
         agree(samples, found.value)

@@ -74,7 +74,9 @@ def definition(log_kernel: LogKernel, scale: float, correlation: float = 0.0, *,
     """The risk at nu = 4 of two tokens of the probabilities 1/3 and 2/3, at the best value vector."""
     at, _ = towards_zero()
     logs = log_kernel(scale * at)
-    first = expit(logs[:, None] - logs[None, :]) if normalised else np.broadcast_to(np.exp(logs)[:, None], (at.size,) * 2)
+    first = (
+        expit(logs[:, None] - logs[None, :]) if normalised else np.broadcast_to(np.exp(logs)[:, None], (at.size,) * 2)
+    )
     seen = first, first.T
     hit = norm = 0.0
     for place, share in enumerate(SHARES):
