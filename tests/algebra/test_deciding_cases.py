@@ -34,10 +34,11 @@ from symslr.algebra.configurations import at_one, of_token, over_tokens
 from symslr.algebra.denominators import cancelled
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.exponentials import merge_exponentials
-from symslr.algebra.growth import at_most_exponential, exists
+from symslr.algebra.growth import _is_bounded, at_most_exponential, exists
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import on_letters, split_sums
 from symslr.algebra.positivity import (
+    bounded_below,
     holds_a_term,
     is_absolutely_continuous,
     is_analytic,
@@ -69,7 +70,7 @@ from symslr.expression.folded import Activation, Minimum, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.signs import Sign, SignExpectation, omega
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax
+from symslr.model.catalogue import MaxSLR, SpikedSLR, linear, softmax
 from symslr.model.configuration import ONE, ConfigurationLaw, ConfigurationPrior, r
 from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, laplace, normal, student
@@ -427,3 +428,22 @@ def test_a_token_that_is_named_inside_of_a_factor_has_to_be_there() -> None:
     assert [item.condition for item in tokens_exist(2 * named, Linearity())] == [Ge(L, 2)]
     assert [item.condition for item in tokens_exist(2 * over((L - 1) * chi[j]), Linearity())] == [Ge(L, 2)]
     assert tokens_exist(Add((L - 1) * named, over(KEY)) * a, Linearity()) == ()
+
+
+def test_a_positive_factor_does_not_hide_a_zero() -> None:
+    """A product has no zero where no factor has one; an exponential has none, whatever stands in it."""
+    assert bounded_below(exp(Function("h")(u)))
+    assert not bounded_below(exp(z[1]) * z[1] ** 2)
+
+
+def test_only_what_is_normalised_is_bounded() -> None:
+    """Weights of softmax lie between 0 and 1; those of linear attention grow with a token, wherever its 1 stands."""
+    assert _is_bounded(Activation.of(epsilon, softmax, a))
+    assert not _is_bounded(Activation.of(epsilon, linear, a))
+
+
+def test_a_denominator_that_is_neither_even_nor_odd_says_nothing() -> None:
+    odd = SequenceExpectation(z[epsilon] / (1 + z[epsilon] ** 2), SPIKED)
+    neither = SequenceExpectation(z[epsilon] / (1 + exp(z[epsilon])), SPIKED)
+    assert OddMeans().rewrite(odd) == 0
+    assert not OddMeans().match(neither)
