@@ -30,17 +30,54 @@ LONG = 400.0
 """Seconds after which what should happen, such as the end of a process, is given up."""
 
 STUDY = """
-[common]
-kind = "bayes"
-task = "spiked"
-length = "3"
 [[sweep]]
-nu = {from = 0.01, to = 9, count = 9000}
-digits = 20
+kind = "slow"
+n = {from = 1, to = 1000, count = 1000}
 """
+
+SLOW_POINTS = """
+import time
+
+from mpmath import mpf
+
+from symslr.expression.value import Kind, Value
+from symslr.study.parameter import Parameter, count
+
+PARAMETERS = (Parameter("n", count),)
+
+
+def check(asked, files):
+    pass
+
+
+def compute(asked, files, seed):
+    time.sleep(0.1)
+    return {"n": Value(mpf(asked["n"]), mpf(0), Kind.CERTIFIED, 15, "by hand")}
+"""
+"""A kind of points of another package: a thousand of them take minutes of waiting, and none of computing."""
+
+PARTS = """
+import os
+import time
+from pathlib import Path
+
+from symslr.cache.parts import computed_once
+
+
+def validate():
+    return computed_once(endless, [1, 2])
+
+
+def endless(job):
+    while True:
+        Path(f"begun.{os.getpid()}").touch()
+        time.sleep(0.01)
+"""
+"""A validation of two parts that are computed at once and never come to their end; each says that it has begun."""
 
 ENDLESS = """
 import os
+import time
 from multiprocessing import parent_process
 from pathlib import Path
 
@@ -60,6 +97,7 @@ class Endless(CameronMartin):
         made.append(expr)
         while parent_process() is not None or (processors() == 1 and len(made) > 2):
             (HERE / f"begun.{os.getpid()}").touch()
+            time.sleep(0.01)
         return super().rewrite(expr)
 
 
@@ -80,26 +118,48 @@ COMMANDS = {
     "risk": ["bayes", "--length", "3", "--nu", "2", "--certified", "--digits", "10000", "--seconds", "600"],
     "check": ["check", "endless.py"],
     "report": ["report", "endless.py", "--out", "report"],
-    "validate": ["validate", str(ROOT / "validation"), "--keep", "kept.sqlite"],
-    "compute": ["compute", "figure3", "--keep", "kept.sqlite"],
+    "validate": ["validate", "validation", "--keep", "kept.sqlite"],
+    "compute": ["compute", "endless_parts", "--keep", "kept.sqlite"],
     "study": ["study", "run", "study.toml", "--store", "study.sqlite", "--workers", "1"],
 }
 
 WORKERS = min(processors(), 2)
-"""Processes that check two chains; with one processor it is the command's own."""
+"""Processes that check two chains or compute two parts; with one processor it is the command's own."""
 
-PAST_IMPORTS = 2.5
-"""Seconds of processor time from which on another command computes, on most machines: it does so for minutes."""
+COMPUTING = 0.5
+"""Seconds of processor time from which on a command whose library of arithmetic is loaded computes: it does so for minutes."""
+
+ELSEWHERE = """
+from pathlib import Path
+from symslr.cache import code
+from symslr.cli import command
+from symslr.library import folders
+
+folders.PACKAGE = Path("symslr").resolve()
+code.rooms_version = lambda rooms: "a version"
+command()
+"""
+"""The command of a symslr whose figures and validations are those of the folder in which it runs, and whose code is not read."""
 
 
 def started(name: str, folder: Path) -> subprocess.Popen[str]:
     """The command in a session of its own, as a terminal has it."""
-    (folder / "study.toml").write_text(STUDY)
-    (folder / "endless.py").write_text(ENDLESS)
+    files = {
+        "study.toml": STUDY,
+        "endless.py": ENDLESS,
+        "validation/endless_parts.py": PARTS,
+        "figures/none.py": '"""No figure."""',
+        "others/slow_points.py": SLOW_POINTS,
+        "others/slow-1.dist-info/METADATA": "Name: slow\nVersion: 1\n",
+        "others/slow-1.dist-info/entry_points.txt": "[symslr.points]\nslow = slow_points\n",
+    }
+    for file, text in files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_text(text)
     return subprocess.Popen(
-        [sys.executable, "-m", "symslr", *COMMANDS[name]],
+        [sys.executable, *(("-c", ELSEWHERE) if name in ("compute", "report") else ("-m", "symslr")), *COMMANDS[name]],
         cwd=folder,
-        env=ENVIRONMENT,
+        env={**ENVIRONMENT, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder / 'others'}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -132,13 +192,15 @@ def has_a_handler(pid: int) -> bool:
 
 
 def is_at_work(name: str, folder: Path, session: int) -> bool:
-    """Whether a command computes: a study has points behind it, workers say so, another has used the processor for long."""
+    """Whether a command computes: a study has points behind it, workers say so, a lone process has used the processor."""
     if name == "study":
         return done(folder / "study.sqlite") > 1
-    if name in ("check", "report"):
+    if name != "risk":
         return len(list(folder.glob("begun.*"))) == WORKERS
+    if "flint" not in Path(f"/proc/{session}/maps").read_text():
+        return False
     ticks = sum(int(fields[11]) + int(fields[12]) for fields in stats(session).values())
-    return ticks > PAST_IMPORTS * os.sysconf("SC_CLK_TCK")
+    return ticks > COMPUTING * os.sysconf("SC_CLK_TCK")
 
 
 def wait_until(true: Callable[[], bool]) -> bool:
@@ -169,8 +231,8 @@ BY_HAND, BY_OTHERS = (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, 
 CASES = [
     *((name, ended, "soon") for name in COMMANDS for ended in (BY_HAND, BY_OTHERS)),
     *((name, ended, "at work") for name in ("check", "study") for ended in (BY_HAND, BY_OTHERS)),
-    ("report", BY_HAND, "at work"),  # the workers of a check; the seconds before are the version of the code
-    ("risk", BY_HAND, "at work"),  # one process, as in the next
+    ("report", BY_HAND, "at work"),  # the workers of a check
+    ("risk", BY_HAND, "at work"),  # one process
     ("validate", BY_OTHERS, "at work"),
     ("compute", BY_HAND, "at work"),
 ]

@@ -11,11 +11,11 @@ from sympy import oo
 
 from symslr import MaxSLR, SpikedSLR, linear, softmax
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample import tuned_finite_sample, tuning
-from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Training
+from symslr.evaluation.finite_sample import tuning
+from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, SaddleMap, Training
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
 from symslr.evaluation.finite_sample.problem import numeric_problem
-from symslr.evaluation.finite_sample.tuning import HIGHEST, LOWEST, _wanted, minimise_within, tune
+from symslr.evaluation.finite_sample.tuning import COMPARED, HIGHEST, LOWEST, _wanted, minimise_within, tune
 
 BOX = np.log([[LOWEST, HIGHEST]] * 2)
 
@@ -61,13 +61,27 @@ def test_a_risk_that_is_not_known_further_out_decides_nothing() -> None:
     assert limits == (None, None)
 
 
-def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box() -> None:
+def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """At r_k = 0.001 the risk is 0.051; on a sample of 2048 points alone the ridge ended at 6e-7, where it is 0.048."""
-    found, tuned = tuned_finite_sample(MaxSLR(oo, length=3, noise=0), softmax, {}, alpha=20, precision=0.02)
+    searched: list[int] = []
+
+    class Recorded(SaddleMap):
+        def __init__(self, problem: Problem, count: int, seed: int) -> None:
+            searched.append(count)
+            super().__init__(problem, count, seed)
+
+    monkeypatch.setattr(tuning, "SaddleMap", Recorded)
+    monkeypatch.setattr(tuning, "LARGEST", 4096)
+    problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
+    tuned, state = tune(problem, 20.0, seed=0)
+    assert searched == [2048, *[2048] * COMPARED, 4096]
     assert 1e-6 < tuned.r_k < 1e-4
     assert (tuned.limits, tuned.confined, tuned.remarks) == ((None, None), False, [])
-    assert found.stable
-    assert float(found.risk) < 0.046
+    fresh = SaddleMap(problem, 2**14, 1)
+    assert fresh.replicon(state, Training(20.0, *tuned.ridge)) < 1
+    assert fresh.test_risk(state) < 0.046
 
 
 def test_where_replica_symmetry_is_broken_at_the_best_the_ridges_are_those_where_it_holds(

@@ -47,9 +47,9 @@ def test_the_largest_key_alone_has_an_exact_risk_at_any_length() -> None:
 def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyPatch) -> None:
     here = task(60, 9)
     for chosen, scale in ((ENTMAX, 1), (LocatedAttention(Selection("sparsemax")), Rational(3, 4))):
-        every = risk_value(here, chosen, scale, seconds=1.0)
+        every = risk_value(here, chosen, scale, seconds=0.3)
         monkeypatch.setattr(largest, "LONG", 50)
-        few = risk_value(here, chosen, scale, seconds=1.0)
+        few = risk_value(here, chosen, scale, seconds=0.3)
         monkeypatch.setattr(largest, "LONG", 256)
         assert "largest" in few.method
         assert "largest" not in every.method
@@ -59,7 +59,7 @@ def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(("kind", "written"), [("entmax", entmax), ("sparsemax", sparsemax)])
 def test_drawn_sequences_agree(kind: str, written: Any) -> None:
     here = task(300, 14)
-    number = risk_value(here, LocatedAttention(Selection(kind)), Rational(3, 2), seconds=1.0)
+    number = risk_value(here, LocatedAttention(Selection(kind)), Rational(3, 2), seconds=0.3)
     attention = lambda chi: written(1.5 * chi[:, :, 0])  # noqa: E731
     found = location_monte_carlo(here, attention, {}, size=15_000, seed=5, value_norm=None)
     assert abs(float(number.value) - found.mean) < 4 * np.hypot(found.standard_error, float(number.error))

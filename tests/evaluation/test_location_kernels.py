@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
-from scipy.special import log_ndtr
+from scipy.special import expit, log_ndtr
 from sympy import Abs, Expr, Heaviside, Max, Rational, erf, exp, log, tanh
 
 from symslr import Attention, LocationTask
@@ -61,22 +61,28 @@ def towards_zero() -> tuple[np.ndarray, np.ndarray]:
     return (middle[:, None] + half[:, None] * at).ravel(), (half[:, None] * weights).ravel()
 
 
+@cache
+def mass_of(place: int, correlation: float) -> np.ndarray:
+    """Weights of the rule over both keys, times their density where the token at ``place`` is the relevant one."""
+    at, weights = towards_zero()
+    a, b = at[:, None] - 2.0 * (place == 0), at[None, :] - 2.0 * (place == 1)
+    quadratic = (a * a - 2 * correlation * a * b + b * b) / (1 - correlation**2)
+    return np.outer(weights, weights) * np.exp(-quadratic / 2) / (2 * np.pi * np.sqrt(1 - correlation**2))
+
+
 def definition(log_kernel: LogKernel, scale: float, correlation: float = 0.0, *, normalised: bool = True) -> float:
     """The risk at nu = 4 of two tokens of the probabilities 1/3 and 2/3, at the best value vector."""
-    at, weights = towards_zero()
-    first, second = np.meshgrid(at, at, indexing="ij")
-    logs = log_kernel(scale * first), log_kernel(scale * second)
-    if normalised:
-        whole = np.logaddexp(*logs)
-        logs = logs[0] - whole, logs[1] - whole
-    seen = np.exp(logs[0]), np.exp(logs[1])
+    at, _ = towards_zero()
+    logs = log_kernel(scale * at)
+    first = (
+        expit(logs[:, None] - logs[None, :]) if normalised else np.broadcast_to(np.exp(logs)[:, None], (at.size,) * 2)
+    )
+    seen = first, first.T
     hit = norm = 0.0
     for place, share in enumerate(SHARES):
-        a, b = first - 2.0 * (place == 0), second - 2.0 * (place == 1)
-        quadratic = (a * a - 2 * correlation * a * b + b * b) / (1 - correlation**2)
-        mass = np.outer(weights, weights) * np.exp(-quadratic / 2) / (2 * np.pi * np.sqrt(1 - correlation**2))
-        hit += share * float(np.sum(mass * seen[place]))
-        norm += share * float(np.sum(mass * (seen[0] ** 2 + seen[1] ** 2)))
+        mass = mass_of(place, correlation)
+        hit += share * float(np.vdot(mass, seen[place]))
+        norm += share * float(np.vdot(mass, seen[0] ** 2 + seen[1] ** 2))
     return 1 - hit**2 / norm
 
 

@@ -113,7 +113,7 @@ ALONG: dict[str, tuple[LocationTask, LocatedAttention, Any]] = {
 @pytest.mark.parametrize("name", ALONG)
 def test_risks_agree_with_draws_of_the_definition(name: str) -> None:
     law, attention, written = ALONG[name]
-    value = risk_value(law, attention, 1, seconds=1.0)
+    value = risk_value(law, attention, 1, seconds=0.5)
     mean, error = drawn(law, written, 100_000, 3)
     assert abs(mean - float(value)) < 4 * np.hypot(error, float(value.error))
     if "random" not in name:
@@ -165,11 +165,11 @@ def test_least_risks_under_a_law_of_the_length() -> None:
     """One value vector for all lengths: the least risk is above the mean of those at each length, at or below any scale's."""
     law = {2: HALF, 5: HALF}
     entmax = LocatedAttention(Selection("entmax"))
-    value, places = least_value(task(law), entmax, seconds=2.0)
-    parts = [least_value(task(n), entmax, seconds=2.0)[0] for n in law]
+    value, places = least_value(task(law), entmax, seconds=0.5)
+    parts = [least_value(task(n), entmax, seconds=0.5)[0] for n in law]
     assert float(value) > sum(float(part) for part in parts) / 2 - 5 * float(value.error)
     for scale in (0.5, 2.0, float(places["a"])):
-        at = risk_value(task(law), entmax, Rational(str(scale)), seconds=1.0)
+        at = risk_value(task(law), entmax, Rational(str(scale)), seconds=0.5)
         assert float(value) < float(at) + 5 * (float(at.error) + float(value.error))
     two = least_value(task(law, signal=SIGNS), LocatedAttention(softmax, heads=2))[0]
     assert float(two) == pytest.approx(float(bayes_value(task(law, signal=SIGNS))), rel=1e-9)
@@ -203,7 +203,7 @@ def test_tokens_of_one_correlation_are_independent_given_what_they_share(law: di
 
 def test_many_coins_of_one_correlation_agree_with_draws() -> None:
     law = task(40, key_covariance=EQUAL, location="independent(1/8)")
-    value, optimal = bayes_value(law, seconds=2.0), posterior(Setting.of(law))
+    value, optimal = bayes_value(law, seconds=0.5), posterior(Setting.of(law))
     sample = LocationSampler.of(law, {}).draw(4000, np.random.default_rng(4))
     loss = np.sum((sample.read_out - optimal(sample.chi)[0]) ** 2, axis=1)
     assert abs(loss.mean() - float(value)) < 4 * np.hypot(loss.std() / 4000**0.5, float(value.error))

@@ -108,7 +108,7 @@ def test_risks_are_those_of_the_definition_on_a_grid(name: str, law: str) -> Non
 def test_selections_are_those_of_the_definition(name: str) -> None:
     """Beside plain samples: a grid meets kinks and ties, which cost digits."""
     attention, written = UNEVEN[name]
-    value = risk_value(law_called("prior"), attention, Rational(6, 5), seconds=1.0)
+    value = risk_value(law_called("prior"), attention, Rational(6, 5), seconds=0.3)
     brute, random = Brute(law_called("prior")), np.random.default_rng(0)
     found = []
     for _ in range(8):
