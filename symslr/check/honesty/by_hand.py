@@ -29,6 +29,8 @@ FINER = 0.75
 MESHES = 6
 LONGEST = 30_000
 """Nodes of a lattice."""
+FAR = 1e5
+"""From this u on e^{-u} is 0 beside 40,000 digits; balls of such exponents take minutes to multiply."""
 BLOCK = 2_000_000
 """Exponentials that are held at once."""
 MOST = {False: 30_000_000, True: 3_000_000}
@@ -357,7 +359,9 @@ class _Sums:
         if (last - first) * every + count > LONGEST:
             raise NoJudgement("a lattice of too many nodes")
         y = [(i * unit).exp() for i in range(first * every + start, last * every + start + count)]
-        fall, rise = arb_poly([(-u).exp() for u in y]), arb_poly([-(-u).expm1() for u in y])
+        near = [u if u < FAR else None for u in y]
+        fall = arb_poly([0 if u is None else (-u).exp() for u in near])
+        rise = arb_poly([1 if u is None else -(-u).expm1() for u in near])
 
         def along(series: Any, weights: Array) -> Array:
             product = series * arb_poly(list(weights[::-1]))
