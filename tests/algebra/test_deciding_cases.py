@@ -447,3 +447,11 @@ def test_a_denominator_that_is_neither_even_nor_odd_says_nothing() -> None:
     neither = SequenceExpectation(z[epsilon] / (1 + exp(z[epsilon])), SPIKED)
     assert OddMeans().rewrite(odd) == 0
     assert not OddMeans().match(neither)
+
+
+def test_a_token_need_not_exist_where_its_factor_vanishes() -> None:
+    """log L times a mean over a second token says nothing at L = 1; (L - 1)(L - 2) covers a third, L - 1 alone does not."""
+    second, third = over(chi[j]), over(chi[j] * chi[k])
+    assert tokens_exist(log(L) * second, Linearity()) == ()
+    assert tokens_exist((L - 1) * (L - 2) * third, Linearity()) == ()
+    assert [item.condition for item in tokens_exist((L - 1) * third, Linearity())] == [Ge(L, 3)]
