@@ -35,6 +35,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy benchmarks/honesty
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.docs

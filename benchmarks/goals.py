@@ -2,7 +2,7 @@
 
 Times are of one call after the first, in processor time, where the row does not say otherwise. The other column is a
 trapezoid rule written by hand for the same number: over all tokens in NumPy, in long doubles or balls with one
-Laplace variable per sum (``symslr.check.honesty.by_hand``), or the same under SciPy's bounded search.
+Laplace variable per sum (``honesty.by_hand``), or the same under SciPy's bounded search.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from alternatives import trapezoid
 from any_kernel import BY_HAND, QUARTIC, SCALE, by_sum, timed
+from honesty import Point, by_hand
+from honesty.verdict import question
 from scipy.optimize import minimize_scalar
 from sympy import Rational, exp, log, oo
 
 from symslr import MaxSLR, SpikedSLR, evaluate, population_risk
-from symslr.check.honesty import Point, by_hand
-from symslr.check.honesty.verdict import question
 from symslr.evaluation import CannotEvaluate, least_risk
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus

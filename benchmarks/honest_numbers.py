@@ -1,7 +1,7 @@
 """Random numbers of the library, each claimed error against a judge that shares no code: ``honest_numbers.py COUNT SEED MINUTES``.
 
 Judges its points one by one until COUNT are there or MINUTES of processor time are used up. What became of each is kept as
-a line beside this file, with a hash of the code it was judged with, and the same command goes on from there: delete the file
+a line beside this file, with a hash of the code that gave the number, and the same command goes on from there: delete the file
 to begin anew. Two processes with ``--part 1/2`` and ``--part 2/2`` share the work. Prints what became of the points, how many
 were judged with the code as it is, and names every failure. The table of failures is meant to be empty; exit status 1 if it
 is not.
@@ -14,13 +14,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from symslr.cache.code import code_version
-from symslr.check.honesty import Judged, Outcome, judge, random_point
+from honesty import Judged, Outcome, Point, judge, random_point
+
+from symslr.cache.code import file_version
 
 Line = tuple[int, str, str, str, float, float, str, str]
 """Number of the point, kind, outcome, judge, claimed error over value, distance over claimed error, reason, hash of the code."""
 FAILURES = (Outcome.FALSE, Outcome.CRASHED)
-CODE = code_version(judge.__module__, judge.__name__)[:12]
+CODE = file_version(Path(__file__).with_name("honesty") / "points.py", Point.__name__)[:12]
 
 
 def line(number: int, found: Judged) -> Line:

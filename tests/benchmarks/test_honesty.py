@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from symslr.check.honesty import Outcome, Point, by_hand, judge, random_points, sequences
-from symslr.check.honesty.verdict import _law, question
+from benchmarks.honesty import Outcome, Point, by_hand, judge, random_points, sequences
+from benchmarks.honesty.verdict import _law, question
 from symslr.model.catalogue import erf, softmax, softplus
 
 ALONE = ((2, Fraction(1)),)
@@ -54,11 +54,36 @@ def test_the_judges_import_nothing_of_the_library() -> None:
     for module in (by_hand, sequences):
         tree = ast.parse(Path(str(module.__file__)).read_text())
         names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        assert {name for name in names if name.startswith("symslr")} <= {"symslr.check.honesty.by_hand"}
+        assert {name for name in names if name.startswith("symslr")} == set()
+
+
+SHARP = [
+    Point(
+        "located",
+        None,
+        ((156, Fraction(1)),),
+        Fraction(131, 100),
+        (("nu", Fraction(252, 25)), ("coin", Fraction(9, 10))),
+        "numpy",
+        None,
+        (("where", "independent"), ("signal", {"1/2": "1/3", "2": "2/3"}), ("prior", False), ("keys", "")),
+    ),
+    Point(
+        "located",
+        None,
+        ALONE,
+        Fraction(34, 25),
+        (("nu", Fraction(441, 100)), ("rho", Fraction(9, 10))),
+        "numpy",
+        None,
+        (*WRITTEN, ("keys", "alike")),
+    ),
+]
+"""Claims that a judge in double precision has called false: a sum of equal parts, and keys that are nearly one."""
 
 
 def test_claimed_errors_are_true() -> None:
-    judged = [judge(point, 20.0) for point in (*QUICK, *LOCATED)]
+    judged = [judge(point, 20.0) for point in (*QUICK, *LOCATED, *SHARP)]
     assert [(j.point.name, j.reason) for j in judged if j.outcome is not Outcome.TRUE] == []
     assert len(Counter(j.judge for j in judged)) >= 2
 

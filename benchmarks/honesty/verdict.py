@@ -17,10 +17,11 @@ from mpmath import mp, mpf, nstr
 from scipy.special import erfc
 
 from symslr.budget import OutOfTime, processor_time
-from symslr.check.honesty import by_hand, sequences
-from symslr.check.honesty.by_hand import Array, NoJudgement, Question, exact
-from symslr.check.honesty.points import Point
 from symslr.evaluation import CannotEvaluate, Kind, Value
+
+from . import by_hand, sequences
+from .by_hand import Array, NoJudgement, Question, exact
+from .points import Point
 
 SECONDS = 4.0
 """Processor time that one number may take, and its judge."""
@@ -155,7 +156,8 @@ def _by_mesh(point: Point, number: Value) -> Judged | None:
     value, error = sequences.refined(law, claimed / 4)
     if error > max(claimed, 2 * law.rounding(value)):
         return None
-    return _verdict(point, number, mpf(float(value)), 2 * mpf(float(error)), "sequences on a mesh")
+    with mp.workdps(30):
+        return _verdict(point, number, _number(value), 2 * mpf(error), "sequences on a mesh")
 
 
 def _by_sequences(point: Point, number: Value) -> Judged | None:
@@ -276,20 +278,21 @@ KERNELS: dict[str, tuple[Callable[[Fraction, Array], Array], bool]] = {
 def _law(point: Point) -> sequences.Located:
     written, at, length = dict(point.located), dict(point.values), point.lengths[0][0]
     size = {"one": 1, "subset(2)": 2, "independent": 0}[written["where"]]
-    prior = [1 / (l + 1) if written["prior"] else 1 / length for l in range(length)]
+    prior = [Fraction(1, l + 1) if written["prior"] else Fraction(1, length) for l in range(length)]
     if not size:
-        prior = [float(at["coin"])] * length
-    signals = tuple((_theta(theta), float(Fraction(p))) for theta, p in written["signal"].items())
-    rho = float(at.get("rho", 0))
-    distance = np.abs(np.subtract.outer(np.arange(length), np.arange(length)))
-    covariance = None if not written["keys"] else rho ** (np.sign(distance) if written["keys"] == "alike" else distance)
+        prior = [at["coin"]] * length
+    signals = tuple((_theta(theta), Fraction(p)) for theta, p in written["signal"].items())
+    covariance = None
+    if written["keys"]:
+        power = {"alike": lambda i, j: int(i != j), "ar": lambda i, j: abs(i - j)}[written["keys"]]
+        covariance = tuple(tuple(at["rho"] ** power(i, j) for j in range(length)) for i in range(length))
     weights = None
     if point.attention is not None:
-        (kernel, is_normalised), scale = KERNELS[point.attention.name], float(at["a"])
+        (kernel, is_normalised), scale = KERNELS[point.attention.name], sequences.long(at["a"])
         offset = 1 if point.attention.name == "softmax1" else 0
         weights = partial(sequences.weights, lambda keys: kernel(Fraction(0), scale * keys), is_normalised, offset)
-    return sequences.Located(size, tuple(prior), signals, covariance, float(at["nu"]), weights)
+    return sequences.Located(size, tuple(prior), signals, covariance, at["nu"], weights)
 
 
-def _theta(text: str) -> tuple[float, ...]:
-    return tuple(float(Fraction(part)) for part in text.strip("()").split(","))
+def _theta(text: str) -> tuple[Fraction, ...]:
+    return tuple(Fraction(part) for part in text.strip("()").split(","))

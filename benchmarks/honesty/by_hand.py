@@ -26,7 +26,8 @@ COARSE = 1.0
 """Step in log u of the search for the window."""
 FINER = 0.75
 """Steps of one mesh over those of the one before."""
-MESHES = 6
+MESHES = {False: 9, True: 6}
+"""Of long doubles, which take little time, and of balls."""
 LONGEST = 30_000
 """Nodes of a lattice."""
 FAR = 1e5
@@ -140,7 +141,7 @@ def _refined(at: Callable[[float, float], Moments], slope: float, digits: int) -
     h, d = 9.0 / nats, min(1.0, 1.5 / max(slope, 1e-3)) * 6.28 / nats * 1.3
     d = min(d, sqrt(2 * pi**2 / nats))
     before: Any = None
-    for _ in range(MESHES):
+    for _ in range(MESHES[digits > LONG_DIGITS]):
         with ctx.workprec(_bits(digits)):
             found = risk_of(at(h, d))
             away = None if before is None else abs(found - before)
