@@ -50,7 +50,6 @@ from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Activation, ConditionalMean, Posterior
 from symslr.expression.scored import ScoredActivation
-from symslr.expression.signs import SignExpectation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
@@ -241,8 +240,6 @@ def _by_absolute(node: Expr, kind: int) -> Expr:
 
 def exists(node: Expectation) -> Boolean | None:
     """Whether E|body| is finite: true, false, a sufficient relation in the parameters, or None where it is undecided."""
-    if isinstance(node, SignExpectation):
-        return S.true  # a finite mean
     if isinstance(node, SequenceExpectation):
         values = node.body.xreplace({share: S.One for share in node.body.atoms(Posterior)})
         if chi.label not in values.free_symbols:  # values, noise and shares do not feel the weight

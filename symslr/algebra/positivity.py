@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from sympy import (
     Abs,
     Add,
@@ -14,14 +16,18 @@ from sympy import (
     Min,
     Mul,
     Pow,
+    Rational,
+    S,
     Sum,
     asinh,
     atan,
     cos,
     cosh,
+    default_sort_key,
     erf,
     erfc,
     exp,
+    expand,
     log,
     sin,
     sinh,
@@ -33,10 +39,13 @@ from symslr.expression.folded import Activation, Posterior
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.special import NormalCdf
 from symslr.model.largest import IsLargest
-from symslr.model.symbols import L, epsilon
+from symslr.model.symbols import L, chi, epsilon, eta, z, zeta
 
 ENTIRE = (exp, cosh, sinh, tanh, sin, cos, erf, erfc, atan, asinh, NormalCdf)
 """Functions that are analytic on the whole line."""
+
+CONTINUOUS = (chi, z, zeta, eta)
+"""Families of tokens that take every real value."""
 
 DEFINED = ("sympy.", "symslr.expression.special", "symslr.model.largest")
 """Where functions come from that have a formula."""
@@ -115,7 +124,18 @@ def vanishes_on_null_set(weight: Expr) -> bool:
 
 
 def _zero_on_null_set(expr: Expr) -> bool:
-    return expr.has(Indexed) and is_analytic(expr)
+    return is_analytic(expr) and _differs_from_zero(expr)
+
+
+def _differs_from_zero(expr: Expr) -> bool:
+    """Whether ``expr`` is seen not to be zero at all tokens, whatever its parameters are: by a value, or as two differ."""
+    tokens = sorted((t for t in expr.atoms(Indexed) if t.base in CONTINUOUS), key=default_sort_key)
+    if not tokens:
+        return False
+    alike = [dict.fromkeys(tokens, value) for value in (S.One, S.Half, S.Zero)]
+    apart = [] if expr.has(Sum) else [dict(zip(tokens, (Rational(1, k) for k in count(2))))]
+    values = [expr.xreplace(place).doit() for place in alike + apart]
+    return any(value.is_nonzero for value in (*values, expand(values[0] - values[1])))
 
 
 def is_analytic(expr: Expr) -> bool:
@@ -142,7 +162,7 @@ def bounded_below(base: Expr) -> bool:
         return all(is_nonnegative(arg) for arg in base.args) and any(bounded_below(arg) for arg in base.args)
     if isinstance(base, Mul):
         return all(bounded_below(arg) for arg in base.args)
-    if isinstance(base, Pow) and not isinstance(base, exp):
+    if isinstance(base, Pow):
         return bounded_below(base.base)
     if isinstance(base, Sum):
         return holds_a_term(base) and bounded_below(base.function)

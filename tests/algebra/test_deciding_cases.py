@@ -135,6 +135,8 @@ def test_a_power_of_an_odd_value_in_a_denominator_has_no_mean_to_vanish() -> Non
         tokens(exp(x)) + KEY**2,
         (KEY - 1) ** 2 * exp(KEY),
         tokens((x - a) ** 2),
+        (KEY - chi[j]) ** 2,
+        (Symbol("t", real=True) * KEY - 1) ** 2,
     ],
     ids=str,
 )
@@ -144,7 +146,12 @@ def test_what_is_positive(positive: Expr) -> None:
 
 
 def test_what_is_not_known_to_be_positive() -> None:
+    t = Symbol("t", real=True)
     for other in (
+        ((KEY + 1) ** 2 - KEY**2 - 2 * KEY - 1) ** 2,  # zero, though it does not look so
+        (t * KEY) ** 2,  # zero everywhere at t = 0
+        (t * KEY - t) ** 2,
+        (r[j] ** 2 - r[j]) ** 2,  # zero wherever a token is relevant or not
         Heaviside(KEY) + Heaviside(KEY - 1),
         tokens(exp(x), 2) - exp(KEY),  # the relevant token need not be one of the two
         tokens(exp(x), L - 1) - exp(KEY),
