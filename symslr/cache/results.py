@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
+from weakref import finalize
 
 Result = TypeVar("Result")
 
@@ -64,6 +65,7 @@ class Cache:
             raise ValueError(
                 f"{path}: cannot keep results there ({problem}); name a file in a folder that exists"
             ) from None
+        finalize(self, self._connection.close).atexit = False  # one that is only dropped is closed, too
         try:
             self._prepare()
         except sqlite3.DatabaseError as problem:

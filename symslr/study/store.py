@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from uuid import uuid4
+from weakref import finalize
 
 from symslr.study.point import Point
 
@@ -74,6 +75,7 @@ class Store:
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
         try:
             self._connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
+            finalize(self, self._connection.close).atexit = False  # also where the next lines raise
             with self._transaction():
                 self._prepare()
         except sqlite3.DatabaseError as problem:
