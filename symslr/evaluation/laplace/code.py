@@ -80,14 +80,14 @@ class LaplaceCode:
         inwards = BESIDE * ((np.min(x) + np.max(x)) / 2.0 - x)  # beyond its ends a kernel may be negative
         slopes, parts = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
         weights = [exponent + np.log(np.abs(rest)) for exponent, rest in parts]
-        return [_second(own) for own in slopes], [_second(own) for own in weights]
+        found = _second(np.array(slopes + weights))
+        return list(found[: len(slopes)]), list(found[len(slopes) :])
 
     def _filled(self, value: Any, x: Any) -> Any:
         """A constant part as a column of the nodes' own kind of number."""
-        if np.shape(value) == np.shape(x):
+        if isinstance(value, np.ndarray) and value.shape == x.shape:
             return value
-        kind = float if self.arithmetic.name == "numpy" else object
-        return np.broadcast_to(np.asarray(value, dtype=kind), np.shape(x))
+        return np.full(x.shape, value, dtype=x.dtype)
 
     def _outer(self, exprs: list[Expr]) -> Any:
         """Expressions compiled as functions of v, of the means, logs and scales of all moments, and of the parameters."""
@@ -166,12 +166,13 @@ class LaplaceCode:
 
 
 def _second(values: Any) -> Any:
-    """|second difference| of three columns in a row in roundoffs, the largest of the nodes around; 0 where it is not finite."""
-    first, second, third = np.split(values, 3)
+    """|second difference| of rows of three columns in roundoffs, the largest of the nodes around; 0 where it is not finite."""
+    count = values.shape[1] // 3
+    first, second, third = values[:, :count], values[:, count : 2 * count], values[:, 2 * count :]
     own = np.abs(first - 2.0 * second + third) / FLOAT.eps
-    own = np.where(np.isfinite(own), own, 0.0)
-    wide = np.pad(own, AROUND, mode="edge")
-    return np.max([wide[n : n + len(own)] for n in range(2 * AROUND + 1)], axis=0)
+    own[~np.isfinite(own)] = 0.0
+    around = np.arange(count) + np.arange(-AROUND, AROUND + 1)[:, None]
+    return own[:, np.clip(around, 0, count - 1)].max(axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ FALLEN = 10.0
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
+FEWEST_NATS = 20.0
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -49,8 +51,8 @@ class Layout:
         Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
         the ends of the pieces by themselves, where a kernel may vanish.
         """
-        nats = -float(np.log(family.tolerance))
-        level = 1.0
+        nats = max(-float(np.log(family.tolerance)), FEWEST_NATS)
+        level = 1.5
         for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
@@ -130,17 +132,11 @@ def _logs(family: Family, table: Table) -> Any:
     Raises:
         CannotEvaluate: where an integrand vanishes everywhere.
     """
-    moments = table.moments
-    terms = family.code.terms(table.grid, moments.means, moments.logs, moments.scales, family.p)
-    found = []
-    for sizes in family.logs(terms):
-        if sizes:
-            size = np.fmax.reduce([np.broadcast_to(own, table.shape) for own in sizes])
-            top = np.fmax.reduce(size, axis=None)
-            if not -np.inf < top < np.inf:
-                raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
-            found.append(np.where(np.isnan(size), -np.inf, size - top))
-    return np.array(found)
+    sizes = np.array(family.logs(table.grid, table.moments))
+    tops = np.fmax.reduce(sizes, axis=tuple(range(1, sizes.ndim)), keepdims=True)
+    if not np.all(np.isfinite(tops)):
+        raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
+    return np.where(np.isnan(sizes), -np.inf, sizes - tops)
 
 
 def _tail(logs: Any, v: Any, axis: int) -> float:

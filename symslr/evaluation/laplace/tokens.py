@@ -33,7 +33,7 @@ class Tokens:
     slopes: list[Any]
     rows: Any
     logs: Any
-    tops: list[float]
+    tops: Any
 
     def coarser(self, times: int) -> tuple[Any, Any]:
         """Rows and logs of the mesh with 2^times the step, zero elsewhere."""
@@ -56,21 +56,19 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
         if len(mesh.nodes) > most_nodes(family):
             raise TooDear(f"a token integral needs more than {most_nodes(family)} float64 nodes")
         slopes, parts = family.code.weights(k, mesh.nodes, family.p)
-        rows, logs, tops = np.empty((len(parts), len(mesh.nodes))), [], []
-        log_weights = np.log(mesh.weights)
-        for row, (exponent, rest), i in zip(rows, parts, family.moments_of[k]):
-            top = float(np.max(exponent, where=np.isfinite(exponent), initial=-np.inf))
-            np.multiply(np.exp(exponent - top), rest * mesh.weights, out=row)
-            lost = ~np.isfinite(row)
-            if lost.any():
-                if np.any(exponent[lost] > top - 600.0):
-                    raise CannotEvaluate("a token weight overflows in float64")
-                row[lost] = 0.0
-            log = exponent - top + np.log(np.abs(rest)) + log_weights
-            logs.append(np.where(np.isnan(log) | lost, -np.inf, log))
-            gaussian = family.form.moments[i].gaussian
-            tops.append(top + (0.0 if gaussian is None else float(family.constants.gaussians[i][2])))
-        found.append(Tokens(mesh, slopes, rows, np.array(logs), tops))
+        exponents, rests = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
+        tops = np.max(exponents, axis=1, where=np.isfinite(exponents), initial=-np.inf)
+        below = exponents - tops[:, None]
+        rows = np.exp(below) * (rests * mesh.weights)
+        lost = ~np.isfinite(rows)
+        if lost.any():
+            if np.any(below[lost] > -600.0):
+                raise CannotEvaluate("a token weight overflows in float64")
+            rows[lost] = 0.0
+        logs = below + np.log(np.abs(rests)) + np.log(mesh.weights)
+        logs[np.isnan(logs) | lost] = -np.inf
+        heights = family.constants.gaussians[family.moments_of[k], 2]
+        found.append(Tokens(mesh, slopes, rows, logs, tops + heights))
     return found
 
 
