@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,8 @@ class Family:
 
     def _each(self, terms: Any) -> list[Any]:
         """What belongs to every integral, of what all terms that count have."""
-        return np.split(terms, np.cumsum([len(own) for own in self.integrals[:-1]]))
+        ends = [0, *accumulate(len(own) for own in self.integrals)]
+        return [terms[start:end] for start, end in pairwise(ends)]
 
     def logs(self, grid: list[Any], moments: Moments) -> list[Any]:
         """log |largest term| of every integral of which a term counts, NaN where none is a number: (*outer nodes)."""

@@ -30,7 +30,8 @@ FALLEN = 10.0
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
-FEWEST_NATS = 20.0
+ROUGHEST = 1e-6
+"""Tolerance for which the first meshes are made at least: how fast they converge is not seen on fewer nodes."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,8 @@ class Layout:
 
     def first_steps(self, family: Family) -> list[float]:
         """Of log u, to begin with: under exponential kernels moments are smoother than a strip of half-width pi/2 asks for."""
-        return [outer_step(family.tolerance) * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
+        step = outer_step(min(family.tolerance, ROUGHEST))
+        return [step * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
 
     def first_level(self, family: Family) -> float:
         """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for the digits, and a half.
@@ -51,7 +53,7 @@ class Layout:
         Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
         the ends of the pieces by themselves, where a kernel may vanish.
         """
-        nats = max(-float(np.log(family.tolerance)), FEWEST_NATS)
+        nats = -float(np.log(min(family.tolerance, ROUGHEST)))
         level = 1.5
         for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
             if len(made) > 1 or not isinstance(made[0], Line):
