@@ -70,7 +70,7 @@ class LaplaceCode:
             slopes.append(exponent + self.arithmetic.log(rest))
         return slopes, pairs[len(self.form.logs) :]
 
-    def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Rounding of log kappa and of the log of each moment's weight at nodes in float64, in roundoffs: (slopes, weights).
 
         The second difference over places very near a node leaves nothing of a smooth function but its rounding.
@@ -81,7 +81,7 @@ class LaplaceCode:
         slopes, parts = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
         weights = [exponent + np.log(np.abs(rest)) for exponent, rest in parts]
         found = _second(np.array(slopes + weights))
-        return list(found[: len(slopes)]), list(found[len(slopes) :])
+        return found[: len(slopes)], found[len(slopes) :]
 
     def _filled(self, value: Any, x: Any) -> Any:
         """A constant part as a column of the nodes' own kind of number."""
@@ -105,12 +105,13 @@ class LaplaceCode:
 
     @cached_property
     def _token_sizes(self) -> list[Any]:
-        arguments = (self.form.x, *self.parameters)
-        return [self.arithmetic.compile(arguments, [magnitude(m.exponent)]) for m in self.form.moments]
+        arguments, own = (self.form.x, *self.parameters), self.form.moments
+        sizes = [[magnitude(m.exponent) for m in own if m.kernel == kernel] for kernel in self.form.kernels]
+        return [self.arithmetic.compile(arguments, exprs) for exprs in sizes]
 
-    def token_size(self, moment: int, x: Any, p: tuple[Any, ...]) -> Any:
-        """Sum of |addends| of a moment's whole exponent at nodes."""
-        return self._token_sizes[moment](x, *p)[0]
+    def token_sizes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> list[Any]:
+        """Sum of |addends| of the whole exponent of a kernel's moments at nodes."""
+        return [self._filled(value, x) for value in self._token_sizes[kernel](x, *p)]
 
     def terms(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """(exponent, rest) of each outer term."""

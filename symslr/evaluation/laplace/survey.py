@@ -167,9 +167,8 @@ def _needed(
     A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
     """
     size = np.max(logs, axis=0)
-    sizes = [size if family.largest[i] > 0 else np.full(table.shape, -np.inf) for i in range(len(family.form.moments))]
     found, cut_short, shares = [], False, []
-    for k, (share, made) in enumerate(zip(table.largest_shares(sizes, family.depth), own)):
+    for k, (share, made) in enumerate(zip(table.largest_shares(size, family.depth), own)):
         x = table.tokens[k].mesh.nodes
         shares.append((x, share))
         matters = share > -family.depth

@@ -137,25 +137,23 @@ class Table:
         """The survival function's place among the moments of a kernel."""
         return next(n for n, i in enumerate(self.family.moments_of[k]) if self.family.form.moments[i].is_survival)
 
-    def largest_shares(self, sizes: list[Any], depth: float) -> list[Any]:
-        """For every kernel and token the log of its largest share in a moment, times that moment's terms (``sizes``).
+    def largest_shares(self, size: Any, depth: float) -> list[Any]:
+        """For every kernel and token the log of its largest share in a moment that counts, times the ``size`` of the integrands.
 
-        ``sizes`` are logs of the terms in which each moment stands, relative to the largest value; below -depth they are left out.
+        ``size`` is the log of the largest of them, relative to its largest value; below -depth they are left out.
         """
-        found = []
+        found, inside = [], size > -depth
         for k, own in enumerate(self.family.moments_of):
             best = np.full(len(self.tokens[k].mesh.nodes), -np.inf)
-            every = np.arange(len(best))
+            every, logs = np.arange(len(best)), self.tokens[k].logs + self.tokens[k].tops[:, None]
+            relative = {}
             for n, i in enumerate(own):
-                inside = np.broadcast_to(sizes[i] > -depth, self.shape)
-                if not inside.any():
-                    continue
-                log = self.tokens[k].logs[n] + self.tokens[k].tops[n]
-                with np.errstate(divide="ignore"):
-                    whole = np.log(np.abs(self.moments.means[i])) + self.moments.scales[i]
-                relative = np.broadcast_to(sizes[i], self.shape) - whole
-                for place, load in self._loads_at(k, inside, every):
-                    best = np.maximum(best, np.max(relative[place][:, None] + log - load, axis=0))
+                if self.family.largest[i] > 0:
+                    with np.errstate(divide="ignore"):
+                        relative[n] = size - np.log(np.abs(self.moments.means[i])) - self.moments.scales[i]
+            for place, load in self._loads_at(k, inside, every):
+                for n, least in relative.items():
+                    best = np.maximum(best, np.max(least[place][:, None] - load, axis=0) + logs[n])
             found.append(best)
         return found
 
@@ -168,16 +166,16 @@ class Table:
         for k, own in enumerate(self.family.moments_of):
             nodes = self.tokens[k].mesh.nodes
             slopes, weights = self.family.code.shaken(k, nodes, self.family.p)
-            sizes = [4.0 + self.family.code.token_size(i, nodes, self.family.p) + w for i, w in zip(own, weights)]
+            sizes = 4.0 + np.array(self.family.code.token_sizes(k, nodes, self.family.p)) + weights
             survive = [self.family.power > LARGE_POWER and self.family.form.moments[i].is_survival for i in own]
             for near_one in set(survive):
                 chosen = [n for n, survives in enumerate(survive) if survives == near_one]
-                each = self._rounding(k, chosen, np.array(sizes)[chosen], slopes, near_one=near_one)
+                each = self._rounding(k, chosen, sizes[chosen], slopes, near_one=near_one)
                 for n, error in zip(chosen, each):
                     found[own[n]] = error * np.abs(self.moments.logs[own[n]]) if near_one else error
         return found
 
-    def _rounding(self, k: int, chosen: list[int], sizes: Any, shaken: list[Any], *, near_one: bool) -> Any:
+    def _rounding(self, k: int, chosen: list[int], sizes: Any, shaken: Any, *, near_one: bool) -> Any:
         """Relative, of some moments, or of 1 - M, from the rounding of their weights and of log kappa (``shaken``)."""
         tokens, factors = self.tokens[k], self.factors[k]
         rows = tokens.rows[chosen]

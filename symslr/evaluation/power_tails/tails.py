@@ -53,25 +53,31 @@ def has_power_tail(family: Family) -> bool:
         slopes, parts = code.weights(k, np.clip(far, float(low), float(high)), family.p)
         moves = [np.abs(np.array([s[0] - s[1], s[3] - s[2]])) for s in slopes]
         exponential = ends & np.any([~(m < EXPONENTIAL) for m in moves], axis=0)
-        for exponent, rest in parts:
-            row = exponent + np.log(np.abs(rest))
-            q = _power(row, slopes[0])
-            if q and not float(np.nanmax(np.abs(slopes[0]))) * FLOAT.eps < SEEN:
-                continue
-            row = row - q * slopes[0] if q else row
-            fall = np.array([row[1] - row[0], row[2] - row[3]]) / np.log(FURTHER / FAR)
-            if np.any(exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
-                return True
+        if not exponential.any():
+            continue
+        rows = _logs(parts)
+        q = _powers(rows, slopes[0])[:, None]
+        seen = float(np.nanmax(np.abs(slopes[0]))) * FLOAT.eps < SEEN
+        rows = np.where(q == 0, rows, rows - q * slopes[0])
+        fall = np.array([rows[:, 1] - rows[:, 0], rows[:, 2] - rows[:, 3]]).T / np.log(FURTHER / FAR)
+        if np.any(((q == 0) | seen) & exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
+            return True
     return False
 
 
-def _power(row: Any, slope: Any) -> int:
-    """q of a weight kappa^q p, from where kappa grows or falls exponentially (the first or the last two far tokens)."""
-    for i, j in ((2, 3), (1, 0)):
-        move = slope[j] - slope[i]
-        if np.isfinite(move) and abs(move) > EXPONENTIAL and np.isfinite(row[j] - row[i]):
-            return round(float((row[j] - row[i]) / move))
-    return 0
+def _logs(parts: list[tuple[Any, Any]]) -> Any:
+    """log |weight| of every moment, (moments, tokens)."""
+    return np.array([exponent for exponent, _ in parts]) + np.log(np.abs([rest for _, rest in parts]))
+
+
+def _powers(rows: Any, slope: Any) -> Any:
+    """q of weights kappa^q p, from where kappa grows or falls exponentially (the first or the last two far tokens)."""
+    found = np.zeros(len(rows))
+    for i, j in ((1, 0), (2, 3)):
+        move, risen = slope[j] - slope[i], rows[:, j] - rows[:, i]
+        if np.isfinite(move) and abs(move) > EXPONENTIAL:
+            found = np.where(np.isfinite(risen), np.rint(risen / move), found)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +115,11 @@ class TailSums(FloatSums):
 def _laws(family: Family, k: int) -> Laws:
     far = np.array([-FURTHER, -FAR, FAR, FURTHER])
     slopes, parts = family.code.weights(k, far, family.p)
-    powers = [_power(exponent + np.log(np.abs(rest)), slopes[0]) for exponent, rest in parts]
+    powers = _powers(_logs(parts), slopes[0])
     windows = []
     for row, q in enumerate(powers):
 
-        def log_weight(x: Any, row: int = row, q: int = q) -> Any:
+        def log_weight(x: Any, row: int = row, q: float = q) -> Any:
             slopes, parts = family.code.weights(k, x, family.p)
             exponent, rest = parts[row]
             values = exponent + np.log(np.abs(rest)) - (q * slopes[0] if q else 0.0)
