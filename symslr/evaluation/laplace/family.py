@@ -48,7 +48,7 @@ class Family:
         self.power = float(self.largest[self.form.survivors].max(initial=0.0))
         self.depth = 8.0 + nats + float(np.log1p(self.power))
 
-    @property
+    @cached_property
     def moments_of(self) -> list[list[int]]:
         """For every kernel its moments."""
         return [[i for i, m in enumerate(self.form.moments) if m.kernel == kernel] for kernel in self.form.kernels]

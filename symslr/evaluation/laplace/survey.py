@@ -59,8 +59,8 @@ class Layout:
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
             nodes = joined(made, FLOAT, 0).nodes
-            slopes, _ = family.code.weights(k, nodes, family.p)
-            moves = np.abs(np.diff(np.array(slopes), axis=-1))
+            slopes, _, _ = family.code.weights(k, nodes, family.p)
+            moves = np.abs(np.diff(slopes, axis=-1))
             left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
             needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
             steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
@@ -102,7 +102,7 @@ def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> list[Tokens]:
         steepest = 0.0
         for one, made in zip(tokens, own):
             limit = STEEPEST if all(isinstance(piece, Line) for piece in made) else 16 * STEEPEST
-            moves = np.abs(np.diff(np.array(one.slopes), axis=-1))
+            moves = np.abs(np.diff(one.slopes, axis=-1))
             alive = np.any(one.logs[:, 1:] > -np.inf, axis=0) & np.isfinite(moves)
             steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / limit)
         nodes = max(len(one.mesh.nodes) for one in tokens)

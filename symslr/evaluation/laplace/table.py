@@ -166,7 +166,7 @@ class Table:
         for k, own in enumerate(self.family.moments_of):
             nodes = self.tokens[k].mesh.nodes
             slopes, weights = self.family.code.shaken(k, nodes, self.family.p)
-            sizes = 4.0 + np.array(self.family.code.token_sizes(k, nodes, self.family.p)) + weights
+            sizes = 4.0 + self.family.code.token_sizes(k, nodes, self.family.p) + weights
             survive = [self.family.power > LARGE_POWER and self.family.form.moments[i].is_survival for i in own]
             for near_one in set(survive):
                 chosen = [n for n, survives in enumerate(survive) if survives == near_one]

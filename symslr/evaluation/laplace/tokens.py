@@ -30,7 +30,7 @@ class Tokens:
     """
 
     mesh: Mesh
-    slopes: list[Any]
+    slopes: Any
     rows: Any
     logs: Any
     tops: Any
@@ -55,8 +55,7 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
         mesh = joined(own, FLOAT, level)
         if len(mesh.nodes) > most_nodes(family):
             raise TooDear(f"a token integral needs more than {most_nodes(family)} float64 nodes")
-        slopes, parts = family.code.weights(k, mesh.nodes, family.p)
-        exponents, rests = np.array([part[0] for part in parts]), np.array([part[1] for part in parts])
+        slopes, exponents, rests = family.code.weights(k, mesh.nodes, family.p)
         tops = np.max(exponents, axis=1, where=np.isfinite(exponents), initial=-np.inf)
         below = exponents - tops[:, None]
         rows = np.exp(below) * (rests * mesh.weights)
@@ -97,9 +96,8 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         if len(windows) < len(own):
 
             def log_weights(x: Any, k: int = k) -> Any:
-                slopes, parts = code.weights(k, x, family.p)
-                load = sum(np.exp(v + s) for v, s in zip(lowest, slopes))
-                return np.array([exponent + np.log(np.abs(rest)) - load for exponent, rest in parts])
+                slopes, exponents, rests = code.weights(k, x, family.p)
+                return exponents + np.log(np.abs(rests)) - sum(np.exp(v + s) for v, s in zip(lowest, slopes))
 
             windows = scan_all(log_weights, low, high, family.depth)
         seen = [window for window in windows if window is not None]
@@ -133,5 +131,5 @@ NEAR_ZERO = 1e-12
 def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
     """Whether one of the kernel's factors vanishes at a place, beside its size around."""
     around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
-    slopes, _ = code.weights(kernel, around, p)
+    slopes, _, _ = code.weights(kernel, around, p)
     return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)

@@ -50,12 +50,12 @@ def has_power_tail(family: Family) -> bool:
     code, far = family.code, np.array([-FURTHER, -FAR, FAR, FURTHER])
     for k, (low, high) in enumerate(family.constants.ends):
         ends = np.isinf([float(low), float(high)])
-        slopes, parts = code.weights(k, np.clip(far, float(low), float(high)), family.p)
-        moves = [np.abs(np.array([s[0] - s[1], s[3] - s[2]])) for s in slopes]
-        exponential = ends & np.any([~(m < EXPONENTIAL) for m in moves], axis=0)
+        slopes, exponents, rests = code.weights(k, np.clip(far, float(low), float(high)), family.p)
+        moves = np.abs(slopes[:, [0, 3]] - slopes[:, [1, 2]])
+        exponential = ends & np.any(~(moves < EXPONENTIAL), axis=0)
         if not exponential.any():
             continue
-        rows = _logs(parts)
+        rows = exponents + np.log(np.abs(rests))
         q = _powers(rows, slopes[0])[:, None]
         seen = float(np.nanmax(np.abs(slopes[0]))) * FLOAT.eps < SEEN
         rows = np.where(q == 0, rows, rows - q * slopes[0])
@@ -63,11 +63,6 @@ def has_power_tail(family: Family) -> bool:
         if np.any(((q == 0) | seen) & exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
             return True
     return False
-
-
-def _logs(parts: list[tuple[Any, Any]]) -> Any:
-    """log |weight| of every moment, (moments, tokens)."""
-    return np.array([exponent for exponent, _ in parts]) + np.log(np.abs([rest for _, rest in parts]))
 
 
 def _powers(rows: Any, slope: Any) -> Any:
@@ -114,15 +109,14 @@ class TailSums(FloatSums):
 
 def _laws(family: Family, k: int) -> Laws:
     far = np.array([-FURTHER, -FAR, FAR, FURTHER])
-    slopes, parts = family.code.weights(k, far, family.p)
-    powers = _powers(_logs(parts), slopes[0])
+    slopes, exponents, rests = family.code.weights(k, far, family.p)
+    powers = _powers(exponents + np.log(np.abs(rests)), slopes[0])
     windows = []
     for row, q in enumerate(powers):
 
         def log_weight(x: Any, row: int = row, q: float = q) -> Any:
-            slopes, parts = family.code.weights(k, x, family.p)
-            exponent, rest = parts[row]
-            values = exponent + np.log(np.abs(rest)) - (q * slopes[0] if q else 0.0)
+            slopes, exponents, rests = family.code.weights(k, x, family.p)
+            values = exponents[row] + np.log(np.abs(rests[row])) - (q * slopes[0] if q else 0.0)
             return np.where(np.abs(q * slopes[0]) * FLOAT.eps > SEEN, -np.inf, values) if q else values
 
         window = scan(log_weight, -np.inf, np.inf, family.depth)
@@ -231,9 +225,9 @@ class TailTable(Table):
                 centres, np.column_stack([np.tile(own.widths, (len(v), 1)), width]), own.reach, self.step
             )
             shape = mesh.nodes.shape
-            slopes, parts = family.code.weights(k, mesh.nodes.ravel(), family.p)
+            slopes, exponents, rests = family.code.weights(k, mesh.nodes.ravel(), family.p)
             load = np.exp(v[:, None] + np.where(np.isnan(slopes[0]), -np.inf, slopes[0]).reshape(shape))
-            for i, (exponent, rest) in zip(family.moments_of[k], parts):
+            for i, exponent, rest in zip(family.moments_of[k], exponents, rests):
                 moment = family.form.moments[i]
                 height = float(family.constants.gaussians[i][2]) if moment.gaussian is not None else 0.0
                 row, rest = (exponent + height).reshape(shape), rest.reshape(shape)
