@@ -53,24 +53,23 @@ class LaplaceCode:
         sign, log = sign_and_log(part.rest)
         return Split(part.exponent + log, sign)
 
-    def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[tuple[Any, Any]]]:
-        """log kappa, log w, ... and (exponent, rest) of each moment of a kernel at the nodes; gaussians without their height.
+    def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+        """log kappa, log w, ..., and the exponents and rests of a kernel's moments at the nodes; gaussians without their height.
+
+        They are (slopes, nodes), (moments, nodes) and (moments, nodes).
 
         Raises:
             CannotEvaluate: where a kernel is negative.
         """
-        values = [self._filled(value, x) for value in self._weights[kernel](x, *p)]
-        pairs = list(zip(values[::2], values[1::2]))
-        slopes = []
-        for exponent, rest in pairs[: len(self.form.logs)]:
-            if np.any(rest < 0):
-                raise CannotEvaluate(
-                    f"a kernel is negative at {x[rest < 0][0]}: 1/S has no Laplace representation there"
-                )
-            slopes.append(exponent + self.arithmetic.log(rest))
-        return slopes, pairs[len(self.form.logs) :]
+        found, count = _rows(self._weights[kernel](x, *p), x), len(self.form.logs)
+        exponents, rests = found[::2], found[1::2]
+        negative = rests[:count] < 0
+        if negative.any():
+            place = x[negative.any(axis=0)][0]
+            raise CannotEvaluate(f"a kernel is negative at {place}: 1/S has no Laplace representation there")
+        return exponents[:count] + self.arithmetic.log(rests[:count]), exponents[count:], rests[count:]
 
-    def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Rounding of log kappa and of the log of each moment's weight at nodes in float64, in roundoffs: (slopes, weights).
 
         The second difference over places very near a node leaves nothing of a smooth function but its rounding.
@@ -78,16 +77,8 @@ class LaplaceCode:
         the same at all nodes and of that size; the largest of the nodes around stands for it.
         """
         inwards = BESIDE * ((np.min(x) + np.max(x)) / 2.0 - x)  # beyond its ends a kernel may be negative
-        slopes, parts = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
-        weights = [exponent + np.log(np.abs(rest)) for exponent, rest in parts]
-        return [_second(own) for own in slopes], [_second(own) for own in weights]
-
-    def _filled(self, value: Any, x: Any) -> Any:
-        """A constant part as a column of the nodes' own kind of number."""
-        if np.shape(value) == np.shape(x):
-            return value
-        kind = float if self.arithmetic.name == "numpy" else object
-        return np.broadcast_to(np.asarray(value, dtype=kind), np.shape(x))
+        slopes, exponents, rests = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
+        return _second(slopes), _second(exponents + np.log(np.abs(rests)))
 
     def _outer(self, exprs: list[Expr]) -> Any:
         """Expressions compiled as functions of v, of the means, logs and scales of all moments, and of the parameters."""
@@ -105,12 +96,13 @@ class LaplaceCode:
 
     @cached_property
     def _token_sizes(self) -> list[Any]:
-        arguments = (self.form.x, *self.parameters)
-        return [self.arithmetic.compile(arguments, [magnitude(m.exponent)]) for m in self.form.moments]
+        arguments, own = (self.form.x, *self.parameters), self.form.moments
+        sizes = [[magnitude(m.exponent) for m in own if m.kernel == kernel] for kernel in self.form.kernels]
+        return [self.arithmetic.compile(arguments, exprs) for exprs in sizes]
 
-    def token_size(self, moment: int, x: Any, p: tuple[Any, ...]) -> Any:
-        """Sum of |addends| of a moment's whole exponent at nodes."""
-        return self._token_sizes[moment](x, *p)[0]
+    def token_sizes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
+        """Sum of |addends| of the whole exponent of a kernel's moments at nodes, (moments, nodes)."""
+        return _rows(self._token_sizes[kernel](x, *p), x)
 
     def terms(self, v: list[Any], means: Any, logs: Any, scales: Any, p: tuple[Any, ...]) -> list[tuple[Any, Any]]:
         """(exponent, rest) of each outer term."""
@@ -165,13 +157,22 @@ class LaplaceCode:
         return [zeros_of(equations, form.x, self.parameters, self.arithmetic) for equations in form.kinks]
 
 
+def _rows(values: list[Any], x: Any) -> Any:
+    """Functions of the nodes as rows of the nodes' own kind of number; some may be constants."""
+    found = np.empty((len(values), len(x)), dtype=x.dtype)
+    for row, value in zip(found, values):
+        row[:] = value
+    return found
+
+
 def _second(values: Any) -> Any:
-    """|second difference| of three columns in a row in roundoffs, the largest of the nodes around; 0 where it is not finite."""
-    first, second, third = np.split(values, 3)
+    """|second difference| of rows of three columns in roundoffs, the largest of the nodes around; 0 where it is not finite."""
+    count = values.shape[1] // 3
+    first, second, third = values[:, :count], values[:, count : 2 * count], values[:, 2 * count :]
     own = np.abs(first - 2.0 * second + third) / FLOAT.eps
-    own = np.where(np.isfinite(own), own, 0.0)
-    wide = np.pad(own, AROUND, mode="edge")
-    return np.max([wide[n : n + len(own)] for n in range(2 * AROUND + 1)], axis=0)
+    own[~np.isfinite(own)] = 0.0
+    around = np.arange(count) + np.arange(-AROUND, AROUND + 1)[:, None]
+    return own[:, np.clip(around, 0, count - 1)].max(axis=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,8 +124,8 @@ class BallSums(Sums):
                 raise CannotEvaluate(
                     "mpmath: a token integral does not converge geometrically (a kink that is not shown?)"
                 )
-            slopes, parts = self.code.weights(k, mesh.nodes, self.p)
-            rows = [self.arithmetic.exp(exponent) * rest * mesh.weights for exponent, rest in parts]
+            slopes, exponents, rests = self.code.weights(k, mesh.nodes, self.p)
+            rows = [self.arithmetic.exp(exponent) * rest * mesh.weights for exponent, rest in zip(exponents, rests)]
             placed.append(Weights(mesh, [self.arithmetic.exp(g) for g in slopes], rows))
         return placed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Family:
         self.power = float(self.largest[self.form.survivors].max(initial=0.0))
         self.depth = 8.0 + nats + float(np.log1p(self.power))
 
-    @property
+    @cached_property
     def moments_of(self) -> list[list[int]]:
         """For every kernel its moments."""
         return [[i for i, m in enumerate(self.form.moments) if m.kernel == kernel] for kernel in self.form.kernels]
@@ -58,7 +59,7 @@ class Family:
         own = [i for i, m in enumerate(self.form.moments) if not m.is_survival]
         return float(self.powers[:, own].sum(axis=1).max())
 
-    def values(self, grid: list[Any], moments: Moments, shifts: Any = None) -> tuple[list[Any], Any]:
+    def values(self, grid: list[Any], moments: Moments, shifts: Any = None) -> tuple[Any, Any]:
         """Every term that counts (in the order of ``active``), each integral's divided by exp(shift), and the shifts.
 
         The shifts are the largest logarithms where none are given.
@@ -66,44 +67,39 @@ class Family:
         Raises:
             CannotEvaluate: where an integrand vanishes or overflows everywhere.
         """
-        terms = self.code.terms(grid, moments.means, moments.logs, moments.scales, self.p)
+        exponents, rests = self._terms(grid, moments)
+        if shifts is None:
+            shifts = np.zeros(len(self.integrals))
+            for n, logs in enumerate(self._each(exponents + np.log(np.abs(rests)))):
+                if len(logs):
+                    shifts[n] = np.fmax.reduce(logs, axis=None)
+            if not np.all(np.isfinite(shifts)):
+                raise CannotEvaluate("the outer integrand vanishes or overflows in float64")
+        own = np.repeat(shifts, [len(own) for own in self.integrals])
+        values = np.exp(exponents - own.reshape(-1, *[1] * (exponents.ndim - 1))) * rests
+        values[np.isnan(values)] = 0.0
+        return values, shifts
+
+    def _terms(self, grid: list[Any], moments: Moments) -> tuple[Any, Any]:
+        """(exponents, the rest of them) of every term that counts, (terms, *outer nodes)."""
         shape = np.broadcast_shapes(*map(np.shape, (*grid, *moments.means)))
-        own_shifts = self._shifts(terms) if shifts is None else shifts
-        values = []
-        for own, shift in zip(self.integrals, own_shifts):
-            for t in own:
-                value = np.exp(terms[t][0] - shift) * (terms[t][1] * self.constants.coefficients[t])
-                value = np.broadcast_to(value, shape)
-                lost = np.isnan(value)
-                values.append(np.where(lost, 0.0, value) if lost.any() else value)
-        return values, own_shifts
+        exponents, rests = np.empty((len(self.active), *shape)), np.empty((len(self.active), *shape))
+        terms = self.code.terms(grid, moments.means, moments.logs, moments.scales, self.p)
+        for n, t in enumerate(self.active):
+            exponents[n], rests[n] = terms[t][0], terms[t][1] * self.constants.coefficients[t]
+        return exponents, rests
 
-    def _shifts(self, terms: list[tuple[Any, Any]]) -> Any:
-        """The largest logarithm of every integral's terms, 0 where none counts.
+    def _each(self, terms: Any) -> list[Any]:
+        """What belongs to every integral, of what all terms that count have."""
+        ends = [0, *accumulate(len(own) for own in self.integrals)]
+        return [terms[start:end] for start, end in pairwise(ends)]
 
-        Raises:
-            CannotEvaluate: where they vanish or overflow everywhere.
-        """
-        found = np.zeros(len(self.integrals))
-        for n, sizes in enumerate(self.logs(terms)):
-            tops = [float(np.fmax.reduce(size, axis=None)) if np.ndim(size) else float(size) for size in sizes]
-            if tops:
-                found[n] = max((top for top in tops if not np.isnan(top)), default=-np.inf)
-                if not np.isfinite(found[n]):
-                    raise CannotEvaluate("the outer integrand vanishes or overflows in float64")
-        return found
+    def logs(self, grid: list[Any], moments: Moments) -> list[Any]:
+        """log |largest term| of every integral of which a term counts, NaN where none is a number: (*outer nodes)."""
+        exponents, rests = self._terms(grid, moments)
+        each = self._each(exponents + np.log(np.abs(rests)))
+        return [np.fmax.reduce(logs) for logs in each if len(logs)]
 
-    def logs(self, terms: list[tuple[Any, Any]]) -> list[list[Any]]:
-        """log |term| for the terms of every integral that count."""
-        return [
-            [terms[t][0] + np.log(np.abs(terms[t][1] * self.constants.coefficients[t])) for t in own]
-            for own in self.integrals
-        ]
-
-    def sums(self, values: list[Any]) -> list[Any]:
+    def sums(self, values: Any) -> list[Any]:
         """Every integral's integrand, from its terms."""
-        found, rest = [], iter(values)
-        for own in self.integrals:
-            parts = [next(rest) for _ in own]
-            found.append(sum(parts[1:], parts[0]) if parts else np.zeros(np.shape(values[0])))
-        return found
+        return [own.sum(axis=0) for own in self._each(values)]

@@ -84,15 +84,15 @@ class FloatTable:
         self.sums, self.table, self.density = sums, table, density
 
     @cached_property
-    def terms(self) -> list[Any]:
-        """Every term that counts, in the order of ``Family.active``, with the first table's shifts."""
+    def terms(self) -> Any:
+        """Every term that counts, in the order of ``Family.active``, with the first table's shifts: (terms, *outer nodes)."""
         return self._terms(0)
 
-    def _terms(self, coarser: int) -> list[Any]:
+    def _terms(self, coarser: int) -> Any:
         family, moments = self.sums.family, self.table.coarser(coarser) if coarser else self.table.moments
         terms, shifts = family.values(self.table.grid, moments, self.sums.shifts)
         self.sums.shifts = shifts
-        return [term * self.density for term in terms]
+        return terms * self.density
 
     def values(self, coarser: int = 0) -> list[Any]:
         return self.sums.family.sums(self._terms(coarser) if coarser else self.terms)

@@ -122,15 +122,17 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         if again or not outer.is_whole:
             outer = sums.outer(steps)
             values = sums.table(outer, inner).values()
-        errors = [[_axis_error(arithmetic, own, n) for n in axes] for own in values]
+        masses = [arithmetic.mass(own) for own in values]
+        errors = [[_axis_error(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
+        edges = [[_edges(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
         if len(steps) > 1 and arithmetic == FLOAT and max(map(max, errors)) < tolerance:
             # a ridge across both axes hides from the rules along each of them
             other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), inner).values()
             ratio = float(np.prod(coarse.steps) / np.prod(outer.steps))
-            doubts = [abs(np.sum(two) * ratio - np.sum(one)) / arithmetic.mass(one) for one, two in zip(values, other)]
+            doubts = [abs(np.sum(two) * ratio - np.sum(one)) / mass for one, two, mass in zip(values, other, masses)]
             errors = [[e + doubt for e in own] for own, doubt in zip(errors, doubts)]
         worst = [max(own[n] for own in errors) for n in axes]
-        late = [n for n in axes if max(_edge(arithmetic, own, n, -1) for own in values) > tolerance]
+        late = [n for n in axes if max(own[n][1] for own in edges) > tolerance]
         if max(worst) < tolerance and (len(late) == 0 or widened == WIDENINGS):
             break
         if late and widened < WIDENINGS:
@@ -141,18 +143,19 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         raise CannotEvaluate("mpmath: an integral does not converge geometrically (a kink that is not shown?)")
     rest = [sum(own) for own in zip(sums.cut(seen), sums.rounding(seen) if turn else rounding)]
     found = []
-    for n, (own, along) in enumerate(zip(values, errors)):
-        edges = sum(_edge(arithmetic, own, axis, end) for axis in axes for end in (0, -1))
-        missed = arithmetic.mass(own) * (sum(along) + near[n] + rest[min(n, len(rest) - 1)] + edges)
+    for n, own in enumerate(values):
+        missed = masses[n] * (sum(errors[n]) + near[n] + rest[min(n, len(rest) - 1)] + sum(map(sum, edges[n])))
         scale = 1.0 if sums.shifts is None else float(np.exp(sums.shifts[n]))
         found.append(arithmetic.pair(np.sum(own), missed, np.prod(outer.steps) * scale))
     return found
 
 
-def _edge(arithmetic: Any, values: Any, axis: int, end: int) -> Any:
-    """What lies beyond an end of an axis, relative to the integral: eight times the last value."""
-    mass = arithmetic.mass(values)
-    return 8 * arithmetic.mass(np.take(values, end, axis=axis)) / mass if mass > 0 else mass
+def _edges(arithmetic: Any, values: Any, axis: int, mass: Any) -> list[Any]:
+    """What lies beyond both ends of an axis, relative to the integral: eight times the last value."""
+    if not mass > 0:
+        return [mass, mass]
+    line = np.moveaxis(values, axis, 0) if axis else values
+    return [8 * arithmetic.mass(line[end : end + 1 or None]) / mass for end in (0, -1)]
 
 
 def _finer(error: Any, tolerance: Any) -> float:
@@ -175,8 +178,8 @@ def _changed(arithmetic: Any, other: Any, full: Any) -> Any:
     return arithmetic.mass(other - full) / mass if mass > 0 else mass
 
 
-def _axis_error(arithmetic: Any, values: Any, axis: int) -> Any:
+def _axis_error(arithmetic: Any, values: Any, axis: int, mass: Any) -> Any:
     """Relative error of the rule along one axis."""
-    line = np.sum(values, axis=tuple(n for n in range(values.ndim) if n != axis))
-    four = [arithmetic.middle(4 * np.sum(line[k::4])) for k in range(4)]
-    return alternating_error(four, arithmetic.mass(values), smooth=arithmetic == FLOAT)
+    line = values.sum(axis=1 - axis) if values.ndim > 1 else values
+    four = [arithmetic.middle(4 * line[k::4].sum()) for k in range(4)]
+    return alternating_error(four, mass, smooth=arithmetic == FLOAT)

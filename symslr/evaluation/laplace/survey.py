@@ -30,6 +30,9 @@ FALLEN = 10.0
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
+ROUGHEST = 1e-6
+"""Tolerance for which the first meshes are made at least: how fast they converge is not seen on fewer nodes."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -41,7 +44,8 @@ class Layout:
 
     def first_steps(self, family: Family) -> list[float]:
         """Of log u, to begin with: under exponential kernels moments are smoother than a strip of half-width pi/2 asks for."""
-        return [outer_step(family.tolerance) * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
+        step = outer_step(min(family.tolerance, ROUGHEST))
+        return [step * (SMOOTH if is_one else STRIP) for is_one in family.form.are_exponential]
 
     def first_level(self, family: Family) -> float:
         """The level at which log kappa moves by no more between nodes than exp(-u kappa) needs for the digits, and a half.
@@ -49,14 +53,14 @@ class Layout:
         Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
         the ends of the pieces by themselves, where a kernel may vanish.
         """
-        nats = -float(np.log(family.tolerance))
-        level = 1.0
+        nats = -float(np.log(min(family.tolerance, ROUGHEST)))
+        level = 1.5
         for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
             nodes = joined(made, FLOAT, 0).nodes
-            slopes, _ = family.code.weights(k, nodes, family.p)
-            moves = np.abs(np.diff(np.array(slopes), axis=-1))
+            slopes, _, _ = family.code.weights(k, nodes, family.p)
+            moves = np.abs(np.diff(slopes, axis=-1))
             left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
             needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
             steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
@@ -98,7 +102,7 @@ def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> list[Tokens]:
         steepest = 0.0
         for one, made in zip(tokens, own):
             limit = STEEPEST if all(isinstance(piece, Line) for piece in made) else 16 * STEEPEST
-            moves = np.abs(np.diff(np.array(one.slopes), axis=-1))
+            moves = np.abs(np.diff(one.slopes, axis=-1))
             alive = np.any(one.logs[:, 1:] > -np.inf, axis=0) & np.isfinite(moves)
             steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / limit)
         nodes = max(len(one.mesh.nodes) for one in tokens)
@@ -130,17 +134,11 @@ def _logs(family: Family, table: Table) -> Any:
     Raises:
         CannotEvaluate: where an integrand vanishes everywhere.
     """
-    moments = table.moments
-    terms = family.code.terms(table.grid, moments.means, moments.logs, moments.scales, family.p)
-    found = []
-    for sizes in family.logs(terms):
-        if sizes:
-            size = np.fmax.reduce([np.broadcast_to(own, table.shape) for own in sizes])
-            top = np.fmax.reduce(size, axis=None)
-            if not -np.inf < top < np.inf:
-                raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
-            found.append(np.where(np.isnan(size), -np.inf, size - top))
-    return np.array(found)
+    sizes = np.array(family.logs(table.grid, table.moments))
+    tops = np.fmax.reduce(sizes, axis=tuple(range(1, sizes.ndim)), keepdims=True)
+    if not np.all(np.isfinite(tops)):
+        raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
+    return np.where(np.isnan(sizes), -np.inf, sizes - tops)
 
 
 def _tail(logs: Any, v: Any, axis: int) -> float:
@@ -150,14 +148,14 @@ def _tail(logs: Any, v: Any, axis: int) -> float:
 
 
 def _first_windows(family: Family, tokens: list[Tokens]) -> list[tuple[float, float]]:
-    """From where u kappa is negligible to where exp(-u kappa) is."""
+    """From where an integrand that begins as u has fallen by the depth to where exp(-u kappa) is negligible."""
     windows = []
     for n in range(len(family.form.logs)):
         sizes = np.concatenate([own.slopes[n][np.any(own.logs > -np.inf, axis=0)] for own in tokens])
         sizes = sizes[np.isfinite(sizes)]
         if not len(sizes):
             raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
-        windows.append((-float(np.max(sizes)) - 20.0, -float(np.min(sizes)) + 4.0))
+        windows.append((-float(np.max(sizes)) - family.depth - 4.0, -float(np.min(sizes)) + 4.0))
     return windows
 
 
@@ -169,9 +167,8 @@ def _needed(
     A Gaussian weight e^{a x} p(x) peaks at tokens that e^{-u kappa} may forbid; those that are left lie beyond its window.
     """
     size = np.max(logs, axis=0)
-    sizes = [size if family.largest[i] > 0 else np.full(table.shape, -np.inf) for i in range(len(family.form.moments))]
     found, cut_short, shares = [], False, []
-    for k, (share, made) in enumerate(zip(table.largest_shares(sizes, family.depth), own)):
+    for k, (share, made) in enumerate(zip(table.largest_shares(size, family.depth), own)):
         x = table.tokens[k].mesh.nodes
         shares.append((x, share))
         matters = share > -family.depth

@@ -89,7 +89,7 @@ class Table:
         return found
 
     def _contracted(self, k: int, rows: Any) -> Any:
-        """Sums over the tokens for every row, (rows, outer nodes)."""
+        """Sums over the tokens for every row, (rows, *outer nodes)."""
         factors = self.factors[k]
         if len(factors) == 1:
             return (factors[0] @ rows.T).T
@@ -137,25 +137,23 @@ class Table:
         """The survival function's place among the moments of a kernel."""
         return next(n for n, i in enumerate(self.family.moments_of[k]) if self.family.form.moments[i].is_survival)
 
-    def largest_shares(self, sizes: list[Any], depth: float) -> list[Any]:
-        """For every kernel and token the log of its largest share in a moment, times that moment's terms (``sizes``).
+    def largest_shares(self, size: Any, depth: float) -> list[Any]:
+        """For every kernel and token the log of its largest share in a moment that counts, times the ``size`` of the integrands.
 
-        ``sizes`` are logs of the terms in which each moment stands, relative to the largest value; below -depth they are left out.
+        ``size`` is the log of the largest of them, relative to its largest value; below -depth they are left out.
         """
-        found = []
+        found, inside = [], size > -depth
         for k, own in enumerate(self.family.moments_of):
             best = np.full(len(self.tokens[k].mesh.nodes), -np.inf)
-            every = np.arange(len(best))
+            every, logs = np.arange(len(best)), self.tokens[k].logs + self.tokens[k].tops[:, None]
+            relative = {}
             for n, i in enumerate(own):
-                inside = np.broadcast_to(sizes[i] > -depth, self.shape)
-                if not inside.any():
-                    continue
-                log = self.tokens[k].logs[n] + self.tokens[k].tops[n]
-                with np.errstate(divide="ignore"):
-                    whole = np.log(np.abs(self.moments.means[i])) + self.moments.scales[i]
-                relative = np.broadcast_to(sizes[i], self.shape) - whole
-                for place, load in self._loads_at(k, inside, every):
-                    best = np.maximum(best, np.max(relative[place][:, None] + log - load, axis=0))
+                if self.family.largest[i] > 0:
+                    with np.errstate(divide="ignore"):
+                        relative[n] = size - np.log(np.abs(self.moments.means[i])) - self.moments.scales[i]
+            for place, load in self._loads_at(k, inside, every):
+                for n, least in relative.items():
+                    best = np.maximum(best, np.max(least[place][:, None] - load, axis=0) + logs[n])
             found.append(best)
         return found
 
@@ -166,31 +164,34 @@ class Table:
         """
         found: list[Any] = [0.0] * len(self.family.form.moments)
         for k, own in enumerate(self.family.moments_of):
-            shaken = self.family.code.shaken(k, self.tokens[k].mesh.nodes, self.family.p)
-            for n, i in enumerate(own):
-                near_one = self.family.form.moments[i].is_survival and self.family.power > LARGE_POWER
-                found[i] = self._rounding(k, n, i, shaken, near_one=near_one)
-                if near_one:
-                    found[i] = found[i] * np.abs(self.moments.logs[i])
+            nodes = self.tokens[k].mesh.nodes
+            slopes, weights = self.family.code.shaken(k, nodes, self.family.p)
+            sizes = 4.0 + self.family.code.token_sizes(k, nodes, self.family.p) + weights
+            survive = [self.family.power > LARGE_POWER and self.family.form.moments[i].is_survival for i in own]
+            for near_one in set(survive):
+                chosen = [n for n, survives in enumerate(survive) if survives == near_one]
+                each = self._rounding(k, chosen, sizes[chosen], slopes, near_one=near_one)
+                for n, error in zip(chosen, each):
+                    found[own[n]] = error * np.abs(self.moments.logs[own[n]]) if near_one else error
         return found
 
-    def _rounding(self, k: int, n: int, i: int, shaken: tuple[list[Any], list[Any]], *, near_one: bool) -> Any:
-        """Relative, of a moment, or of 1 - M, with what ``LaplaceCode.shaken`` found."""
+    def _rounding(self, k: int, chosen: list[int], sizes: Any, shaken: Any, *, near_one: bool) -> Any:
+        """Relative, of some moments, or of 1 - M, from the rounding of their weights and of log kappa (``shaken``)."""
         tokens, factors = self.tokens[k], self.factors[k]
-        row = np.abs(tokens.rows[n])
-        size = 4.0 + self.family.code.token_size(i, tokens.mesh.nodes, self.family.p) + shaken[1][n]
-        size = np.where(row > 0, size, 0.0)
-        whole, error = (0.0, 0.0) if near_one else (self._pairs(factors, row), self._pairs(factors, row * size))
+        rows = tokens.rows[chosen]
+        row = np.abs(rows)
+        size = row * np.where(row > 0, sizes, 0.0)
+        whole, error = (0.0, 0.0) if near_one else (self._pairs(factors, row), self._pairs(factors, size))
         for axis, (load, slope) in enumerate(zip(self.loads[k], tokens.slopes)):
             moved = -np.expm1(-load) if near_one else np.where(factors[axis] > 0, load * factors[axis], 0.0)
-            own = row * (2.0 + np.where(np.isfinite(slope), np.abs(slope), 0.0) + shaken[0][axis])
+            own = row * (2.0 + np.where(np.isfinite(slope), np.abs(slope), 0.0) + shaken[axis])
             pair = [moved if m == axis else factor for m, factor in enumerate(factors)]
             share = self._pairs(pair, row)
-            error = error + self._pairs(pair, own + row * size if near_one else own) + np.abs(self.grid[axis]) * share
+            error = error + self._pairs(pair, own + size if near_one else own) + np.abs(self.grid[axis]) * share
             whole = whole + share if near_one else whole
         cancelled = whole
-        if np.min(tokens.rows[n]) < 0.0:
-            cancelled = np.minimum(np.abs(self._pairs(factors, tokens.rows[n])), whole)
+        if np.min(rows) < 0.0:
+            cancelled = np.minimum(np.abs(self._pairs(factors, rows)), whole)
         return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), UNDERFLOW_ROUNDING)
 
     def lost(self) -> Any:
@@ -198,15 +199,18 @@ class Table:
         found = np.zeros((len(self.family.form.moments), *self.shape))
         for k, own in enumerate(self.family.moments_of):
             factors = self.factors[k]
-            for row, i in zip(np.abs(self.tokens[k].rows), own):
-                ends, size = self._pairs([f[:, ENDS] for f in factors], row[ENDS]), self._pairs(factors, row)
-                share = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), np.exp(-self.family.depth))
-                found[i] = 8.0 * share
+            rows = np.abs(self.tokens[k].rows)
+            ends, size = self._pairs([f[:, ENDS] for f in factors], rows[:, ENDS]), self._pairs(factors, rows)
+            share = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), np.exp(-self.family.depth))
+            found[own] = 8.0 * share
         return found
 
     @staticmethod
-    def _pairs(factors: list[Any], row: Any) -> Any:
-        return factors[0] @ row if len(factors) == 1 else (factors[0] * row) @ factors[1].T
+    def _pairs(factors: list[Any], rows: Any) -> Any:
+        """Sums over the tokens for every row, (rows, *outer nodes)."""
+        if len(factors) == 1:
+            return rows @ factors[0].T
+        return (factors[0] * rows[:, None, :]) @ factors[1].T
 
 
 def _load(v: Any, slope: Any) -> Any:

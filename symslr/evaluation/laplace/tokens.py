@@ -30,10 +30,10 @@ class Tokens:
     """
 
     mesh: Mesh
-    slopes: list[Any]
+    slopes: Any
     rows: Any
     logs: Any
-    tops: list[float]
+    tops: Any
 
     def coarser(self, times: int) -> tuple[Any, Any]:
         """Rows and logs of the mesh with 2^times the step, zero elsewhere."""
@@ -55,22 +55,19 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
         mesh = joined(own, FLOAT, level)
         if len(mesh.nodes) > most_nodes(family):
             raise TooDear(f"a token integral needs more than {most_nodes(family)} float64 nodes")
-        slopes, parts = family.code.weights(k, mesh.nodes, family.p)
-        rows, logs, tops = np.empty((len(parts), len(mesh.nodes))), [], []
-        log_weights = np.log(mesh.weights)
-        for row, (exponent, rest), i in zip(rows, parts, family.moments_of[k]):
-            top = float(np.max(exponent, where=np.isfinite(exponent), initial=-np.inf))
-            np.multiply(np.exp(exponent - top), rest * mesh.weights, out=row)
-            lost = ~np.isfinite(row)
-            if lost.any():
-                if np.any(exponent[lost] > top - 600.0):
-                    raise CannotEvaluate("a token weight overflows in float64")
-                row[lost] = 0.0
-            log = exponent - top + np.log(np.abs(rest)) + log_weights
-            logs.append(np.where(np.isnan(log) | lost, -np.inf, log))
-            gaussian = family.form.moments[i].gaussian
-            tops.append(top + (0.0 if gaussian is None else float(family.constants.gaussians[i][2])))
-        found.append(Tokens(mesh, slopes, rows, np.array(logs), tops))
+        slopes, exponents, rests = family.code.weights(k, mesh.nodes, family.p)
+        tops = np.max(exponents, axis=1, where=np.isfinite(exponents), initial=-np.inf)
+        below = exponents - tops[:, None]
+        rows = np.exp(below) * (rests * mesh.weights)
+        lost = ~np.isfinite(rows)
+        if lost.any():
+            if np.any(below[lost] > -600.0):
+                raise CannotEvaluate("a token weight overflows in float64")
+            rows[lost] = 0.0
+        logs = below + np.log(np.abs(rests)) + np.log(mesh.weights)
+        logs[np.isnan(logs) | lost] = -np.inf
+        heights = family.constants.gaussians[family.moments_of[k], 2]
+        found.append(Tokens(mesh, slopes, rows, logs, tops + heights))
     return found
 
 
@@ -99,9 +96,8 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         if len(windows) < len(own):
 
             def log_weights(x: Any, k: int = k) -> Any:
-                slopes, parts = code.weights(k, x, family.p)
-                load = sum(np.exp(v + s) for v, s in zip(lowest, slopes))
-                return np.array([exponent + np.log(np.abs(rest)) - load for exponent, rest in parts])
+                slopes, exponents, rests = code.weights(k, x, family.p)
+                return exponents + np.log(np.abs(rests)) - sum(np.exp(v + s) for v, s in zip(lowest, slopes))
 
             windows = scan_all(log_weights, low, high, family.depth)
         seen = [window for window in windows if window is not None]
@@ -135,5 +131,5 @@ NEAR_ZERO = 1e-12
 def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
     """Whether one of the kernel's factors vanishes at a place, beside its size around."""
     around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
-    slopes, _ = code.weights(kernel, around, p)
+    slopes, _, _ = code.weights(kernel, around, p)
     return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)

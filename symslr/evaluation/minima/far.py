@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import mpmath
@@ -20,6 +21,7 @@ from symslr.model.exact import exact
 from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, a, epsilon
 from symslr.model.task import Task
 from symslr.theory import bayes_risk
@@ -67,17 +69,26 @@ def far_scale(scale: Expr) -> Far | None:
     return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,)) if size >= FAR_SCALE else None
 
 
+@lru_cache(maxsize=512)
+def _posterior(law: SequenceLaw) -> tuple[Expr | None, bool]:
+    """The slope of a law's posterior kernel, if that is an exponential, and whether the law selects a token."""
+    return exponential_slope(law), law.is_selection
+
+
 def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
     """The signal strength, if the posterior is an exponential that is that steep."""
-    slope = exponential_slope(task.law)
-    if slope is None or task.law.is_selection or len(slope.free_symbols) != 1:
+    slope, is_selection = _posterior(task.law)
+    if slope is None or is_selection or len(slope.free_symbols) != 1:
         return None
     (symbol,) = slope.free_symbols
     value = _numbers(slope, values).get(symbol)
     if value is None:
         return None
-    power, size = cancel(symbol * slope.diff(symbol) / slope), abs(slope.subs(symbol, value))
-    if not (power.is_Rational and power.is_positive and size.is_finite and size >= FAR_SLOPE):
+    size = abs(slope.subs(symbol, value))
+    if not (size.is_finite and float(size) >= FAR_SLOPE):
+        return None
+    power = cancel(symbol * slope.diff(symbol) / slope)
+    if not (power.is_Rational and power.is_positive):
         return None
     return Far(symbol, sign(value), float(size), size / abs(value) ** power, power, f"{symbol}^({power})", (0, 1, 2))
 
@@ -89,8 +100,8 @@ def with_largest(task: Task, attention: Attention, values: Mapping[Any, object])
     Q = E sum A_l^2 >= 1/L not at all. So 1 - M^2/Q, with M^2 <= Q, moves by 2 d sqrt(L) + L d^2 at most, at every scale. The
     Bayes risk without noise is E[1 - sum p_l^2] >= d.
     """
-    slope = exponential_slope(task.law)
-    if slope is None or not task.law.is_selection or not attention.is_normalised or attention.offset != 0:
+    slope, is_selection = _posterior(task.law)
+    if slope is None or not is_selection or not attention.is_normalised or attention.offset != 0:
         return None
     size = slope.xreplace(_numbers(slope, values))
     if not (size.is_number and size >= STEEP):

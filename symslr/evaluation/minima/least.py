@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -61,7 +62,7 @@ def least_risk(
             return _certified(task, attention, values, digits, bounds)
         value, places = minimise(risk, moving, values, digits, bounds)
         return value, _named(places)
-    scale = matched_scale(Activation.of(epsilon, attention, a), task.law)
+    scale = _matched_scale(Activation.of(epsilon, attention, a), task.law)
     if scale is not None:
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
     if moving == [a] and attention.offset == 0 and degree(attention.kernel) is not None:
@@ -75,6 +76,8 @@ def least_risk(
     found = _answered(answers, task, attention, values, digits, backend, far_signal(task, values))
     return found.pop(RISK), found
 
+
+_matched_scale = lru_cache(maxsize=512)(matched_scale)
 
 Compute = Callable[[Task, Mapping[Any, object], "int | None", bool], Answers]
 """The answers for a task, values, digits; and whether they are for a series, which takes what float64 has."""

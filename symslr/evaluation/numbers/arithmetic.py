@@ -83,7 +83,7 @@ class Float64(Arithmetic):
 
     def mass(self, values: Any) -> float:
         """Sum of absolute values."""
-        return float(np.sum(np.abs(values)))
+        return float(np.abs(values).sum())
 
     def pair(self, total: Any, error: Any, factor: Any) -> tuple[float, float]:
         """(value, error) of a sum times a factor, which may underflow."""

@@ -50,28 +50,29 @@ def has_power_tail(family: Family) -> bool:
     code, far = family.code, np.array([-FURTHER, -FAR, FAR, FURTHER])
     for k, (low, high) in enumerate(family.constants.ends):
         ends = np.isinf([float(low), float(high)])
-        slopes, parts = code.weights(k, np.clip(far, float(low), float(high)), family.p)
-        moves = [np.abs(np.array([s[0] - s[1], s[3] - s[2]])) for s in slopes]
-        exponential = ends & np.any([~(m < EXPONENTIAL) for m in moves], axis=0)
-        for exponent, rest in parts:
-            row = exponent + np.log(np.abs(rest))
-            q = _power(row, slopes[0])
-            if q and not float(np.nanmax(np.abs(slopes[0]))) * FLOAT.eps < SEEN:
-                continue
-            row = row - q * slopes[0] if q else row
-            fall = np.array([row[1] - row[0], row[2] - row[3]]) / np.log(FURTHER / FAR)
-            if np.any(exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
-                return True
+        slopes, exponents, rests = code.weights(k, np.clip(far, float(low), float(high)), family.p)
+        moves = np.abs(slopes[:, [0, 3]] - slopes[:, [1, 2]])
+        exponential = ends & np.any(~(moves < EXPONENTIAL), axis=0)
+        if not exponential.any():
+            continue
+        rows = exponents + np.log(np.abs(rests))
+        q = _powers(rows, slopes[0])[:, None]
+        seen = float(np.nanmax(np.abs(slopes[0]))) * FLOAT.eps < SEEN
+        rows = np.where(q == 0, rows, rows - q * slopes[0])
+        fall = np.array([rows[:, 1] - rows[:, 0], rows[:, 2] - rows[:, 3]]).T / np.log(FURTHER / FAR)
+        if np.any(((q == 0) | seen) & exponential & (fall > 1.0) & (fall < STEEPEST_POWER)):
+            return True
     return False
 
 
-def _power(row: Any, slope: Any) -> int:
-    """q of a weight kappa^q p, from where kappa grows or falls exponentially (the first or the last two far tokens)."""
-    for i, j in ((2, 3), (1, 0)):
-        move = slope[j] - slope[i]
-        if np.isfinite(move) and abs(move) > EXPONENTIAL and np.isfinite(row[j] - row[i]):
-            return round(float((row[j] - row[i]) / move))
-    return 0
+def _powers(rows: Any, slope: Any) -> Any:
+    """q of weights kappa^q p, from where kappa grows or falls exponentially (the first or the last two far tokens)."""
+    found = np.zeros(len(rows))
+    for i, j in ((1, 0), (2, 3)):
+        move, risen = slope[j] - slope[i], rows[:, j] - rows[:, i]
+        if np.isfinite(move) and abs(move) > EXPONENTIAL:
+            found = np.where(np.isfinite(risen), np.rint(risen / move), found)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +109,14 @@ class TailSums(FloatSums):
 
 def _laws(family: Family, k: int) -> Laws:
     far = np.array([-FURTHER, -FAR, FAR, FURTHER])
-    slopes, parts = family.code.weights(k, far, family.p)
-    powers = [_power(exponent + np.log(np.abs(rest)), slopes[0]) for exponent, rest in parts]
+    slopes, exponents, rests = family.code.weights(k, far, family.p)
+    powers = _powers(exponents + np.log(np.abs(rests)), slopes[0])
     windows = []
     for row, q in enumerate(powers):
 
-        def log_weight(x: Any, row: int = row, q: int = q) -> Any:
-            slopes, parts = family.code.weights(k, x, family.p)
-            exponent, rest = parts[row]
-            values = exponent + np.log(np.abs(rest)) - (q * slopes[0] if q else 0.0)
+        def log_weight(x: Any, row: int = row, q: float = q) -> Any:
+            slopes, exponents, rests = family.code.weights(k, x, family.p)
+            values = exponents[row] + np.log(np.abs(rests[row])) - (q * slopes[0] if q else 0.0)
             return np.where(np.abs(q * slopes[0]) * FLOAT.eps > SEEN, -np.inf, values) if q else values
 
         window = scan(log_weight, -np.inf, np.inf, family.depth)
@@ -225,9 +225,9 @@ class TailTable(Table):
                 centres, np.column_stack([np.tile(own.widths, (len(v), 1)), width]), own.reach, self.step
             )
             shape = mesh.nodes.shape
-            slopes, parts = family.code.weights(k, mesh.nodes.ravel(), family.p)
+            slopes, exponents, rests = family.code.weights(k, mesh.nodes.ravel(), family.p)
             load = np.exp(v[:, None] + np.where(np.isnan(slopes[0]), -np.inf, slopes[0]).reshape(shape))
-            for i, (exponent, rest) in zip(family.moments_of[k], parts):
+            for i, exponent, rest in zip(family.moments_of[k], exponents, rests):
                 moment = family.form.moments[i]
                 height = float(family.constants.gaussians[i][2]) if moment.gaussian is not None else 0.0
                 row, rest = (exponent + height).reshape(shape), rest.reshape(shape)

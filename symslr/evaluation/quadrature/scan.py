@@ -71,33 +71,27 @@ def _around(grid: Any, row: Any) -> tuple[float, float] | None:
 
 def _windows(log_weights: Callable[[Any], Any], grid: Any, values: Any, depth: float) -> list[Window | None]:
     """The windows, their ends to a thirtieth of the grid's step there."""
-    peaks, widths, fine = [], [], []
-    last = len(grid) - 1
-    for row in values:
-        top = int(np.argmax(row))
-        near = np.flatnonzero(row >= row[top] - 2.0)
-        width = grid[min(near[-1] + 1, last)] - grid[max(near[0] - 1, 0)]
-        peaks.append(top)
-        widths.append(width)
-        inside = np.flatnonzero(_tail(grid, row, grid[top], width) >= row[top] - depth)
-        first, final = (inside[0], inside[-1]) if row[top] > -np.inf else (0, last)
-        fine += [
-            np.linspace(grid[i], grid[j], 33) for i, j in ((first, max(first - 1, 0)), (final, min(final + 1, last)))
-        ]
-    places = np.concatenate(fine)
-    ends = _finite(log_weights(places)).reshape(len(values), -1, 33)
-    found: list[Window | None] = []
-    for n, (row, top, width) in enumerate(zip(values, peaks, widths)):
-        if row[top] == -np.inf:
-            found.append(None)
-            continue
-        sides = []
-        for side in (0, 1):
-            x = fine[2 * n + side]
-            above = np.flatnonzero(_tail(x, ends[n, 2 * n + side], grid[top], width) > row[top] - depth)
-            sides.append(float(x[min(above[-1] + 1 if len(above) else 1, 32)]))
-        found.append(Window(sides[0], sides[1], float(grid[top]), float(width), depth))
-    return found
+    rows, last = np.arange(len(values)), len(grid) - 1
+    tops = np.argmax(values, axis=1)
+    peaks, highest = grid[tops][:, None], values[rows, tops][:, None]
+    first, final = _ends(values >= highest - 2.0)
+    widths = (grid[np.minimum(final + 1, last)] - grid[np.maximum(first - 1, 0)])[:, None]
+    first, final = _ends(_tail(grid, values, peaks, widths) >= highest - depth)
+    outside = np.array([np.maximum(first - 1, 0), np.minimum(final + 1, last)])
+    fine = np.linspace(grid[[first, final]], grid[outside], 33, axis=-1)
+    ends = _finite(log_weights(fine.ravel())).reshape(len(values), *fine.shape)[rows, :, rows]
+    sides = []
+    for x, end in zip(fine, ends.swapaxes(0, 1)):
+        above = _tail(x, end, peaks, widths) > highest - depth
+        beyond = np.where(above.any(axis=1), np.minimum(_ends(above)[1] + 1, 32), 1)
+        sides.append(x[rows, beyond])
+    columns = zip(*(own.ravel().tolist() for own in (*sides, peaks, widths)), highest > -np.inf)
+    return [Window(*numbers, depth) if is_one else None for *numbers, is_one in columns]
+
+
+def _ends(chosen: Any) -> tuple[Any, Any]:
+    """The first and the last chosen place of every row."""
+    return np.argmax(chosen, axis=1), chosen.shape[1] - 1 - np.argmax(chosen[:, ::-1], axis=1)
 
 
 def _tail(x: Any, values: Any, peak: float, width: float) -> Any:
