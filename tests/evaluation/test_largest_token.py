@@ -10,8 +10,8 @@ import pytest
 from numpy.polynomial.legendre import leggauss
 from sympy import Rational, oo, sin, tanh
 
-from symslr import MaxSLR, evaluate, population_risk, softmax
-from symslr.evaluation.laplace import table
+from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax
+from symslr.evaluation.laplace import digits, table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
 from symslr.model.length_law import LengthLaw
@@ -168,3 +168,14 @@ def test_no_logarithms_where_they_decide_nothing(
     assert found.digits >= 11
     assert abs(float(found) - risk_at_strong_signal(float(strength), float(scale))) < float(found.error) + 1e-13
     assert summed < contracted / 20
+
+
+@pytest.mark.parametrize(("task", "strength", "length"), [(MaxSLR, Rational(83, 10), 542), (SpikedSLR, 30, 8)])
+def test_an_exponential_kernel_needs_no_whole_table(
+    monkeypatch: pytest.MonkeyPatch, task: Callable[..., Any], strength: Rational, length: int
+) -> None:
+    """exp(-u kappa) lies on one lattice there: of some 10^7 entries of the table a tenth is allowed. Held against a proof."""
+    monkeypatch.setattr(digits, "LARGEST_TABLE", 1e6)
+    risk, values = bayes_risk(task(noise=0)), {"L": length, "nu": strength}
+    found, proved = (evaluate(risk, values, digits=40, backend=backend) for backend in ("mpmath", "arb-exponential"))
+    assert abs(found.value - proved.value) <= found.error + proved.error <= 2e-40 * abs(proved.value)

@@ -17,7 +17,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
-from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, beyond, geometric_error
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
@@ -150,9 +150,10 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
 
 
 def _edge(arithmetic: Any, values: Any, axis: int, end: int) -> Any:
-    """What lies beyond an end of an axis, relative to the integral: eight times the last value."""
+    """What lies beyond an end of an axis, relative to the integral: eight times the last value, more where steps are short."""
     mass = arithmetic.mass(values)
-    return 8 * arithmetic.mass(np.take(values, end, axis=axis)) / mass if mass > 0 else mass
+    last, before = (arithmetic.mass(np.take(values, at, axis=axis)) for at in (end, 1 if end == 0 else -2))
+    return max(8 * last, 2 * beyond(last, before)) / mass if mass > 0 else mass
 
 
 def _finer(error: Any, tolerance: Any) -> float:
