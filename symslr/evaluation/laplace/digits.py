@@ -190,21 +190,36 @@ class BallSums(Sums):
 
     def cut(self, table: BallTable) -> list[Any]:
         """By the largest share of any moment, times its power."""
-        arithmetic, shares = self.arithmetic, 0.0
+        arithmetic, shares, means = self.arithmetic, 0.0, table.moments()
         for kernel, indices in zip(table.kernels, self.family.moments_of):
-            pairs = [own.exponentials([slope[0], slope[-1]]) for own, slope in zip(table.octaves, kernel.slopes)]
-            ends = [[array([line[e] for line in own]) for own in pairs] for e in (0, 1)]
-            left, right = (own[0] if len(own) == 1 else np.multiply.outer(*own) for own in ends)
-            for row, i in zip(kernel.rows, indices):
-                lost = abs(row[0]) * left + abs(row[-1]) * right
-                share = np.frompyfunc(lambda end, whole: min(float(end.abs_upper() / whole.abs_lower()), 1.0), 2, 1)
+            places = (0, 1, -2, -1)
+            pairs = [own.exponentials([slope[e] for e in places]) for own, slope in zip(table.octaves, kernel.slopes)]
+            ends = [[array([line[e] for line in own]) for own in pairs] for e in range(len(places))]
+            first, second, third, last = (own[0] if len(own) == 1 else np.multiply.outer(*own) for own in ends)
+            for row, mean, i in zip(kernel.rows, (means[i] for i in indices), indices):
                 if self.family.largest[i] > 0:
-                    shares = shares + share(lost, table.moments()[i]) * (8.0 * float(self.family.largest[i]))
+                    left, right = abs(row[0]) * first, abs(row[-1]) * last
+                    lost = _beyond(left, abs(row[1]) * second) + _beyond(right, abs(row[-2]) * third)
+                    shares = shares + _share(lost, mean) * float(self.family.largest[i])
         found = []
         for own in table.values():
             mass = arithmetic.mass(own)
             found.append(arithmetic.mass(own * np.minimum(shares, 1.0)) / mass if mass > 0 else mass)
         return found
+
+
+def _beyond(last: Any, before: Any) -> Any:
+    """Twice what lies beyond an end of a mesh where terms go on to fall as between the last two, and at least eight terms."""
+    return np.frompyfunc(lambda a, b: a * max(8.0, 2.0 / max(1.0 - float(a.mid() / b.mid()), 1e-6)), 2, 1)(last, before)
+
+
+def _share(part: Any, whole: Any) -> Any:
+    """part/whole at most, where both are balls, and at most 1."""
+
+    def share(a: Any, b: Any) -> float:
+        return min(float(a.abs_upper() / b.abs_lower()), 1.0) if b.abs_lower() > 0 else 1.0
+
+    return np.frompyfunc(share, 2, 1)(part, whole)
 
 
 def _outer(octaves: list[Octaves]) -> Outer:
