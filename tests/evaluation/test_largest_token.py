@@ -10,8 +10,8 @@ import pytest
 from numpy.polynomial.legendre import leggauss
 from sympy import Rational, oo, sin, tanh
 
-from symslr import MaxSLR, evaluate, population_risk, softmax
-from symslr.evaluation.laplace import table
+from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax
+from symslr.evaluation.laplace import digits, table
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softplus
 from symslr.model.length_law import LengthLaw
@@ -128,3 +128,65 @@ def test_two_laplace_variables_at_any_scale(monkeypatch: pytest.MonkeyPatch, sca
     found = evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 2, "nu": 5, "a": scale}, backend="numpy")
     assert found.digits >= 11
     assert abs(float(found) - risk_at(5.0, float(scale))) < float(found.error) + (1e-12 if scale < 10 else 1e-6)
+
+
+def risk_at_strong_signal(strength: float, scale: float) -> float:
+    """The risk of 1 + x^4 for two tokens at finite nu, by the trapezoid rule over their mean and half their difference.
+
+    Along the difference the softmax has its poles at a distance of pi / (2 nu).
+    """
+    half = np.arange(-7.0, 7.0, min(0.04, 0.2 / strength)) + 1e-3
+    mean = np.arange(-7.0, 7.0, 0.04)
+    share_mean = norm = mass = 0.0
+    for d in np.array_split(half, 60):
+        density = np.exp(-(d[:, None] ** 2) - mean[None, :] ** 2)
+        one, other = (1 + (scale * (mean[None, :] + sign * d[:, None])) ** 4 for sign in (1, -1))
+        share = one / (one + other)
+        relevant = density * (1 + np.tanh(strength * d))[:, None]
+        share_mean += np.sum(relevant * share)
+        norm += np.sum(relevant * (share**2 + (1 - share) ** 2))
+        mass += np.sum(density)
+    return float(1 - (share_mean / mass) ** 2 / (norm / mass))
+
+
+@pytest.mark.parametrize(("strength", "scale"), [(Rational(793, 10), Rational(43, 20)), (40, Rational(6, 5))])
+def test_no_logarithms_where_they_decide_nothing(
+    monkeypatch: pytest.MonkeyPatch, strength: Rational, scale: Rational
+) -> None:
+    """Weights e^(nu x) are beyond 1e200 of what is left of them at most nodes of log t: 98 of 100 were summed from logarithms."""
+    summed, contracted, tables = 0, 0, table.Table
+
+    def loads_at(self: Any, k: int, chosen: Any, keep: Any) -> Any:
+        nonlocal summed, contracted
+        summed, contracted = summed + int(np.sum(chosen)), contracted + chosen.size
+        return original(self, k, chosen, keep)
+
+    original = tables._loads_at
+    monkeypatch.setattr(tables, "_loads_at", loads_at)
+    values = {"L": 2, "nu": strength, "a": scale}
+    found = evaluate(population_risk(MaxSLR(noise=0), QUARTIC), values, backend="numpy")
+    assert found.digits >= 11
+    assert abs(float(found) - risk_at_strong_signal(float(strength), float(scale))) < float(found.error) + 1e-13
+    assert summed < contracted / 20
+
+
+@pytest.mark.parametrize(("task", "strength", "length"), [(MaxSLR, Rational(83, 10), 542), (SpikedSLR, 30, 8)])
+def test_an_exponential_kernel_needs_no_whole_table(
+    monkeypatch: pytest.MonkeyPatch, task: Callable[..., Any], strength: Rational, length: int
+) -> None:
+    """exp(-u kappa) lies on one lattice there: of some 10^7 entries of the table a tenth is allowed. Held against a proof."""
+    monkeypatch.setattr(digits, "LARGEST_TABLE", 1e6)
+    risk, values = bayes_risk(task(noise=0)), {"L": length, "nu": strength}
+    found, proved = (evaluate(risk, values, digits=40, backend=backend) for backend in ("mpmath", "arb-exponential"))
+    assert abs(found.value - proved.value) <= found.error + proved.error <= 2e-40 * abs(proved.value)
+
+
+@pytest.mark.parametrize(("strength", "length"), [(38, 8), (Rational(99, 5), 2)])
+def test_ends_of_short_steps_are_claimed(strength: Rational, length: int) -> None:
+    """Eight times the last term is less than what lies beyond where steps are short: 4.5e-24 off, 1.8e-24 claimed."""
+    risk, values = bayes_risk(MaxSLR(noise=0)), {"L": length, "nu": strength}
+    found, proved = (
+        evaluate(risk, values, digits=16, backend="mpmath"),
+        evaluate(risk, values, digits=34, backend="arb"),
+    )
+    assert abs(found.value - proved.value) <= found.error + proved.error

@@ -17,7 +17,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
-from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, beyond, geometric_error
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
@@ -151,11 +151,15 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
 
 
 def _edges(arithmetic: Any, values: Any, axis: int, mass: Any) -> list[Any]:
-    """What lies beyond both ends of an axis, relative to the integral: eight times the last value."""
+    """What lies beyond both ends of an axis, relative to the integral: eight times the last value, more where steps are short."""
     if not mass > 0:
         return [mass, mass]
     line = np.moveaxis(values, axis, 0) if axis else values
-    return [8 * arithmetic.mass(line[end : end + 1 or None]) / mass for end in (0, -1)]
+    found = []
+    for pair in ((line[:1], line[1:2]), (line[-1:], line[-2:-1])):
+        last, before = map(arithmetic.mass, pair)
+        found.append(max(8 * last, 2 * beyond(last, before)) / mass)
+    return found
 
 
 def _finer(error: Any, tolerance: Any) -> float:

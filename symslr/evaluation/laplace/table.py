@@ -76,16 +76,19 @@ class Table:
         return self._moments([own.coarser(times) for own in self.tokens])
 
     def _moments(self, rows_of: list[Any]) -> Moments:
-        count = len(self.family.form.moments)
-        found = Moments([None] * count, [0.0] * count, [0.0] * count)
-        alternating = self.family.form.alternating
-        for k, (own, (rows, logs)) in enumerate(zip(self.family.moments_of, rows_of)):
-            for n, (i, row, mean) in enumerate(zip(own, rows, self._contracted(k, rows))):
-                sign = np.sign(self.tokens[k].rows[n]) if i in alternating else 1.0
-                found.means[i], found.scales[i] = self._risen(k, logs[n], sign, mean, self.tokens[k].tops[n])
-                if self.family.form.moments[i].is_survival:
-                    found.logs[i] = self._log_survival(k, row, found.means[i], found.scales[i])
-                    found.means[i], found.scales[i] = found.means[i] * np.exp(found.scales[i]), 0.0
+        survivors, count = self.family.form.survivors, len(self.family.form.moments)
+        found, sunk = Moments([None] * count, [0.0] * count, [0.0] * count), [np.False_] * count
+        places = [(k, n, i) for k, own in enumerate(self.family.moments_of) for n, i in enumerate(own)]
+        means = [mean for k, (rows, _) in enumerate(rows_of) for mean in self._contracted(k, rows)]
+        for (k, n, i), mean in zip(places, means):
+            found.means[i], found.scales[i], sunk[i] = self._raised(k, n, i, rows_of[k][1][n], mean)
+        decides = self._deciding(found, sunk) if any(map(np.any, sunk)) else np.False_
+        for k, n, i in places:
+            if np.any(sunk[i]):
+                self._sum_logs(k, n, i, rows_of[k][1][n], found, sunk[i], decides)
+            if i in survivors:
+                found.logs[i] = self._log_survival(k, rows_of[k][0][n], found.means[i], found.scales[i])
+                found.means[i], found.scales[i] = found.means[i] * np.exp(found.scales[i]), 0.0
         return found
 
     def _contracted(self, k: int, rows: Any) -> Any:
@@ -95,23 +98,57 @@ class Table:
             return (factors[0] @ rows.T).T
         return [(factors[0] * row) @ factors[1].T for row in rows]
 
-    def _risen(self, k: int, log: Any, sign: Any, mean: Any, top: float) -> tuple[Any, Any]:
-        """(mean, scale) of a moment; where it underflows, or would in a product with others, from logarithms."""
-        underflows = np.abs(mean) < UNDERFLOW ** (1.0 / max(self.family.together, 1.0))
-        if not underflows.any():
-            return mean, top
+    def _raised(self, k: int, n: int, i: int, log: Any, mean: Any) -> tuple[Any, Any, Any]:
+        """(mean, scale, where it is sunk) of a moment; means are of size 1 where they would underflow in a product with others.
+
+        Sunk is a sum below UNDERFLOW of its largest possible term; its mean and scale are those of that bound.
+        """
+        top, small = self.tokens[k].tops[n], np.abs(mean) < UNDERFLOW ** (1.0 / max(self.family.together, 1.0))
+        if not small.any() or not np.any(log > -np.inf):
+            return mean, top, np.False_
         mean, scale = mean.copy(), np.full(self.shape, top)
-        keep = np.flatnonzero(log > -np.inf)
-        if not len(keep):
-            return mean, top
-        log, sign = log[keep], sign[keep] if np.ndim(sign) else sign
-        for place, load in self._loads_at(k, underflows, keep):
-            size = log - load
-            highest = np.max(size, axis=1)
-            highest = np.where(np.isfinite(highest), highest, 0.0)
-            mean[place] = np.sum(np.exp(size - highest[:, None]) * sign, axis=1)
-            scale[place] = top + highest
-        return mean, scale
+        if len(self.v) == 2:  # with the weights relative to the largest that is left at each node of the last axis
+            own = np.flatnonzero(np.any(np.abs(mean) < UNDERFLOW, axis=0))
+            sizes = log - self.loads[k][1][own]
+            highest = _finite(np.max(sizes, axis=1))
+            mean[:, own] = self.factors[k][0] @ (np.exp(sizes - highest[:, None]) * self._sign(k, n, i)).T
+            scale[:, own] += highest
+        sunk = np.abs(mean) < UNDERFLOW
+        mean[sunk] = UNDERFLOW
+        scale[small] += np.log(np.abs(mean[small]))
+        mean[small] = np.sign(mean[small])
+        return mean, scale, sunk
+
+    def _sign(self, k: int, n: int, i: int) -> Any:
+        """Of a moment's weights at the tokens."""
+        return np.sign(self.tokens[k].rows[n]) if i in self.family.form.alternating else np.ones(1)
+
+    def _deciding(self, found: Moments, sunk: list[Any]) -> Any:
+        """Where a term may count for its integral: from moments that are bounds where they are sunk, beside those that are not."""
+        family = self.family
+        if np.any(family.constants.powers < 0):
+            return np.True_
+        logs = [np.log(np.abs(mean)) + scale for mean, scale in zip(found.means, found.scales)]
+        means, scales = list(found.means), list(found.scales)
+        for i in family.form.survivors:
+            means[i], scales[i] = np.exp(logs[i]), 0.0
+        terms = family.code.terms(self.grid, means, logs, scales, family.p)
+        known, decides = ~np.logical_or.reduce(np.broadcast_arrays(*sunk)), np.zeros(self.shape, dtype=bool)
+        for sizes in filter(None, family.logs(terms)):
+            size = np.fmax.reduce([np.broadcast_to(own, self.shape) for own in sizes])
+            decides |= ~(size < np.fmax.reduce(size, axis=None, where=known, initial=-np.inf) - family.depth)
+        return decides
+
+    def _sum_logs(self, k: int, n: int, i: int, log: Any, found: Moments, sunk: Any, decides: Any) -> None:
+        """Sets a moment where it is sunk: from logarithms where that decides, else to 0."""
+        keep, sign = np.flatnonzero(log > -np.inf), self._sign(k, n, i)
+        sign = np.broadcast_to(sign, log.shape)[keep]
+        found.means[i][sunk] = 0.0
+        for place, load in self._loads_at(k, sunk & decides, keep):
+            size = log[keep] - load
+            highest = _finite(np.max(size, axis=1))
+            found.means[i][place] = np.exp(size - highest[:, None]) @ sign
+            found.scales[i][place] = self.tokens[k].tops[n] + highest
 
     def _loads_at(self, k: int, chosen: Any, keep: Any) -> Iterator[tuple[Any, Any]]:
         """Places of the chosen outer nodes, a few at a time, with the sum of their loads at some tokens."""
@@ -211,6 +248,11 @@ class Table:
         if len(factors) == 1:
             return rows @ factors[0].T
         return (factors[0] * rows[:, None, :]) @ factors[1].T
+
+
+def _finite(highest: Any) -> Any:
+    """Logarithms to subtract: 0 where there is none."""
+    return np.where(np.isfinite(highest), highest, 0.0)
 
 
 def _load(v: Any, slope: Any) -> Any:

@@ -68,6 +68,13 @@ class Line:
         nodes = low + step * arithmetic.integers(0, count + 1)
         return Mesh(nodes, arithmetic.full(count + 1, step), _strides(count + 1))
 
+    def lattice(self, arithmetic: Arithmetic, step: Any) -> Mesh:
+        """With exactly this step, from the lower end, or from the upper one where it is negative."""
+        count = _steps(self.high - self.low, abs(float(step)))
+        start = arithmetic.number(self.low if step > 0 else self.high)
+        nodes = start + step * arithmetic.integers(0, count + 1)
+        return Mesh(nodes, arithmetic.full(count + 1, abs(step)), _strides(count + 1))
+
 
 @dataclass(frozen=True, slots=True)
 class Sinh:
