@@ -193,13 +193,16 @@ class FiniteSums:
         self.orders = range(length if transform.is_kernel_moving else 1)
         self.tokens: list[tuple[Any, list[Any]]] = []
         with terms(length):
-            self.weights = [self._token(x) for x in transform.rule.nodes]
+            step = arb_series([transform.rule.step])
+            self.weights = [self._token(x, step) for x in transform.rule.nodes]
+        self.matrix = arb_mat(self.weights)
 
-    def _token(self, x: Any) -> list[Any]:
-        """Of one token the coefficients of F_j (K - K_0)^m from t^m on, for every j and m."""
-        line, step = self.transform.line, self.transform.rule.step
+    def _token(self, x: Any, step: Any) -> list[Any]:
+        """Of one token the coefficients of step F_j (K - K_0)^m from t^m on, for every j and m."""
+        line = self.transform.line
         if not self.transform.is_kernel_moving:
-            return [c for factor in self._values(line.factors, x) for c in _coefficients(factor * step, self.length)]
+            weighted = [factor * step for factor in self._values(line.factors, x)]
+            return [factor[k] for factor in weighted for k in range(self.length)]
         kernel, *factors = all_enclosed((line.kernel, *line.factors), line.variable, arb_series([x]), self.series)
         factors = [factor * step for factor in factors]
         self.tokens.append((kernel, factors))
@@ -224,7 +227,7 @@ class FiniteSums:
         with ctx.workprec(self.bits):
             if self.transform.is_kernel_moving:
                 loads = self.transform.loads([kernel[0] for kernel, _ in self.tokens], self.transform.nodes)
-                moved: list[list[Any]] = ((loads * arb(1)) * (arb_mat(self.weights) * arb(1))).tolist()
+                moved: list[list[Any]] = ((loads * arb(1)) * (self.matrix * arb(1))).tolist()
                 return moved
             found, own = [], sizes(self.weights)
             for block in self.transform.blocks:
@@ -254,7 +257,7 @@ class FiniteSums:
         rule, most = self.transform.rule, self.transform.most_terms
         if not self.transform.is_kernel_moving:
             with ctx.workprec(self.bits):
-                table = ((arb_mat(rule.load_terms[:most]) * arb(1)) * (arb_mat(self.weights) * arb(1))).tolist()
+                table = ((arb_mat(rule.load_terms[:most]) * arb(1)) * self.matrix).tolist()
             return [list(column) for column in zip(*(self._series(row, arb(0)) for row in table))]
         with terms(self.length):
             found = [[arb_series([0])] * most for _ in rule.errors]
@@ -268,8 +271,7 @@ class FiniteSums:
 
     def at_zero(self) -> list[Any]:
         """The series of M_j(0)."""
-        weights = arb_mat(self.weights)
-        return self._series((arb_mat([[1] * weights.nrows()]) * weights).entries(), arb(0))
+        return self._series((arb_mat([[1] * len(self.weights)]) * self.matrix).entries(), arb(0))
 
     def _series(self, row: list[Any], minus: Any) -> list[Any]:
         if not self.transform.is_kernel_moving:
@@ -286,10 +288,6 @@ class FiniteSums:
                     place += 1
             found.append(arb_series(coefficients, self.length))
         return found
-
-
-def _coefficients(series: Any, length: int) -> list[Any]:
-    return [series[k] for k in range(length)]
 
 
 @dataclass(frozen=True)
