@@ -79,7 +79,7 @@ class Line:
             except NotProved as reason:
                 self._known[key] = reason
         if isinstance(self._known[key], NotProved):
-            raise self._known[key]
+            raise self._known[key].with_traceback(None)
         return self._known[key]
 
     def log_moment(self, j: int, p: float) -> float:
