@@ -220,6 +220,17 @@ def test_quotients_of_integrals() -> None:
         assert contains(ratio, risk.value / (1 - risk.value), 10 * risk.error)
 
 
+def test_the_size_of_an_integral_is_enclosed_without_floats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SymPy finds the sign inside of |.| by integrals over integrals, which take seconds, when numbers are put in."""
+    risk = certified(SPIKED, 45, L=3, nu=2)
+    monkeypatch.setattr("sympy.core.evalf.do_integral", lambda *_: pytest.fail("an integral in floats"))
+    for sign in (1, -1):
+        found = certified(nu * sympy.Abs(sign * (nu * SPIKED - 1)) - sympy.Abs(nu - 3), L=3, nu=2)
+        assert found.digits >= 30
+        with mpmath.workdps(60):
+            assert contains(found, 2 * abs(2 * risk.value - 1) - 1, 4 * risk.error)
+
+
 def test_cancellation_is_reported_not_hidden() -> None:
     """The same risk with the signal's density and with its tilt: the difference is 0, proved up to an error."""
     tilted = mean(exp(-nu / 2) * TOKEN * exp(-u * TOKEN))

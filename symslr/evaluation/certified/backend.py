@@ -10,7 +10,7 @@ from typing import Any
 from flint import arb, ctx
 from mpmath import log10, mp, mpf
 from mpmath.libmp import from_man_exp
-from sympy import Basic, Dummy, Expr, Integral, oo
+from sympy import Abs, Basic, Dummy, Expr, Function, Integral, oo
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken
@@ -55,13 +55,28 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further
     return Value(value, error, Kind.CERTIFIED, correct, METHOD, perf_counter() - begin)
 
 
+class Modulus(Function):
+    """|z| of numbers that are still to be enclosed: SymPy's own would integrate them numerically to find their sign."""
+
+    nargs = 1
+    is_nonnegative = True
+
+
 def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
+    """``expr`` with numbers for its symbols.
+
+    Raises:
+        CannotEvaluate: for an open law of the length, or an infinite number.
+    """
     laws = {symbol: value for symbol, value in values.items() if not isinstance(value, Expr)}
     numbers = {symbol: value for symbol, value in values.items() if isinstance(value, Expr)}
     open_sums = expr.xreplace(laws).replace(LengthExpectation, lambda body, law: LengthExpectation(body, law).doit())
     if open_sums.has(LengthExpectation):
         raise CannotEvaluate("certified: the law of the length is open; give P_L in values")
-    result = open_sums.xreplace(numbers)
+    of_integrals = open_sums.replace(
+        lambda node: isinstance(node, Abs) and node.has(Integral, ScalarExpectation), lambda node: Modulus(node.args[0])
+    )
+    result = of_integrals.xreplace(numbers)
     infinite = [value for value in numbers.values() if not value.is_finite]
     if infinite:
         raise CannotEvaluate(f"certified: found the value {infinite[0]}; expected finite numbers")

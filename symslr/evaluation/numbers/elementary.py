@@ -85,6 +85,7 @@ FUNCTIONS: dict[str, ArbFunction] = {
     "factorial": lambda n: (n + 1).gamma(),
     "LambertW": arb.lambertw,
     "Abs": abs,
+    "Modulus": abs,
     "OwensT": owens_t,
     "NormalCdf": normal_cdf,
     "SkewNormal": skew_normal,

@@ -66,6 +66,8 @@ class Window:
 class Transform:
     """The functions M_j of one line on the nodes e^{ih}, at one precision; every integral of a formula takes them from here."""
 
+    most_terms = MOST_TERMS
+
     def __init__(self, line: Line, nats: float) -> None:
         self.line, self.nats = line, nats
         self.per_octave = ceil(log(2) / outer_step(LARGEST_POWER, nats))
@@ -162,12 +164,12 @@ class Transform:
         rates = [float(integrand.offset)] if integrand.offset > 0 else []
 
         def end(count: int) -> float:
-            moments = self.rule.float_log_moments(count) - self.rule.float_log_moments(0)
+            moments = self.rule.float_log_moments[count] - self.rule.float_log_moments[0]
             logs = [log(n) + moments[j] / count for j, n in enumerate(integrand.copies) if n]
             left_out = count * float(np.logaddexp.reduce([*logs, *map(log, rates)])) - lgamma(count + 1)
             return float((goal - max(zero, 0.0) - left_out) / (float(integrand.k) + count))
 
-        count = max(range(1, MOST_TERMS + 1), key=end)
+        count = max(range(1, self.most_terms + 1), key=end)
         return floor((end(count) - SPARE) / self.step), count
 
     def _start(self, integrand: Integrand, low: int, count: int) -> Taylor:

@@ -71,10 +71,15 @@ class Line:
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
-        """What a method returns, kept: a line is asked for the moments of its factors at many powers."""
+        """What a method returns or refuses, kept: a line is asked for the moments of its factors at many powers."""
         key = (compute.__name__, *arguments)
         if key not in self._known:
-            self._known[key] = compute(*arguments)
+            try:
+                self._known[key] = compute(*arguments)
+            except NotProved as reason:
+                self._known[key] = reason
+        if isinstance(self._known[key], NotProved):
+            raise self._known[key].with_traceback(None)
         return self._known[key]
 
     def log_moment(self, j: int, p: float) -> float:
@@ -161,11 +166,25 @@ class Line:
 
 @dataclass(frozen=True)
 class Seen:
-    """Tokens of a rule: their K, their weights for every factor, and a bound of the sums over all others."""
+    """Tokens of a rule: their places in it, their K, and a bound of e^{-uK} for all others."""
 
+    places: list[int]
     kernel: list[Any]
-    weights: Any
-    left_out: list[Any]
+    load: Any
+
+    def sums(self, loads: Any, rows: list[list[Any]], sizes: list[Any]) -> list[list[Any]]:
+        """The sums over all tokens of e^{-uK} and each of their weights, for several u.
+
+        Args:
+            loads: e^{-uK}: a row for every u, a column for every token that is seen.
+            rows: for every token of the rule its weights.
+            sizes: for every weight the sum of its absolute values.
+        """
+        found: list[list[Any]] = (loads * arb_mat([rows[i] for i in self.places])).tolist()
+        if len(self.places) == len(rows):
+            return found
+        left_out = [arb(0, (self.load * size).upper()) for size in sizes]
+        return [[value + off for value, off in zip(row, left_out)] for row in found]
 
 
 class LineRule:
@@ -189,6 +208,7 @@ class LineRule:
         self.kernel = [row[0] for row in rows]
         self.rows = [[value * self.step for value in row[1:]] for row in rows]
         self.weights = arb_mat(self.rows)
+        self.sizes = sizes(self.rows)
         columns = zip(*self.rows)
         decay = (2 * arb.pi() * arb(strip.half_width) / self.step).expm1()
         self.errors = [
@@ -216,18 +236,25 @@ class LineRule:
         return NEAREST + GRID * high, self.line.tails(side, NEAREST + GRID * high)
 
     @cached_property
+    def load_terms(self) -> list[list[Any]]:
+        """The terms of e^{-uK} in powers of u, up to ``MOST_TERMS``: one row per power, one column per token."""
+        rows = [[arb(1)] * len(self.kernel)]
+        for r in range(1, MOST_TERMS + 1):
+            rows.append([-before * k / r for before, k in zip(rows[-1], self.kernel)])
+        return rows
+
+    @cached_property
     def taylor(self) -> list[list[Any]]:
         """For every factor the coefficients of its sum in powers of u, up to ``MOST_TERMS``."""
-        powers = [[arb(1)] * len(self.kernel)]
-        for r in range(1, MOST_TERMS + 1):
-            powers.append([-before * k / r for before, k in zip(powers[-1], self.kernel)])
-        return [list(column) for column in zip(*(arb_mat(powers) * self.weights).tolist())]
+        return [list(column) for column in zip(*(arb_mat(self.load_terms) * self.weights).tolist())]
 
-    def float_log_moments(self, r: int) -> Array:
-        """log of the sum of F K^r for every factor, an estimate."""
+    @cached_property
+    def float_log_moments(self) -> Array:
+        """log of the sum of F K^r, an estimate: one row per r up to ``MOST_TERMS``, one column per factor."""
         with np.errstate(divide="ignore"):
-            terms = self.float_log_weights + (r * np.log(np.maximum(self.float_kernel, 0.0)) if r else 0.0)
-        return np.logaddexp.reduce(terms, axis=1)
+            logs = np.log(np.maximum(self.float_kernel, 0.0))
+        rows = [self.float_log_weights + (r * logs if r else 0.0) for r in range(MOST_TERMS + 1)]
+        return np.array([np.logaddexp.reduce(terms, axis=1) for terms in rows])
 
     def at(self, u: Any) -> list[Any]:
         """Enclosures of M(u) for every factor; u >= 0 a ball."""
@@ -238,21 +265,14 @@ class LineRule:
         """What of the sums at u and above is not lost in their errors."""
         own = float(u) * self.float_kernel < self.nats + SPARE_NATS
         if own.all() or not own.any():
-            return Seen(self.kernel, self.weights, [arb(0)] * len(self.errors))
-        away = [i for i, is_near in enumerate(own) if not is_near]
-        load = (-u * min(self.kernel[i].lower() for i in away)).exp()
-        left_out = [
-            (load * sum((abs(w) for w in column), arb(0))).upper() for column in zip(*(self.rows[i] for i in away))
-        ]
-        near = np.flatnonzero(own)
-        return Seen([self.kernel[i] for i in near], arb_mat([self.rows[i] for i in near]), left_out)
+            return Seen(list(range(len(self.kernel))), self.kernel, arb(0))
+        load = (-u * min(k.lower() for k, is_near in zip(self.kernel, own) if not is_near)).exp()
+        near = np.flatnonzero(own).tolist()
+        return Seen(near, [self.kernel[i] for i in near], load)
 
     def sums(self, loads: Any, seen: Seen | None = None) -> list[list[Any]]:
         """As ``at`` for several u, whose e^{-uK} are the rows of a matrix, one column for every token or every one ``seen``."""
-        weights = self.weights if seen is None else seen.weights
-        found = (loads * weights).tolist()
-        if seen is not None:
-            found = [[value + arb(0, off) for value, off in zip(row, seen.left_out)] for row in found]
+        found = (loads * self.weights).tolist() if seen is None else seen.sums(loads, self.rows, self.sizes)
         return [[self._enclosure(j, value) for j, value in enumerate(row)] for row in found]
 
     def _enclosure(self, j: int, total: Any) -> Any:
@@ -271,6 +291,11 @@ class LineRule:
             own[seen] += np.log(np.exp(terms[seen] - own[seen, None]).sum(axis=1))
             found.append(own)
         return np.array(found)
+
+
+def sizes(rows: list[list[Any]]) -> list[Any]:
+    """The sum of the absolute values in every column."""
+    return [sum(map(abs, column), arb(0)) for column in zip(*rows)]
 
 
 def _float_log(ball: Any) -> float:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import sympy
@@ -42,13 +43,8 @@ class Arithmetic(ABC):
     def constant(self, expr: Expr) -> Any:
         """Of an exact number."""
 
-    def add(self, left: Any, right: Any) -> Any:
-        """Of a sum."""
-        return left + right
-
-    def multiply(self, left: Any, right: Any) -> Any:
-        """Of a product."""
-        return left * right
+    add: Callable[[Any, Any], Any] = staticmethod(operator.add)
+    multiply: Callable[[Any, Any], Any] = staticmethod(operator.mul)
 
     @abstractmethod
     def power(self, base: Any, exponent: Fraction) -> Any:
@@ -120,10 +116,7 @@ class Program:
                 found.append(arithmetic.function(step.payload, found[step.arguments[0]]))
             else:
                 join = arithmetic.add if step.kind == "add" else arithmetic.multiply
-                value = found[step.arguments[0]]
-                for argument in step.arguments[1:]:
-                    value = join(value, found[argument])
-                found.append(value)
+                found.append(reduce(join, [found[argument] for argument in step.arguments]))
         return [found[i] for i in self.results]
 
     def _constants(self, arithmetic: Arithmetic) -> list[Any]:

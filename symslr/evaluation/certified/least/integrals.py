@@ -15,16 +15,20 @@ from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
+from sympy import Expr
 
 from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.integral import Integrand, Transform, Window
-from symslr.evaluation.certified.analytic.line import MOST_TERMS, Line
-from symslr.evaluation.certified.analytic.proof import all_enclosed
+from symslr.evaluation.certified.analytic.integral import BLOCK, Integrand, Transform, Window
+from symslr.evaluation.certified.analytic.line import Line, Seen, sizes
+from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import Between
+
+FEW_BITS = 64
+"""Of sums of which no more than a bound is needed."""
 
 
 class MovingTransform(Transform):
@@ -39,6 +43,9 @@ class MovingTransform(Transform):
         scale: holds the interval.
         integrands: all that are asked for.
     """
+
+    most_terms = 12
+    """Every term of the Taylor series in u is a series in the scale."""
 
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Integrand]) -> None:
         self.scale, self.goal, self.integrands = scale, goal, integrands
@@ -83,17 +90,29 @@ class MovingTransform(Transform):
         return range(min(window[0] for window in windows), max(window[-1] for window in windows) + 1)
 
     @cached_property
-    def loads(self) -> Any:
-        """e^{-u K} for every u of ``nodes`` and every K of the rule, where the kernel does not move."""
-        return self.loads_of(self.rule.kernel)
+    def blocks(self) -> list[Block]:
+        """The nodes a few octaves at a time, where the kernel does not move or with the whole interval of K."""
+        found, many = [], BLOCK * self.per_octave
+        for low in range(0, len(self.nodes), many):
+            run = self.nodes[low : low + many]
+            seen = self.rule.seen((run[0] * self.exact_step).exp())
+            with ctx.workprec(line_bits(self.nats)):
+                found.append(Block(seen, self.loads(seen.kernel, run)))
+        return found
 
-    def loads_of(self, kernel: list[Any]) -> Any:
-        return arb_mat(exponentials(kernel, self.nodes[0], self.per_octave, len(self.nodes)))
+    def loads(self, kernel: list[Any], nodes: range) -> Any:
+        """e^{-uK}: a row for every node, a column for every K."""
+        return arb_mat(exponentials(kernel, nodes[0], self.per_octave, len(nodes)))
 
     @cached_property
     def windows(self) -> dict[Integrand, Window]:
         """For every integrand the nodes of its sum, and what lies beyond."""
         return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
+
+    @cached_property
+    def weights(self) -> dict[Integrand, list[Any]]:
+        """For every integrand u^k e^{-ou} at the nodes of its window."""
+        return {own: [self._weight(own, i) for i in window.nodes] for own, window in self.windows.items()}
 
     def _weight(self, integrand: Integrand, i: int) -> Any:
         v = i * self.exact_step
@@ -108,8 +127,8 @@ class MovingTransform(Transform):
             total = arb_series([0])
             for r, coefficient in enumerate(sums.start(integrand, window.start.length)):
                 total = total + coefficient * self.before(integrand.k + r, window.nodes[0])
-            for i in window.nodes:
-                product = arb_series([self._weight(integrand, i)])
+            for i, weight in zip(window.nodes, self.weights[integrand]):
+                product = arb_series([weight])
                 for n, moment in zip(integrand.copies, sums.at(i)):
                     if n:
                         product = product * series_power(moment, n)
@@ -119,9 +138,8 @@ class MovingTransform(Transform):
     @cached_property
     def above(self) -> list[list[Any]]:
         """Bounds of |M_j| and of the finite sums that stand for them, at every scale, for every node."""
-        loads = self.loads_of(self.rule.kernel) if self.is_kernel_moving else self.loads
-        sums = self.rule.sums(loads)
-        return [[abs(moment).upper() for moment in row] for row in sums]
+        rows = (row for block in self.blocks for row in self.rule.sums(block.rounded, block.seen))
+        return [[abs(moment).upper() for moment in row] for row in rows]
 
     def _off(self, integrand: Integrand) -> Any:
         """A ball above the change of the outer sum by the errors of the M_j, at every scale; kept."""
@@ -143,6 +161,20 @@ class MovingTransform(Transform):
         return total * self._weight(integrand, i)
 
 
+@dataclass(frozen=True)
+class Block:
+    """Some nodes: the tokens that are seen there, and their e^{-uK}, a row for every node."""
+
+    seen: Seen
+    loads: Any
+
+    @cached_property
+    def rounded(self) -> Any:
+        """Where no more than a bound is needed: products of few bits are faster."""
+        with ctx.workprec(FEW_BITS):
+            return self.loads * arb(1)
+
+
 class FiniteSums:
     """The sums M_j(u) = step sum_i F_j(x_i) e^{-u K(x_i)} of one rule, as series in the scale.
 
@@ -153,47 +185,60 @@ class FiniteSums:
     """
 
     def __init__(self, transform: MovingTransform, at: Any, length: int) -> None:
-        rule, line = transform.rule, transform.line
         self.is_wide = not at.is_exact()
+        self.bits = FEW_BITS if self.is_wide else line_bits(transform.nats)
         self.transform, self.length = transform, length
         self.known: dict[int, list[Any]] = {}
+        self.series = Series(transform.scale, at)
         self.orders = range(length if transform.is_kernel_moving else 1)
         self.tokens: list[tuple[Any, list[Any]]] = []
-        self.kernel, rows = [], []
-        series = Series(transform.scale, at)
         with terms(length):
-            for x in rule.nodes:
-                kernel, *factors = all_enclosed((line.kernel, *line.factors), line.variable, arb_series([x]), series)
-                factors = [factor * rule.step for factor in factors]
-                self.tokens.append((kernel, factors))
-                self.kernel.append(kernel[0])
-                rows.append(self._moments(kernel - arb_series([kernel[0]]), factors))
-        self.weights = arb_mat(rows)
+            step = arb_series([transform.rule.step])
+            self.weights = [self._token(x, step) for x in transform.rule.nodes]
+        self.matrix = arb_mat(self.weights)
 
-    def _moments(self, change: Any, factors: list[Any]) -> list[Any]:
-        """Coefficients of F_j (K - K_0)^m from t^m on, for every j and m."""
-        powers = [arb_series([1])]
+    def _token(self, x: Any, step: Any) -> list[Any]:
+        """Of one token the coefficients of step F_j (K - K_0)^m from t^m on, for every j and m."""
+        line = self.transform.line
+        if not self.transform.is_kernel_moving:
+            weighted = [factor * step for factor in self._values(line.factors, x)]
+            return [factor[k] for factor in weighted for k in range(self.length)]
+        kernel, *factors = all_enclosed((line.kernel, *line.factors), line.variable, arb_series([x]), self.series)
+        factors = [factor * step for factor in factors]
+        self.tokens.append((kernel, factors))
+        change, powers = kernel - arb_series([kernel[0]]), [arb_series([1])]
         for _ in self.orders[1:]:
             powers.append(powers[-1] * change)
         products = ((m, factor * power) for factor in factors for m, power in enumerate(powers))
         return [product[k] for m, product in products for k in range(m, self.length)]
 
+    def _values(self, functions: tuple[Expr, ...], x: Any) -> list[Any]:
+        """In few bits, where these tell a function from its singularities."""
+        at = self.transform.line.variable, arb_series([x]), self.series
+        try:
+            with ctx.workprec(self.bits):
+                return all_enclosed(functions, *at)
+        except NotProved:
+            return all_enclosed(functions, *at)
+
     @cached_property
-    def rows(self) -> Any:
-        """Sums over the rule at every node of the outer sum: one product of matrices, far faster than row by row."""
-        moving = self.transform.is_kernel_moving
-        loads = self.transform.loads_of(self.kernel) if moving else self.transform.loads
-        if self.is_wide:
-            with ctx.workprec(line_bits(self.transform.nats / 2)):
-                return (loads * arb(1)) * (self.weights * arb(1))  # rounded: products of fewer bits are faster
-        with ctx.workprec(line_bits(self.transform.nats)):
-            return loads * self.weights
+    def rows(self) -> list[list[Any]]:
+        """Sums over the rule at every node of the outer sum: products of matrices, far faster than row by row."""
+        with ctx.workprec(self.bits):
+            if self.transform.is_kernel_moving:
+                loads = self.transform.loads([kernel[0] for kernel, _ in self.tokens], self.transform.nodes)
+                moved: list[list[Any]] = ((loads * arb(1)) * (self.matrix * arb(1))).tolist()
+                return moved
+            found, own = [], sizes(self.weights)
+            for block in self.transform.blocks:
+                found += block.seen.sums(block.rounded if self.is_wide else block.loads, self.weights, own)
+            return found
 
     def at(self, i: int) -> list[Any]:
         """The series of M_j(e^{ih}) for every factor, i one of the nodes of the transform."""
         if i not in self.known:
-            row, minus = i - self.transform.nodes[0], -(i * self.transform.exact_step).exp()
-            self.known[i] = self._series([self.rows[row, place] for place in range(self.weights.ncols())], minus)
+            row, minus = self.rows[i - self.transform.nodes[0]], -(i * self.transform.exact_step).exp()
+            self.known[i] = self._series(row, minus)
         return self.known[i]
 
     def start(self, integrand: Integrand, count: int) -> list[Any]:
@@ -208,22 +253,17 @@ class FiniteSums:
 
     @cached_property
     def taylor(self) -> list[list[Any]]:
-        """The coefficients of u^r in M_j for every j and r < MOST_TERMS, as series."""
-        rule, length = self.transform.rule, self.length
+        """The coefficients of u^r in M_j for every j and r < ``most_terms``, as series."""
+        rule, most = self.transform.rule, self.transform.most_terms
         if not self.transform.is_kernel_moving:
-            powers = [[arb(1)] * len(rule.kernel)]
-            for r in range(1, MOST_TERMS):
-                powers.append([-before * k / r for before, k in zip(powers[-1], rule.kernel)])
-            table = arb_mat(powers) * self.weights
-            return [
-                [arb_series([table[r, j * length + k] for k in range(length)], length) for r in range(MOST_TERMS)]
-                for j in range(len(rule.errors))
-            ]
-        with terms(length):
-            found = [[arb_series([0])] * MOST_TERMS for _ in rule.errors]
+            with ctx.workprec(self.bits):
+                table = ((arb_mat(rule.load_terms[:most]) * arb(1)) * self.matrix).tolist()
+            return [list(column) for column in zip(*(self._series(row, arb(0)) for row in table))]
+        with terms(self.length):
+            found = [[arb_series([0])] * most for _ in rule.errors]
             for kernel, factors in self.tokens:
                 load = arb_series([1])
-                for r in range(MOST_TERMS):
+                for r in range(most):
                     for j, factor in enumerate(factors):
                         found[j][r] = found[j][r] + factor * load
                     load = load * kernel * (arb(-1) / (r + 1))
@@ -231,10 +271,11 @@ class FiniteSums:
 
     def at_zero(self) -> list[Any]:
         """The series of M_j(0)."""
-        ones = arb_mat([[1] * self.weights.nrows()])
-        return self._series((ones * self.weights).entries(), arb(0))
+        return self._series((arb_mat([[1] * len(self.weights)]) * self.matrix).entries(), arb(0))
 
     def _series(self, row: list[Any], minus: Any) -> list[Any]:
+        if not self.transform.is_kernel_moving:
+            return [arb_series(row[k : k + self.length], self.length) for k in range(0, len(row), self.length)]
         powers = [arb(1)]
         for m in self.orders[1:]:
             powers.append(powers[-1] * minus / m)

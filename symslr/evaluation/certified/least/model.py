@@ -125,6 +125,7 @@ class _Model:
         self.moving, self.nats, self.length = moving, nats + SPARE_NATS, length
         self.centre, self.radius = arb(centre), arb(radius)
         self.sums: dict[Expr, Sums] = {}
+        self.integrals: dict[tuple[Expr, Integrand], Taylor] = {}
 
     def _made(self, coefficients: list[Any]) -> Taylor:
         return Taylor(arb_poly(coefficients), arb(0), self.radius, self.length)
@@ -164,8 +165,10 @@ class _Model:
 
     def _integral(self, term: Monomial) -> Taylor:
         kernel, integrand = self.moving.integrand(term)
-        transform, sums = self._sums(kernel)
-        return transform.model(integrand, sums)
+        if (kernel, integrand) not in self.integrals:
+            transform, sums = self._sums(kernel)
+            self.integrals[kernel, integrand] = transform.model(integrand, sums)
+        return self.integrals[kernel, integrand]
 
     def _sums(self, kernel: Expr) -> tuple[MovingTransform, Sums]:
         transform = self.moving.transform(kernel, self.nats)
