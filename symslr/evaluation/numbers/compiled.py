@@ -35,6 +35,8 @@ class log1pexp(Function):
 
 def stable(expr: Expr) -> Expr:
     """``expr`` with log(1 + exp(y)) written as one function."""
+    if not expr.has(log_):
+        return expr
 
     def is_softplus(node: Expr) -> bool:
         if not (isinstance(node, log_) and isinstance(node.args[0], Add) and len(node.args[0].args) == 2):
