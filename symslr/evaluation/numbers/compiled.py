@@ -97,7 +97,7 @@ def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[
     return lambdify(
         list(plain.values()),
         [in_float64(stable(e)).xreplace(plain) for e in exprs],
-        modules=[_namespace(), "scipy", "numpy"],
+        modules=[_namespace()],  # what else is printed is imported by its name: all of NumPy takes 0.1 s
         printer=_printer(),
         cse=_repeated,
         docstring_limit=0,
