@@ -45,7 +45,7 @@ def with_kernel(expr: Expr, kernel: Expr | None) -> Expr:
     """``expr`` with a kernel in ``x`` put where one is left open; as it is where there is none."""
     if kernel is None:
         return expr
-    return expr.replace(OpenKernel, lambda at: kernel.xreplace({x: at}))
+    return expr.xreplace({node: kernel.xreplace({x: node.args[0]}) for node in expr.atoms(OpenKernel)})
 
 
 def feels_parity(opened: Expr, kernel: Expr) -> bool:
