@@ -21,6 +21,7 @@ from symslr.evaluation.in_time import in_time
 from symslr.evaluation.multiprecision import evaluate_multiprecision
 from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.open_kernel import with_open_kernel
 from symslr.evaluation.plan import canonical, plan, reduced_form
 from symslr.evaluation.strong_signal import by_expansion
 from symslr.expression.expectation import ScalarExpectation
@@ -99,7 +100,7 @@ def _evaluated(expr: Expr, values: Mapping[Any, object] | None, digits: int | No
         if far is None or far.digits < (1 if digits is None else digits):
             raise
         return replace(far, seconds=time.perf_counter() - start)
-    said = unheld(expr, one_point(inputs))
+    said = unheld(expr, one_point(inputs), value if value.method == FLOAT_METHOD and not inputs.arrays else None)
     method = f"{value.method}; {said}" if said else value.method
     return replace(value, method=method, seconds=time.perf_counter() - start)
 
@@ -131,14 +132,20 @@ def _on_meshes(expr: Expr, inputs: Inputs, digits: int | None, backend: str | No
     return _any_digits(expr, inputs, wanted) if backend is None else _estimated(expr, inputs, wanted)
 
 
-@lru_cache(maxsize=512)
 def symbols_of(expr: Expr) -> tuple[frozenset[Any], frozenset[Any]]:
     """Symbols that need a value, and those that may have one though the reduced formula has lost them."""
     found, kernel = reduced_form(expr)
-    own = set() if kernel is None else kernel.free_symbols - {x}
-    needed = frozenset(s for s in found.free_symbols | own if isinstance(s, Symbol))
-    known = conditioned(expr).free_symbols - BOUND_IN_SEQUENCE
-    return needed, needed | frozenset(s for s in known | expr.free_symbols if isinstance(s, Symbol))
+    needed = symbols_in(found)
+    if kernel is not None:
+        needed |= symbols_in(kernel) - {x}
+    opened, _ = with_open_kernel(expr)
+    return needed, needed | (symbols_in(conditioned(opened)) - BOUND_IN_SEQUENCE) | symbols_in(expr)
+
+
+@lru_cache(maxsize=512)
+def symbols_in(expr: Expr) -> frozenset[Any]:
+    """Symbols that are free in an expression; most are asked for with their kernel left open, the same for all kernels."""
+    return frozenset(s for s in expr.free_symbols if isinstance(s, Symbol))
 
 
 def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:

@@ -50,19 +50,19 @@ def reduced_form(expr: Expr) -> tuple[Expr, Expr | None]:
 
     Quantities are conditioned, names unfolded, sums kept from cancelling, sequence expectations reduced where a rule takes them.
     """
-    known = conditioned(expr)
-    opened, kernel = with_open_kernel(known)
+    opened, kernel = with_open_kernel(expr)
     if kernel is None:
-        return reduced(known), None
-    found = reduced(opened)
-    return (reduced(known), None) if feels_parity(found, kernel) else (found, kept_from_cancelling(kernel))
+        opened, kernel = with_open_kernel(conditioned(expr))
+    found = reduced(conditioned(opened))
+    if kernel is None:
+        return found, None
+    return (reduced(conditioned(expr)), None) if feels_parity(found, kernel) else (found, kept_from_cancelling(kernel))
 
 
 @lru_cache(maxsize=512)
 def canonical(expr: Expr) -> Expr:
     """``expr`` conditioned and reduced."""
-    found, kernel = reduced_form(expr)
-    return found if kernel is None else with_kernel(found, kernel)
+    return with_kernel(*reduced_form(expr))
 
 
 @lru_cache(maxsize=512)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,9 +15,11 @@ from symslr.algebra.rules.laplace import representation
 from symslr.algebra.rules.measure.change_of_measure import ChangeOfMeasure
 from symslr.evaluation import CannotEvaluate, engine, evaluate, minimise
 from symslr.evaluation.admission import guard
+from symslr.evaluation.open_kernel import with_kernel, with_open_kernel
 from symslr.evaluation.plan import canonical, open_plan, plan, reduced, reduced_form
 from symslr.expression.expectation import SequenceExpectation, rewrite_expectations
 from symslr.expression.folded import Activation
+from symslr.expression.quantity import conditioned
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR, softmax
 from symslr.model.length_law import LengthLaw
@@ -43,7 +46,7 @@ def given(expr: Expr) -> dict[str, float]:
 
 
 def forget() -> None:
-    for kept in (canonical, reduced, reduced_form, open_plan, plan, engine.symbols_of):
+    for kept in (canonical, reduced, reduced_form, open_plan, plan, guard._readings):
         kept.cache_clear()
     guard._unheld.clear()
 
@@ -151,3 +154,34 @@ def test_the_catalogue_is_not_held_again() -> None:
     assert not guard.is_new(population_risk(MaxSLR(length=5), softmax))
     assert guard.is_new(population_risk(SpikedSLR(), OWN))
     assert guard.is_new(bayes_risk(TILTED))
+
+
+def test_a_value_at_the_cheap_point_is_not_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*args: object) -> None:
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr(guard, "_planned", never)
+    risk = population_risk(TILTED, OWN)
+    found = evaluate(risk, {**VALUES, "a": 1.2}, backend="numpy")
+    assert guard.UNHELD not in found.method
+    with pytest.raises(AssertionError, match="computed again"):
+        evaluate(population_risk(TILTED, Attention(2 + x**2)), {**VALUES, "a": 1.2, "L": 4}, backend="numpy")
+
+
+def test_a_value_that_differs_from_its_definition_is_refused() -> None:
+    risk, at = population_risk(TILTED, OWN), {L: 3, Delta: 0.3, a: 1.2}
+    found = evaluate(risk, {s.name: v for s, v in at.items()}, backend="numpy")
+    assert not guard.why_not_held(risk, at, found)
+    wrong = replace(found, value=found.value * (1 + 1e-4))
+    with pytest.raises(CannotEvaluate, match="a fault of symslr"):
+        guard.why_not_held(risk, at, wrong)
+    assert not guard.why_not_held(risk, {**at, a: 1.3}, None)
+
+
+def test_a_kernel_is_left_open_where_the_formula_is_the_same_for_all() -> None:
+    free = Attention(1 + x**2, normaliser=None)
+    for quantity in (minimal_risk(TILTED, OWN), population_risk(TILTED, free), bayes_risk(TILTED)):
+        assert with_open_kernel(quantity) == (quantity, None)
+    opened, kernel = with_open_kernel(population_risk(TILTED, OWN))
+    assert kernel == OWN.kernel
+    assert with_kernel(conditioned(opened), kernel) == conditioned(population_risk(TILTED, OWN))

@@ -12,6 +12,7 @@ from sympy import Dummy, Expr, Poly, S, Symbol, cancel
 from symslr.algebra.growth import exists
 from symslr.evaluation.admission.inputs import Inputs
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.open_kernel import with_kernel, with_open_kernel
 from symslr.expression.expectation import Expectation, ScalarExpectation
 from symslr.expression.folded import Activation
 from symslr.expression.quantity import conditioned
@@ -36,7 +37,7 @@ def check_admitted(expr: Expr, inputs: Inputs) -> None:
     Raises:
         ValueError: with what was found at which values.
     """
-    laws = _laws(expr)
+    laws = _laws(with_open_kernel(expr)[0])
     offsets = {node.args[3] for node in expr.atoms(Activation, ScoredActivation)} - {S.Zero, S.One}
     if not laws and not offsets:
         return
@@ -89,7 +90,8 @@ def check_means_exist(expr: Expr, values: Mapping[Symbol, Any], moving: Collecti
     Raises:
         CannotEvaluate: naming the mean.
     """
-    for node in _doubtful(expr):
+    opened, kernel = with_open_kernel(expr)
+    for node in (with_kernel(mean, kernel) for mean in _doubtful(opened)):
         known = {s: exact(v) for s, v in values.items() if s in node.free_symbols and isinstance(v, (int, float, Expr))}
         here = node.xreplace(known)
         free = [symbol for symbol in moving if symbol in here.free_symbols]

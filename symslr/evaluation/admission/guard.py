@@ -6,7 +6,8 @@ Tasks and attentions of the catalogue are held against theirs by the tests inste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from sympy import Expr, Integer, Rational, Symbol
@@ -14,11 +15,13 @@ from sympy import Expr, Integer, Rational, Symbol
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.nodes.node import Context
 from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.open_kernel import with_kernel, with_open_kernel
 from symslr.evaluation.plan import plan
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
 from symslr.expression.quantity import Quantity, conditioned
 from symslr.expression.scored import ScoredActivation
+from symslr.expression.value import Value
 from symslr.model.catalogue import ATTENTIONS, is_catalogued
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -59,7 +62,7 @@ NO_NUMBER = "at the cheap point for that there is no number"
 _unheld: dict[Any, str] = {}
 
 
-def unheld(expr: Expr, values: Mapping[Symbol, Any]) -> str:
+def unheld(expr: Expr, values: Mapping[Symbol, Any], found: Value | None = None) -> str:
     """Why the plan of ``expr`` was not held against the definition, as words to print; empty where it was; remembered.
 
     It is held at these values, at two or three tokens. Empty also where there is nothing to hold: no sequence inside, or
@@ -67,35 +70,37 @@ def unheld(expr: Expr, values: Mapping[Symbol, Any]) -> str:
 
     Args:
         values: numbers and length laws by symbol, as in ``Inputs``; of an array one entry.
+        found: what the float64 plan gave there, where that is known.
 
     Raises:
         CannotEvaluate: when the two disagree, with both numbers.
     """
     key = expr, frozenset(s for s in values if s.is_Symbol and s.is_nonnegative is None and values[s] < 0)
     if key not in _unheld:
-        reason = why_not_held(expr, values) if is_new(expr) else HELD
+        reason = why_not_held(expr, values, found) if is_new(expr) else HELD
         _unheld[key] = f"{UNHELD}, {reason}" if reason else HELD
     return _unheld[key]
 
 
-def why_not_held(expr: Expr, values: Mapping[Symbol, Any]) -> str:
+def why_not_held(expr: Expr, values: Mapping[Symbol, Any], found: Value | None = None) -> str:
     """The reason alone, for any task and attention, and without memory: empty where one reading was held."""
-    short = _shortened(expr)
-    values = {**{symbol: PLACE for symbol in short.free_symbols - {L, P_L} if isinstance(symbol, Symbol)}, **values}
-    reasons = [_held_one(short, reading, values, lengths) for reading, lengths in _readings(short)]
+    opened, kernel = with_open_kernel(expr)
+    shape, readings = _readings(opened)
+    short = with_kernel(shape, kernel)
+    free = {symbol for symbol in short.free_symbols if isinstance(symbol, Symbol)}
+    everywhere = {**dict.fromkeys(free - {L, P_L}, PLACE), **values, **({P_L: SHORT} if P_L in free else {})}
+    reasons = []
+    for reading, lengths in readings:
+        closed = with_kernel(reading, kernel)
+        # the first length whose definition is read in time
+        for length in lengths if L in free else lengths[:1]:
+            point = {**everywhere, L: length} if L in free else everywhere
+            known = found if point == values and short == expr else None
+            reason = _compared(short, closed, point, known)
+            if reason == HELD:
+                break
+        reasons.append(reason)
     return HELD if HELD in reasons else reasons[0]
-
-
-def _held_one(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], lengths: tuple[int, ...]) -> str:
-    """At the first length whose definition is read in time; else the reason of the shortest."""
-    law = {P_L: SHORT} if P_L in expr.free_symbols else {}
-    points = [{L: length} for length in lengths] if L in expr.free_symbols else [{}]
-    reason = HELD
-    for point in points:
-        reason = _compared(expr, reading, {**values, **law, **point})
-        if reason == HELD:
-            break
-    return reason
 
 
 def is_new(expr: Expr) -> bool:
@@ -130,17 +135,22 @@ def _replaced(expr: Expr, form: Callable[[Quantity], Expr], kind: type = Expr) -
     return expr.replace(lambda node: isinstance(node, Quantity), open_one)
 
 
-def _readings(expr: Expr) -> Iterator[tuple[Expr, tuple[int, ...]]]:
-    """What the referee reads, and at which lengths: the derived formula before it is reduced, and the definition."""
-    formula = _replaced(expr, lambda quantity: quantity.formula())
-    definition = _replaced(expr, lambda quantity: quantity.definition())
-    yield formula, (MANY, FEW)
-    if definition != formula and not definition.has(Minimum):  # a search for a minimum takes too long
-        yield definition, (FEW,)
+@lru_cache(maxsize=512)
+def _readings(expr: Expr) -> tuple[Expr, list[tuple[Expr, tuple[int, ...]]]]:
+    """An expression of few tokens in place of ``expr``, what the referee reads for it, and at which lengths.
+
+    That is the derived formula before it is reduced, and the definition; with a kernel left open the same for all kernels.
+    """
+    short = _shortened(expr)
+    formula = _replaced(short, lambda quantity: quantity.formula())
+    definition = _replaced(short, lambda quantity: quantity.definition())
+    if definition == formula or definition.has(Minimum):  # a search for a minimum takes too long
+        return short, [(formula, (MANY, FEW))]
+    return short, [(formula, (MANY, FEW)), (definition, (FEW,))]
 
 
-def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> str:
-    """Why there were no two numbers to compare; empty where they agree.
+def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], found: Value | None) -> str:
+    """Why there were no two numbers to compare, with the plan's where it is known; empty where they agree.
 
     Raises:
         CannotEvaluate: when they differ.
@@ -159,7 +169,7 @@ def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any]) -> str:
     except CannotReferee as refusal:
         return LONG if isinstance(refusal, TooCostly) else UNREAD
     try:
-        value, error = _planned(expr, point)
+        value, error = _planned(expr, point) if found is None else (float(found.value), float(found.error))
     except (CannotEvaluate, ArithmeticError):
         return NO_NUMBER
     expected = float(by_definition)

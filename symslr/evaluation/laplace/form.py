@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, oo, preorder_traversal
+from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo, preorder_traversal
 from sympy import exp as exp_
 
 from symslr.evaluation.numbers.exponent import Exponential, Gaussian, exponential, gaussian, magnitude, slope, split
@@ -138,8 +138,8 @@ class LaplaceForm:
         """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth, or kappa is 0."""
         found = []
         for kernel in self.kernels:
-            parts = [*kernel.slopes, *(m.exponent * m.rest for m in self.moments if m.kernel == kernel)]
-            kinks = breakpoint_equations(Add(*parts, evaluate=False), self.x)
+            weights = (part for m in self.moments if m.kernel == kernel for part in (m.exponent, m.rest))
+            kinks = breakpoint_equations(Tuple(*kernel.slopes, *weights), self.x)
             zeros = (factor for slope in kernel.slopes for factor in vanishing_factors(slope, self.x))
             found.append(tuple(dict.fromkeys((*kinks, *zeros))))
         return tuple(found)

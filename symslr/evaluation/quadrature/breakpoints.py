@@ -9,8 +9,8 @@ from sympy.core.function import Function
 from sympy.core.relational import Relational
 
 
-def breakpoint_equations(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
-    """Expressions in x, each of which vanishes at a kink or jump of ``expr``."""
+def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
+    """Expressions in x, each of which vanishes at a kink or jump of ``expr``, a function or several."""
     found: dict[Expr, None] = {}
     for node in expr.atoms(Abs, Max, Min, sign, Heaviside, Piecewise):
         for equation in _equations(node):
@@ -28,13 +28,22 @@ def in_powers(expr: Expr, x: Symbol) -> Expr:
 
 
 def _powers(expr: Expr, x: Symbol) -> Expr:
-    if not expr.is_Add or not expr.has(x):
+    if not expr.is_Add or not expr.has(x) or _is_plain(expr, x):
         return expr
     try:
         number, parts = sqf_list(expr, x) if expr.is_polynomial(x) else sqf_list(expr)
     except PolynomialError:
         return expr
     return Mul(number, *(base**power for base, power in parts)) if any(power > 1 for _, power in parts) else expr
+
+
+def _is_plain(total: Expr, x: Symbol) -> bool:
+    """Whether a sum is a number and a power of one function of x, or of one over a sum: it has no double zero, or a pole."""
+    if len(total.args) > 2 or not total.args[0].is_Number:
+        return False
+    _, rest = total.args[1].as_independent(x, as_Add=False)
+    base, power = (rest, S.One) if isinstance(rest, Function) else rest.as_base_exp()
+    return bool(power.is_Integer and (base.is_Symbol or isinstance(base, Function) or (base.is_Add and power < 0)))
 
 
 def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
@@ -45,7 +54,8 @@ def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
     pairs = [factor.as_base_exp() for factor in Mul.make_args(expr)]
     bases = [base for base, power in pairs]
     linear = [base for base, power in pairs if _shows(base, power, x)]
-    at_zero = any(base.xreplace({x: S.Zero}) == 0 for base in bases if base.has(x) and base not in linear)
+    others = (base for base in bases if base.has(x) and base not in linear and not base.is_positive)
+    at_zero = any(base.xreplace({x: S.Zero}) == 0 for base in others)
     return (*linear, x) if at_zero else tuple(linear)
 
 
