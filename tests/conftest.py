@@ -6,13 +6,18 @@ import gc
 import importlib.util
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 
 import flint
-import hypothesis
 import mpmath
 import pytest
 
+from symslr.parallel.processes import keep_freed_memory
+
+# Compiled once, whatever the environment says: else both workers and every command that a test starts compile all files again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # BLAS, OpenMP and matplotlib read these once, when they load; nothing imported above loads them.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
@@ -20,9 +25,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 # SymPy keeps a thousand results of each of its functions; in one process many tests share more than that.
 os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
 
-# The machine decides how long an example takes, so no deadline; a failure found once is found by everyone.
-hypothesis.settings.register_profile("symslr", deadline=None, derandomize=True, print_blob=True)
-hypothesis.settings.load_profile("symslr")
+keep_freed_memory()
 
 REQUIRE_TOOLS = os.environ.get("SYMSLR_REQUIRE_TOOLS") == "1"
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "chrome")}
@@ -44,6 +47,14 @@ def require_tool(name: str) -> str:
     if found is None:
         pytest.skip(f"needs {name}: neither a program on PATH nor a Python module")
     return found
+
+
+def pytest_configure() -> None:
+    import hypothesis
+
+    # The machine decides how long an example takes, so no deadline; a failure found once is found by everyone.
+    hypothesis.settings.register_profile("symslr", deadline=None, derandomize=True, print_blob=True)
+    hypothesis.settings.load_profile("symslr")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
