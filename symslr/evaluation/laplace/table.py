@@ -129,13 +129,11 @@ class Table:
         if np.any(family.constants.powers < 0):
             return np.True_
         logs = [np.log(np.abs(mean)) + scale for mean, scale in zip(found.means, found.scales)]
-        means, scales = list(found.means), list(found.scales)
+        bounds = Moments(list(found.means), logs, list(found.scales))
         for i in family.form.survivors:
-            means[i], scales[i] = np.exp(logs[i]), 0.0
-        terms = family.code.terms(self.grid, means, logs, scales, family.p)
+            bounds.means[i], bounds.scales[i] = np.exp(logs[i]), 0.0
         known, decides = ~np.logical_or.reduce(np.broadcast_arrays(*sunk)), np.zeros(self.shape, dtype=bool)
-        for sizes in filter(None, family.logs(terms)):
-            size = np.fmax.reduce([np.broadcast_to(own, self.shape) for own in sizes])
+        for size in family.logs(self.grid, bounds):
             decides |= ~(size < np.fmax.reduce(size, axis=None, where=known, initial=-np.inf) - family.depth)
         return decides
 
