@@ -64,7 +64,11 @@ def test_a_risk_that_is_not_known_further_out_decides_nothing() -> None:
 def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At r_k = 0.001 the risk is 0.051; on a sample of 2048 points alone the ridge ended at 6e-7, where it is 0.048."""
+    """At r_k = 0.001 the risk is 0.051; the search on 2048 points alone ended where it is 0.048.
+
+    The valley is flat: which ridge below 1e-5 a sample of 4096 points prefers depends on the processor's rounding, the risk on a
+    fresh sample does not.
+    """
     searched: list[int] = []
 
     class Recorded(SaddleMap):
@@ -77,7 +81,7 @@ def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
     problem = numeric_problem(MaxSLR(oo, length=3, noise=0), softmax, {})
     tuned, state = tune(problem, 20.0, seed=0)
     assert searched == [2048, *[2048] * COMPARED, 4096]
-    assert 1e-6 < tuned.r_k < 1e-4
+    assert tuned.r_k < 1e-4
     assert (tuned.limits, tuned.confined, tuned.remarks) == ((None, None), False, [])
     fresh = SaddleMap(problem, 2**14, 1)
     assert fresh.replicon(state, Training(20.0, *tuned.ridge)) < 1
