@@ -34,7 +34,8 @@ MOST_VALUES = 2**24
 def is_tabled(attend: Attend, setting: Setting) -> bool:
     """Whether one-token tables give the moments in a setting with independent keys."""
     base, alike = attend.attention.base, attend.bias is None
-    if not (attend.has_one_kernel and has_grid(setting)) or not isinstance(base, Attention):
+    is_quick = attend.attention.heads == 1 or has_grid(setting)
+    if not (attend.has_one_kernel and is_quick) or not isinstance(base, Attention):
         return False
     if not (setting.are_values_independent or _has_common_values(attend, setting)):
         return False
@@ -116,19 +117,19 @@ def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float]
 
 def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift: float = 0.0) -> Any:
     """The row of moments with independent keys, all of which are shifted before the attention."""
-    base = attend.attention.base
+    base, (line, place) = attend.attention.base, _as_seen(setting, place)
     assert isinstance(base, Attention)
     if not base.is_normalised:
-        found = nodes(setting, rule.step(place.slope), rule.least)
+        found = nodes(line, rule.step(place.slope), rule.least)
         return _elementwise(setting, found, attend.bias, lambda b: attend.elements(found.keys + shift, place, b))
 
     def of(keys: Any) -> Any:
         return attend.log_kernel(keys + shift, place)
 
-    if setting.directions == 1:
-        found, log_kernel = rule.panels.on(setting, of, place.slope)
+    if line.directions == 1:
+        found, log_kernel = rule.panels.on(line, of, place.slope)
     else:
-        found = nodes(setting, rule.step(place.slope), rule.least)
+        found = nodes(line, rule.step(place.slope), rule.least)
         log_kernel = of(found.keys)
     offset = float(base.offset)
     if isinstance(setting.task.location, OnePosition):
@@ -139,6 +140,16 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
     if isinstance(setting.task.location, Independent):
         return row(setting.length * float(setting.coins[0]), moments.hit, moments.norm)
     return _common(setting, 1 / setting.size, moments)
+
+
+def _as_seen(setting: Setting, place: Place) -> tuple[Setting, Place]:
+    """Keys along the direction in which a single head looks: tokens count by their scores alone, which are Gaussian again."""
+    if setting.directions == 1 or len(place.scales) > 1:
+        return setting, place
+    slope = float(np.linalg.norm(place.scales))
+    direction = place.scales[0] / slope if slope else np.eye(setting.directions)[0]
+    line = replace(setting, values=(setting.values @ direction)[:, None])
+    return line, replace(place, scales=np.array([[slope]]))
 
 
 def _common(setting: Setting, own: float, moments: laplace.Moments) -> Any:
