@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
-from scipy.special import expit, log_ndtr
+from scipy.special import expit, gamma, hyp1f1, log_ndtr
 from sympy import Abs, Expr, Heaviside, Max, Rational, erf, exp, log, tanh
 
 from symslr import Attention, LocationTask
@@ -193,3 +193,27 @@ def test_a_steep_kernel_along_two_directions_at_its_best() -> None:
     assert abs(float(hump) - 2 / 3) <= float(hump.error)
     assert kink.digits >= 13
     assert float(kink) < 0.6123
+
+
+def absolute_moment(power: float, mean: float) -> float:
+    """E |g|^power of a Gaussian number of variance 1."""
+    size = 2 ** (power / 2) * gamma((1 + power) / 2) / np.sqrt(np.pi)
+    return float(size * hyp1f1(-power / 2, 0.5, -(mean**2) / 2))
+
+
+@pytest.mark.parametrize("power", [Rational(-1, 4), Rational(-2, 5), Rational(-9, 20)])
+def test_a_weight_with_a_pole_that_has_means(power: Rational) -> None:
+    """A node at 0 made the weight infinite, which was refused; its mean and mean square are confluent hypergeometric."""
+    law = LocationTask(strength=2, prior=1 / l, signal="1:1/3,-2:2/3", length=3, noise=0)
+    found = risk_value(law, Attention(Abs(x) ** power, None), Rational(3, 2))
+    p, centres = float(power), np.sqrt(2.0) * np.array([1.0, -2.0])
+    hit, square = (SHARES @ [absolute_moment(q, m) for m in centres] for q in (p, 2 * p))
+    expected = 1 - hit**2 / (square + 2 * absolute_moment(2 * p, 0.0))
+    assert abs(float(found) - expected) <= float(found.error) + 1e-14
+
+
+@pytest.mark.parametrize("power", [Rational(-1, 2), Rational(-3, 5)])
+def test_a_weight_without_a_mean_square_is_refused(power: Rational) -> None:
+    law = LocationTask(strength=2, prior=1 / l, length=3, noise=0)
+    with pytest.raises(CannotEvaluate, match="mean square"):
+        risk_value(law, Attention(Abs(x) ** power, None), 1)
