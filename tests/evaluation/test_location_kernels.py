@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
-from scipy.special import expit, log_ndtr
+from scipy.special import expit, gamma, hyp1f1, log_ndtr
 from sympy import Abs, Expr, Heaviside, Max, Rational, erf, exp, log, tanh
 
 from symslr import Attention, LocationTask
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location import risk_value
+from symslr.evaluation.location import least_value, risk_value
+from symslr.evaluation.location.attend import Place
 from symslr.evaluation.location.means import Means
+from symslr.evaluation.location.moments import Risk
+from symslr.evaluation.location.tables import attention as tabled
 from symslr.evaluation.location.tables.panels import PANELS
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention
@@ -148,3 +151,69 @@ def test_panels_are_halved_where_a_kernel_jumps() -> None:
     assert below <= 1 / 3 < above
     assert above - below < 1e-15
     assert nodes.others[logs > 0].sum() == pytest.approx(np.exp(log_ndtr(-1 / 3)), rel=1e-13)
+
+
+def two_directions(log_kernel: LogKernel, scales: np.ndarray, strength: float, step: float = 0.25) -> float:
+    """The risk of two tokens with keys in the plane, theta either unit vector, by the trapezoid rule over all four numbers."""
+    axis = np.arange(-7.5, 9.0, step)
+    keys = np.stack([part.ravel() for part in np.meshgrid(axis, axis, indexing="ij")], axis=-1)
+    centres = np.sqrt(strength) * np.eye(2)
+    other = np.exp(-np.sum(keys**2, axis=1) / 2)
+    ours = sum(np.exp(-np.sum((keys - centre) ** 2, axis=1) / 2) for centre in centres)
+    other, ours = other / other.sum(), ours / ours.sum()
+    logs = log_kernel(keys @ scales)
+    hit = norm = 0.0
+    for own, mass in zip(logs[ours > 1e-14], ours[ours > 1e-14]):
+        share = expit(own - logs)
+        hit += mass * float(other @ share)
+        norm += mass * float(other @ (share**2 + (1 - share) ** 2))
+    return 1 - hit**2 / norm
+
+
+@pytest.mark.parametrize("name", ["a small tail", "a tail of tanh"])
+def test_a_head_sees_keys_along_one_direction(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """However many directions keys have, a single head's scores are Gaussian; a kink took a grid over all keys 25 times as long."""
+
+    def refused(*_: object) -> object:
+        raise AssertionError("a grid over all directions of a key")
+
+    monkeypatch.setattr(tabled, "nodes", refused)
+    kernel, log_kernel, _ = KERNELS[name]
+    law = LocationTask(strength=2, signal="(1,0):1/2,(0,1):1/2", length=2, noise=0)
+    risks = Risk.of(LocatedAttention(Attention(kernel)), law, 10)
+    scales = np.array([[0.7, -0.3]])
+    found = risks.value(Place(scales, np.zeros(1), 0.0, ()))
+    assert abs(found.value - two_directions(log_kernel, scales[0], 2.0)) < found.error + 1e-10
+
+
+def test_a_steep_kernel_along_two_directions_at_its_best() -> None:
+    """A hump is best at the scale 0, where all attend alike; there was no answer in two minutes, or one above that."""
+    law = LocationTask(strength=2, signal="(1,0):1/2,(0,1):1/2", length=3, noise=0)
+    hump, kink = (least_value(law, Attention(KERNELS[name][0]))[0] for name in ("a narrow hump", "a kink"))
+    assert abs(float(hump) - 2 / 3) <= float(hump.error)
+    assert kink.digits >= 13
+    assert float(kink) < 0.6123
+
+
+def absolute_moment(power: float, mean: float) -> float:
+    """E |g|^power of a Gaussian number of variance 1."""
+    size = 2 ** (power / 2) * gamma((1 + power) / 2) / np.sqrt(np.pi)
+    return float(size * hyp1f1(-power / 2, 0.5, -(mean**2) / 2))
+
+
+@pytest.mark.parametrize("power", [Rational(-1, 4), Rational(-2, 5), Rational(-9, 20)])
+def test_a_weight_with_a_pole_that_has_means(power: Rational) -> None:
+    """A node at 0 made the weight infinite, which was refused; its mean and mean square are confluent hypergeometric."""
+    law = LocationTask(strength=2, prior=1 / l, signal="1:1/3,-2:2/3", length=3, noise=0)
+    found = risk_value(law, Attention(Abs(x) ** power, None), Rational(3, 2))
+    p, centres = float(power), np.sqrt(2.0) * np.array([1.0, -2.0])
+    hit, square = (SHARES @ [absolute_moment(q, m) for m in centres] for q in (p, 2 * p))
+    expected = 1 - hit**2 / (square + 2 * absolute_moment(2 * p, 0.0))
+    assert abs(float(found) - expected) <= float(found.error) + 1e-14
+
+
+@pytest.mark.parametrize("power", [Rational(-1, 2), Rational(-3, 5)])
+def test_a_weight_without_a_mean_square_is_refused(power: Rational) -> None:
+    law = LocationTask(strength=2, prior=1 / l, length=3, noise=0)
+    with pytest.raises(CannotEvaluate, match="mean square"):
+        risk_value(law, Attention(Abs(x) ** power, None), 1)

@@ -14,6 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting, over_positions, written_out
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.numbers.logarithm import signed_log
+from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.model.attention import Attention
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
@@ -87,6 +88,12 @@ class Attend:
         return () if isinstance(base, Selection) else tuple(sorted(base.parameters, key=str))
 
     @cached_property
+    def breaks_at_zero(self) -> bool:
+        """Whether the kernel is not smooth at 0, as seen from its form."""
+        base = self.attention.base
+        return not isinstance(base, Selection) and any(e.subs(x, 0) == 0 for e in breakpoint_equations(base.kernel, x))
+
+    @cached_property
     def kernel(self) -> Callable[..., Any]:
         """kappa(x, *own) on arrays."""
         base = self.attention.base
@@ -94,7 +101,7 @@ class Attend:
         function = compile_float((x, *self.own), [base.kernel])
 
         def of(points: Any, *own: float) -> Any:
-            with np.errstate(over="ignore", under="ignore"):
+            with np.errstate(over="ignore", under="ignore", divide="ignore"):
                 return np.broadcast_to(np.asarray(function(points, *own)[0], dtype=float), points.shape)
 
         return of

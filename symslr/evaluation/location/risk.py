@@ -231,7 +231,7 @@ def _along_line(risk: Callable[[float], float]) -> float:
 
 
 def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
-    """Where a search over several parameters begins: heads along the values of theta at several strengths, and at random."""
+    """Where a search over several parameters begins: heads along the values of theta at several strengths, at random, and at 0."""
     setting, heads = risks.attend.setting, risks.attend.attention.heads
     kinds, random = len(setting.shares), np.random.default_rng(0)
     starts = []
@@ -246,4 +246,6 @@ def _starts(risks: Risk, joint: int, free: int) -> list[Any]:
                 rest = [*(logs - logs[0])[1 : joint + 1], *([] if bias is None else [bias])]
                 starts.append(np.array([*scales.ravel(), *rest, *[0.0] * len(risks.attend.own)]))
     starts += [start + random.normal(size=len(start)) for start in starts[:4]]
+    if heads == 1:
+        starts.append(np.zeros(len(starts[0])))
     return starts

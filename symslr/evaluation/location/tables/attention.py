@@ -13,7 +13,7 @@ from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.setting import Setting, common_part
 from symslr.evaluation.location.tables import laplace
 from symslr.evaluation.location.tables.rules import Rule, has_grid, rules
-from symslr.evaluation.location.tables.tokens import Nodes, nodes
+from symslr.evaluation.location.tables.tokens import Nodes, around_zero, nodes
 from symslr.model.attention import Attention
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
@@ -27,6 +27,8 @@ exp(-2 pi^2/step^2). A gentle attention allows more: the first, and the second o
 whose poles are pi over the scale away, errors fall as exp(-2 pi^2/step).
 """
 SHARED_REACH = 8.6
+LEAST_PART = 1e-18
+"""Of a mean square, at the least keys beside a pole: the terms beyond fall at a rate of some percent and more."""
 MOST_VALUES = 2**24
 """Nodes of a token times different biases, of an attention without a normaliser."""
 
@@ -34,7 +36,8 @@ MOST_VALUES = 2**24
 def is_tabled(attend: Attend, setting: Setting) -> bool:
     """Whether one-token tables give the moments in a setting with independent keys."""
     base, alike = attend.attention.base, attend.bias is None
-    if not (attend.has_one_kernel and has_grid(setting)) or not isinstance(base, Attention):
+    is_quick = attend.attention.heads == 1 or has_grid(setting)
+    if not (attend.has_one_kernel and is_quick) or not isinstance(base, Attention):
         return False
     if not (setting.are_values_independent or _has_common_values(attend, setting)):
         return False
@@ -116,19 +119,23 @@ def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float]
 
 def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift: float = 0.0) -> Any:
     """The row of moments with independent keys, all of which are shifted before the attention."""
-    base = attend.attention.base
+    base, (line, place) = attend.attention.base, _as_seen(setting, place)
     assert isinstance(base, Attention)
     if not base.is_normalised:
-        found = nodes(setting, rule.step(place.slope), rule.least)
+        is_split = attend.breaks_at_zero and line.directions == 1 and attend.bias is None and place.bias == shift == 0
+        if is_split:
+            found = around_zero(line, rule.step(place.slope) / 2)
+            return _elementwise(setting, found, None, lambda _: _fallen(found, attend.elements(found.keys, place, 0.0)))
+        found = nodes(line, rule.step(place.slope), rule.least)
         return _elementwise(setting, found, attend.bias, lambda b: attend.elements(found.keys + shift, place, b))
 
     def of(keys: Any) -> Any:
         return attend.log_kernel(keys + shift, place)
 
-    if setting.directions == 1:
-        found, log_kernel = rule.panels.on(setting, of, place.slope)
+    if line.directions == 1:
+        found, log_kernel = rule.panels.on(line, of, place.slope)
     else:
-        found = nodes(setting, rule.step(place.slope), rule.least)
+        found = nodes(line, rule.step(place.slope), rule.least)
         log_kernel = of(found.keys)
     offset = float(base.offset)
     if isinstance(setting.task.location, OnePosition):
@@ -139,6 +146,16 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
     if isinstance(setting.task.location, Independent):
         return row(setting.length * float(setting.coins[0]), moments.hit, moments.norm)
     return _common(setting, 1 / setting.size, moments)
+
+
+def _as_seen(setting: Setting, place: Place) -> tuple[Setting, Place]:
+    """Keys along the direction in which a single head looks: tokens count by their scores alone, which are Gaussian again."""
+    if setting.directions == 1 or len(place.scales) > 1:
+        return setting, place
+    slope = float(np.linalg.norm(place.scales))
+    direction = place.scales[0] / slope if slope else np.eye(setting.directions)[0]
+    line = replace(setting, values=(setting.values @ direction)[:, None])
+    return line, replace(place, scales=np.array([[slope]]))
 
 
 def _common(setting: Setting, own: float, moments: laplace.Moments) -> Any:
@@ -161,6 +178,22 @@ def _elementwise(setting: Setting, found: Nodes, bias: Any, values: Callable[[fl
         hit += ours * float(found.relevant @ seen) / size
         norm += ours * float(found.relevant @ seen**2) + theirs * float(found.others @ seen**2)
     return row(relevant / size**2, hit, norm)
+
+
+def _fallen(found: Nodes, seen: Any) -> Any:
+    """Weights at nodes around 0, where their squares have a mean.
+
+    Raises:
+        CannotEvaluate: where the least keys still count.
+    """
+    with np.errstate(over="ignore"):
+        parts = seen**2 * (found.others + found.relevant)
+    least = np.argsort(np.abs(found.keys[:, 0]))[:2]
+    if not np.sum(parts[least]) < LEAST_PART * np.sum(parts):
+        raise CannotEvaluate(
+            "attention: the mean square of the weight has no value seen in float64: a pole is too strong"
+        )
+    return seen
 
 
 def _grouped(

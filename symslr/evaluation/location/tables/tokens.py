@@ -66,6 +66,23 @@ def nodes(setting: Setting, step: float, least: float = LEAST_MASS) -> Nodes:
     return Nodes(keys[kept], others[kept], relevant[kept])
 
 
+LEAST_KEY = -690.0
+"""log |key| of the least one around a pole, as far as float64 can name it."""
+
+
+def around_zero(setting: Setting, step: float) -> Nodes:
+    """A trapezoid rule over log |key| on both sides of 0, where a kernel has a pole or a kink, for keys along one direction."""
+    shift = np.sqrt(setting.strength) * setting.values[:, 0]
+    log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(REACH + np.max(np.abs(shift))) / step)) + 1)
+    keys = np.concatenate([-np.exp(log), np.exp(log)])
+
+    def mass(centre: float) -> Any:
+        return np.abs(keys) * np.exp(-((keys - centre) ** 2) / 2)
+
+    others, relevant = mass(0.0), sum(share * mass(centre) for share, centre in zip(setting.shares, shift))
+    return Nodes(keys[:, None], others / others.sum(), relevant / relevant.sum())
+
+
 @dataclass(frozen=True)
 class Table:
     """Moments over log u, one column for every u.
