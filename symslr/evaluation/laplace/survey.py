@@ -148,14 +148,14 @@ def _tail(logs: Any, v: Any, axis: int) -> float:
 
 
 def _first_windows(family: Family, tokens: list[Tokens]) -> list[tuple[float, float]]:
-    """From where an integrand that begins as u has fallen by the depth to where exp(-u kappa) is negligible."""
+    """From where u kappa is negligible to where exp(-u kappa) is."""
     windows = []
     for n in range(len(family.form.logs)):
         sizes = np.concatenate([own.slopes[n][np.any(own.logs > -np.inf, axis=0)] for own in tokens])
         sizes = sizes[np.isfinite(sizes)]
         if not len(sizes):
             raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
-        windows.append((-float(np.max(sizes)) - family.depth - 4.0, -float(np.min(sizes)) + 4.0))
+        windows.append((-float(np.max(sizes)) - 20.0, -float(np.min(sizes)) + 4.0))
     return windows
 
 
