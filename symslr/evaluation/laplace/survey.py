@@ -31,7 +31,7 @@ SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
 ROUGHEST = 1e-6
-"""Tolerance for which the first meshes are made at least: how fast they converge is not seen on fewer nodes."""
+"""Tolerance for which first meshes are made at least where they are small: on fewer nodes it is not seen how fast they converge."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,6 @@ class Layout:
         Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
         the ends of the pieces by themselves, where a kernel may vanish.
         """
-        nats = -float(np.log(min(family.tolerance, ROUGHEST)))
         level = 1.5
         for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
             if len(made) > 1 or not isinstance(made[0], Line):
@@ -61,9 +60,13 @@ class Layout:
             nodes = joined(made, FLOAT, 0).nodes
             slopes, _, _ = family.code.weights(k, nodes, family.p)
             moves = np.abs(np.diff(slopes, axis=-1))
-            left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
-            needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
-            steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+            for tolerance in (min(family.tolerance, ROUGHEST), family.tolerance):
+                nats = -float(np.log(tolerance))
+                left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
+                needed = moves * np.maximum(left[1:], left[:-1]) / 8.2
+                steepest = float(np.max(needed, where=np.isfinite(needed), initial=0.0))
+                if len(nodes) * steepest < most_nodes(family) / 4:
+                    break
             level = max(level, float(np.log2(max(steepest, 1.0))))
         return level + 0.5
 
@@ -148,14 +151,14 @@ def _tail(logs: Any, v: Any, axis: int) -> float:
 
 
 def _first_windows(family: Family, tokens: list[Tokens]) -> list[tuple[float, float]]:
-    """From where an integrand that begins as u has fallen by the depth to where exp(-u kappa) is negligible."""
+    """From where u kappa is negligible to where exp(-u kappa) is."""
     windows = []
     for n in range(len(family.form.logs)):
         sizes = np.concatenate([own.slopes[n][np.any(own.logs > -np.inf, axis=0)] for own in tokens])
         sizes = sizes[np.isfinite(sizes)]
         if not len(sizes):
             raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
-        windows.append((-float(np.max(sizes)) - family.depth - 4.0, -float(np.min(sizes)) + 4.0))
+        windows.append((-float(np.max(sizes)) - 20.0, -float(np.min(sizes)) + 4.0))
     return windows
 
 

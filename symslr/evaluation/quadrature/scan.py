@@ -85,8 +85,8 @@ def _windows(log_weights: Callable[[Any], Any], grid: Any, values: Any, depth: f
         above = _tail(x, end, peaks, widths) > highest - depth
         beyond = np.where(above.any(axis=1), np.minimum(_ends(above)[1] + 1, 32), 1)
         sides.append(x[rows, beyond])
-    columns = zip(*(own.ravel().tolist() for own in (*sides, peaks, widths)), highest > -np.inf)
-    return [Window(a, b, peak, width, depth) if is_one else None for a, b, peak, width, is_one in columns]
+    columns = zip(*(own.ravel().tolist() for own in (*sides, peaks, widths, highest > -np.inf)))
+    return [Window(low, high, peak, width, depth) if is_one else None for low, high, peak, width, is_one in columns]
 
 
 def _ends(chosen: Any) -> tuple[Any, Any]:
