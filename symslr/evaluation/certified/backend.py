@@ -10,7 +10,7 @@ from typing import Any
 from flint import arb, ctx
 from mpmath import log10, mp, mpf
 from mpmath.libmp import from_man_exp
-from sympy import Basic, Dummy, Expr, Integral, oo
+from sympy import Abs, Basic, Dummy, Expr, Integral, oo
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken
@@ -61,7 +61,10 @@ def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
     open_sums = expr.xreplace(laws).replace(LengthExpectation, lambda body, law: LengthExpectation(body, law).doit())
     if open_sums.has(LengthExpectation):
         raise CannotEvaluate("certified: the law of the length is open; give P_L in values")
-    result = open_sums.xreplace(numbers)
+    # SymPy would compute integrals in an absolute value to put its terms into order
+    sizes = {size: Dummy() for size in open_sums.atoms(Abs) if size.has(Integral)}
+    filled = {name: Abs(size.args[0].xreplace(numbers), evaluate=False) for size, name in sizes.items()}
+    result = open_sums.xreplace(sizes).xreplace(numbers).xreplace(filled)
     infinite = [value for value in numbers.values() if not value.is_finite]
     if infinite:
         raise CannotEvaluate(f"certified: found the value {infinite[0]}; expected finite numbers")
