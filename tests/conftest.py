@@ -13,8 +13,6 @@ import flint
 import mpmath
 import pytest
 
-from symslr.parallel.processes import keep_freed_memory
-
 # Compiled once, whatever the environment says: else both workers and every command that a test starts compile all files again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
@@ -24,8 +22,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 os.environ.setdefault("MPLBACKEND", "Agg")
 # SymPy keeps a thousand results of each of its functions; in one process many tests share more than that.
 os.environ.setdefault("SYMPY_CACHE_SIZE", "20000")
-
-keep_freed_memory()
 
 REQUIRE_TOOLS = os.environ.get("SYMSLR_REQUIRE_TOOLS") == "1"
 OTHER_NAMES = {"chromium": ("chromium-browser", "google-chrome", "chrome")}

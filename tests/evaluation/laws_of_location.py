@@ -13,6 +13,7 @@ from sympy import Abs, Expr, Rational, exp, sign
 from symslr import Attention, LocationTask
 from symslr.expression.value import Kind, Value
 from symslr.model.location import Independent
+from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import i, j, l, x
 
 HALF = Rational(1, 2)
@@ -68,6 +69,11 @@ def law_called(name: str) -> LocationTask:
     return LAWS[name]()
 
 
+@cache
+def _entry_at(entry: Covariance, first: int, second: int) -> float:
+    return float(entry.at(first, second))
+
+
 class Brute:
     """The definition on a grid over all keys: every hidden configuration written out, posteriors by Bayes' rule on densities.
 
@@ -81,7 +87,7 @@ class Brute:
 
         def matrix(entry: Any) -> np.ndarray:
             places = range(1, length + 1)
-            given = [[1.0 * (a == b) if entry is None else float(entry.at(a, b)) for b in places] for a in places]
+            given = [[1.0 * (a == b) if entry is None else _entry_at(entry, a, b) for b in places] for a in places]
             return np.array(given)
 
         keys, self.values = matrix(law.key_covariance), matrix(law.value_covariance)

@@ -9,9 +9,9 @@ from flint import acb, arb, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mpf
-from sympy import Expr, Integer, Integral, Rational, Symbol, erf, exp, gamma, log, oo, pi, sqrt
+from sympy import Abs, Expr, Integer, Integral, Rational, Symbol, erf, exp, gamma, log, oo, pi, sin, sqrt, symbols
 
-from symslr.evaluation.certified.backend import evaluate_arb
+from symslr.evaluation.certified.backend import evaluate_arb, substitute
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.expectation import LengthExpectation, ScalarExpectation, SequenceExpectation
 from symslr.expression.value import Kind, Value
@@ -281,3 +281,15 @@ def test_no_precision_is_left_behind() -> None:
 def test_parameters_beyond_float64_are_refused_in_one_line(expr: Expr, strength: str) -> None:
     with pytest.raises(CannotEvaluate, match=r"^certified: .*$"):
         certified(expr, L=3, nu=Integer(10) ** int(strength[2:]))
+
+
+def test_no_integral_in_an_absolute_value_is_computed_to_order_its_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("SymPy integrates")
+
+    monkeypatch.setattr("sympy.core.evalf.do_integral", never)
+    y, z = symbols("y z")
+    one, other = (Integral(sin(k * y * z) * exp(-(y**2)), (y, -oo, oo)) for k in (1, 2))
+    filled = substitute(3 * Abs(z * one - other) + z, {z: Rational(1, 7)})
+    value = (one / 7 - other).subs(z, Rational(1, 7))
+    assert filled == Rational(1, 7) + 3 * Abs(value, evaluate=False)
