@@ -10,7 +10,7 @@ from typing import Any
 from flint import arb, ctx
 from mpmath import log10, mp, mpf
 from mpmath.libmp import from_man_exp
-from sympy import Abs, Basic, Expr, Function, Integral, oo
+from sympy import Abs, Basic, Dummy, Expr, Function, Integral, oo
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken
