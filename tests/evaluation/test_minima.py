@@ -8,11 +8,13 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
-from sympy import Max, Min, Rational, Symbol, exp
+from sympy import Abs, Max, Min, Rational, Symbol, exp
 
-from symslr.evaluation import evaluate, minimise
+from symslr.evaluation import evaluate, least_risk, minimise
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima import search
 from symslr.model.attention import Attention
-from symslr.model.catalogue import SpikedSLR, erf, linear
+from symslr.model.catalogue import SpikedSLR, erf, linear, softplus
 from symslr.model.symbols import a, x
 from symslr.theory import population_risk
 
@@ -130,3 +132,40 @@ def test_minima_along_arrays_have_their_shape() -> None:
     closed = length * (length - 1) / (length**2 + strength * (length - 1))
     assert np.all(np.abs(values.value - closed) <= values.error)
     assert np.all(np.abs(places[a].value - np.sqrt(strength) * (length - 1) / length) <= places[a].error)
+
+
+SHALLOW = {
+    "softplus": (softplus, 2),
+    "square": (Attention(1 + x**2, name="1+x^2"), 2),
+    "kink": (Attention(Rational(1, 4) + Abs(x), name="1/4+|x|"), Rational(73, 100)),
+}
+"""Kernels and nu whose risk at L = 100 is nearly the same at all scales."""
+
+
+@pytest.mark.parametrize("name", SHALLOW)
+def test_a_shallow_minimum_is_not_hidden_by_the_errors_of_a_scan(name) -> None:
+    """Regression: with softplus the scan took another scale for the lowest, and a risk of .959569 for the least, .959535."""
+    attention, nu = SHALLOW[name]
+    at = {"L": 100, "nu": nu, "Delta": 0}
+    value, places = least_risk(SpikedSLR(noise=0), attention, {"L": 100, "nu": nu})
+    scales = np.geomspace(0.3, 12, 8) * float(places["a"]) / 3
+    others = evaluate(population_risk(SpikedSLR(), attention), {**at, "a": scales}, backend="numpy")
+    assert float(value) - float(value.error) <= np.min(others.value + others.error)
+    here = evaluate(population_risk(SpikedSLR(), attention), {**at, "a": float(places["a"])}, backend="numpy")
+    assert abs(float(value) - float(here)) <= 1e-9
+
+
+def test_a_search_never_ends_above_a_value_that_it_met(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = least_risk(SpikedSLR(noise=0), softplus, {"L": 3, "nu": 2})
+    lost = search._from_starts
+
+    def elsewhere(objective, intervals):
+        lost(objective, intervals)
+        return *objective.pair([9.0]), [(9.0, 0.0)]
+
+    monkeypatch.setattr(search, "_from_starts", elsewhere)
+    again = least_risk(SpikedSLR(noise=0), softplus, {"L": 3, "nu": 2})
+    assert abs(float(again[0]) - float(found[0])) <= float(again[0].error) + float(found[0].error)
+    monkeypatch.setattr(search, "refined", lambda objective, start: (*objective.pair([9.0]), [(9.0, 0.0)]))
+    with pytest.raises(CannotEvaluate, match="lower values lie beside it"):
+        minimise(population_risk(SpikedSLR(), softplus), [a], {"L": 3, "nu": 2, "Delta": 0})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,17 @@ POOR = 1e-6
 
 @dataclass(frozen=True)
 class Objective:
-    """A node as a function of some of its parameters."""
+    """A node as a function of some of its parameters.
+
+    Attributes:
+        seen: (the most that a value in float64 may be, its place), of all that were computed, to whatever tolerance.
+    """
 
     node: Node
     variables: tuple[Symbol, ...]
     context: Context
     scope: Mapping[Symbol, Pair]
+    seen: list[tuple[float, list[float]]] = field(default_factory=list, compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -38,7 +43,10 @@ class Objective:
 
     def pair(self, place: Any) -> Pair:
         """(value, error) at a place."""
-        return self.node.evaluate(self.context, self.scope_at(place))
+        value, error = self.node.evaluate(self.context, self.scope_at(place))
+        if self.is_float:
+            self.seen.append((float(value) + float(error), [float(x) for x in place]))
+        return value, error
 
     def scope_at(self, place: Any) -> dict[Symbol, Pair]:
         """All parameters, with the variables at a place."""
@@ -50,15 +58,19 @@ class Objective:
         scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
         return replace(self, context=Context(FLOAT, tolerance), scope=scope)
 
-    def number(self, place: Any) -> float:
-        """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
+    def known(self, place: Any) -> tuple[float, float]:
+        """The float64 value and its error, both infinite where there is no value."""
         for tolerance in dict.fromkeys((self.context.tolerance, min(self.context.tolerance, STRICT))):
             try:
                 value, error = (float(part) for part in self.rough(tolerance).pair([float(v) for v in place]))
             except TooDear:
-                return np.inf  # for more digits it would be dearer
+                break  # for more digits it would be dearer
             except (CannotEvaluate, ArithmeticError):
                 continue  # meshes that are laid out for few digits may miss what they need to be laid out at all
-            value = value if error < POOR * abs(value) else value + error
-            return value if np.isfinite(value) else np.inf
-        return np.inf
+            return (value, error) if np.isfinite(value + error) else (np.inf, np.inf)
+        return np.inf, np.inf
+
+    def number(self, place: Any) -> float:
+        """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
+        value, error = self.known(place)
+        return value if error < POOR * abs(value) else value + error

@@ -104,7 +104,29 @@ def least(objective: Objective, intervals: list[tuple[float, float]], known: Con
 
 
 def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Least:
-    """A whole search, from many starts."""
+    """A whole search, from many starts; never above a value that was met on the way.
+
+    Raises:
+        CannotEvaluate: as ``least``.
+    """
+    found = _from_starts(objective, intervals)
+    for _ in range(STARTS):
+        lower = _met_below(objective, intervals, float(found[0]) - float(found[1]))
+        if lower is None:
+            return found
+        found = refined(objective, lower)
+    raise CannotEvaluate("the minimum could not be refined: lower values lie beside it")
+
+
+def _met_below(objective: Objective, intervals: list[tuple[float, float]], least: float) -> list[float] | None:
+    """The place of the lowest value that was computed, where it is below another also when it is computed well."""
+    inside = (one for one in objective.seen if all(low <= x <= high for x, (low, high) in zip(one[1], intervals)))
+    lowest, place = min(inside, default=(np.inf, []))
+    return place if lowest < least and sum(objective.rough(FINE).known(place)) < least else None
+
+
+def _from_starts(objective: Objective, intervals: list[tuple[float, float]]) -> Least:
+    """The least of what is found from many starts."""
     on_line = len(intervals) == 1
     place = _lowest_on_line(objective, intervals[0]) if on_line else _lowest_in_box(objective, intervals)
     if isinstance(place, Limit):
@@ -122,7 +144,10 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
         if not (on_line and objective.is_float and np.isinf(intervals[0]).all()):
             raise
     try:
-        return _taken(objective, limit(objective.rough(FINE), place[0], 2.0))
+        beyond = limit(objective.rough(FINE), place[0], 2.0)
+        if beyond.is_attained and abs(beyond.place) <= abs(place[0]):
+            raise CannotEvaluate("the function falls on where its values begin")
+        return _taken(objective, beyond)
     except CannotEvaluate:
         return refined(objective.rough(MEDIUM), place)  # values of few digits may be all that can be had
 
@@ -148,7 +173,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = _scan(*interval, POINTS[1])
-    points, values = _to_the_edge(rough, points, np.array([rough.number([x]) for x in points]))
+    points, values = _to_the_edge(rough, points, _told_apart(rough, fine, points))
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
         for doubling in range(1 + DOUBLINGS):
@@ -189,6 +214,15 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if mirrored - here <= FINE * abs(here):  # of an even function the positive place
             return [-lowest[0]]
     return lowest
+
+
+def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
+    """The values at the points, finer ones where the errors of neighbours hide which is lower."""
+    found = np.array([rough.known([x]) for x in points])
+    hidden = np.abs(np.diff(found[:, 0])) <= found[1:, 1] + found[:-1, 1]
+    for k in np.flatnonzero(np.append(hidden, False) | np.append(False, hidden)):
+        found[k] = fine.known([points[k]])
+    return found[:, 0]
 
 
 def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, float]:

@@ -71,7 +71,7 @@ def _along_the_valley(objective: Objective, start: list[float]) -> Least:
         CannotEvaluate: as ``refined``.
     """
     floor = _Floor(objective.node, objective.variables[:-1], objective.variables[-1], start)
-    line = replace(objective.within(SHARP), node=floor, variables=objective.variables[-1:])
+    line = replace(objective.within(SHARP), node=floor, variables=objective.variables[-1:], seen=[])
     lowest = start[-1]
     if line.is_float:
         found = _lowest(line, lowest)

@@ -6,6 +6,7 @@ moment.
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial, reduce
 from typing import Any
@@ -94,14 +95,15 @@ def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[
 @lru_cache(maxsize=4096)
 def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., list[Any]]:
     plain = dict(zip(symbols, map(_argument, symbols, range(len(symbols)))))
+    ready = list(in_float64(stable(Tuple(*exprs))).xreplace(plain))
+    found = _by_names(list(plain.values()), ready, [_namespace()])  # imports what is printed: all of NumPy takes 0.1 s
+    unknown = set(found.__code__.co_names) - found.__globals__.keys() - vars(builtins).keys()
+    return _by_names(list(plain.values()), ready, [_namespace(), "scipy", "numpy"]) if unknown else found
+
+
+def _by_names(symbols: list[Symbol], exprs: list[Expr], modules: list[Any]) -> Callable[..., list[Any]]:
     return lambdify(
-        list(plain.values()),
-        list(in_float64(stable(Tuple(*exprs))).xreplace(plain)),
-        modules=[_namespace()],  # what else is printed is imported by its name: all of NumPy takes 0.1 s
-        printer=_printer(),
-        cse=_repeated,
-        docstring_limit=0,
-        use_imps=False,
+        symbols, exprs, modules=modules, printer=_printer(), cse=_repeated, docstring_limit=0, use_imps=False
     )
 
 
