@@ -10,7 +10,7 @@ from typing import Any
 
 from sympy import Abs, Rational, exp, sign
 
-from symslr.evaluation import evaluate
+from symslr.evaluation import evaluate, least_risk
 from symslr.evaluation.location import bayes_value, risk_value
 from symslr.expression.value import Value
 from symslr.model.attention import Attention
@@ -29,7 +29,9 @@ ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf
 """None stands for the Bayes risk."""
 LOCATED_ATTENTIONS = (None, None, None, softmax, softmax1, linear, softplus, QUARTIC, HUMP, KINK)
 """The same under laws of location, with a kernel that is steep and one that has a kink."""
-TASKS = ("spiked", "spiked", "spiked", "max", "max", "student", "located", "located")
+LEAST = (softmax, linear, softplus, softplus, QUARTIC, HUMP, KINK)
+"""Those whose least risk over the scale is asked for."""
+TASKS = ("spiked", "spiked", "spiked", "max", "max", "student", "located", "located", "least")
 BACKENDS = ("numpy", "numpy", "numpy", "mpmath", "arb")
 """What is asked for: float64 three times in five, and certified values among the rest."""
 WHERE = ("one", "one", "one", "subset(2)", "independent")
@@ -48,7 +50,8 @@ class Point:
     """One question to the library; ``digits`` is None for float64, or what the route to a law of location gives.
 
     Attributes:
-        values: numbers by name: nu, a, c of an attention, degrees of freedom and mean of a Student token, rho of correlated keys.
+        values: numbers by name: nu, a, c of an attention, degrees of freedom and mean of a Student token, rho of correlated keys;
+            with an attention and no a the least risk over a is meant.
         located: where, prior, signal and covariance of a law of location, as it is written.
     """
 
@@ -61,8 +64,19 @@ class Point:
     digits: int | None
     located: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def is_least(self) -> bool:
+        return self.attention is not None and "a" not in dict(self.values)
+
+    def least(self) -> tuple[Value, Value]:
+        """The least risk over the scale, and the scale, as the library says."""
+        assert self.attention is not None
+        made = {"spiked": SpikedSLR, "max": MaxSLR}[self.task](noise=self.noise, length=self._length())
+        value, places = least_risk(made, self.attention, dict(self.values), self.digits)
+        return value, places["a"]
+
     def answer(self) -> Value:
-        """What the library says."""
+        """The risk, as the library says."""
         at, length = dict(self.values), self._length()
         asked: dict[str, Any] = {"backend": self.backend} | ({} if self.digits is None else {"digits": self.digits})
         if self.task == "located" and self.attention is not None:
@@ -101,6 +115,8 @@ class Point:
     def kind(self) -> str:
         """The task and the attention."""
         asked = "Bayes" if self.attention is None else self.attention.name
+        if self.is_least:
+            return f"least {self.task} {asked}"
         return f"located {dict(self.located)['where']} {asked}" if self.task == "located" else f"{self.task} {asked}"
 
     @property
@@ -124,6 +140,8 @@ def random_point(number: int, seed: int) -> Point:
     noise = _short(rng.uniform(0.01, 2)) if rng.random() < 0.3 else Fraction(0)
     if task == "located":
         return _located(rng, noise)
+    if task == "least":
+        return _least(rng, noise)
     attention = None if task == "student" else rng.choice(ATTENTIONS)
     nu = Fraction(rng.randint(0, 4000), 10) if rng.random() < 0.5 else _short(10 ** rng.uniform(-1, 2.6))
     values = {"nu": nu}
@@ -141,6 +159,18 @@ def random_point(number: int, seed: int) -> Point:
     backend = rng.choice(BACKENDS)
     digits = None if backend == "numpy" else round(15 * 4 ** rng.random() ** 2)
     return Point(task, attention, lengths, noise, tuple(sorted(values.items())), backend, digits)
+
+
+def _least(rng: random.Random, noise: Fraction) -> Point:
+    lengths: tuple[tuple[int, Fraction], ...] = ((round(10 ** rng.uniform(0.3, 4)), Fraction(1)),)
+    if rng.random() < 0.15:
+        several = 1, rng.randint(2, 9), rng.randint(10, 999)
+        lengths = tuple(zip(several, (Fraction(k, 7) for k in (1, 2, 4))))
+    nu = _short(10 ** rng.uniform(-1, 1.6))
+    digits = rng.choice((None, None, 12))
+    return Point(
+        rng.choice(("spiked", "spiked", "max")), rng.choice(LEAST), lengths, noise, (("nu", nu),), "numpy", digits
+    )
 
 
 def _located(rng: random.Random, noise: Fraction) -> Point:

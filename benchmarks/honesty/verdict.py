@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
@@ -35,6 +35,12 @@ SIGMAS = 5.0
 """Standard errors that a value may be off drawn sequences: once in two million."""
 TELLING = 0.1
 """Standard error over the value from which on drawn sequences judge nothing."""
+
+
+SCALES = 8
+"""Drawn, at which a least risk is held against the risk."""
+CLOSE, ROUGH = 1e-9, 1e-5
+"""Relative errors of a judge at the best scale, whose own error moves the risk by its square, and at others."""
 
 
 class Outcome(StrEnum):
@@ -73,7 +79,7 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
     """What the library answers, held against formulas written by hand, or else against sequences."""
     try:
         with processor_time(seconds):
-            number = point.answer()
+            number, scale = point.least() if point.is_least else (point.answer(), None)
     except CannotEvaluate as refusal:
         return Judged(point, Outcome.REFUSED, str(refusal))
     except OutOfTime:
@@ -81,7 +87,7 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
     except Exception as fault:
         return Judged(point, Outcome.CRASHED, f"{type(fault).__name__}: {fault}"[:200])
     reason = ""
-    for ask in _judges(point):
+    for ask in _judges(point) if scale is None else [partial(_by_scales, scale=scale)]:
         try:
             with processor_time(seconds):
                 verdict = ask(point, number)
@@ -139,6 +145,31 @@ def _by_hand(point: Point, number: Value) -> Judged | None:
             if error <= claimed / 4 or (error <= mpf(10) ** -16 * abs(value) and point.digits is None):
                 return _verdict(point, number, value, 2 * error, "formulas by hand")
     return None
+
+
+def _by_scales(point: Point, number: Value, scale: Value) -> Judged | None:
+    """A least risk: it is that of its scale, and those of other scales are not lower."""
+    rng = random.Random(point.name)
+    signs = rng.choices((1, 1, 1, -1), k=SCALES)
+    at = [*(sign * 10 ** rng.uniform(-1.5, 1.5) for sign in signs), *(float(scale) * t for t in (0.7, 1.4))]
+    for a in filter(np.isfinite, (float(scale), *at)):
+        there = replace(point, values=(*point.values, ("a", Fraction(a))))
+        is_own, truth = a == float(scale), None
+        for value, error in _sharper([(p, question(there, length)) for length, p in point.lengths], FLOAT_DIGITS):
+            truth, spare = _number(value), 2 * _number(error)
+            if spare <= (CLOSE * truth if is_own else ROUGH * truth):
+                break
+        else:
+            return None
+        found = _verdict(point, number, truth, spare + CLOSE * truth, "risks at other scales")
+        if (
+            (found.outcome is Outcome.FALSE)
+            if is_own
+            else truth + spare
+            < mpf(number.value) - mpf(number.error) - mpf(point.noise.numerator) ** 2 / point.noise.denominator**2
+        ):
+            return replace(found, outcome=Outcome.FALSE, reason=f"at a = {a:.6g}: {found.reason}")
+    return Judged(point, Outcome.TRUE, "", "risks at other scales", float(number.error) / abs(float(number.value)))
 
 
 def _sharper(questions: list[tuple[Fraction, Question]], digits: int) -> Iterator[tuple[Any, Any]]:

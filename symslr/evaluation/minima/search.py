@@ -25,7 +25,7 @@ STARTS = 3
 """Local minima of the scan that are refined."""
 NEAR = 3.0 * REACHES[1]
 """Part of itself to which a place is found before Newton steps, which move by as much with their first differences."""
-PARABOLAS = 5
+PARABOLAS = 8
 """Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
@@ -226,26 +226,49 @@ def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
 
 
 def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, float]:
-    """(value, place) near the bottom between three points of which the middle one is lowest, by parabolas in their logarithms."""
+    """(value, place) near the bottom between three points of which the middle one is lowest.
+
+    By parabolas in their logarithms, until two of them agree: one alone may have its vertex beside the middle by chance.
+    """
     from scipy.optimize import minimize_scalar  # loaded for a search only
 
+    is_fine, before = np.zeros(3, dtype=bool), np.inf
     for _ in range(PARABOLAS):
-        left, at, right = np.arcsinh(points / SCALES[0])
-        low, high = (at - left) * (values[1] - values[2]), (at - right) * (values[1] - values[0])
-        moved = ((at - left) * low - (at - right) * high) / (2.0 * (low - high)) if low != high else 0.0
-        place = float(SCALES[0] * np.sinh(at - moved))
-        value = objective.number([place])
-        if abs(place - points[1]) <= NEAR * abs(points[1]) + 1e-5:
-            return value, place
-        new = np.searchsorted(points, place)
-        points, values = np.insert(points, new, place), np.insert(values, new, value)
+        vertex = _vertex(points, values)
+        if abs(vertex - points[1]) <= NEAR * abs(points[1]) + 1e-5 and not is_fine.all():
+            values = np.array(
+                [own if known else objective.number([x]) for x, own, known in zip(points, values, is_fine)]
+            )
+            is_fine, vertex = np.ones(3, dtype=bool), _vertex(points, values)
+            if not values[1] <= min(values[0], values[2]):
+                break
+        if abs(vertex - before) <= NEAR * abs(vertex) + 1e-5:
+            return float(values[1]), float(vertex)
+        before, place = vertex, vertex
+        if abs(vertex - points[1]) <= NEAR * abs(points[1]) / 2:  # apart, so that the next slope has digits
+            longer = points[2] if points[2] - points[1] > points[1] - points[0] else points[0]
+            place = points[1] + float(np.sign(longer - points[1])) * (NEAR * abs(points[1]) / 2 + 1e-6)
+        new, value = np.searchsorted(points, place), objective.number([place])
+        points, values, is_fine = (
+            np.insert(points, new, place),
+            np.insert(values, new, value),
+            np.insert(is_fine, new, True),
+        )
         first = int(np.argmin(values[1:3]))
-        points, values = points[first : first + 3], values[first : first + 3]
+        points, values, is_fine = points[first : first + 3], values[first : first + 3], is_fine[first : first + 3]
     loose = {"xatol": NEAR * abs(points[1]) + 1e-5}
     one = minimize_scalar(
         lambda x: objective.number([x]), bounds=(points[0], points[2]), method="bounded", options=loose
     )
     return float(one.fun), float(one.x)
+
+
+def _vertex(points: Any, values: Any) -> float:
+    """Where the parabola through three points is lowest, in their logarithms."""
+    left, at, right = np.arcsinh(points / SCALES[0])
+    low, high = (at - left) * (values[1] - values[2]), (at - right) * (values[1] - values[0])
+    moved = ((at - left) * low - (at - right) * high) / (2.0 * (low - high)) if low != high else 0.0
+    return float(SCALES[0] * np.sinh(at - moved))
 
 
 def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -> list[float]:
