@@ -102,7 +102,7 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
             windows = scan_all(log_weights, low, high, family.depth)
         seen = [window for window in windows if window is not None]
         kinks = zeros(code, k, family.p, seen) if form.kinks[k] or form.touches[k] else []
-        found.append(cover(seen, low, high, kinks))
+        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen)))
     return found
 
 
@@ -124,6 +124,40 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
     return sorted(set(found))
 
 
+def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
+    """Bumps and dips of log kappa between equidistant nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
+
+    Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, and on steps in proportion
+    to |x|, as a large scale moves all that a kernel does towards 0.
+    """
+    if not windows:
+        return []
+    start, end = min(w.low for w in windows), max(w.high for w in windows)
+    step, around = 0.35 * min(w.width for w in windows), PROPORTIONS * max(abs(start), abs(end))
+    x = np.unique(np.concatenate([np.linspace(start, end, EQUAL_STEPS), -around, [0.0], around]))
+    x = x[(x >= start) & (x <= end)]
+    slopes, _, _ = code.weights(kernel, x, p)
+    found: set[float] = set()
+    for row in slopes:
+        moves = np.sign(np.diff(row) * (np.abs(np.diff(row)) > SEEN * (1.0 + np.abs(row[1:]))))
+        found |= {float(x[i]) for i in 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)}
+    if not 0 < len(found) <= MOST_HIDDEN:
+        return []
+    places = np.array(sorted(found))
+    far, near, at, close, beyond = (code.weights(kernel, places + k * step, p)[0] for k in range(-2, 3))
+    left, right = near - at, close - at
+    shown = left * right > 0.0
+    for inner, outer in ((left, far - near), (right, beyond - close)):
+        shown &= (inner * outer > 0.0) & (np.abs(outer) >= np.abs(inner) / 8.0)
+    return [float(place) for place in places[~np.all(shown, axis=0)]]
+
+
+EQUAL_STEPS, PROPORTIONS = 1025, np.geomspace(1e-6, 1.0, 1200)
+"""Where bumps are sought: some twenty places to a standard deviation, and steps of a hundredth of |x|."""
+MOST_HIDDEN = 64
+"""More bumps than this are an oscillation, which rules of other steps show."""
+SEEN = 1e-13
+"""A move of log kappa that is no rounding."""
 NEAR_ZERO = 1e-12
 """A kernel this far below its size around is 0 there but for rounding."""
 
