@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial, reduce
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -94,15 +95,23 @@ def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[
 @lru_cache(maxsize=4096)
 def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., list[Any]]:
     plain = dict(zip(symbols, map(_argument, symbols, range(len(symbols)))))
-    return lambdify(
+    function = lambdify(
         list(plain.values()),
         list(in_float64(stable(Tuple(*exprs))).xreplace(plain)),
-        modules=[_namespace()],  # what else is printed is imported by its name: all of NumPy takes 0.1 s
+        modules=[_namespace()],  # the printer tells where most other names come from: all of NumPy takes 0.1 s
         printer=_printer(),
         cse=_repeated,
         docstring_limit=0,
         use_imps=False,
     )
+    known, code = function.__globals__, function.__code__
+    for part in (code, *(own for own in code.co_consts if isinstance(own, CodeType))):
+        for name in part.co_names:
+            if name not in known:
+                home = np if hasattr(np, name) else scipy.special
+                if hasattr(home, name):
+                    known[name] = getattr(home, name)
+    return function
 
 
 @cache
