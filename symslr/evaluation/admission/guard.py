@@ -19,13 +19,15 @@ from symslr.evaluation.open_kernel import with_kernel, with_open_kernel
 from symslr.evaluation.plan import plan
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import Activation, Minimum
+from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity, conditioned
 from symslr.expression.scored import ScoredActivation
 from symslr.expression.value import Value
 from symslr.model.catalogue import ATTENTIONS, is_catalogued
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import P_L, L
+from symslr.model.symbols import P_L, L, x
+from symslr.theory.population import PopulationRisk
 
 SHORT = LengthLaw({2: Rational(1, 3), 3: Rational(2, 3)})
 """In the place of a law of the length."""
@@ -114,7 +116,7 @@ def is_new(expr: Expr) -> bool:
 def _shortened(expr: Expr) -> Expr:
     """Few tokens for a law of the length; where a minimum is searched, its body."""
     expr = expr.xreplace(dict.fromkeys(expr.atoms(LengthLaw), SHORT))
-    opened = _replaced(expr, lambda quantity: quantity.formula(), Minimum)
+    opened = _replaced(expr, _formula, Minimum)
     if not opened.has(Minimum):
         return expr
     known = conditioned(expr)  # a minimum that is known in another way
@@ -135,6 +137,14 @@ def _replaced(expr: Expr, form: Callable[[Quantity], Expr], kind: type = Expr) -
     return expr.replace(lambda node: isinstance(node, Quantity), open_one)
 
 
+def _formula(quantity: Quantity) -> Expr:
+    """What rules derive; of a population risk, whose means were seen to exist, derived for any kernel at once."""
+    if not isinstance(quantity, PopulationRisk):
+        return quantity.formula()
+    activation, *rest = quantity.args
+    return with_kernel(PopulationRisk(activation.with_kernel(OpenKernel(x)), *rest).formula(), activation.kernel)
+
+
 @lru_cache(maxsize=512)
 def _readings(expr: Expr) -> tuple[Expr, list[tuple[Expr, tuple[int, ...]]]]:
     """An expression of few tokens in place of ``expr``, what the referee reads for it, and at which lengths.
@@ -142,7 +152,7 @@ def _readings(expr: Expr) -> tuple[Expr, list[tuple[Expr, tuple[int, ...]]]]:
     That is the derived formula before it is reduced, and the definition; with a kernel left open the same for all kernels.
     """
     short = _shortened(expr)
-    formula = _replaced(short, lambda quantity: quantity.formula())
+    formula = _replaced(short, _formula)
     definition = _replaced(short, lambda quantity: quantity.definition())
     if definition == formula or definition.has(Minimum):  # a search for a minimum takes too long
         return short, [(formula, (MANY, FEW))]

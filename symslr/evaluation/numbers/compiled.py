@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache, partial, reduce
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,7 @@ def _highest(*logs: Any) -> Any:
 @cache
 def _namespace() -> dict[str, Any]:
     return {
+        "abs": np.abs,  # Python's own has 1/|0| raise
         "PlainExp": np.exp,
         "SignOf": np.sign,
         "LogAbs": lambda y: np.log(np.abs(y)),
@@ -97,7 +99,9 @@ def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[
     plain = dict(zip(symbols, map(_argument, symbols, range(len(symbols)))))
     ready = list(in_float64(stable(Tuple(*exprs))).xreplace(plain))
     found = _by_names(list(plain.values()), ready, [_namespace()])  # imports what is printed: all of NumPy takes 0.1 s
-    unknown = set(found.__code__.co_names) - found.__globals__.keys() - vars(builtins).keys()
+    inner = (part for part in found.__code__.co_consts if isinstance(part, CodeType))
+    names = {name for part in (found.__code__, *inner) for name in part.co_names}
+    unknown = names - found.__globals__.keys() - vars(builtins).keys()
     return _by_names(list(plain.values()), ready, [_namespace(), "scipy", "numpy"]) if unknown else found
 
 
