@@ -20,6 +20,7 @@ from symslr.model.largest import IsLargest
 from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.referee.arithmetic import Array
 from symslr.referee.interpreter import COSTLY
+from symslr.referee.kinks import token_peaks
 from symslr.referee.one_token import Factor, OutOfReach, ranges, table
 from symslr.referee.polynomials import NotPolynomial
 from symslr.referee.scope import Scope
@@ -54,6 +55,8 @@ def by_exponentials(self: Interpreter, node: SequenceExpectation, scope: Scope, 
     try:
         reading = _reading(self, node, scope, length)
         if quadrature.planning and key not in quadrature.plans:
+            if token_peaks(self, node, scope):  # equal steps may pass over them
+                return None
             quadrature.plans[key] = _fineness(reading, quadrature.tolerance)
         if key not in quadrature.plans:
             return None

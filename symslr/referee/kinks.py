@@ -1,14 +1,14 @@
-"""Where an integrand has a kink or a jump along one variable, so that the interval is cut there."""
+"""Where an integrand has a kink, a jump or a narrow peak along one variable, so that the interval is cut there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Abs, Basic, Dummy, Expr, Heaviside, Indexed, Max, Min, Piecewise, sign
+from sympy import Abs, Basic, Dummy, Expr, Function, Heaviside, Indexed, Max, Min, Piecewise, Pow, Sum, sign
 from sympy.core.relational import Relational
 
 from symslr.expression.expectation import SequenceExpectation
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 KINKED = (Abs, Heaviside, Max, Min, Piecewise, sign)
 REACH = 40.0
 POINTS = 321
+_GROWING = np.geomspace(1e-5, REACH, 400)
+LOOKED_AT = np.unique(np.concatenate([np.linspace(-REACH, REACH, 5 * POINTS), -_GROWING, [0.0], _GROWING]))
+"""Where narrow peaks are sought: equal steps, and steps in proportion to the place, as a large scale moves all towards 0."""
+NARROW = 0.1
+"""Half the width of a peak that a grid may pass over: it has moved by nine tenths of all that it does around."""
+MOST_PEAKS = 16
+"""More of them are an oscillation."""
 
 
 def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, scope: Scope) -> tuple[Fraction, ...]:
@@ -38,8 +45,8 @@ def scalar_breaks(self: Interpreter, nodes: Iterable[Expr], variable: Basic, sco
 def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
     """The same for one token of a sequence; deciders that compare two tokens have no place on one axis."""
     token = Dummy(real=True)
-    body = (node.law.weight * node.body).replace(lambda n: isinstance(n, FOLDED), lambda n: n.doit())
-    found: set[Fraction] = set()
+    body = _opened(node)
+    found = set(token_peaks(self, node, scope))
     for decider in _deciders(body):
         tokens = decider.atoms(Indexed)
         if len(tokens) == 1 and next(iter(tokens)).base == chi:
@@ -48,6 +55,26 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
         if x in decider.free_symbols:
             found |= _zeros(self, decider, x, scope)
     return tuple(sorted(found))
+
+
+def token_peaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
+    """Where a part of the weight or the body that depends on one token has a narrow peak along it."""
+    token, found = Dummy(real=True), set[Fraction]()
+    for part in _of_one_token(node):
+        found |= _peaks(self, part.xreplace({next(iter(part.atoms(Indexed))): token}), token, scope)
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=256)
+def _opened(node: SequenceExpectation) -> Expr:
+    return (node.law.weight * node.body).replace(lambda n: isinstance(n, FOLDED), lambda n: n.doit())
+
+
+@lru_cache(maxsize=256)
+def _of_one_token(node: SequenceExpectation) -> tuple[Expr, ...]:
+    """Functions and powers of one token; sums over tokens are left out."""
+    parts = [part for part in _opened(node).atoms(Function, Pow) if not part.has(Sum)]
+    return tuple(part for part in parts if [t.base for t in part.atoms(Indexed)] == [chi])
 
 
 @lru_cache(maxsize=1024)
@@ -64,31 +91,61 @@ def _deciders(node: Expr) -> tuple[Expr, ...]:
     return tuple(result)
 
 
-def _zeros(self: Interpreter, decider: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
-    """Sign changes of a decider that depends on ``variable`` and on fixed numbers alone, to double precision."""
+def _along(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> Callable[[np.ndarray], np.ndarray] | None:
+    """A part that depends on ``variable`` and on fixed numbers alone as a function of it, in double precision."""
     numbers = {}
-    for symbol in decider.free_symbols - {variable}:
+    for symbol in part.free_symbols - {variable}:
         value = scope.integers.get(symbol, scope.lookup(symbol))
         if value is None or isinstance(value, list) or np.ndim(value) > 0:
-            return set()
+            return None
         exact = isinstance(value, (int, Fraction))
         numbers[symbol] = float(value) if exact else self.arithmetic.midpoint(value)
     plain = type(self)(Floats(), self.quadrature, self.laws)
 
-    def sign_at(points: np.ndarray) -> np.ndarray:
+    def values(points: np.ndarray) -> np.ndarray:
         inside = Scope(scope.frame, scope.integers).bind({variable: points, **numbers})
-        return np.sign(np.broadcast_to(plain.value(decider, inside), points.shape))
+        return np.broadcast_to(plain.value(part, inside), points.shape)
 
+    return values
+
+
+def _zeros(self: Interpreter, decider: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
+    """Sign changes of a decider, to double precision."""
+    values = _along(self, decider, variable, scope)
+    if values is None:
+        return set()
     grid = np.linspace(-REACH, REACH, POINTS) + 2.0**-20
-    signs = sign_at(grid)
+    signs = np.sign(values(grid))
     places = np.nonzero(signs[:-1] * signs[1:] < 0)[0]
     low, high = grid[places], grid[places + 1]
     below = signs[places]
     for _ in range(60):
         middle = (low + high) / 2
-        left = sign_at(middle) == below
+        left = np.sign(values(middle)) == below
         low, high = np.where(left, middle, low), np.where(left, high, middle)
     return {_tidy(float(v)) for v in (low + high) / 2}
+
+
+def _peaks(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[Fraction]:
+    """Extrema of a part that are narrower than the steps of a grid, such as that of exp(-50 (a x)^2) at a large scale a."""
+    values = _along(self, part, variable, scope)
+    if values is None:
+        return set()
+    try:
+        with np.errstate(all="ignore"):
+            heights = np.asarray(values(LOOKED_AT), dtype=float)
+    except ValueError:  # an integral inside has an axis of its own
+        return set()
+    if not np.isfinite(heights).all():
+        return set()
+    moves = np.sign(np.diff(heights))
+    found = set()
+    for i in 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0):
+        near = np.abs(LOOKED_AT - LOOKED_AT[i]) <= NARROW
+        away = np.abs(heights - heights[i])
+        if np.max(away[near]) > 0.9 * np.max(away[np.abs(LOOKED_AT - LOOKED_AT[i]) <= 4 * NARROW]):
+            found.add(_tidy(float(LOOKED_AT[i])))
+    return found if len(found) <= MOST_PEAKS else set()
 
 
 def _tidy(value: float) -> Fraction:
