@@ -91,3 +91,11 @@ def test_a_kernel_that_vanishes_by_cancellation(kernel: Expr, log_kernel: Callab
     """In decimals 1 + tanh(-20) is zero; what decides where all keys are low is how small it is."""
     found = evaluate(population_risk(TASK, Attention(kernel), 2), VALUES, digits=8)
     assert abs(float(found) - by_product_rule(log_kernel)) <= float(found.error) + 1e-10
+
+
+@pytest.mark.parametrize("digits", [4, 7, 8, 9])
+def test_a_dip_that_decides_far_out(digits: int) -> None:
+    """Regression: windows were widened to u where the token meshes had not been judged: 4e-14 was claimed for 2.7e-11."""
+    risk = population_risk(TASK, Attention((x - Rational(7, 2)) ** 2 + Rational(1, 5)), Rational("8.32"))
+    found = evaluate(risk, {"L": 2, "nu": Rational("10.9")}, digits=digits, backend="numpy")
+    assert abs(float(found) - 0.09190053253668768) <= float(found.error) + 1e-16

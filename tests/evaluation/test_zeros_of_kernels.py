@@ -1,5 +1,8 @@
 """Weights that vanish without a change of sign, against sums over polar or product grids made elsewhere."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from mpmath import mp
@@ -7,9 +10,11 @@ from sympy import Abs, Expr, Integral, Rational, Symbol, cos, exp, oo, sin
 
 from symslr.evaluation import evaluate
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
-from symslr.model.symbols import chi, epsilon
+from symslr.model.attention import Attention
+from symslr.model.catalogue import SpikedSLR
+from symslr.model.symbols import chi, epsilon, x
 from symslr.model.task import Task
-from symslr.theory import bayes_risk
+from symslr.theory import bayes_risk, population_risk
 
 C = chi[epsilon]
 
@@ -40,6 +45,25 @@ def test_a_sign_that_only_rounding_has_is_no_zero() -> None:
         return np.where(np.asarray(x) < 1, noise, np.asarray(x) - 1.5)
 
     assert sorted(changes_of_sign(function, 0.0, 2.0)) == pytest.approx([1.0, 1.5], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: x**3, np.sign, np.cbrt, lambda x: np.where(abs(x) < 1e-6, np.nan, x), lambda x: np.log(abs(x)) * x**3],
+)
+def test_a_zero_at_0_is_found_to_a_tiny_part_of_the_line(function: Callable[[Any], Any]) -> None:
+    """Regression: a relative accuracy is never reached at 0, and the search raised a RuntimeError."""
+    with np.errstate(all="ignore"):
+        assert min(map(abs, changes_of_sign(function, -0.7, 1.1))) < 1e-3
+
+
+@pytest.mark.parametrize("point", [(0.08, 0.7, 3)])
+def test_a_kernel_whose_lowest_place_is_0(point: tuple[float, float, int]) -> None:
+    a, nu, length = point
+    risk = population_risk(SpikedSLR(), Attention((1 + x**2) / (2 + cos(x))), Rational(str(a)))
+    values = {"L": length, "nu": Rational(str(nu)), "Delta": 0}
+    found, many = evaluate(risk, values, backend="numpy"), evaluate(risk, values, digits=16, backend="mpmath")
+    assert abs(found.value - many.value) <= found.error + many.error
 
 
 PRODUCT_GRID = {

@@ -113,7 +113,6 @@ class BallSums(Sums):
         self.pieces, self.windows = found.pieces, [(axis.low, axis.high) for axis in found.axes]
         axes = len(self.windows)
         self.steps = [FIRST_STEP[axes] * float(np.pi) ** 2 / (2.0 + self.nats)] * axes
-        self.few = _outer([Octaves.spread(*window, FEW[axes]) for window in self.windows])
         self.level = self._first_level()
         self.lattices = [self._has_lattice(k) for k in range(len(self.pieces))]
         self.unit = ceil(LN2 / self.steps[0] / 4) if any(self.lattices) else 1
@@ -132,6 +131,10 @@ class BallSums(Sums):
             wanted = min(wanted * np.sqrt(34.0 / self.nats), wanted * 0.5 + 10.0 / self.nats)
             level = max(level, float(np.log2(piece.step / wanted)) + 1.0)
         return level
+
+    @property
+    def few(self) -> Outer:
+        return _outer([Octaves.spread(*window, FEW[len(self.windows)]) for window in self.windows])
 
     def outer(self, steps: list[Any]) -> Outer:
         return _outer([Octaves.filling(*window, float(h), self.unit) for window, h in zip(self.windows, steps)])

@@ -34,13 +34,16 @@ class FloatSums(Sums):
         self.family, self.tolerance = family, family.tolerance
         self.axes, self.steps, level = self._laid_out(family)
         self.level = min(level, LEVELS)
-        self.few = self.outer(self.steps, FEW[len(self.steps)])
 
     def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
         """The outer axes, their first steps and the first level of the token meshes."""
         found = layout(family)
         self.pieces = found.pieces
         return found.axes, found.first_steps(family), found.first_level(family)
+
+    @property
+    def few(self) -> Outer:
+        return self.outer(self.steps, FEW[len(self.steps)])
 
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
         """As ``Sums.outer``; only about so many of the nodes of every axis, where a number is given."""

@@ -53,7 +53,6 @@ class Sums(ABC):
         level: of the first inner meshes; one more halves their steps. ``finest`` is the last.
         is_nested: whether the nodes of coarser inner meshes are among those of finer ones.
         steps: the first steps of the outer variables.
-        few: a few outer nodes, at which inner meshes are judged.
         guard: bits beyond those of the parameters that the balls need.
         shifts: logarithms by whose exponentials the integrands are divided, None for none.
     """
@@ -64,9 +63,13 @@ class Sums(ABC):
     finest: float = inf
     is_nested: bool = True
     steps: list[float]
-    few: Outer
     shifts: Any = None
     guard: int = 0
+
+    @property
+    @abstractmethod
+    def few(self) -> Outer:
+        """A few outer nodes, at which inner meshes are judged."""
 
     @abstractmethod
     def outer(self, steps: list[Any]) -> Outer:
@@ -93,41 +96,39 @@ class Sums(ABC):
         return [0]
 
 
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Inner meshes, judged at ``few`` outer nodes: the table there, and of every integral the relative error and rounding."""
+
+    few: Outer
+    level: float
+    inner: Any
+    table: Any
+    errors: list[Any]
+    rounding: list[Any]
+    tolerance: Any
+
+
 def refined(sums: Sums) -> list[tuple[Any, Any]]:
     """(value, error) of every integral.
 
     Raises:
         CannotEvaluate: where a mesh does not converge, in balls; in floats its error says so.
     """
-    arithmetic, tolerance = sums.arithmetic, sums.tolerance
-    level, inner, seen, near = sums.level, None, None, [inf]
-    for turn in range(ROUNDS):
-        inner = sums.inner(level)
-        seen = sums.table(sums.few, inner)
-        full = seen.values()
-        if turn == 0:
-            rounding = sums.rounding(seen)
-            tolerance = max(tolerance, *rounding)
-        near = [_inner_error(arithmetic, *own) for own in zip(seen.values(2), seen.values(1), full)]
-        if max(near) < tolerance and sums.is_nested:
-            # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
-            other = sums.table(sums.few, sums.inner(level + log2(DETUNED))).values()
-            near = [max(e, _changed(arithmetic, *own)) for e, *own in zip(near, other, full)]
-        if max(near) < tolerance or level >= sums.finest:
-            break
-        level = min(level + log2(_finer(max(near), tolerance)), sums.finest)
+    arithmetic, seen = sums.arithmetic, _resolved(sums, sums.level)
     steps, axes, widened = sums.steps, range(len(sums.steps)), 0
-    outer, values = sums.few, full
+    outer, table = seen.few, seen.table
     for again in range(ROUNDS):
         if again or not outer.is_whole:
             outer = sums.outer(steps)
-            values = sums.table(outer, inner).values()
+            table = sums.table(outer, seen.inner)
+        values, tolerance = table.values(), seen.tolerance
         masses = [arithmetic.mass(own) for own in values]
         errors = [[_axis_error(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
         edges = [[_edges(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
         if len(steps) > 1 and arithmetic == FLOAT and max(map(max, errors)) < tolerance:
             # a ridge across both axes hides from the rules along each of them
-            other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), inner).values()
+            other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), seen.inner).values()
             ratio = float(np.prod(coarse.steps) / np.prod(outer.steps))
             doubts = [abs(np.sum(two) * ratio - np.sum(one)) / mass for one, two, mass in zip(values, other, masses)]
             errors = [[e + doubt for e in own] for own, doubt in zip(errors, doubts)]
@@ -135,19 +136,41 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         late = [n for n in axes if max(own[n][1] for own in edges) > tolerance]
         if max(worst) < tolerance and (len(late) == 0 or widened == WIDENINGS):
             break
+        steps = [h / _finer(e, tolerance) if e >= tolerance else h for h, e in zip(outer.steps, worst)]
         if late and widened < WIDENINGS:
             sums.widen(late)
             widened += 1
-        steps = [h / _finer(e, tolerance) if e >= tolerance else h for h, e in zip(outer.steps, worst)]
-    if isinstance(arithmetic, Balls) and not max(*near, *worst) < tolerance:
+            seen = _resolved(sums, seen.level)  # at the new nodes steeper factors exp(-u kappa) decide
+    if isinstance(arithmetic, Balls) and not max(*seen.errors, *worst) < tolerance:
         raise CannotEvaluate("mpmath: an integral does not converge geometrically (a kink that is not shown?)")
-    rest = [sum(own) for own in zip(sums.cut(seen), sums.rounding(seen) if turn else rounding)]
+    rest = [sum(own) for own in zip(sums.cut(seen.table), seen.rounding)]
     found = []
     for n, own in enumerate(values):
-        missed = masses[n] * (sum(errors[n]) + near[n] + rest[min(n, len(rest) - 1)] + sum(map(sum, edges[n])))
+        missed = masses[n] * (sum(errors[n]) + seen.errors[n] + rest[min(n, len(rest) - 1)] + sum(map(sum, edges[n])))
         scale = 1.0 if sums.shifts is None else float(np.exp(sums.shifts[n]))
         found.append(arithmetic.pair(np.sum(own), missed, np.prod(outer.steps) * scale))
     return found
+
+
+def _resolved(sums: Sums, level: float) -> Resolved:
+    """The inner meshes, from a level on as fine as it takes."""
+    arithmetic, few, tolerance = sums.arithmetic, sums.few, sums.tolerance
+    for turn in range(ROUNDS):
+        inner = sums.inner(level)
+        table = sums.table(few, inner)
+        full = table.values()
+        if turn == 0:
+            rounding = sums.rounding(table)
+            tolerance = max(tolerance, *rounding)
+        errors = [_inner_error(arithmetic, *own) for own in zip(table.values(2), table.values(1), full)]
+        if max(errors) < tolerance and sums.is_nested:
+            # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
+            other = sums.table(few, sums.inner(level + log2(DETUNED))).values()
+            errors = [max(e, _changed(arithmetic, *own)) for e, *own in zip(errors, other, full)]
+        if max(errors) < tolerance or level >= sums.finest:
+            break
+        level = min(level + log2(_finer(max(errors), tolerance)), sums.finest)
+    return Resolved(few, level, inner, table, errors, sums.rounding(table) if turn else rounding, tolerance)
 
 
 def _edges(arithmetic: Any, values: Any, axis: int, mass: Any) -> list[Any]:

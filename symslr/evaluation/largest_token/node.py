@@ -113,7 +113,10 @@ class TokenSums(Sums):
         self.axis = self._window()
         self.level = log2(max(8.0, (high - low) * self._steepness() * nats / self.order / 4.0))
         self.steps = [FIRST_STEP[arithmetic.name] * pi**2 / (2.0 + nats)]
-        self.few = self.outer(self.steps, FEW)
+
+    @property
+    def few(self) -> Outer:
+        return self.outer(self.steps, FEW)
 
     def outer(self, steps: list[Any], count: int | None = None) -> Outer:
         v, density, step = self.axis.nodes(float(steps[0]), self.arithmetic)

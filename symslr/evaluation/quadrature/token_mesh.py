@@ -11,7 +11,7 @@ import scipy
 from sympy import Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.quadrature.breakpoints import solved
 from symslr.evaluation.quadrature.mesh import ExpSinh, Line, Piece, Sinh, TanhSinh
 from symslr.evaluation.quadrature.scan import Window
@@ -84,21 +84,27 @@ def kinks_between(equations: Iterable[tuple[Any, Any]], p: tuple[float, ...], st
     return sorted({x for x in found if np.isfinite(x)})
 
 
+MOST_STEPS = 1000
+"""Of a search for a zero: ten times as many as halving takes."""
+
+
 def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
     """Zeros of a function of one variable at which it changes its sign, as far as a grid shows them.
 
     A value on an array may differ in its last bit from that of its entry alone: where only rounding has a sign, there is none.
+    A place is known to its last bit, or to a tiny part of the line where it is near 0, which no number of halvings reaches; where
+    the function has no value it counts as 0.
     """
     grid = np.linspace(start, end, 1025)
     values = np.broadcast_to(function(grid), grid.shape)
     found = [float(x) for x in grid[values == 0]]
 
     def alone(x: float) -> float:
-        return float(function(x))
+        return float(np.nan_to_num(function(x)))
 
-    signs = np.sign(values)
+    near, signs = FLOAT.eps**2 * (end - start), np.sign(values)
     for i in np.flatnonzero(signs[:-1] * signs[1:] < 0):
         low, high = grid[i], grid[i + 1]
         if np.sign(alone(low)) * np.sign(alone(high)) < 0:
-            found.append(float(scipy.optimize.brentq(alone, low, high, xtol=1e-300)))
+            found.append(float(scipy.optimize.brentq(alone, low, high, xtol=near, maxiter=MOST_STEPS, disp=False)))
     return found
