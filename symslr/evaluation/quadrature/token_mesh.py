@@ -100,5 +100,5 @@ def changes_of_sign(function: Any, start: float, end: float) -> list[float]:
     for i in np.flatnonzero(signs[:-1] * signs[1:] < 0):
         low, high = grid[i], grid[i + 1]
         if np.sign(alone(low)) * np.sign(alone(high)) < 0:
-            found.append(float(scipy.optimize.brentq(alone, low, high, xtol=1e-300)))
+            found.append(float(scipy.optimize.brentq(alone, low, high, xtol=1e-300, maxiter=3000)))
     return found
