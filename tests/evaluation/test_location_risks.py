@@ -11,6 +11,7 @@ from sympy import Abs, Rational, exp
 from symslr import Attention, LocationTask, SpikedSLR, evaluate, minimal_risk, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
+from symslr.evaluation.location.risk import _along_line
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.symbols import L, i, j, l, x
@@ -212,3 +213,12 @@ def test_what_has_no_number_is_refused_in_one_line() -> None:
         LocatedAttention(softmax, bias="free")
     with pytest.raises(ValueError, match="no normaliser that heads could share"):
         LocatedAttention(Selection("sparsemax"), heads=2)
+
+
+def test_the_deepest_valley_may_lie_between_points_of_a_grid() -> None:
+    """Regression: one valley was searched, that of the grid's lowest point; here it is the shallower one of two."""
+
+    def depth(scale: float) -> float:
+        return float(1 - 0.5 * np.exp(-((scale - 1.2) ** 2)) - 0.51 * np.exp(-4 * (scale + 1.4) ** 2))
+
+    assert _along_line(depth) == pytest.approx(-1.4, abs=1e-2)

@@ -217,17 +217,22 @@ def _best(risks: Risk) -> tuple[Place, bool]:
 
 
 def _along_line(risk: Callable[[float], float]) -> float:
-    """The best single scale: a grid of both signs, then Brent's search between its neighbours."""
+    """The best single scale: a grid of both signs, then Brent's search in each of its valleys that may be the deepest."""
     grid = sorted({sign * a for a in (*SCALES, LARGEST_SCALE) for sign in (-1.0, 1.0)})
     risks = [risk(a) for a in grid]
     place = int(np.argmin(risks))
     if not np.isfinite(risks[place]):
         raise CannotEvaluate("attention: no finite risk at any scale that was tried")
-    if place in (0, len(grid) - 1):
-        return grid[place]
-    around = (grid[place - 1], grid[place + 1])
-    found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
-    return float(found.x) if found.fun < risks[place] else grid[place]
+    lowest, best = risks[place], grid[place]
+    for i in sorted(range(1, len(grid) - 1), key=lambda k: risks[k]):
+        beside = risks[i - 1], risks[i + 1]
+        if risks[i] > min(beside) or 2 * risks[i] - max(beside) > lowest:
+            continue  # a smooth function falls no lower between this point and its neighbours
+        around = (grid[i - 1], grid[i + 1])
+        found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
+        if found.fun < lowest:
+            lowest, best = found.fun, float(found.x)
+    return best
 
 
 def _starts(risks: Risk, joint: int, free: int) -> list[Any]:

@@ -217,9 +217,14 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
 
 
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
-    """The values at the points, finer ones where the errors of neighbours hide which is lower."""
+    """The values at the points, finer ones where the errors of neighbours hide which is lower.
+
+    Not where both lie so high that a smooth function falls between them no lower than to some other point.
+    """
     found = np.array([rough.known([x]) for x in points])
-    hidden = np.abs(np.diff(found[:, 0])) <= found[1:, 1] + found[:-1, 1]
+    (values, errors), most = found.T, np.min(np.sum(found, axis=1))
+    unsure, lower = errors[1:] + errors[:-1], np.minimum(values[1:], values[:-1])
+    hidden = (np.abs(np.diff(values)) <= unsure) & ~(lower - 2.0 * unsure > most)
     for k in np.flatnonzero(np.append(hidden, False) | np.append(False, hidden)):
         found[k] = fine.known([points[k]])
     return found[:, 0]
