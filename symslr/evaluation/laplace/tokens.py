@@ -125,7 +125,7 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
 
 
 def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
-    """Bumps and dips of log kappa between equidistant nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
+    """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
 
     Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, and on steps in proportion
     to |x|, as a large scale moves all that a kernel does towards 0.
@@ -133,26 +133,47 @@ def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[W
     if not windows:
         return []
     start, end = min(w.low for w in windows), max(w.high for w in windows)
-    step, around = 0.35 * min(w.width for w in windows), PROPORTIONS * max(abs(start), abs(end))
-    x = np.unique(np.concatenate([np.linspace(start, end, EQUAL_STEPS), -around, [0.0], around]))
+    width, centre = min(w.width for w in windows), float(np.median([w.peak for w in windows]))
+    heavy, reach = any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    smallest = SMALLEST * (width if heavy else reach)
+    around = np.geomspace(smallest, reach, 2 + int(STEPS_TO_E * np.log(reach / smallest)))
+    equal = np.linspace(start, end, EQUAL_STEPS)
+    x = np.unique(
+        np.concatenate([np.concatenate([centre - around, centre + around]) if heavy else equal, -around, [0.0], around])
+    )
     x = x[(x >= start) & (x <= end)]
-    slopes, _, _ = code.weights(kernel, x, p)
-    found: set[float] = set()
-    for row in slopes:
+    found: list[float] = []
+    for n, row in enumerate(code.weights(kernel, x, p)[0]):
         moves = np.sign(np.diff(row) * (np.abs(np.diff(row)) > SEEN * (1.0 + np.abs(row[1:]))))
-        found |= {float(x[i]) for i in 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)}
-    if not 0 < len(found) <= MOST_HIDDEN:
-        return []
-    places = np.array(sorted(found))
-    far, near, at, close, beyond = (code.weights(kernel, places + k * step, p)[0] for k in range(-2, 3))
-    left, right = near - at, close - at
-    shown = left * right > 0.0
-    for inner, outer in ((left, far - near), (right, beyond - close)):
-        shown &= (inner * outer > 0.0) & (np.abs(outer) >= np.abs(inner) / 8.0)
-    return [float(place) for place in places[~np.all(shown, axis=0)]]
+        turns = 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)
+        if not 0 < len(turns) <= MOST_HIDDEN:
+            continue
+
+        def log_kernel(at: Any, n: int = n) -> Any:
+            return code.weights(kernel, at.ravel(), p)[0][n].reshape(at.shape)
+
+        places = _extrema(log_kernel, x[turns - 1], x[turns + 1], moves[turns - 1][:, None])
+        steps = 0.35 * np.hypot(width, places - centre) / 2 if heavy else np.full(len(places), 0.35 * width)
+        far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * steps)
+        left, right = near - at, close - at
+        shown = left * right > 0.0
+        for inner, outer in ((left, far - near), (right, beyond - close)):
+            shown &= (inner * outer > 0.0) & (np.abs(outer) >= np.abs(inner) / 8.0)
+        found += [float(place) for place in places[~shown]]
+    return sorted(set(found))
 
 
-EQUAL_STEPS, PROPORTIONS = 1025, np.geomspace(1e-6, 1.0, 1200)
+def _extrema(function: Any, low: Any, high: Any, sign: Any) -> Any:
+    """The largest sign * function in each interval, to a billionth of it or to rounding."""
+    for _ in range(10):
+        at = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, 17)
+        best = np.argmax(sign * function(at), axis=1)
+        rows = np.arange(len(at))
+        low, high = at[rows, np.maximum(best - 1, 0)], at[rows, np.minimum(best + 1, 16)]
+    return (low + high) / 2
+
+
+EQUAL_STEPS, SMALLEST, STEPS_TO_E = 1025, 1e-6, 87
 """Where bumps are sought: some twenty places to a standard deviation, and steps of a hundredth of |x|."""
 MOST_HIDDEN = 64
 """More bumps than this are an oscillation, which rules of other steps show."""
