@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from fractions import Fraction
+from operator import methodcaller
 from typing import Any, final
 
 import numpy as np
@@ -217,28 +218,28 @@ def _each(function: Callable[..., Any], arity: int = 1) -> Callable[..., Array]:
 
 _BALL: dict[str, Callable[..., Array]] = {
     **{
-        name: _each(getattr(arb, name))
+        name: _each(methodcaller(name))  # arb.exp(2.0) would read a float's memory as that of a ball
         for name in (*_ELEMENTARY, "erf", "erfc", "erfi", "erfinv", "erfcinv", "gamma", "digamma", "floor")
     },
     "Abs": _each(abs),
-    "sign": _each(arb.sgn),
-    "ceiling": _each(arb.ceil),
+    "sign": _each(methodcaller("sgn")),
+    "ceiling": _each(methodcaller("ceil")),
     "Max": _each(lambda s, t: s.max(t), 2),
     "Min": _each(lambda s, t: s.min(t), 2),
     "Heaviside": _each(lambda t: (1 + t.sgn()) / 2),
     "erfcx": _each(lambda t: (t * t).exp() * t.erfc()),
     "factorial": _each(lambda t: (t + 1).gamma()),
-    "loggamma": _each(arb.lgamma),
+    "loggamma": _each(methodcaller("lgamma")),
     "LambertW": _each(lambda t: t.lambertw()),
     "lowergamma": _each(lambda s, t: t.gamma_lower(s), 2),
     "uppergamma": _each(lambda s, t: t.gamma_upper(s), 2),
     "beta": _each(lambda s, t: s.gamma() * t.gamma() / (s + t).gamma(), 2),
-    "binomial": _each(lambda n, k: _binomial(n, k, arb.gamma), 2),
-    "Ei": _each(arb.ei),
+    "binomial": _each(lambda n, k: _binomial(n, k, methodcaller("gamma")), 2),
+    "Ei": _each(methodcaller("ei")),
     "besselj": _each(lambda order, t: t.bessel_j(order), 2),
     "besseli": _each(lambda order, t: t.bessel_i(order), 2),
     "besselk": _each(lambda order, t: t.bessel_k(order), 2),
-    "zeta": _each(arb.zeta),
+    "zeta": _each(methodcaller("zeta")),
 }
 
 

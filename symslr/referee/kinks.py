@@ -15,7 +15,7 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import FOLDED
 from symslr.model.symbols import chi, x
 from symslr.referee.arithmetic import Floats
-from symslr.referee.scope import Scope
+from symslr.referee.scope import Frame, Scope
 
 if TYPE_CHECKING:
     from symslr.referee.interpreter import Interpreter
@@ -103,7 +103,9 @@ def _along(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> Call
     plain = type(self)(Floats(), self.quadrature, self.laws)
 
     def values(points: np.ndarray) -> np.ndarray:
-        inside = Scope(scope.frame, scope.integers).bind({variable: points, **numbers})
+        inside = Scope(
+            Frame({variable: points, **numbers}), scope.integers
+        )  # its own: a frame keeps what is read in it
         return np.broadcast_to(plain.value(part, inside), points.shape)
 
     return values

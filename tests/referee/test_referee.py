@@ -15,10 +15,12 @@ from sympy import (
     Sum,
     Symbol,
     cos,
+    erfc,
     exp,
     gamma,
     log,
     oo,
+    pi,
     sqrt,
 )
 
@@ -31,6 +33,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL, laplace, student
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, a, chi, epsilon, j, k, l, m, nu, x, xi, z
 from symslr.model.task import Task
+from symslr.referee.arithmetic import Balls
 from symslr.referee.referee import CannotReferee, referee
 
 u = Symbol("u", positive=True)
@@ -188,3 +191,18 @@ def test_the_method_says_what_was_done() -> None:
     assert referee(posterior, {"L": 6}, digits=13).method == "definition by the law of a sum, float64"
     assert referee(hit, {**values, "L": 2}, digits=13).method == "definition on explicit grids, float64"
     assert referee(nu + a, values, digits=13).method == "definition as a formula, float64"
+
+
+def test_a_kink_at_an_irrational_place_leaves_the_digits() -> None:
+    """Regression: sqrt(2), read in float64 to find the kink, was taken for that of the balls, or for the memory of one."""
+    found = referee(scalar(sqrt(2) * Max(0, x - sqrt(2))), {}, digits=28)
+    exact = sqrt(2) * (exp(-1) / sqrt(2 * pi) - sqrt(2) * erfc(1) / 2)
+    with mp.workdps(45):
+        assert abs(found.value - mpf(str(exact.evalf(45)))) <= found.error + mpf(10) ** -43
+    assert found.error < 1e-26
+
+
+def test_a_float_is_no_ball() -> None:
+    """python-flint does not look at what an unbound method is given, arb.sqrt(2.0) reads foreign memory."""
+    with pytest.raises(AttributeError):
+        Balls(100).call("sqrt", 2.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from operator import methodcaller
 from typing import Any
 
 import mpmath
@@ -27,8 +28,8 @@ class Balls(ObjectArrays):
     """Arb balls in object arrays."""
 
     name = "balls"
-    exp = staticmethod(np.frompyfunc(arb.exp, 1, 1))
-    log = staticmethod(np.frompyfunc(arb.log, 1, 1))
+    exp = staticmethod(np.frompyfunc(methodcaller("exp"), 1, 1))
+    log = staticmethod(np.frompyfunc(methodcaller("log"), 1, 1))
 
     @property
     def eps(self) -> Any:
@@ -246,7 +247,7 @@ def _namespace() -> dict[str, Any]:
         "power": power,
         "pi": arb.pi,
         "e": arb.const_e,
-        "sqrt": _lifted(arb.sqrt),
+        "sqrt": _lifted(methodcaller("sqrt")),
         "lambertw": names["LambertW"],
         "log1pexp": _log1pexp,
         "sign": _sign,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import Any
 
 import sympy
@@ -62,35 +63,23 @@ CONSTANTS: dict[Expr, Callable[[], Any]] = {
     sympy.Catalan: arb.const_catalan,
 }
 
+_METHODS = (
+    *("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh"),
+    *("erf", "erfc", "erfi", "gamma"),
+)
+
 FUNCTIONS: dict[str, ArbFunction] = {
-    "exp": arb.exp,
-    "log": arb.log,
-    "sin": arb.sin,
-    "cos": arb.cos,
-    "tan": arb.tan,
-    "sinh": arb.sinh,
-    "cosh": arb.cosh,
-    "tanh": arb.tanh,
-    "asin": arb.asin,
-    "acos": arb.acos,
-    "atan": arb.atan,
-    "asinh": arb.asinh,
-    "acosh": arb.acosh,
-    "atanh": arb.atanh,
-    "erf": arb.erf,
-    "erfc": arb.erfc,
-    "erfi": arb.erfi,
-    "gamma": arb.gamma,
-    "loggamma": arb.lgamma,
+    **{name: methodcaller(name) for name in _METHODS},  # arb.exp(2.0) would read a float's memory as that of a ball
+    "loggamma": methodcaller("lgamma"),
     "factorial": lambda n: (n + 1).gamma(),
-    "LambertW": arb.lambertw,
+    "LambertW": methodcaller("lambertw"),
     "Abs": abs,
     "Modulus": abs,
     "OwensT": owens_t,
     "NormalCdf": normal_cdf,
     "SkewNormal": skew_normal,
-    "Max": lambda *balls: _fold(arb.max, balls),
-    "Min": lambda *balls: _fold(arb.min, balls),
+    "Max": lambda *balls: _fold(lambda s, t: s.max(t), balls),
+    "Min": lambda *balls: _fold(lambda s, t: s.min(t), balls),
 }
 """Name of a function -> the same function on balls. A special-function node is added by its class name."""
 
