@@ -12,7 +12,7 @@ from symslr.expression.value import Value
 FEW = 6
 """Digits that are tried where there is no time for those that are asked for."""
 
-FOR_THE_DIGITS, FOR_FEW = 0.65, 0.25
+FOR_THE_DIGITS, FOR_FEW = 0.5, 0.4
 """Of the budget so much goes to the digits that are asked for, then to few; the rest is for what comes before."""
 
 Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]])
