@@ -23,8 +23,8 @@ from . import by_hand, sequences
 from .by_hand import Array, NoJudgement, Question, exact
 from .points import Point
 
-SECONDS = 4.0
-"""Processor time that one number may take, and its judge."""
+SECONDS, PATIENCE = 4.0, 2.0
+"""Processor time that one number may take, and how many times that its judge."""
 MORE_DIGITS = 3
 """So many more than the number has are worked with."""
 FLOAT_DIGITS = 18
@@ -35,6 +35,8 @@ SIGMAS = 5.0
 """Standard errors that a value may be off drawn sequences: once in two million."""
 TELLING = 0.1
 """Standard error over the value from which on drawn sequences judge nothing."""
+ROUNDED = 1e-13
+"""Standard error that is rounding: sums over sequences are in float64."""
 
 
 SCALES = 8
@@ -89,10 +91,10 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
     reason = ""
     for ask in _judges(point) if scale is None else [partial(_by_scales, scale=scale)]:
         try:
-            with processor_time(seconds):
+            with processor_time(PATIENCE * seconds):
                 verdict = ask(point, number)
         except OutOfTime:
-            reason = f"the judge took more than {seconds:g} s"
+            reason = f"the judge took more than {PATIENCE * seconds:g} s"
             continue
         except NoJudgement as lack:
             reason = str(lack)
@@ -199,7 +201,7 @@ def _by_sequences(point: Point, number: Value) -> Judged | None:
     else:
         asked = [(float(share), question(point, length)) for length, share in point.lengths]
         value, error = sequences.attention_drawn(asked, rng)
-    if not 0 < error <= TELLING * abs(value):  # drawn sequences without a single error say nothing
+    if not ROUNDED < error <= TELLING * abs(value):  # drawn sequences without a single error say nothing
         return None
     return _verdict(point, number, mpf(value), SIGMAS * mpf(error), "drawn sequences")
 

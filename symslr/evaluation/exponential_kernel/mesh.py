@@ -100,7 +100,7 @@ class SharedMesh:
             if not set(rare) <= set(seen.rare):
                 rare = [i for i in rare if i in seen.rare]
                 continue
-            if np.ptp(seen.top) > UNLIKE:
+            if np.ptp(seen.top) > UNLIKE or np.any(seen.cut >= POOR * tolerance * np.array(seen.size)):
                 break
             outer, inner = max(seen.outer) >= tolerance, max(seen.inner) >= tolerance
             if not (outer or inner):
@@ -121,6 +121,9 @@ class SharedMesh:
                 break
             seen = SharedSum(points, SharedTable(grid, points), self.rests)
             both[:, todo] = seen.result()
+            both[:, todo[seen.cut >= POOR * tolerance * np.array(seen.size)]] = (
+                np.nan
+            )  # of no finer mesh are the ends further out
             outer, inner = (np.array(error) >= ENOUGH * tolerance for error in (seen.outer, seen.inner))
             coarse = np.flatnonzero(outer | inner)
             if not len(coarse):

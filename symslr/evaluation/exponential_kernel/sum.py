@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp, nan
 from typing import Any
 
 import numpy as np
 
 from symslr.evaluation.exponential_kernel.points import Points
-from symslr.evaluation.exponential_kernel.table import SharedTable
+from symslr.evaluation.exponential_kernel.table import INWARDS, SharedTable
 from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.convergence import alternating_error, geometric_error
+from symslr.evaluation.quadrature.convergence import alternating_error, beyond, geometric_error
 
 LARGEST = 709.0
 """Logarithms below this have an exponential in float64."""
@@ -88,14 +89,14 @@ class SharedSum:
     def result(self) -> tuple[list[float], list[float]]:
         """Values and errors, over the points; nan where float64 cannot hold them."""
         roundings = [self.kept.roundings] if self.kept else self.roundings().tolist()
-        step, edges = self.table.grid.outer, (self.heights[:, 0] + self.heights[:, -1]).tolist()
+        step, edges = self.table.grid.outer, self._edges().tolist()
         values, errors = [], []
-        columns = (self.sums, self.size, self.outer, self.inner, edges, self._cut(), roundings, self.top.tolist())
+        columns = (self.sums, self.size, self.outer, self.inner, edges, self.cut.tolist(), roundings, self.top.tolist())
         for sums, size, outer, inner, edge, cut, rounding, top in zip(*columns):
             factor = step * exp(top) if size > 0.0 and top < LARGEST else nan
             lost = step * FLOAT.tiny * size if factor < step * FLOAT.tiny else 0.0
             values.append(0.25 * sum(sums) * factor)
-            errors.append(((outer + inner + FLOAT.eps * rounding) * size + 8.0 * edge + cut) * factor + lost)
+            errors.append(((outer + inner + FLOAT.eps * rounding) * size + edge + cut) * factor + lost)
         return values, errors
 
     def _logs(self, levels: Any) -> list[Any]:
@@ -176,10 +177,19 @@ class SharedSum:
             roundings = roundings + (size + (powers * each).sum(axis=0)) * np.abs(at(share)) / whole
         return roundings
 
-    def _cut(self) -> list[float]:
+    def _edges(self) -> Any:
+        """What the ends of the outer mesh leave out, over the points."""
+        last, before = self.heights[:, [0, -1]], self.heights[:, [1, -2]]
+        return np.sum(last * beyond(np.where(last < before, last / before, 0.0)), axis=1)
+
+    @cached_property
+    def cut(self) -> Any:
         """What the ends of the token mesh leave out, over the points, seen at every outer node through the moments."""
-        weights = self.weights[np.arange(len(self.weights))[:, None], :, self.table.edges]
-        ends = np.abs(weights).swapaxes(1, 2) @ self.table.ends
+        every, edges = np.arange(len(self.weights))[:, None], self.table.edges
+        last, before = (
+            np.abs(self.weights[every, :, at])[..., None] * heights[:, :, None]
+            for at, heights in zip((edges, edges + INWARDS), self.table.ends)
+        )
+        ends = np.sum(last * beyond(last / before), axis=1) * self.points.largest[:, None, None]
         means = np.maximum(np.abs(self.means[:, 0]), TINY)
-        cut: list[float] = (ends * self.heights / means).sum(axis=(0, 2)).tolist()
-        return cut
+        return (ends * self.heights / means).sum(axis=(0, 2))

@@ -15,6 +15,9 @@ from symslr.evaluation.laplace.family import LARGE_POWER
 LEVELS = (1, 2, 4)
 """A sum is seen on the mesh and on those with twice and four times its step."""
 
+INWARDS = np.array([1, -1])
+"""From a first and a last node to the next one in."""
+
 BLOCK = 60000
 """Pairs of nodes whose windows are laid out at once."""
 VANISHED = 6.6
@@ -60,7 +63,7 @@ class SharedTable:
         tau: nodes of log(u C).
         parts: the functions of t, each with its moments; ``of`` those of every moment.
         edges: first and last node of x that the sums of every moment take, (moments, 2).
-        ends: the function of every moment there, times four and the moment's largest power, (moments, 2, nodes of u).
+        ends: the function of every moment there, and one node further in, (moments, 2, nodes of u) each.
         shows_missing: whether 1 - M of the survival functions is asked for.
         tokens: k with s x = step k, (nodes of x,).
         levels: what makes the sums of every level out of weights, (levels, nodes of x).
@@ -92,8 +95,10 @@ class SharedTable:
         self.parts = [(pairs[q], _slice(own)) for q, own in members.items()]
         self.of = [pairs[None if i in rare else tilt] for i, tilt in enumerate(tilts)]
         self.edges = np.array([(own.window.start, own.window.stop - 1) for own in self.of])
-        heights = [own.values[:, edge].T for own, edge in zip(self.of, self.edges)]
-        self.ends = 4.0 * points.largest[:, None, None] * heights
+        self.ends = tuple(
+            np.array([own.values[:, edge + step].T for own, edge in zip(self.of, self.edges)])
+            for step in (np.zeros(2, dtype=int), INWARDS)
+        )
         self.tokens = np.arange(grid.first, grid.first + grid.count)
         self.levels, self.offsets = _nested(grid.count), _offset(grid.rows)
 

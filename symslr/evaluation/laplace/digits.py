@@ -24,6 +24,7 @@ from symslr.evaluation.laplace.survey import layout
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import MOST_NODES, placed
 from symslr.evaluation.numbers.balls import OCTAVES, Balls, array, exponentials
+from symslr.evaluation.quadrature.convergence import beyond
 from symslr.evaluation.quadrature.mesh import Line, Mesh, joined
 
 LARGEST_TABLE = 100_000_000
@@ -212,8 +213,8 @@ class BallSums(Sums):
 
 
 def _beyond(last: Any, before: Any) -> Any:
-    """Twice what lies beyond an end of a mesh where terms go on to fall as between the last two, and at least eight terms."""
-    return np.frompyfunc(lambda a, b: a * max(8.0, 2.0 / max(1.0 - float(a.mid() / b.mid()), 1e-6)), 2, 1)(last, before)
+    """What lies beyond an end of a mesh, from its last two terms, elementwise."""
+    return np.frompyfunc(lambda a, b: a * float(beyond(float(a.mid() / b.mid()))), 2, 1)(last, before)
 
 
 def _share(part: Any, whole: Any) -> Any:

@@ -17,7 +17,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
-from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, beyond, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, behind, geometric_error
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
@@ -180,8 +180,7 @@ def _edges(arithmetic: Any, values: Any, axis: int, mass: Any) -> list[Any]:
     line = np.moveaxis(values, axis, 0) if axis else values
     found = []
     for pair in ((line[:1], line[1:2]), (line[-1:], line[-2:-1])):
-        last, before = map(arithmetic.mass, pair)
-        found.append(max(8 * last, 2 * beyond(last, before)) / mass)
+        found.append(behind(*map(arithmetic.mass, pair)) / mass)
     return found
 
 

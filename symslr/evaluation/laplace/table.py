@@ -16,6 +16,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
 from symslr.evaluation.laplace.tokens import Tokens
 from symslr.evaluation.numbers.arithmetic import FLOAT
+from symslr.evaluation.quadrature.convergence import beyond
 
 EPS = FLOAT.eps
 TINY = 1e-300
@@ -26,8 +27,8 @@ UNDERFLOW_ROUNDING = 1000.0
 """Roundings of a moment taken from logarithms, which are of the size of some hundreds there."""
 BLOCK = 400_000
 """Numbers in one array of logarithms: what stays in the cache."""
-ENDS = [0, -1]
-"""The first and the last node of a mesh."""
+ENDS = ((0, 1), (-1, -2))
+"""The first and the last node of a mesh, each with the next one in."""
 TAME = 600.0
 """Logarithms below this have an exponential in float64, and two of them a product."""
 LARGEST = {1: 2e8, 2: 2.5e7}
@@ -235,9 +236,12 @@ class Table:
         for k, own in enumerate(self.family.moments_of):
             factors = self.factors[k]
             rows = np.abs(self.tokens[k].rows)
-            ends, size = self._pairs([f[:, ENDS] for f in factors], rows[:, ENDS]), self._pairs(factors, rows)
-            share = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), np.exp(-self.family.depth))
-            found[own] = 8.0 * share
+            size = self._pairs(factors, rows)
+            ends: Any = 0.0
+            for last, before in ENDS:
+                term, other = (self._pairs([f[:, [at]] for f in factors], rows[:, [at]]) for at in (last, before))
+                ends = ends + term * beyond(term / other)
+            found[own] = np.where(size > UNDERFLOW, ends / np.maximum(size, TINY), 8.0 * np.exp(-self.family.depth))
         return found
 
     @staticmethod

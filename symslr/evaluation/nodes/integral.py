@@ -14,7 +14,7 @@ from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kin
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
-from symslr.evaluation.quadrature.convergence import DETUNED, beyond, geometric_error
+from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
 from symslr.evaluation.quadrature.mesh import Mesh, joined
 from symslr.evaluation.quadrature.scan import scan
 from symslr.evaluation.quadrature.token_mesh import cover, kinks_between, zeros_of
@@ -107,7 +107,8 @@ class IntegralNode(Node):
         # mpmath adds in order, one rounding a term; NumPy adds floats in pairs
         additions = len(values) if values.dtype == object else np.log2(len(values))
         rounding = arithmetic.eps * (8 + additions + np.sum(abs(values) * (abs(size) + 0 * mesh.nodes)) / mass)
-        edge = 2 * (beyond(values[0], values[1]) + beyond(values[-1], values[-2])) / mass
+        first, second, third, last = (abs(values[n]) for n in (0, 1, -2, -1))
+        edge = (behind(first, second) + behind(last, third)) / mass
         inherited = np.sum(abs(values) * errors) / mass
         factor = arithmetic.exp(height)
         if reversed_ends:

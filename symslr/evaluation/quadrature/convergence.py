@@ -51,12 +51,18 @@ def _error(first: Any, last: Any) -> Any:
     return max(last, first * first) ** 1.5
 
 
-def beyond(last: Any, before: Any) -> Any:
-    """What a mesh leaves out behind its last value, if the values go on to fall as between its last two."""
-    last, before = abs(last), abs(before)
-    if not last < before:
-        return last
-    return last / (1 - last / before)
+def beyond(ratio: Any) -> Any:
+    """What a mesh leaves out behind its last term, in units of it, where a term is this part of the one before: at most.
+
+    Twice the sum of terms that go on to fall like that, and eight terms at least. Where the logarithm of the terms is concave they
+    fall faster.
+    """
+    return np.fmax(8.0, 2.0 / np.fmax(1.0 - ratio, 1e-6))
+
+
+def behind(last: Any, before: Any) -> Any:
+    """The same of an integral's outermost terms; where these fall no further they are rounding, and count eightfold."""
+    return last * float(beyond(float(last / before) if last < before else 0.0))
 
 
 def outer_step(tolerance: float) -> float:
