@@ -28,7 +28,7 @@ from symslr.referee.degree import degree_in
 from symslr.referee.exponential_sums import by_exponentials
 from symslr.referee.hermite import few_points, gauss_hermite
 from symslr.referee.interpreter import COSTLY, LEAVES, Interpreter, definition_of, token
-from symslr.referee.kinks import scalar_breaks, token_breaks
+from symslr.referee.kinks import scalar_breaks, token_breaks, token_peaks
 from symslr.referee.largest import by_largest
 from symslr.referee.moments import polynomial_mean
 from symslr.referee.nested import lifted
@@ -323,7 +323,8 @@ def _sequence(self: Interpreter, node: SequenceExpectation, scope: Scope) -> Arr
         return sampled(self, node, scope, length, sampler)
     if node.has(IsLargest) and length > 1:
         raise TooCostly("a grid does not resolve which token is the largest")
-    axis = _density_axis(self, law.base, token_breaks(self, node, scope), scope)
+    breaks = tuple(sorted({*token_breaks(self, node, scope), *token_peaks(self, node, scope)}))
+    axis = _density_axis(self, law.base, breaks, scope)
     axes = [axis] * length if needs_tokens else []
     if gridded:
         axes += [_density_axis(self, STANDARD_NORMAL, (), scope)] * (length * len(gridded))

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Abs, Basic, Dummy, Expr, Function, Heaviside, Indexed, Max, Min, Piecewise, Pow, Sum, sign
+from sympy import Abs, Basic, Dummy, Expr, Function, Heaviside, Indexed, Integral, Max, Min, Piecewise, Pow, Sum, sign
 from sympy.core.relational import Relational
 
-from symslr.expression.expectation import SequenceExpectation
+from symslr.expression.expectation import Expectation, SequenceExpectation
 from symslr.expression.folded import FOLDED
 from symslr.model.symbols import chi, x
 from symslr.referee.arithmetic import Floats
@@ -28,6 +28,8 @@ LOOKED_AT = np.unique(np.concatenate([np.linspace(-REACH, REACH, 5 * POINTS), -_
 """Where narrow peaks are sought: equal steps, and steps in proportion to the place, as a large scale moves all towards 0."""
 NARROW = 0.1
 """Half the width of a peak that a grid may pass over: it has moved by nine tenths of all that it does around."""
+ROUNDED = 1e-12
+"""A move of a part, relative to it, that is rounding."""
 MOST_PEAKS = 16
 """More of them are an oscillation."""
 
@@ -46,7 +48,7 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
     """The same for one token of a sequence; deciders that compare two tokens have no place on one axis."""
     token = Dummy(real=True)
     body = _opened(node)
-    found = set(token_peaks(self, node, scope))
+    found: set[Fraction] = set()
     for decider in _deciders(body):
         tokens = decider.atoms(Indexed)
         if len(tokens) == 1 and next(iter(tokens)).base == chi:
@@ -58,11 +60,14 @@ def token_breaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> 
 
 
 def token_peaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> tuple[Fraction, ...]:
-    """Where a part of the weight or the body that depends on one token has a narrow peak along it."""
-    token, found = Dummy(real=True), set[Fraction]()
+    """Where a part of the weight or the body that depends on one token has a narrow peak along it: equal steps pass over it."""
+    found = set[Fraction]()
     for part in _of_one_token(node):
-        found |= _peaks(self, part.xreplace({next(iter(part.atoms(Indexed))): token}), token, scope)
+        found |= _peaks(self, part, _TOKEN, scope)
     return tuple(sorted(found))
+
+
+_TOKEN = Dummy(real=True)
 
 
 @lru_cache(maxsize=256)
@@ -72,9 +77,10 @@ def _opened(node: SequenceExpectation) -> Expr:
 
 @lru_cache(maxsize=256)
 def _of_one_token(node: SequenceExpectation) -> tuple[Expr, ...]:
-    """Functions and powers of one token; sums over tokens are left out."""
-    parts = [part for part in _opened(node).atoms(Function, Pow) if not part.has(Sum)]
-    return tuple(part for part in parts if [t.base for t in part.atoms(Indexed)] == [chi])
+    """Functions and powers of one token; what sums over tokens or integrates is left out."""
+    parts = [part for part in _opened(node).atoms(Function, Pow) if not part.has(Sum, Integral, Expectation)]
+    tokens = [(part, list(part.atoms(Indexed))) for part in parts]
+    return tuple({part.xreplace({own[0]: _TOKEN}): None for part, own in tokens if [t.base for t in own] == [chi]})
 
 
 @lru_cache(maxsize=1024)
@@ -103,10 +109,9 @@ def _along(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> Call
     plain = type(self)(Floats(), self.quadrature, self.laws)
 
     def values(points: np.ndarray) -> np.ndarray:
-        inside = Scope(
-            Frame({variable: points, **numbers}), scope.integers
-        )  # its own: a frame keeps what is read in it
-        return np.broadcast_to(plain.value(part, inside), points.shape)
+        inside = Scope(Frame({variable: points, **numbers}), scope.integers)  # a frame keeps what is read in it
+        with self.quadrature.looking():
+            return np.broadcast_to(plain.value(part, inside), points.shape)
 
     return values
 
@@ -133,14 +138,12 @@ def _peaks(self: Interpreter, part: Expr, variable: Basic, scope: Scope) -> set[
     values = _along(self, part, variable, scope)
     if values is None:
         return set()
-    try:
-        with np.errstate(all="ignore"):
-            heights = np.asarray(values(LOOKED_AT), dtype=float)
-    except ValueError:  # an integral inside has an axis of its own
-        return set()
+    with np.errstate(all="ignore"):
+        heights = np.asarray(values(LOOKED_AT), dtype=float)
     if not np.isfinite(heights).all():
         return set()
-    moves = np.sign(np.diff(heights))
+    moves = np.diff(heights)
+    moves = np.sign(moves) * (np.abs(moves) > ROUNDED * np.abs(heights[1:]))
     found = set()
     for i in 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0):
         near = np.abs(LOOKED_AT - LOOKED_AT[i]) <= NARROW

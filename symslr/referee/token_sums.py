@@ -25,7 +25,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, x, xi, z, zeta
 from symslr.referee.arithmetic import Array
 from symslr.referee.axes import SCAN, pieces, stacked
-from symslr.referee.kinks import token_breaks
+from symslr.referee.kinks import token_breaks, token_peaks
 from symslr.referee.scope import Frame, Scope
 from symslr.referee.symmetry import symmetric
 
@@ -90,7 +90,7 @@ def summed(self: Interpreter, node: SequenceExpectation, scope: Scope, length: i
     if not _readable(node) or length > MOST_TOKENS:
         return None
     read = _read(node, length)
-    if read is None:
+    if read is None or token_peaks(self, node, scope):  # the law of a sum is told from equal steps
         return None
     if scope.depth == 0:
         return read.mean(self, scope, token_breaks(self, node, scope))
