@@ -205,7 +205,8 @@ ATTACKS = [
     # signs that are hard to decide
     "abs(sqrt(2)+sqrt(3)-sqrt(5+2*sqrt(6)))", "1/(sin(1)**2+cos(1)**2-1)", "abs(log(x))", "max(log(x), 0)",
     "abs((log(x)+sqrt(x)+1)**60)",
-    "elu(elu(elu(x)))", "sqrt(2*(" + "*".join(f"(nu-{k}-1/{k + 1})" for k in range(1, 40)) + "-1/7))",
+    "elu(elu(elu(x)))", "sqrt(2*(" + "*".join(f"(nu-{k}-1/{k + 1})" for k in range(1, 70)) + "-1/7))",
+    "elu(elu(elu(elu(x))))",
     # no finite real value
     "1/0", "0**-1", "x/0", "0/0", "1/(x-x)", "log(0)", "sqrt(-1)", "sqrt(-nu)", "log(-2)", "log(-nu)",
     "(-8)**(1/3)", "(-nu)**(1/3)", "gamma(0)",
@@ -229,6 +230,7 @@ HEAVY = [
     "+".join(f"x**{k}/gamma({k}+1)" for k in range(40)),
     "*".join(f"(nu-{k})" for k in range(1, 26)),
     "sqrt(2*(" + "*".join(f"(nu-{k})" for k in range(1, 19)) + "-1/7))",
+    "sqrt(2*(" + "*".join(f"(nu-{k}-1/{k + 1})" for k in range(1, 40)) + "-1/7))",
     "log(" + "+".join(f"1/(nu+{k})" for k in range(1, 12)) + ")",
     "+".join(f"relu(x-{k})" for k in range(15)),
     "min(max(min(max(min(x,c),nu),x*c),x+nu),c*nu)",
@@ -566,8 +568,9 @@ def test_the_count_of_calls_stops_work_that_swallows_exceptions_and_leaves_the_p
 
 
 def test_other_threads_are_bounded_too() -> None:
+    clear_cache()
     messages: list[str] = []
-    thread = threading.Thread(target=lambda: messages.append(refusal("elu(elu(elu(x)))")))
+    thread = threading.Thread(target=lambda: messages.append(refusal("elu(elu(elu(elu(x))))")))
     thread.start()
     thread.join()
     assert "bounded time" in messages[0]
@@ -575,8 +578,7 @@ def test_other_threads_are_bounded_too() -> None:
 
 def test_a_refused_text_leaves_no_half_answered_questions_behind() -> None:
     clear_cache()
-    slow = "*".join(f"(nu-{k}-1/{k + 1})" for k in range(1, 40)) + "-1/7"
-    assert "bounded time" in refusal(f"sqrt(2*({slow}))")
+    assert "bounded time" in refusal("elu(elu(elu(elu(x))))")
     assert parse("log(1 + nu)").is_extended_real
     assert cos(nu).is_extended_real
     assert E.is_positive
