@@ -36,12 +36,11 @@ def reached(what: str) -> None:
     _far.what = what
 
 
-def used_up(seconds: float, instead: str, far: str = "", asked: str = "no answer") -> str:
-    """The line that says that a budget is used up, how far the work came, and what to ask instead."""
-    came = f", {far}" if far else ""
-    return (
-        f"{asked} in {seconds:g} s of processor time{came}; {instead}, or give more time (--seconds {10 * seconds:g})"
-    )
+def used_up(seconds: float, instead: str, far: str = "", asked: str = "no answer", used: float | None = None) -> str:
+    """The line that says that a budget is used up, or the part ``used`` of it, how far the work came, and what to ask instead."""
+    came, other = f", {far}" if far else "", f"{instead}, or " if instead else ""
+    spent = seconds if used is None else used
+    return f"{asked} in {spent:g} s of processor time{came}; {other}give more time (--seconds {10 * seconds:g})"
 
 
 @contextmanager

@@ -30,14 +30,14 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
             return compute(digits)
     except OutOfTime:
         pass
-    far = f"nor to {FEW} digits"
+    asked = f"no answer to {digits or 'the usual'} digits"
     try:
         with processor_time(FOR_FEW * seconds):
             found = compute(FEW)
-        if digits is None:
-            return found
-        far = f"to {FEW} digits it is {found[0] if isinstance(found, tuple) else found}"
     except (OutOfTime, CannotEvaluate):
-        pass
-    instead = f"ask for fewer digits (--digits {FEW})"
-    raise CannotEvaluate(used_up(seconds, instead, far, f"no answer to {digits or 'the usual'} digits"))
+        raise CannotEvaluate(used_up(seconds, "", f"nor to {FEW} digits", asked)) from None
+    if digits is None:
+        return found
+    value = found[0] if isinstance(found, tuple) else found
+    used = FOR_THE_DIGITS * seconds
+    raise CannotEvaluate(used_up(seconds, "ask for fewer digits", f"with fewer it is {value}", asked, used))

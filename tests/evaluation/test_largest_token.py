@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
-from sympy import Rational, oo, sin, tanh
+from sympy import Abs, Max, Rational, oo, sign, sin, tanh
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax
 from symslr.evaluation.laplace import digits, table
@@ -190,3 +190,38 @@ def test_ends_of_short_steps_are_claimed(strength: Rational, length: int) -> Non
         evaluate(risk, values, digits=34, backend="arb"),
     )
     assert abs(found.value - proved.value) <= found.error + proved.error
+
+
+KINKED = {
+    "1+|x|^3": (1 + Abs(x) ** 3, lambda t: 1 + np.abs(t) ** 3, 0),
+    "1+|x-1/2|": (1 + Abs(x - Rational(1, 2)), lambda t: 1 + np.abs(t - 0.5), 0.5),
+    "2+sign(x-1)": (2 + sign(x - 1), lambda t: 2 + np.sign(t - 1), 1),
+    "max(x^3+x-1,0)+1/4": (
+        Max(x**3 + x - 1, 0) + Rational(1, 4),
+        lambda t: np.maximum(t**3 + t - 1, 0) + 0.25,
+        0.6823278038280193,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KINKED)
+@pytest.mark.parametrize("scale", [1.0, -3.0])
+def test_kernels_with_kinks_at_infinite_nu(name: str, scale: float) -> None:
+    """Regression: they were refused, "an integrand leaves the range of float64 where its window is looked for"."""
+    kernel, by_hand, kink = KINKED[name]
+
+    def nodes(low: float, high: float) -> tuple[Any, Any]:
+        place = min(max(kink / scale, low), high)
+        pieces = [panels(a, b, max(1, round(4 * (b - a))), 20) for a, b in ((low, place), (place, high)) if b > a]
+        return np.concatenate([p[0] for p in pieces]), np.concatenate([p[1] for p in pieces])
+
+    mean = norm = 0.0
+    for top, mass in zip(*nodes(-9, 9)):
+        below, masses = nodes(-9, top)
+        share = by_hand(scale * top) / (by_hand(scale * top) + by_hand(scale * below))
+        density = 2 * mass * masses * np.exp(-(top**2 + below**2) / 2) / (2 * np.pi)
+        mean, norm = mean + density @ share, norm + density @ (share**2 + (1 - share) ** 2)
+    risk = population_risk(MaxSLR(oo, noise=0), Attention(kernel, name=name))
+    found = evaluate(risk, {"L": 2, "a": Rational(scale)})
+    assert abs(float(found) - (1 - mean**2 / norm)) <= float(found.error) + 1e-14
+    assert float(found.error) < 1e-11

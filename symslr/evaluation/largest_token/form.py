@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, oo
+from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo
 from sympy import exp as exp_
 
 from symslr.evaluation.laplace.form import Term, outermost
@@ -33,7 +33,10 @@ class Running:
 
 @dataclass(frozen=True)
 class CumulativeForm:
-    """See the module's docstring; ``log_u`` is v = log u, ``x`` the largest token (and y in the running integrals)."""
+    """See the module's docstring; ``log_u`` is v = log u, ``x`` the largest token (and y in the running integrals).
+
+    Where one of the ``kinks``, functions of x, vanishes, something has a kink or a jump.
+    """
 
     log_u: Symbol
     x: Symbol
@@ -41,6 +44,7 @@ class CumulativeForm:
     law: ScalarLaw
     running: tuple[Running, ...]
     terms: tuple[Term, ...]
+    kinks: tuple[Expr, ...]
 
 
 def cumulative_form(integral: Integral) -> CumulativeForm | None:
@@ -73,9 +77,10 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
                 found[node] = made
         outer = term.xreplace({inside[0]: S.One}) * u
         terms.append(_term(outer * body * density, u, log_u, x, found))
-    if not found or len(kappas) != 1 or breakpoint_equations(Add(*kappas, *(r.rest for r in found.values())), x):
+    if not found or len(kappas) != 1:
         return None
-    return CumulativeForm(log_u, x, kappas.pop(), law, tuple(found.values()), tuple(terms))
+    kinks = breakpoint_equations(Tuple(density, *kappas, *(e for r in found.values() for e in (r.exponent, r.rest))), x)
+    return CumulativeForm(log_u, x, kappas.pop(), law, tuple(found.values()), tuple(terms), kinks)
 
 
 def _running(node: Expr, u: Symbol, x: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Running | None:

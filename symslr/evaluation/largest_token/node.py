@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
+from itertools import pairwise
 from math import ceil, log2, pi
 from typing import Any, final
 
@@ -25,6 +26,7 @@ from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.mesh import SinhMap
 from symslr.evaluation.quadrature.scan import scan, zoomed
+from symslr.evaluation.quadrature.token_mesh import kinks_between, zeros_of
 from symslr.model.symbols import x as law_variable
 
 FLOAT_NODES = 16
@@ -50,6 +52,7 @@ class Code:
         kappa, weights: of x; the weights are pairs (exponent, rest).
         terms, sizes: of log u, x, the logs and scales of the running integrals: pairs (exponent, rest), and sums of |addends|.
         powers, coefficients: of the running integrals in every term, and of the terms.
+        kinks: as ``zeros_of`` gives them.
     """
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...], arithmetic: Arithmetic) -> None:
@@ -62,6 +65,7 @@ class Code:
         self.sizes = arithmetic.compile(outer, [t.size for t in form.terms])
         self.powers = arithmetic.compile(parameters, [t.exponent.coeff(log, 1) for t in form.terms for log in logs])
         self.coefficients = arithmetic.compile(parameters, [t.coefficient for t in form.terms])
+        self.kinks = zeros_of(form.kinks, form.x, parameters, arithmetic)
 
 
 @final
@@ -80,16 +84,24 @@ class LargestTokenNode(SumsNode):
     ) -> Sums | int:
         if not any(self.code(FLOAT).coefficients(*floats)):
             return 1
+        if self.form.kinks and not isinstance(arithmetic, Float64):
+            raise CannotEvaluate(
+                "the largest token is selected under a kernel with kinks: found more digits than float64 has; ask for at most 12"
+            )
         return TokenSums(self, arithmetic, p, floats, tolerance)
 
 
 @dataclass(frozen=True, slots=True)
 class Panels:
-    """Nodes of equal panels, their weights, and the number of panels."""
+    """Nodes of panels, their weights, and half the length of every panel."""
 
     nodes: Any
     weights: Any
-    count: int
+    halves: Any
+
+    @property
+    def count(self) -> int:
+        return len(self.halves)
 
 
 class TokenSums(Sums):
@@ -109,7 +121,8 @@ class TokenSums(Sums):
         self.tolerance, nats = tolerance, float(-mpmath.log(tolerance))
         self.depth = nats + 12.0
         self.order = FLOAT_NODES if isinstance(arithmetic, Float64) else max(FLOAT_NODES, int(0.5 * nats))
-        self.ends = low, high = self._tokens()
+        self.edges = self._tokens()
+        low, high = self.edges[0], self.edges[-1]
         self.axis = self._window()
         self.level = log2(max(8.0, (high - low) * self._steepness() * nats / self.order / 4.0))
         self.steps = [FIRST_STEP[arithmetic.name] * pi**2 / (2.0 + nats)]
@@ -140,18 +153,22 @@ class TokenSums(Sums):
         return [table.rule(False)[1]]
 
     def panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
+        """About so many panels, equal ones between two kinks."""
         t, weights, _ = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
-        low, high = self.ends
-        half = arithmetic.number(high - low) / (2 * count)
-        starts = arithmetic.number(low) + 2 * half * arithmetic.integers(0, count)
-        nodes = (starts[:, None] + half * (1 + t)[None, :]).ravel()
-        return Panels(nodes, np.tile(half * weights, count), count)
+        whole, starts, halves = self.edges[-1] - self.edges[0], [], []
+        for low, high in pairwise(self.edges):
+            own = max(1, ceil(count * (high - low) / whole - 1e-9))
+            half = arithmetic.number(high - low) / (2 * own)
+            starts.append(arithmetic.number(low) + 2 * half * arithmetic.integers(0, own))
+            halves.append(arithmetic.full(own, half))
+        first, half = np.concatenate(starts)[:, None], np.concatenate(halves)[:, None]
+        return Panels((first + half * (1 + t)).ravel(), (half * weights).ravel(), half[:, 0])
 
-    def _below(self, arithmetic: Arithmetic, values: Any, panels: Panels, half: Any) -> Any:
+    def _below(self, arithmetic: Arithmetic, values: Any, panels: Panels) -> Any:
         """Integrals of ``values`` (rows, nodes) from the lowest node up to every node."""
         order = values.shape[1] // panels.count
         _, _, inside = _rule(order, 0 if arithmetic.name == "numpy" else ctx.prec)
-        blocks = values.reshape(-1, order)
+        blocks, half = values.reshape(-1, order), np.tile(panels.halves, len(values))[:, None]
         if arithmetic.name == "numpy":
             within = (blocks @ inside.T) * half
         else:
@@ -165,7 +182,6 @@ class TokenSums(Sums):
     def integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Values on the outer mesh and, in floats, the relative rounding error."""
         code, x = self.node.code(arithmetic), panels.nodes
-        half = np.sum(panels.weights[: len(x) // panels.count]) / 2
         load = arithmetic.exp(v)[:, None] * (code.kappa(x, *p)[0] + 0 * x)[None, :]
         parts = code.weights(x, *p)
         logs, scales = [], []
@@ -174,7 +190,7 @@ class TokenSums(Sums):
                 raise CannotEvaluate("a running integral may change its sign, and its logarithm is needed")
             height = exponent + 0 * x - load
             top = self._tops(height)
-            below = self._below(arithmetic, arithmetic.exp(height - top) * rest, panels, half)
+            below = self._below(arithmetic, arithmetic.exp(height - top) * rest, panels)
             logs.append(self._log(arithmetic, below))
             scales.append(top)
         arguments = (v[:, None], x[None, :], *logs, *scales, *p)
@@ -209,14 +225,14 @@ class TokenSums(Sums):
 
     def _steepness(self) -> float:
         """How fast log kappa moves, at least as fast as the law's own scale."""
-        low, high = self.ends
+        low, high = self.edges[0], self.edges[-1]
         x = np.linspace(low, high, 801)
         kappa = self.node.code(FLOAT).kappa(x, *self.floats)[0] + 0 * x
         moves = np.abs(np.diff(np.log(kappa)))
         return max(1.0, float(np.max(moves, where=np.isfinite(moves), initial=0.0)) * 800 / (high - low))
 
-    def _tokens(self) -> tuple[float, float]:
-        """Where the weights live, and the law itself: e^{-u kappa} leaves of a weight what lies between the two."""
+    def _tokens(self) -> list[float]:
+        """Where the weights live, and the law itself: e^{-u kappa} leaves of a weight what lies between; with the kinks there."""
         low, high = float(self.form.law.lower), float(self.form.law.upper)
         if np.isfinite(low) or np.isfinite(high):
             raise CannotEvaluate("running integrals are evaluated for token laws on the whole line")
@@ -237,11 +253,13 @@ class TokenSums(Sums):
         size = np.abs(np.log(self.node.code(FLOAT).kappa(x, *floats)[0] + 0 * x))
         # A weight may live where kappa is out of range, far beyond the law: e^{-u kappa} leaves nothing of it there.
         kept = x[(size < RANGE) | ((windows[0].low <= x) & (x <= windows[0].high))]
-        return float(kept[0]), float(kept[-1])
+        low, high = float(kept[0]), float(kept[-1])
+        kinks = kinks_between(self.node.code(FLOAT).kinks, floats, low, high)
+        return [low, *(place for place in kinks if low < place < high), high]
 
     def _window(self) -> SinhMap:
         """The part of v that matters."""
-        low, high = self.ends
+        low, high = self.edges[0], self.edges[-1]
         panels = self.panels(FLOAT, int(np.clip((high - low) * self._steepness() / 8.0, 12, 200)), FLOAT_NODES)
         nodes = panels.nodes
         kappa = self.node.code(FLOAT).kappa(nodes, *self.floats)[0] + 0 * nodes

@@ -353,8 +353,8 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
         return limit(values_at, float(start), 0.5 if to_zero else 2.0)
     except CannotEvaluate as fault:
         raise CannotEvaluate(
-            f"the function falls towards {points[i]:.3g}, beyond which it could not be evaluated ({fault}); give bounds "
-            f"(--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
+            f"the lowest value of the scan is at its end, {objective.variables[0]} = {points[i]:.3g}, and beyond it tends to "
+            f"nothing that is seen ({fault}); give bounds (--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
         ) from fault
 
 
