@@ -1,4 +1,4 @@
-"""Points on both sides of every place where a formula says that it changes: a claim may hold on one side alone."""
+"""Points at every place where a formula says that it changes, and on both sides of it: a claim may hold elsewhere alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,22 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
-from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Piecewise, Symbol, sign
+from sympy import (
+    Abs,
+    Basic,
+    Expr,
+    Heaviside,
+    KroneckerDelta,
+    Max,
+    Min,
+    Mod,
+    Piecewise,
+    Symbol,
+    ceiling,
+    floor,
+    frac,
+    sign,
+)
 from sympy.core.relational import Relational
 
 from symslr.algebra.derivation import Derivation
@@ -21,12 +36,14 @@ LOOK = [float(v) for v in np.geomspace(1e-9, 1e9, 721)]
 BEYOND = Fraction(13718281, 10**7)
 """A point lies this factor away from the place of a change."""
 
-MOST_BRANCHES = 6
+STEPS = (floor, ceiling, frac, Mod)
+
+MOST_BRANCHES = 9
 """Points that are made at most."""
 
 
 def branch_points(item: Derivation) -> list[Point]:
-    """One point below and one above each change of branch in a parameter, as far as ranges and hypotheses admit them."""
+    """Points at, below and above each change of branch in a parameter, as far as ranges and hypotheses admit them."""
     lines = [item.start, *(step.after for step in item.steps), *(claim.formula for claim in item.claims)]
     symbols = symbols_of(item)
     deciders = sorted({d for line in lines for d in _deciders(line) if d.free_symbols <= set(symbols)}, key=str)
@@ -39,7 +56,7 @@ def branch_points(item: Derivation) -> list[Point]:
             for value in _around(decider, symbol, first):
                 point = replace(
                     first,
-                    kind=f"beside a change of branch in {symbol}",
+                    kind=f"at or beside a change of branch in {symbol}",
                     values={**first.values, symbol.name: value},
                     digits=FLOAT_DIGITS,
                 )
@@ -49,10 +66,13 @@ def branch_points(item: Derivation) -> list[Point]:
 
 
 def _deciders(line: Expr) -> Iterator[Expr]:
-    """What decides between the branches of a formula."""
-    for kinked in line.atoms(Abs, Heaviside, Max, Min, Piecewise, sign):
+    """What decides between the branches of a formula: by its sign, or by its value where that moves in steps."""
+    yield from line.atoms(*STEPS)
+    for kinked in line.atoms(Abs, Heaviside, KroneckerDelta, Max, Min, Piecewise, sign):
         if isinstance(kinked, Piecewise):
             yield from (relation.lhs - relation.rhs for relation in kinked.atoms(Relational))
+        elif isinstance(kinked, KroneckerDelta):
+            yield kinked.args[0] - kinked.args[1]
         elif isinstance(kinked, (Max, Min)):
             yield from (kinked.args[0] - other for other in kinked.args[1:])
         else:
@@ -60,7 +80,7 @@ def _deciders(line: Expr) -> Iterator[Expr]:
 
 
 def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | int]:
-    """Values of one parameter on both sides of each change of sign, the others as at the first point."""
+    """Values of one parameter at each change of sign, where it is rational, and on both sides, the others as at the first point."""
     others = {
         s: value
         for s in decider.free_symbols - {symbol}
@@ -73,15 +93,35 @@ def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | i
     places = LOOK if symbol.is_nonnegative else [*(-v for v in reversed(LOOK)), *LOOK]
     if symbol.is_integer:
         places = sorted({float(round(v)) for v in places if abs(v) < 1e4} | {float(v) for v in range(1, 200)})
-    signs = []
-    for place in places:
-        number = body.subs(symbol, int(place) if symbol.is_integer else place).evalf()
-        signs.append((number > 0) == True if number.is_number and number.is_extended_real else None)  # noqa: E712
-    for left, right, before, after in zip(places, places[1:], signs, signs[1:]):
-        if None not in (before, after) and before is not after:
+    seen = [_branch(body, symbol, place) for place in places]
+    for left, right, before, after in zip(places, places[1:], seen, seen[1:]):
+        if None not in (before, after) and before != after:
+            yield from _change(body, symbol, left, right)
             for near, away in ((left, 1 / BEYOND), (right, BEYOND)):
                 moved = Fraction(near).limit_denominator(10**12) * (away if near > 0 else 1 / away)
                 yield max(round(moved), 1) if symbol.is_integer else moved
+
+
+def _branch(body: Expr, symbol: Basic, place: float) -> Expr | bool | None:
+    """The sign of a decider, or the value of one that moves in steps; None where it has none."""
+    number = body.subs(symbol, int(place) if symbol.is_integer else place).evalf()
+    if not (number.is_number and number.is_extended_real):
+        return None
+    return number if isinstance(body, STEPS) else bool(number > 0)
+
+
+def _change(body: Expr, symbol: Basic, left: float, right: float) -> Iterator[Fraction | int]:
+    """Where a decider changes between the two, if that is rational; of whole numbers both."""
+    if symbol.is_integer:
+        yield from map(int, (left, right))
+        return
+    after = _branch(body, symbol, right)
+    for _ in range(50):
+        middle = (left + right) / 2
+        left, right = (left, middle) if _branch(body, symbol, middle) == after else (middle, right)
+    place = Fraction(right).limit_denominator(10**6)
+    if isinstance(body, STEPS) or body.subs(symbol, exact(place)) == 0:
+        yield place
 
 
 def _admitted(item: Derivation, symbol: Basic, value: Fraction | int) -> bool:

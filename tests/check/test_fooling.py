@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from sympy import (
     Abs,
+    Eq,
     Expr,
     Function,
     Heaviside,
     Integral,
+    KroneckerDelta,
     Limit,
     Max,
     Mul,
@@ -68,6 +70,15 @@ def chain(start: Expr, after: Expr, **options: object) -> DerivationCheck:
 
 SLIP = 1 + Rational(1, 10**9)
 FALSE = {
+    "false at one value alone": (linear_risk, linear_risk + 1 - Abs(sign(nu - 3))),
+    "0 to the power 0": (linear_risk, linear_risk + 0 ** Abs(nu - 3)),
+    "false where two sides are equal": (linear_risk, linear_risk + Piecewise((1, Eq(nu, 3)), (0, True))),
+    "false at one length alone": (linear_risk, linear_risk + nu * (1 - Abs(sign(L - 77)))),
+    "false at one length by a Kronecker delta": (linear_risk, linear_risk + nu * KroneckerDelta(L, 7)),
+    "false on an interval of a ten-thousandth": (
+        linear_risk,
+        linear_risk + Heaviside(nu - 3) * Heaviside(Rational(30001, 10000) - nu),
+    ),
     "a relative 1e-9, two expectations": (hit, SLIP * hit),
     "a relative 1e-9, a closed formula": (linear_risk, SLIP * linear_risk),
     "e^-50 beside a closed formula": (linear_risk, linear_risk + exp(-50)),
