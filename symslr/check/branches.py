@@ -104,7 +104,10 @@ def _around(decider: Expr, symbol: Basic, first: Point) -> Iterator[Fraction | i
 
 def _branch(body: Expr, symbol: Basic, place: float) -> Expr | bool | None:
     """The sign of a decider, or the value of one that moves in steps; None where it has none."""
-    number = body.subs(symbol, int(place) if symbol.is_integer else place).evalf()
+    try:
+        number = body.subs(symbol, int(place) if symbol.is_integer else place).evalf()
+    except ZeroDivisionError:  # SymPy's Mod
+        return None
     if not (number.is_number and number.is_extended_real):
         return None
     return number if isinstance(body, STEPS) else bool(number > 0)

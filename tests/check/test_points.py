@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import final
 
 import pytest
-from sympy import Expr, Piecewise, Rational, Symbol, cos
+from sympy import Expr, Mod, Piecewise, Rational, Symbol, cos
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.hypothesis import Hypothesis
@@ -112,3 +112,8 @@ def test_hypotheses_that_nothing_satisfies() -> None:
 def test_both_sides_of_a_branch() -> None:
     found = branch_points(Derivation(Piecewise((nu, nu < 1234), (a, True)), name="branch"))
     assert {p.values["nu"] > 1234 for p in found} == {True, False}
+
+
+def test_a_remainder_modulo_what_may_be_zero_is_looked_at_elsewhere() -> None:
+    found = branch_points(Derivation(Mod(7, L), name="modulo"))
+    assert {p.values["L"] for p in found} >= {2, 3}
