@@ -205,7 +205,7 @@ ATTACKS = [
     # signs that are hard to decide
     "abs(sqrt(2)+sqrt(3)-sqrt(5+2*sqrt(6)))", "1/(sin(1)**2+cos(1)**2-1)", "abs(log(x))", "max(log(x), 0)",
     "abs((log(x)+sqrt(x)+1)**60)",
-    "elu(elu(elu(x)))", "sqrt(2*(" + "*".join(f"(nu-{k}-1/{k + 1})" for k in range(1, 70)) + "-1/7))",
+    "sqrt(2*(" + "*".join(f"(nu-{k}-1/{k + 1})" for k in range(1, 70)) + "-1/7))",
     "elu(elu(elu(elu(x))))",
     # no finite real value
     "1/0", "0**-1", "x/0", "0/0", "1/(x-x)", "log(0)", "sqrt(-1)", "sqrt(-nu)", "log(-2)", "log(-nu)",
