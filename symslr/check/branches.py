@@ -37,6 +37,7 @@ BEYOND = Fraction(13718281, 10**7)
 """A point lies this factor away from the place of a change."""
 
 STEPS = (floor, ceiling, frac, Mod)
+"""Functions that jump, or whose values tell where."""
 
 MOST_BRANCHES = 9
 """Points that are made at most."""

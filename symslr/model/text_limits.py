@@ -63,7 +63,7 @@ MOST_BITS = 4096
 MOST_NODES = 2000
 DEEPEST_NESTING = 6
 MOST_CALLS = 400_000
-"""Twice what the heaviest admissible text takes; it varies by a tenth with the order in which SymPy meets the terms."""
+"""The heaviest text of the tests takes 260,000. The number moves with the order of terms and with what SymPy remembers."""
 
 _FUNCTIONS = (
     Abs,
