@@ -64,7 +64,8 @@ def processor_time(seconds: float) -> AbstractContextManager[None]:
 
     On the first thread the time of the whole process counts, on another its own; on a system that times neither (Windows),
     the time that passes. What a library does in one call ends first. Nothing is raised while a budget is set up or taken
-    down, and nothing after it.
+    down, and nothing after it. Where code inside has caught it, as a bare ``except`` of a library does, the budget's end raises
+    it again: what came of such code, a value or another error, is not to be trusted.
     """
     is_first = threading.current_thread() is threading.main_thread()
     return _Timed(seconds) if is_first and hasattr(signal, "setitimer") else _Watched(seconds)
@@ -115,7 +116,7 @@ class _Timed(AbstractContextManager[None]):
     """By the signal that the system sends the process."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.is_over = seconds, False
+        self.seconds, self.is_over, self.was_raised = seconds, False, False
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         if self.is_over:
@@ -123,6 +124,7 @@ class _Timed(AbstractContextManager[None]):
         soon = _enters_or_leaves(frame)
         signal.setitimer(signal.ITIMER_PROF, SHORTEST if soon else AGAIN)  # once: a timer that repeats could fire here
         if not soon:
+            self.was_raised = True
             raise OutOfTime
 
     def __enter__(self) -> None:
@@ -132,7 +134,7 @@ class _Timed(AbstractContextManager[None]):
         self.before = signal.signal(signal.SIGPROF, self._stop)
         signal.setitimer(signal.ITIMER_PROF, min(self.seconds, self.left_outside or self.seconds))
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, left_by: BaseException | None, __: object) -> None:
         self.is_over = True
         signal.setitimer(signal.ITIMER_PROF, 0)
         # what was sent and not yet met is dropped here: by default it would end the process
@@ -142,23 +144,33 @@ class _Timed(AbstractContextManager[None]):
             left = self.left_outside - (time.process_time() - self.began)
             signal.setitimer(signal.ITIMER_PROF, max(left, SHORTEST))
         _unreported.end()
+        if self.was_raised:
+            _raise_again(left_by)
 
 
 class _Watched(AbstractContextManager[None]):
     """By a thread that looks at this one's clock: signals reach the first thread only."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.is_over, self.alone = seconds, False, threading.Lock()
+        self.seconds, self.is_over, self.was_raised, self.alone = seconds, False, False, threading.Lock()
 
     def __enter__(self) -> None:
         _unreported.begin()
         arguments = (weakref.ref(self), threading.get_ident(), self.seconds)
         threading.Thread(target=_watch, args=arguments, name="budget", daemon=True).start()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, left_by: BaseException | None, __: object) -> None:
         with self.alone:
             self.is_over = True
         _unreported.end()
+        if self.was_raised:
+            _raise_again(left_by)
+
+
+def _raise_again(left_by: BaseException | None) -> None:
+    """``OutOfTime``, where what it was raised in ends without it; an interrupt from outside goes first."""
+    if left_by is None or (isinstance(left_by, Exception) and not isinstance(left_by, OutOfTime)):
+        raise OutOfTime from left_by
 
 
 def _watch(budget_of: Callable[[], _Watched | None], watched: int, seconds: float) -> None:
@@ -171,6 +183,7 @@ def _watch(budget_of: Callable[[], _Watched | None], watched: int, seconds: floa
                 return
             left = last - clock()
             if left <= 0 and not _enters_or_leaves(sys._current_frames().get(watched)):
+                budget.was_raised = True
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(watched), ctypes.py_object(OutOfTime))
                 last = clock() + AGAIN
         del budget  # one that was left without its end is gone when nothing else holds it

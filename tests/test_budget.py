@@ -46,6 +46,40 @@ def test_a_budget_that_is_caught_inside_ends_it_all_the_same() -> None:
         stubborn()
 
 
+@pytest.mark.parametrize("after", ["a value", "another error"])
+def test_what_came_of_a_budget_that_was_caught_inside_is_not_trusted(after: str) -> None:
+    """As under a bare except of a library: the interval arithmetic of mpmath then says that two numbers have no order."""
+
+    def stubborn() -> str:
+        try:
+            work_for(20)
+        except BaseException:
+            if after == "another error":
+                raise TypeError("no order") from None
+        return after
+
+    def alone() -> None:
+        with processor_time(0.1):
+            stubborn()
+
+    with pytest.raises(OutOfTime):
+        alone()
+    ended, late = in_a_thread(alone)
+    assert isinstance(ended, OutOfTime)
+    assert late is None
+
+
+def test_an_interrupt_goes_before_a_budget() -> None:
+    def stubborn() -> None:
+        try:
+            work_for(20)
+        except OutOfTime:
+            raise KeyboardInterrupt from None
+
+    with pytest.raises(KeyboardInterrupt), processor_time(0.1):
+        stubborn()
+
+
 class _Slow:
     """Whose destructor takes a while: Python reports what is raised in it and goes on."""
 
