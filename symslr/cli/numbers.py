@@ -65,12 +65,15 @@ def bayes(
         with answered_within(seconds, options.SIMPLER):
             _show_formula("Bayes risk", problem, bayes_formula(problem.task), {}, as_json)
         return
+    proved: Value | None = None
     with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
         formula = bayes_formula(problem.task)
         number = formula.exact(problem.values)
         if number is not None:
-            _show_exact("Bayes risk", problem, formula, number, expr, digits, {}, as_json)
-            return
+            proved = _of_closed_form(problem, formula, number, expr, digits)
+    if proved is not None:
+        show("Bayes risk", problem, proved, {"exact": str(number)}, as_json)
+        return
     value = evaluate(expr, problem.values, digits=digits, backend=backend, seconds=seconds)
     show("Bayes risk", problem, value, {}, as_json)
 
@@ -148,16 +151,21 @@ def risk(
         return
     # no expectation of a normalised attention has a closed form, and looking for one takes longer than the number
     if not (chosen.is_normalised or bounds or isinstance(at, float)):
+        proved: Value | None = None
+        best: dict[str, Value] = {}
         with suppress(OutOfTime), processor_time(FOR_A_FORMULA * seconds):
             made = formula()
             number = made.exact(problem.values)
             place = made.exact_place(problem.values) if at is None else exactly(at)
             if number is not None and place is not None:
                 n = digits or options.USUAL_DIGITS
-                best: dict[str, Value] = {"a": evaluate(place, {}, digits=n, backend="arb")} if at is None else {}
+                if at is None:
+                    best = {"a": evaluate(place, {}, digits=n, backend="arb")}
                 attained = population_risk(problem.task, chosen, place)
-                _show_exact(title, problem, made, number, attained, n, named, as_json, best)
-                return
+                proved = _of_closed_form(problem, made, number, attained, n)
+        if proved is not None:
+            show(title, problem, proved, {**named, "exact": str(number)}, as_json, best)
+            return
     backend = "arb" if certified else None
     if at is not None:
         place = exactly(at)
@@ -195,18 +203,8 @@ def _asked(compute: Callable[[int | None, str | None], Found], digits: int | Non
     return compute(None, None)
 
 
-def _show_exact(
-    title: str,
-    problem: Problem,
-    formula: Formula,
-    number: Expr,
-    quantity: Expr,
-    digits: int,
-    extra: dict[str, object],
-    as_json: bool,
-    places: Mapping[str, Value] | None = None,
-) -> None:
-    """A number without integrals as it is and as a proved value of so many digits.
+def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: Expr, digits: int) -> Value:
+    """A number without integrals as a proved value of so many digits.
 
     What the rules made of a user's own task or attention is held against the number that the evaluators make of the
     quantity.
@@ -229,7 +227,7 @@ def _show_exact(
         else:
             if abs(float(value) - float(numeric)) > float(value.error) + float(numeric.error):
                 raise CannotEvaluate(f"the closed form gives {value} and its evaluation {numeric}: a fault of symslr")
-    show(title, problem, replace(value, method=method), {**extra, "exact": str(number)}, as_json, places)
+    return replace(value, method=method)
 
 
 def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:

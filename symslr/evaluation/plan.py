@@ -23,7 +23,7 @@ from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.nodes.product import ProductNode
 from symslr.evaluation.numbers.logarithm import kept_from_cancelling
-from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula
+from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula, in_numbers
 from symslr.evaluation.open_kernel import feels_parity, with_kernel, with_open_kernel
 from symslr.expression.expectation import (
     Expectation,
@@ -261,6 +261,8 @@ class FormulaNode(Node):
         return FormulaNode(self.formula, children, [(family.closed(kernel), own) for family, own in self.shared])
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        if not self.children:
+            return in_numbers(self.formula, context.arithmetic, scope)
         unfinished = {symbol: partial(node.evaluate, context, scope) for symbol, node in self.children.items()}
         for family, symbols in self.shared:
             together = cache(partial(_all_or_none, family, context, scope))

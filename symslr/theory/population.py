@@ -95,6 +95,7 @@ class PopulationRisk(Quantity):
 
         For a normalised activation the variance is taken of 1 - sigma_eps, which is a sum of positive terms and small
         where the risk is small; where sigma_eps is small itself, Delta^2 + 1 - E[sigma_eps]^2/E||sigma||^2 keeps the digits.
+        That comes first under a selection law, of which E||sigma||^2 knows nothing: its tokens are iid.
         """
         activation, law, noise, length = self.args
         normalised = activation.args[2] == Integer(1)
@@ -105,12 +106,16 @@ class PopulationRisk(Quantity):
         def mean(body: Expr) -> Expr:
             return over_length(SequenceExpectation(body, law), length)
 
-        others = mean(Sum(activation.at(l) ** 2, (l, 1, L)) - activation**2)
+        squares = Sum(activation.at(l) ** 2, (l, 1, L))
+        others = mean(squares - activation**2)
         norm = others + mean(activation**2)
+        if law.is_selection:
+            norm = over_length(SequenceExpectation(squares, law.unweighted()), length)
         risk = noise**2 + (mean(miss**2) - mean(miss) ** 2 + others) / norm
         if not normalised:
             return closed_form(risk)
-        return EqualForms(risk, noise**2 + 1 - mean(activation) ** 2 / norm)
+        direct = noise**2 + 1 - mean(activation) ** 2 / norm
+        return EqualForms(*((direct, risk) if law.is_selection else (risk, direct)))
 
     def _latex(self, printer: LatexPrinter) -> str:
         return r"\mathcal{E}_{\sigma}"

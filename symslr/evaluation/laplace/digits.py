@@ -153,9 +153,11 @@ class BallSums(Sums):
                 mesh = line.lattice(self.arithmetic, arb.const_log2() / (per_octave * rate))
             else:
                 mesh = joined(own, self.arithmetic, level)
-            if len(mesh.nodes) > MOST_NODES * (LONGER if per_octave else 1):
+            most = MOST_NODES[1] * (LONGER if per_octave else 1)
+            if len(mesh.nodes) > most:
                 raise CannotEvaluate(
-                    "mpmath: a token integral does not converge geometrically (a kink that is not shown?)"
+                    f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very steep or "
+                    "has a kink that its expression does not show; ask for fewer digits, or for a smaller scale or signal"
                 )
             slopes, exponents, rests = self.code.weights(k, mesh.nodes, self.p)
             rows = [self.arithmetic.exp(exponent) * rest * mesh.weights for exponent, rest in zip(exponents, rests)]

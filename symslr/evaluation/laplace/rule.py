@@ -21,6 +21,8 @@ from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error,
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
+STALLED, SMALL = 0.5, 1e-4
+"""An error below SMALL that a shorter step does not bring below this part of itself is rounding: shorter steps add to it."""
 WIDENINGS = 3
 """Of the windows, where they end too early."""
 WIDER = 1.0
@@ -154,7 +156,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
 
 def _resolved(sums: Sums, level: float) -> Resolved:
     """The inner meshes, from a level on as fine as it takes."""
-    arithmetic, few, tolerance = sums.arithmetic, sums.few, sums.tolerance
+    arithmetic, few, tolerance, before = sums.arithmetic, sums.few, sums.tolerance, inf
     for turn in range(ROUNDS):
         inner = sums.inner(level)
         table = sums.table(few, inner)
@@ -167,8 +169,10 @@ def _resolved(sums: Sums, level: float) -> Resolved:
             # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
             other = sums.table(few, sums.inner(level + log2(DETUNED))).values()
             errors = [max(e, _changed(arithmetic, *own)) for e, *own in zip(errors, other, full)]
-        if max(errors) < tolerance or level >= sums.finest:
+        is_stalled = arithmetic == FLOAT and STALLED * before < max(errors) < SMALL
+        if max(errors) < tolerance or is_stalled or level >= sums.finest:
             break
+        before = max(errors)
         level = min(level + log2(_finer(max(errors), tolerance)), sums.finest)
     return Resolved(few, level, inner, table, errors, sums.rounding(table) if turn else rounding, tolerance)
 

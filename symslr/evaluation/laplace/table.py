@@ -33,8 +33,8 @@ TAME = 600.0
 """Logarithms below this have an exponential in float64, and two of them a product."""
 LARGEST = {1: 2e8, 2: 2.5e7}
 """Numbers in one table, by the number of axes: with one, a part of it is held at a time."""
-MOST_WORK = 1e10
-"""Multiplications in one contraction: some seconds."""
+MOST_WORK = 2.5e9
+"""Multiplications in one contraction: a third of a second."""
 
 
 class Table:

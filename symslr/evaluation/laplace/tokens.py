@@ -16,9 +16,10 @@ from symslr.evaluation.quadrature.mesh import Mesh, Piece, joined
 from symslr.evaluation.quadrature.scan import Window, scan_all
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaussian_window, kinks_between
 
-MOST_NODES = 40_000
-"""Of one token mesh: with 200 outer nodes the table then takes a tenth of a second, the most that a value is worth."""
-FEW_NODES, ROUGH = 12_000, 1e-5
+MOST_NODES = {1: 40_000, 2: 160_000}
+"""Of one token mesh, by the number of outer axes: with 200 outer nodes the table then takes a tenth of a second. With two axes
+the weight e^(nu x) of a strong signal asks for some 100 nu nodes and there is no other way; a table takes seconds then."""
+FEW_NODES, ROUGH = {1: 12_000, 2: 48_000}, 1e-5
 """Nodes at a tolerance above ROUGH, as in the scan for a minimum: a value that takes more is too dear to look at."""
 
 
@@ -54,7 +55,10 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
     for k, own in enumerate(pieces):
         mesh = joined(own, FLOAT, level)
         if len(mesh.nodes) > most_nodes(family):
-            raise TooDear(f"a token integral needs more than {most_nodes(family)} float64 nodes")
+            raise TooDear(
+                f"an integral over a token needs more than {most_nodes(family)} nodes in float64, as where a kernel or a weight is "
+                "very steep; ask for fewer digits, or for a smaller scale or signal"
+            )
         slopes, exponents, rests = family.code.weights(k, mesh.nodes, family.p)
         tops = np.max(exponents, axis=1, where=np.isfinite(exponents), initial=-np.inf)
         below = exponents - tops[:, None]
@@ -73,7 +77,7 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
 
 def most_nodes(family: Family) -> int:
     """Nodes that one token mesh may have."""
-    return FEW_NODES if family.tolerance > ROUGH else MOST_NODES
+    return (FEW_NODES if family.tolerance > ROUGH else MOST_NODES)[len(family.form.logs)]
 
 
 def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]:

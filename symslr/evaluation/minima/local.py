@@ -102,8 +102,13 @@ class Parabola:
         Raises:
             CannotEvaluate: where the quadratic has none.
         """
-        try:
-            found = mpmath.cholesky_solve(mpmath.matrix(self.hessian.tolist()), mpmath.matrix(self.gradient))
+        size = np.max(np.abs(np.diag(self.hessian)))
+        if not (size > 0 and mpmath.isfinite(size)):
+            raise CannotEvaluate("the minimum could not be refined: the function is flat or has no value there")
+        try:  # relative to its size: mpmath takes a matrix whose pivots are below its precision for a singular one
+            found = mpmath.cholesky_solve(
+                mpmath.matrix((self.hessian / size).tolist()), mpmath.matrix([slope / size for slope in self.gradient])
+            )
         except (ValueError, ZeroDivisionError):
             raise CannotEvaluate(
                 "the minimum could not be refined: the second derivative is not positive there"

@@ -39,6 +39,8 @@ NEARER, OUTWARDS = SCALES[1] / 2.0, 1.8
 """First place and ratio of the series for large places: values cost the more the further out they lie."""
 ENOUGH = 100.0
 """Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
+POOR = 1e-2
+"""Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 
@@ -350,7 +352,7 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
     start = points[i] if to_zero else points[i] / INSIDE
     values_at = objective.rough(max(FINE, float(objective.context.tolerance) / 10))
     try:
-        return limit(values_at, float(start), 0.5 if to_zero else 2.0)
+        return limit(values_at, float(start), 0.5 if to_zero else 2.0, useful=POOR)
     except CannotEvaluate as fault:
         raise CannotEvaluate(
             f"the lowest value of the scan is at its end, {objective.variables[0]} = {points[i]:.3g}, and beyond it tends to "

@@ -50,8 +50,13 @@ def settled(
     compute: Callable[[float], Found],
     fit: Callable[[list[Found]], Fitted],
     enough: float = SETTLED,
+    useful: float = USEFUL,
 ) -> Fitted:
     """The best of what is fitted to the first four, five, ... values, until its relative error is small enough.
+
+    Args:
+        enough: relative error from where on no further value is needed.
+        useful: relative error above which there is no series.
 
     Raises:
         CannotEvaluate: where the values cannot be had far enough, or do not settle.
@@ -71,7 +76,7 @@ def settled(
         best = fitted if best is None or fitted.error < best.error else best
         if best.error <= enough * abs(best.value):
             break
-    if best is None or not best.error <= USEFUL * abs(best.value):
+    if best is None or not best.error <= useful * abs(best.value):
         raise CannotEvaluate(f"values do not settle outwards{f' ({reason})' if reason else ''}")
     return best
 
@@ -130,7 +135,14 @@ class Limit:
         return bool(np.isfinite(self.place) and self.place != 0)
 
 
-def limit(objective: Objective, start: float, factor: float, enough: float = SETTLED, span: int = SPAN) -> Limit:
+def limit(
+    objective: Objective,
+    start: float,
+    factor: float,
+    enough: float = SETTLED,
+    span: int = SPAN,
+    useful: float = USEFUL,
+) -> Limit:
     """The least of the values from ``start`` on, by those at start, start factor, start factor^2, ...
 
     The claimed error is the whole change that the last value made, of which the next value would make a fraction again.
@@ -163,7 +175,7 @@ def limit(objective: Objective, start: float, factor: float, enough: float = SET
         return min(found, key=lambda one: one.error)
 
     try:
-        return settled((start * factor**k for k in range(span + 1)), at, fit, enough)
+        return settled((start * factor**k for k in range(span + 1)), at, fit, enough, useful)
     except CannotEvaluate as fault:
         raise CannotEvaluate(
             f"the values from {start:.3g} on do not settle as the variable goes to {away:g}"

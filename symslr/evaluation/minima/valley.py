@@ -35,8 +35,9 @@ SHARP = 1e-13
 """Tolerance of the values along a valley, the finest in float64: its floor rises by little."""
 STRIDE = (0.25, 1.6)
 """First step of the walk along the floor, relative, and its growth."""
-FAR = 10.0
-"""Where a floor that still falls is taken for one that falls for ever."""
+FAR, FURTHER, FURTHEST = 10.0, 4.0, 1000.0
+"""Where a floor that still falls is looked at as one that falls for ever; where it follows no series there, so many times further
+out again, up to the last place. At nu = 310 the lowest place for 1 + erf(a x + c) is c = -65."""
 SEEN = 1e-10
 """Tolerance of values at which a floor is found again."""
 OUTWARDS = (3.0, 1.33)
@@ -103,15 +104,19 @@ def _lowest(line: Objective, start: float) -> float | Limit:
     here, sides = line.number([start]), {side: line.number([start + side * step]) for side in (-1.0, 1.0)}
     side = min(sides, key=lambda s: sides[s])
     behind, middle, ahead, there = start - side * step, start, start + side * step, sides[side]
+    far = FAR
     while there < here:
-        if side * ahead >= FAR:
+        if side * ahead >= far:
             try:
-                found = limit(line, side * OUTWARDS[0], OUTWARDS[1])
+                found = limit(line, side * OUTWARDS[0] * far / FAR, OUTWARDS[1])
             except CannotEvaluate:
-                break
-            return float(found.place) if found.is_attained and abs(found.place) < FAR else found
+                if far >= FURTHEST:
+                    break
+                far = FURTHER * side * ahead
+            else:
+                return float(found.place) if found.is_attained and abs(found.place) < far else found
         step *= STRIDE[1]
-        behind, middle, here, ahead = middle, ahead, there, side * min(side * ahead + step, FAR)
+        behind, middle, here, ahead = middle, ahead, there, side * min(side * ahead + step, far)
         there = line.number([ahead])
     bounds = min(behind, ahead), max(behind, ahead)
     tight = {"xatol": ALONG / 5}

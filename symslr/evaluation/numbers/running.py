@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import mpmath
 from sympy import Add, Dummy, Expr, Mul, Pow, Symbol, log
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.numbers.arithmetic import Arithmetic
+from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
+from symslr.evaluation.numbers.balls import Multiprecision
 from symslr.expression.special import NormalCdf, OwensT, SkewNormal
 
 Pair = tuple[Any, Any]
@@ -29,6 +31,28 @@ class Lazy(dict[Symbol, Pair]):
     def __missing__(self, symbol: Symbol) -> Pair:
         pair = self[symbol] = self.unfinished[symbol]()
         return pair
+
+
+CANCELLED = 1e-10
+"""Relative error of a float64 value from which on more digits are worked with: the ten that are given where none are asked for."""
+MORE_BITS = 192
+"""So many are worked with then: a difference of terms near 1 keeps ten digits down to 1e-47."""
+
+
+def in_numbers(formula: Formula, arithmetic: Arithmetic, scope: Mapping[Symbol, Pair]) -> Pair:
+    """(value, error) of a formula of finished numbers; in float64 with more digits on the way where its terms cancel.
+
+    For E[sigma^2] - E[sigma]^2 of 1 + erf(a x + c) at nu = 180 float64 leaves four digits, 3e-15 of 3e-11.
+    """
+    value, error = formula(arithmetic, scope)
+    if arithmetic != FLOAT or not error > CANCELLED * abs(value):
+        return value, error
+    numbers = {symbol: pair for symbol, pair in scope.items() if isinstance(pair, tuple)}
+    with mpmath.workprec(MORE_BITS):
+        exact = {symbol: (mpmath.mpf(float(v)), mpmath.mpf(float(e))) for symbol, (v, e) in numbers.items()}
+        better = tuple(map(float, formula(Multiprecision(MORE_BITS), {**scope, **exact})))
+    rounded = better[0], better[1] + FLOAT.eps * abs(better[0]) + _lost(FLOAT, better[0])
+    return rounded if rounded[1] < error else (value, error)
 
 
 def _lost(arithmetic: Arithmetic, value: Any) -> Any:
