@@ -1,4 +1,4 @@
-"""An answer within a budget of processor time: the digits asked for, else few, else one line that says how far it came."""
+"""An answer within a budget of processor time: the digits asked for, else fewer, else one line that says how far it came."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from symslr.budget import OutOfTime, processor_time, used_up
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
 
-FEW = 6
-"""Digits that are tried where there is no time for those that are asked for."""
+FEWER = {6: 0.3, 1: 0.15}
+"""Digits that are tried in turn where there is no time for those that are asked for, and their parts of the budget."""
 
-FOR_THE_DIGITS, FOR_FEW = 0.5, 0.4
-"""Of the budget so much goes to the digits that are asked for, then to few; the rest is for what comes before."""
+FOR_THE_DIGITS = 0.5
+"""Of the budget so much goes to the digits that are asked for; the rest is for few, and for what comes before."""
 
 Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]])
 """A number, or a number and where it is attained."""
@@ -31,13 +31,15 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
     except OutOfTime:
         pass
     asked = f"no answer to {digits or 'the usual'} digits"
-    try:
-        with processor_time(FOR_FEW * seconds):
-            found = compute(FEW)
-    except (OutOfTime, CannotEvaluate):
-        raise CannotEvaluate(used_up(seconds, "", f"nor to {FEW} digits", asked)) from None
-    if digits is None:
-        return found
-    value = found[0] if isinstance(found, tuple) else found
-    used = FOR_THE_DIGITS * seconds
-    raise CannotEvaluate(used_up(seconds, "ask for fewer digits", f"with fewer it is {value}", asked, used))
+    for few, part in FEWER.items():
+        try:
+            with processor_time(part * seconds):
+                found = compute(few)
+        except (OutOfTime, CannotEvaluate):
+            continue
+        if digits is None:
+            return found
+        value = found[0] if isinstance(found, tuple) else found
+        used = FOR_THE_DIGITS * seconds
+        raise CannotEvaluate(used_up(seconds, "ask for fewer digits", f"with fewer it is {value}", asked, used))
+    raise CannotEvaluate(used_up(seconds, "", f"nor to {' or '.join(map(str, FEWER))}", asked)) from None

@@ -147,6 +147,11 @@ class MinimalRisk(Quantity):
         """The risk that is minimised."""
         return PopulationRisk(*self.args[:4])
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is one token, and a constant activation, which scale 0 gives, is its posterior."""
+        return self.args[3] == 1 and self.args[0].args[1].subs(x, 0) != 0
+
     def definition(self) -> Expr:
         """The population risk, itself a minimum of the loss, minimised over the scale and the parameters of the kernel."""
         risk: Expr = self.risk
@@ -157,11 +162,10 @@ class MinimalRisk(Quantity):
     def conditioned(self) -> Expr:
         """The Bayes risk where the activation can be the posterior, a closed form where there is one, or the minimum.
 
-        One token alone needs no locating: a constant activation, which scale 0 gives, is its posterior.
+        One token alone needs no locating.
         """
         activation, law, noise, length = self.args[:4]
-        alone = length == 1 and activation.args[1].subs(x, 0) != 0
-        if alone or matched_scale(activation, law) is not None:
+        if self.is_alone or matched_scale(activation, law) is not None:
             return over_length(BayesRisk(law, noise).conditioned(), length)
         closed = self.closed()
         return self.formula() if closed is None else closed

@@ -62,6 +62,11 @@ def least_risk(
             return _certified(task, attention, values, digits, bounds)
         value, places = minimise(risk, moving, values, digits, bounds)
         return value, _named(places)
+    if least.is_alone:
+        value = evaluate(least, values, digits, backend)
+        exactly = replace(value, value=mpmath.mpf(0), error=mpmath.mpf(0))
+        anywhere = replace(exactly, error=mpmath.inf, digits=1)
+        return value, {str(s): exactly if s == a else replace(anywhere, method=f"any {s}") for s in moving}
     scale = _matched_scale(Activation.of(epsilon, attention, a), task.law)
     if scale is not None:
         return evaluate(least, values, digits, backend), {"a": _scale(scale, values)}
@@ -100,7 +105,7 @@ def _answered(
         limit, remainder = near
         names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
         known = {key: value for key, value in values.items() if str(key) not in names}
-        found = compute(limit, known, None, False)
+        found = compute(limit, known, digits, False)
         risk = beside(found.pop(RISK), remainder)
         if risk.digits >= (digits or 1):
             return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}

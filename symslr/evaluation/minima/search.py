@@ -352,7 +352,7 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
     start = points[i] if to_zero else points[i] / INSIDE
     values_at = objective.rough(max(FINE, float(objective.context.tolerance) / 10))
     try:
-        return limit(values_at, float(start), 0.5 if to_zero else 2.0, useful=POOR)
+        return limit(values_at, float(start), 0.5 if to_zero else OUTWARDS, useful=POOR)
     except CannotEvaluate as fault:
         raise CannotEvaluate(
             f"the lowest value of the scan is at its end, {objective.variables[0]} = {points[i]:.3g}, and beyond it tends to "
