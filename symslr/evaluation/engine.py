@@ -209,13 +209,13 @@ def nearest(value: Expr) -> float:
     return float(value)
 
 
-def float_pair(node: Node, scope: Mapping[Symbol, Pair], tolerance: float) -> tuple[float, float]:
+def float_pair(node: Node, scope: Mapping[Symbol, Pair], context: Context) -> tuple[float, float]:
     """(value, error) in float64.
 
     Raises:
         CannotEvaluate: when the result is not a finite number.
     """
-    return finite(lambda: node.evaluate(Context(FLOAT, tolerance), scope))
+    return finite(lambda: node.evaluate(context, scope))
 
 
 def finite(compute: Callable[[], Pair]) -> tuple[float, float]:
@@ -279,7 +279,9 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
     Raises:
         CannotEvaluate: when fewer digits than ``required`` are reached.
     """
-    value, error = float_pair(plan(expr), float_scope(inputs.given), tolerance_of(min(aim, FLOAT_DIGITS)))
+    enough = None if required else 10.0**-DEFAULT_DIGITS  # another formula may take many times as long
+    context = Context(FLOAT, tolerance_of(min(aim, FLOAT_DIGITS)), enough=enough)
+    value, error = float_pair(plan(expr), float_scope(inputs.given), context)
     reached = digits_of(value, error)
     if reached < required:
         raise CannotEvaluate(f"float64 reaches {reached} of {required} digits here; use backend 'mpmath'")

@@ -23,11 +23,17 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
     """What is computed to so many digits within a budget of processor time; to few where none were asked for.
 
     Raises:
-        CannotEvaluate: in one line, when the budget is used up: how far fewer digits came, and what may be asked instead.
+        CannotEvaluate: why the digits asked for, or any, cannot be had; or in one line that the budget is used up: how far fewer
+            digits came, and what may be asked instead.
     """
+    refused: CannotEvaluate | None = None
     try:
         with processor_time(FOR_THE_DIGITS * seconds):
             return compute(digits)
+    except CannotEvaluate as reason:
+        if digits is not None:
+            raise
+        refused = reason
     except OutOfTime:
         pass
     asked = f"no answer to {digits or 'the usual'} digits"
@@ -42,4 +48,4 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
         value = found[0] if isinstance(found, tuple) else found
         used = FOR_THE_DIGITS * seconds
         raise CannotEvaluate(used_up(seconds, "ask for fewer digits", f"with fewer it is {value}", asked, used))
-    raise CannotEvaluate(used_up(seconds, "", f"nor to {' or '.join(map(str, FEWER))}", asked)) from None
+    raise refused or CannotEvaluate(used_up(seconds, "", f"nor to {' or '.join(map(str, FEWER))}", asked))

@@ -14,15 +14,15 @@ from typing import Any, Protocol
 import mpmath
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64
 from symslr.evaluation.numbers.balls import Balls
 from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error, behind, geometric_error
 
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
-STALLED, SMALL = 0.5, 1e-4
-"""An error below SMALL that a shorter step does not bring below this part of itself is rounding: shorter steps add to it."""
+STALLED, ROUNDINGS = 0.5, 100.0
+"""An error of so few roundings that a shorter step does not bring below this part of itself is rounding: shorter steps add to it."""
 WIDENINGS = 3
 """Of the windows, where they end too early."""
 WIDER = 1.0
@@ -122,8 +122,14 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
     outer, table = seen.few, seen.table
     for again in range(ROUNDS):
         if again or not outer.is_whole:
-            outer = sums.outer(steps)
-            table = sums.table(outer, seen.inner)
+            finer = sums.outer(steps)
+            try:
+                table = sums.table(finer, seen.inner)
+            except TooDear:
+                if again == 0:
+                    raise
+                break  # with the digits that are there
+            outer = finer
         values, tolerance = table.values(), seen.tolerance
         masses = [arithmetic.mass(own) for own in values]
         errors = [[_axis_error(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
@@ -169,7 +175,7 @@ def _resolved(sums: Sums, level: float) -> Resolved:
             # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
             other = sums.table(few, sums.inner(level + log2(DETUNED))).values()
             errors = [max(e, _changed(arithmetic, *own)) for e, *own in zip(errors, other, full)]
-        is_stalled = arithmetic == FLOAT and STALLED * before < max(errors) < SMALL
+        is_stalled = arithmetic == FLOAT and STALLED * before < max(errors) < ROUNDINGS * max(rounding)
         if max(errors) < tolerance or is_stalled or level >= sums.finest:
             break
         before = max(errors)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import TooDear
 from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
 from symslr.evaluation.laplace.tokens import Tokens
 from symslr.evaluation.numbers.arithmetic import FLOAT
@@ -43,7 +43,7 @@ class Table:
     def __init__(self, family: Family, tokens: list[Tokens], v: list[Any]) -> None:
         counts, nodes = [len(w) for w in v], max(len(own.mesh.nodes) for own in tokens)
         if max(counts) * nodes > LARGEST[len(v)] or float(np.prod(counts)) * nodes > MOST_WORK:
-            raise CannotEvaluate("the table of exponentials is too large for float64")
+            raise TooDear("the table of exponentials is too large for float64; ask for fewer digits")
         self.family, self.tokens, self.v = family, tokens, v
         self.shape = tuple(counts)
 

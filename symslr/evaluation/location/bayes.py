@@ -93,7 +93,10 @@ def handed_out(excess: Part, task: LocationTask, digits: int | None, began: floa
         CannotEvaluate: where more digits are wanted than are known.
     """
     with workdps(GUARD + (digits or GUARD)):
-        value, error = _exactly(task.noise**2) + mpf(excess.value), mpf(excess.error)
+        value = _exactly(task.noise**2) + mpf(excess.value)
+        error = mpf(excess.error)
+        if task.noise != 0:
+            error += 2 * mp.eps * abs(value)  # 16/25 is no binary number
     reached = digits_of(value, error)
     if digits is not None and reached < digits:
         raise CannotEvaluate(f"{excess.method}: reaches {reached} of {digits} digits here; ask for fewer")

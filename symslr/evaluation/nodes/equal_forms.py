@@ -35,7 +35,7 @@ class FormsNode(Node):
         for form in self.forms:
             for i, get in zip(todo, form.at(context, [scopes[i] for i in todo])):
                 best[i] = _better(best[i], get)
-            todo = [i for i in todo if _is_poor(best[i], POOR * context.tolerance)]
+            todo = [i for i in todo if _is_poor(best[i], context.enough or POOR * context.tolerance)]
             if not todo:
                 break
         return [partial(_given, pair) for pair in best]

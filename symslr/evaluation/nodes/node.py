@@ -24,11 +24,13 @@ class Context:
         tolerance: relative error at which a quadrature stops refining.
         continuations: where minima keep the places that they found at neighbouring points of a grid; none by default, so
             that a value depends on its own arguments only.
+        enough: relative error with which an equal formula is not asked; None for a few tolerances.
     """
 
     arithmetic: Arithmetic
     tolerance: float
     continuations: dict[Any, Any] | None = field(default=None, compare=False)
+    enough: float | None = None
 
 
 class Node(ABC):
