@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 from mpmath import cholesky, inverse, matrix, mp, mpf
 
-from .by_hand import NoJudgement, Question
+from .by_hand import ALGEBRAIC, NoJudgement, Question
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_NODES = 1_500_000
 """Of a product mesh."""
 DRAWN = 2_000_000
-"""Tokens that are drawn."""
+"""Tokens that are drawn, and that are held at once."""
+LONGEST = 50_000
+"""Tokens of a sequence of which the fewest are drawn."""
 MOST_DRAWN = 50_000
 """Sequences that are drawn."""
 FEWEST = 400
@@ -33,8 +35,6 @@ NATS = 43.0
 """Of a long double."""
 ROUNDED = 2e-18
 """Of a sum over a mesh in long doubles, which have 64 bits: their terms are added in pairs."""
-ALGEBRAIC = 1.15
-"""Power of the last difference that the next has to be below, where a mesh three quarters as fine gives the power 4/3."""
 
 
 @dataclass(frozen=True)
@@ -231,21 +231,29 @@ def attention_drawn(questions: list[tuple[float, Question]], rng: np.random.Gene
 
 def _drawn_weights(question: Question, rng: np.random.Generator) -> tuple[Array, Array]:
     """The weight of the relevant token, and the sum of all squares, of drawn sequences."""
-    count = min(MOST_DRAWN, DRAWN // question.length)
-    if count < FEWEST:
+    if question.length > LONGEST:
         raise NoJudgement("too few sequences can be drawn")
-    keys = rng.standard_normal((count, question.length))
+    count = max(FEWEST, min(MOST_DRAWN, DRAWN // question.length))
+    found = []
+    while count > 0:
+        found.append(_drawn_at_once(question, min(count, DRAWN // question.length), rng))
+        count -= len(found[-1][0])
+    first, second = zip(*found)
+    return np.concatenate(first), np.concatenate(second)
+
+
+def _drawn_at_once(question: Question, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    draw, mean = question.drawn or (np.random.Generator.standard_normal, sqrt(question.signal or 0))
+    keys = draw(rng, (count, question.length))
     if question.signal is not None:
-        keys[:, 0] += sqrt(question.signal)
+        keys[:, 0] += mean
         own = np.zeros_like(keys)
         own[:, 0] = 1
     else:
         own = float(question.rate) * keys
         own = np.exp(own - own.max(axis=1, keepdims=True))
         own /= own.sum(axis=1, keepdims=True)
-    seen = weights(
-        lambda keys: np.asarray(question.kernel(keys), dtype=float), question.is_normalised, question.offset, keys
-    )
+    seen = weights(question.kernel, question.is_normalised, question.offset, keys)
     return np.sum(own * seen, axis=1), np.sum(seen * seen, axis=1)
 
 
@@ -258,6 +266,8 @@ def refined(law: Located, wanted: float) -> tuple[Any, float]:
         parts = {p: refined(replace(law, prior=(p,)), wanted / law.length) for p in set(law.prior)}
         counted = [(law.prior.count(p), *part) for p, part in parts.items()]
         return sum(n * np.longdouble(value) for n, value, _ in counted), fsum(n * error for n, _, error in counted)
+    if law.weights is None and law.size == law.length:  # every token is relevant
+        return np.longdouble(0), 0.0
     steepest = sqrt(law.strength) * max(sqrt(sum(x * x for x in theta)) for theta, _ in law.signals)
     step = min(0.6, 2.2 / max(steepest, 0.5) / log(10))
     before, found = on_a_mesh(law, step / 0.75), on_a_mesh(law, step)
