@@ -185,25 +185,61 @@ def on_a_mesh(law: Located, step: float) -> Any:
 
 
 def drawn(law: Located, rng: np.random.Generator) -> tuple[float, float]:
-    """(the risk without noise over drawn sequences, its standard error)."""
-    configurations = law.configurations()
-    count = min(MOST_DRAWN, DRAWN // (law.length * max(1, len(configurations) // 50)))
-    if count < FEWEST:
-        raise NoJudgement("too few sequences can be drawn")
-    probabilities = np.array([float(p) for p, _, _ in configurations])
-    chosen = rng.choice(len(configurations), size=count, p=probabilities)
-    means = np.stack([mean for _, _, mean in configurations]).astype(float)[chosen]
+    """(the risk without noise over drawn sequences, its standard error).
+
+    Raises:
+        NoJudgement: where the sets of relevant tokens are not drawn: two of unlike weights, or three.
+    """
+    count = min(MOST_DRAWN, DRAWN // law.length)
+    if law.size == 1:
+        places = rng.choice(law.length, size=(count, 1), p=[float(p / sum(law.prior)) for p in law.prior])
+    elif law.size == 2 and len(set(law.prior)) == 1:
+        places = rng.integers(law.length - np.arange(2), size=(count, 2))
+        places[:, 1] += places[:, 1] >= places[:, 0]
+    elif law.size:
+        raise NoJudgement("sets of several tokens of unlike weights")
+    relevant = np.zeros((count, law.length), dtype=bool)
+    if law.size:
+        np.put_along_axis(relevant, places, True, axis=1)
+    else:
+        relevant = rng.random(relevant.shape) < [float(p) for p in law.prior]
+    thetas, chances = zip(*law.signals)
+    chosen = rng.choice(len(thetas), size=relevant.shape, p=[float(p) for p in chances])
+    means = np.array(thetas, dtype=float)[chosen] * relevant[:, :, None]
     noise = rng.standard_normal(means.shape)
     if law.covariance is not None:
         noise = np.einsum("kl,nlp->nkp", law.correlated()[0].astype(float), noise)
     keys = noise + sqrt(law.strength) * means
     if law.weights is None:
-        _, left = losses(law, keys)()
+        left = losses(law, keys)()[1] if law.covariance is not None else _left(law, keys)
         return float(left.mean()), float(left.std() / sqrt(count))
-    seen, reads = law.weights(keys[:, :, 0]), np.stack([read for _, read, _ in configurations]).astype(float)
-    first, second = np.sum(reads[chosen] * seen, axis=1), np.sum(seen * seen, axis=1)
+    seen, reads = law.weights(keys[:, :, 0]), relevant / max(law.size, 1)
+    first, second = np.sum(reads * seen, axis=1), np.sum(seen * seen, axis=1)
     lost, error = _of_a_ratio(np.array([first.mean(), second.mean()]), np.cov(first, second) / count)
-    return float(law.read_out()) - 1 + lost, error
+    norm = 1 / law.size if law.size else float(sum(law.prior))  # E |r|^2
+    return norm - 1 + lost, error
+
+
+def _left(law: Located, keys: Array) -> Array:
+    """The variance of the read-out that is left of independent keys, from the likelihood ratio of every token alone."""
+    nu, prior = float(law.strength), np.array([float(p) for p in law.prior])
+    ratio = np.zeros(keys.shape[:2])
+    for theta, p in law.signals:
+        mean = sqrt(nu) * np.array(theta, dtype=float)
+        ratio += float(p) * np.exp(keys @ mean - mean @ mean / 2)
+    ratio *= prior
+    if not law.size:
+        chance = ratio / (1 - prior + ratio)
+        return np.sum(chance * (1 - chance), axis=1)
+    if law.size == 2:  # times the sum of the others
+        top = ratio.argmax(axis=1)[:, None]
+        others = ratio.copy()
+        np.put_along_axis(others, top, 0, axis=1)
+        rest = ratio.sum(axis=1, keepdims=True) - ratio
+        np.put_along_axis(rest, top, others.sum(axis=1, keepdims=True), axis=1)
+        ratio *= rest
+    chance = ratio / ratio.sum(axis=1, keepdims=True)
+    return 1 / law.size - np.sum(chance * chance, axis=1)
 
 
 def _of_a_ratio(means: Array, covariance: Array) -> tuple[float, float]:

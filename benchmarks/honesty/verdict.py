@@ -45,6 +45,8 @@ CLOSE, ROUGH = 1e-9, 1e-5
 """Relative errors of a judge at the best scale, whose own error moves the risk by its square, and at others."""
 ENDLESS = 1e9
 """A scale that stands for an endless one."""
+FAR_BELOW = 700.0
+"""Of zero, in a softplus."""
 FEWER, ROUGHEST = 1e-6, 1e-2
 """From which on formulas by hand judge nothing: alone or at the best scale, and at others."""
 LOST = 1e-13
@@ -373,7 +375,8 @@ def _student_constant(dof: Fraction, like: Array) -> Any:
 def _softplus(_: Fraction, y: Array) -> Array:
     is_low = np.asarray(y < 0, dtype=bool)
     grown = np.log1p(np.exp(-np.abs(y)))
-    return np.asarray(np.log(np.where(is_low, grown, y + grown)))
+    is_far = np.asarray(y < -FAR_BELOW, dtype=bool)  # log(1 + e^y) is e^y
+    return np.asarray(np.where(is_far, y, np.log(np.where(is_far, 1, np.where(is_low, grown, y + grown)))))
 
 
 def _erf(shift: Fraction, y: Array) -> Array:
