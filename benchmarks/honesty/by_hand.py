@@ -323,15 +323,16 @@ class _Sums:
         inside = np.exp(log_power) * weighted * (u * (np.exp(-o * u) if o else 1))[:, None] * t[None, :]
         return {"mean": n * inside.sum() * steps[0] * steps[1], "norm": n * found["square"]}
 
-    def _columns(self, fall: Array, rise: Array, columns: Array, names: tuple[str, ...]) -> dict[str, Array]:
+    def _columns(self, fall: Array, rise: Array | None, columns: Array, names: tuple[str, ...]) -> dict[str, Array]:
         """E e^{-uk} with every column's weights, and under "-M" 1 - E e^{-uk} of the first, from e^{-uk} and 1 - e^{-uk}."""
         found = self.mesh.product(fall, columns)
         sums = {name: found[:, i] for i, name in enumerate(names)}
-        if self.q.length > 2:
-            sums["-M"] = self.mesh.product(rise, columns[:, :1])[:, 0]
-        else:
-            sums["-M"] = 1 - sums["M"]
+        sums["-M"] = columns[:, 0].sum() - sums["M"] if rise is None else self.mesh.product(rise, columns[:, :1])[:, 0]
         return sums
+
+    def _rise(self, loads: Array) -> Array | None:
+        """1 - e^{-uk}, which balls, who have bits to spare, take from e^{-uk}."""
+        return None if self.mesh.is_balls or self.q.length <= 2 else -np.expm1(-loads)
 
     def _window_of(self, k: Array, weights: Array, h: float) -> Array:
         """Nodes u outside of which u E[k e^{-uk}] M(u)^{L-1} is nothing, h apart in log u."""
@@ -383,16 +384,16 @@ class _Sums:
         for i in range(0, len(u), step):
             part = u[i : i + step]
             if loads is None:
-                both = np.outer(-part, k)
-                both = np.exp(both), -np.expm1(both)
+                load = np.outer(part, k)
+                both = np.exp(-load), self._rise(load)
             else:
-                both = tuple(windows[i : i + step] for windows in loads)
+                both = loads[0][i : i + step], None if loads[1] is None else loads[1][i : i + step]
             sums = self._columns(*both, together, names)
             for name, form in wanted.items():
                 totals[name] = totals[name] + form(sums, part).sum() * h
         return totals
 
-    def _lattice(self, rate: Any, low: float, high: float, h: float) -> tuple[Array, tuple[Array, Array], Any]:
+    def _lattice(self, rate: Any, low: float, high: float, h: float) -> tuple[Array, tuple[Array, Array | None], Any]:
         """Nodes u whose logarithms are in steps of rate times those of the token, e^{-uk} and 1 - e^{-uk}, and the steps.
 
         A row follows from the one before by a shift, so that every exponential is taken once.
@@ -403,10 +404,14 @@ class _Sums:
         start = round(float(self.x[0]) / self.d)
         load = np.exp(unit * self.mesh.array(np.arange(first * every + start, last * every + start + count)))
         u = np.exp(unit * self.mesh.array(np.arange(first, last + 1) * every))
-        falls = np.exp(-load), -np.expm1(-load)
+        fall, rise = np.exp(-load), self._rise(load)
         if self.mesh.is_balls:
-            falls = tuple(np.where(load > FAR, arb(limit), fall) for limit, fall in enumerate(falls))
-        return u, tuple(sliding_window_view(x, count)[::every] for x in falls), unit * every
+            fall = np.where(load > FAR, arb(0), fall)
+
+        def shifted(series: Array) -> Array:
+            return sliding_window_view(series, count)[::every]
+
+        return u, (shifted(fall), None if rise is None else shifted(rise)), unit * every
 
 
 def _binary(number: float) -> float:

@@ -97,10 +97,14 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
     except Exception as fault:
         return Judged(point, Outcome.CRASHED, f"{type(fault).__name__}: {fault}"[:200])
     reason = ""
-    for ask in _judges(point) if scale is None else [
-        partial(_by_scales, scale=scale),
-        partial(_by_drawn_scales, scale=scale),
-    ]:
+    for ask in (
+        _judges(point)
+        if scale is None
+        else [
+            partial(_by_scales, scale=scale),
+            partial(_by_drawn_scales, scale=scale),
+        ]
+    ):
         try:
             with processor_time(PATIENCE * seconds):
                 verdict = ask(point, number)
@@ -215,8 +219,13 @@ def _by_scales(point: Point, number: Value, scale: Value) -> Judged | None:
 def _by_drawn_scales(point: Point, number: Value, scale: Value) -> Judged | None:
     """The same over drawn sequences; the same ones at every scale."""
 
-    def at(there: Point, _: bool) -> tuple[mpf, mpf]:
-        value, error = _over_drawn(there, _generator(point))
+    def at(there: Point, is_own: bool) -> tuple[mpf, mpf]:
+        try:
+            value, error = _over_drawn(there, _generator(point))
+        except NoJudgement:
+            if is_own:
+                raise
+            return mpf(0), mpf("inf")  # another scale of which they say nothing
         return mpf(value), SIGMAS * mpf(error) + CLOSE * mpf(value)
 
     return _at_scales(point, number, scale, at, "drawn sequences at other scales")
@@ -316,7 +325,7 @@ def question(point: Point, length: int) -> Question:
         laws = _student(at["dof"], Fraction(0)), _student(at["dof"], at["mean"])
         return Question(
             lambda x: laws[1](x) - laws[0](x),
-            1.5,
+            4.5,
             length,
             is_bayes=True,
             density=laws,
