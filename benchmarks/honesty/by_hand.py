@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, log, log2, pi, sqrt
 from typing import Any
 
@@ -153,7 +154,7 @@ def _refined(at: Callable[[float, float], Moments], slope: float, digits: int) -
     h, d = 9.0 / nats, min(1.0, 1.5 / max(slope, 1e-3)) * 6.28 / nats * 1.3
     d = min(d, sqrt(2 * pi**2 / nats))
     before: Any = None
-    last: Any = 0
+    differences: list[float] = []
     for _ in range(MESHES[digits > LONG_DIGITS]):
         with ctx.workprec(_bits(digits)):
             found = risk_of(at(h, d))
@@ -162,15 +163,16 @@ def _refined(at: Callable[[float, float], Moments], slope: float, digits: int) -
                 away = arb(away.upper())  # what balls lost in cancellation is part of it
         if away is not None:
             yield found, away
-            if digits <= LONG_DIGITS and (away <= ROUNDED * abs(found) or _is_algebraic(last / found, away / found)):
+            differences.append(abs(float(away / found)) if found else 0.0)
+            if digits <= LONG_DIGITS and (differences[-1] <= ROUNDED or is_algebraic(differences)):
                 return
-            last = away
         before, h, d = found, h * FINER, d * FINER
 
 
-def _is_algebraic(before: Any, after: Any) -> bool:
-    """Whether relative errors of two meshes are those of a kink, never as sharp as is wanted; rounding and the first few are not."""
-    return bool(ROUNDED**0.75 < abs(before) < 1e-2 and abs(after) > abs(before) ** ALGEBRAIC)
+def is_algebraic(differences: list[float]) -> bool:
+    """Whether differences of ever finer meshes fall as those of a kink, twice in a row: never as sharp as is wanted."""
+    last = differences[-3:]
+    return len(last) == 3 and all(ROUNDED**0.75 < x < 1e-2 and y > x**ALGEBRAIC for x, y in pairwise(last))
 
 
 def _bits(digits: int) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from mpmath import cholesky, inverse, matrix, mp, mpf
 
-from .by_hand import ALGEBRAIC, NoJudgement, Question
+from .by_hand import NoJudgement, Question, is_algebraic
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -90,6 +90,14 @@ class Located:
                     found.append((weight, read, means))
         total = sum(weight for weight, _, _ in found)
         return [(weight / total, read, means) for weight, read, means in found]
+
+    def unlike(self) -> list[tuple[Any, Array, Array]]:
+        """The same up to the order of the tokens, which says nothing to an attention where keys are independent."""
+        found: dict[Any, tuple[Any, Array, Array]] = {}
+        for p, read, means in self.configurations():
+            order = tuple(sorted((one, *mean) for one, mean in zip(read, means)))
+            found[order] = found.get(order, (0, 0, 0))[0] + p, read, means
+        return list(found.values())
 
     def read_out(self) -> Any:
         """E |r|^2, from which an attention takes what it gains."""
@@ -178,7 +186,7 @@ def on_a_mesh(law: Located, step: float) -> Any:
         evidence, left = losses(law, noise)()
         return np.sum(mass * evidence * left)
     hit = norm = np.longdouble(0)
-    for p, read, means in law.configurations():
+    for p, read, means in law.unlike() if law.covariance is None else law.configurations():
         seen = law.weights((noise + np.sqrt(long(law.strength)) * means)[:, :, 0])
         hit, norm = hit + p * np.sum(mass * (seen @ read)), norm + p * np.sum(mass * np.sum(seen * seen, axis=1))
     return law.read_out() - hit * hit / norm
@@ -307,12 +315,12 @@ def refined(law: Located, wanted: float) -> tuple[Any, float]:
     steepest = sqrt(law.strength) * max(sqrt(sum(x * x for x in theta)) for theta, _ in law.signals)
     step = min(0.6, 2.2 / max(steepest, 0.5) / log(10))
     before, found = on_a_mesh(law, step / 0.75), on_a_mesh(law, step)
-    while (away := abs(found - before)) > wanted:
+    differences = [float(abs(found - before))]
+    while differences[-1] > wanted and not is_algebraic(differences):
         step *= 0.75
         try:
             before, found = found, on_a_mesh(law, step)
         except NoJudgement:
             break
-        if away < 1e-2 and abs(found - before) > away**ALGEBRAIC:  # a kink: never as sharp as is wanted
-            break
-    return found, float(abs(found - before)) + law.rounding(found)
+        differences.append(float(abs(found - before)))
+    return found, differences[-1] + law.rounding(found)

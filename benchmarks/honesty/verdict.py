@@ -23,8 +23,8 @@ from . import by_hand, sequences
 from .by_hand import Array, NoJudgement, Question, exact
 from .points import Point
 
-SECONDS, PATIENCE = 4.0, 2.0
-"""Processor time that one number may take, and how many times that its judge."""
+SECONDS, PATIENCE = 4.0, 1.0
+"""Processor time that one number may take, and how many times that each of its judges."""
 MORE_DIGITS = 3
 """So many more than the number has are worked with."""
 FLOAT_DIGITS = 18
@@ -187,7 +187,7 @@ def _by_fewer_digits(point: Point, number: Value) -> Judged | None:
 
 
 def _best(point: Point, wanted: float) -> tuple[mpf, mpf]:
-    """(the risk without noise in long doubles, its error): the first as sharp as ``wanted`` of it, or the sharpest that there is."""
+    """(the risk without noise in long doubles, its error): the first as sharp as ``wanted`` of it, or else the sharpest."""
     found = None
     try:
         for pair in by_hand.risks([(p, question(point, length)) for length, p in point.lengths], FLOAT_DIGITS):
