@@ -195,7 +195,7 @@ class _Sums:
             reach = mesh.nats / 1.8
             low, high = -reach, reach
         if (high - low) / max(self.d, 2**-20) > LONGEST:
-            raise NoJudgement(f"steps of {self.d:.1g} in the token")
+            raise NoJudgement(f"steps of {d:.1g} in the token")
         places = np.arange(ceil(low / self.d), ceil(high / self.d) + 1) * self.d
         y = mesh.array(places)
         if question.density is None:

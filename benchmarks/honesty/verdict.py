@@ -145,7 +145,10 @@ def _verdict(point: Point, number: Value, truth: Any, spare: Any, name: str) -> 
     used = float(distance / claimed) if claimed else 0.0
     if distance <= claimed + spare:
         return Judged(point, Outcome.TRUE, "", name, relative, used)
-    reason = f"off by {nstr(distance, 3)}, claimed {nstr(claimed, 3)} (value {nstr(truth + noise**2, 8)})"
+    reason = (
+        f"off by {nstr(distance, 3)}, claimed {nstr(claimed, 3)} (value {nstr(truth + noise**2, 8)}, "
+        f"allowed {nstr(spare, 3)})"
+    )
     return Judged(point, Outcome.FALSE, reason, name, relative, used)
 
 
