@@ -45,6 +45,8 @@ CLOSE, ROUGH = 1e-9, 1e-5
 """Relative errors of a judge at the best scale, whose own error moves the risk by its square, and at others."""
 ENDLESS = 1e9
 """A scale that stands for an endless one."""
+EXACT = 200
+"""Digits more, with which a value is compared: a claim of no error leaves nothing to rounding."""
 FAR_BELOW = 700.0
 """Of zero, in a softplus."""
 FEWER, ROUGHEST = 1e-6, 1e-2
@@ -139,8 +141,9 @@ def _verdict(point: Point, number: Value, truth: Any, spare: Any, name: str) -> 
     """Of a value without noise and what the judge may be off."""
     sigmas = SIGMAS if number.kind is Kind.STATISTICAL else 1
     claimed = mpf(number.error) * sigmas
-    noise = mpf(point.noise.numerator) / point.noise.denominator
-    distance = abs(mpf(number.value) - noise**2 - truth)
+    with mp.workdps(mp.dps + EXACT):
+        noise = mpf(point.noise.numerator) / point.noise.denominator
+        distance = abs(mpf(number.value) - noise**2 - truth)
     relative = float(claimed / abs(mpf(number.value))) if number.value else float(claimed)
     used = float(distance / claimed) if claimed else 0.0
     if distance <= claimed + spare:
