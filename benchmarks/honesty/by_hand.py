@@ -44,6 +44,8 @@ MOST = {False: 30_000_000, True: 3_000_000}
 """Exponentials of one mesh, of long doubles and of balls."""
 LONGEST = 100_000
 """Nodes of the token."""
+PRODUCTS = 5
+"""So many times more products of two exponentials."""
 SHARED = 2
 """So many times more where the nodes are a lattice, which shares its exponentials."""
 
@@ -307,9 +309,8 @@ class _Sums:
         )
         steps = self._step(self._rate()), self._step(exact(self.q.rate, self.x))
         u, t = self._window_of(k, self.others * k, steps[0]), self._window_of(total, self.others * total, steps[1])
-        if (len(u) + len(t)) * len(self.x) > MOST[self.mesh.is_balls] or len(u) * len(t) * len(self.x) > 5 * MOST[
-            self.mesh.is_balls
-        ]:
+        most = MOST[self.mesh.is_balls]
+        if (len(u) + len(t)) * len(self.x) > most or len(u) * len(t) * len(self.x) > PRODUCTS * most:
             raise NoJudgement("two Laplace variables on too large a mesh")
         left, right = np.exp(-np.outer(u, k)), np.exp(-np.outer(t, total))
         both = self.mesh.product(left * self.others, right.T)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -156,16 +156,20 @@ def _verdict(point: Point, number: Value, truth: Any, spare: Any, name: str) -> 
 
 
 def _by_hand(point: Point, number: Value) -> Judged | None:
-    """None where the meshes do not come to the claim."""
-    questions = [(share, question(point, length)) for length, share in point.lengths]
+    """None where the meshes of balls do not come to the claim; those of long doubles judge with fewer digits."""
     digits = _digits(point, number)
     with mp.workdps(digits + number.digits + 20):
         claimed = mpf(number.error)
-        for truth, spare in _sharper(questions, digits):
-            value, error = _number(truth), _number(spare)
-            if error <= claimed / 4 or (error <= mpf(10) ** -16 * abs(value) and point.digits is None):
-                return _verdict(point, number, value, 2 * error, "formulas by hand")
-    return None
+
+        def is_sharp(value: mpf, error: mpf) -> bool:
+            return bool(error <= claimed / 4 or (error <= mpf(10) ** -16 * abs(value) and point.digits is None))
+
+        value, error = _best(point, is_sharp, digits)
+        if digits == FLOAT_DIGITS and not is_sharp(value, error) and error <= LOST * abs(value):  # they round too much
+            value, error = _best(point, is_sharp, digits := FEWEST_DIGITS)
+        if is_sharp(value, error):
+            return _verdict(point, number, value, 2 * error, "formulas by hand")
+        return _fewer(point, number, value, error) if digits == FLOAT_DIGITS else None
 
 
 def _digits(point: Point, number: Value) -> int:
@@ -183,24 +187,37 @@ def _digits(point: Point, number: Value) -> int:
 
 
 def _by_fewer_digits(point: Point, number: Value) -> Judged | None:
-    """Formulas by hand in long doubles, as sharp as they come; None where they leave more than ``ROUGH`` of the value."""
-    truth, error = _best(point, LOST)
+    """Formulas by hand in long doubles where balls were asked."""
+    if _digits(point, number) == FLOAT_DIGITS:
+        return None
+    with mp.workdps(number.digits + 20):
+        return _fewer(point, number, *_best(point, _within(LOST)))
+
+
+def _fewer(point: Point, number: Value, truth: mpf, error: mpf) -> Judged | None:
     if error > FEWER * abs(truth):
         return None
     spare = 2 * error + LOST * abs(truth)
-    with mp.workdps(number.digits + 20):
-        return _verdict(point, number, truth, spare, "formulas by hand, fewer digits than the claim")
+    return _verdict(point, number, truth, spare, "formulas by hand, fewer digits than the claim")
 
 
-def _best(point: Point, wanted: float) -> tuple[mpf, mpf]:
-    """(the risk without noise in long doubles, its error): the first as sharp as ``wanted`` of it, or else the sharpest."""
+def _within(relative: float) -> Callable[[mpf, mpf], bool]:
+    return lambda value, error: bool(error <= relative * abs(value))
+
+
+def _best(point: Point, is_sharp: Callable[[mpf, mpf], bool], digits: int = FLOAT_DIGITS) -> tuple[mpf, mpf]:
+    """(the risk without noise from formulas by hand, its error): the first that is sharp, or else the sharpest.
+
+    Raises:
+        NoJudgement: where the meshes are too large from the first on.
+    """
     found = None
     try:
-        for pair in by_hand.risks([(p, question(point, length)) for length, p in point.lengths], FLOAT_DIGITS):
+        for pair in by_hand.risks([(p, question(point, length)) for length, p in point.lengths], digits):
             value, error = map(_number, pair)
             if found is None or error < found[1]:
                 found = value, error
-            if error <= wanted * abs(value):
+            if is_sharp(value, error):
                 break
     except NoJudgement:
         if found is None:
@@ -214,7 +231,7 @@ def _by_scales(point: Point, number: Value, scale: Value) -> Judged | None:
     """A least risk: it is that of its scale, and those of other scales are not lower."""
 
     def at(there: Point, is_own: bool) -> tuple[mpf, mpf]:
-        truth, error = _best(there, CLOSE if is_own else ROUGH)
+        truth, error = _best(there, _within(CLOSE if is_own else ROUGH))
         if error > (FEWER if is_own else ROUGHEST) * abs(truth):
             raise NoJudgement("the judge is not as sharp as the claim")
         return truth, 2 * error + CLOSE * abs(truth)
@@ -257,13 +274,6 @@ def _at_scales(
             reason = f"{nstr(least - truth, 3)} above the risk at a = {a:.6g}"
             return replace(found, outcome=Outcome.FALSE, reason=reason)
     return found
-
-
-def _sharper(questions: list[tuple[Fraction, Question]], digits: int) -> Iterator[tuple[Any, Any]]:
-    """As ``by_hand.risks``; by balls where long doubles round too much."""
-    yield from by_hand.risks(questions, digits)
-    if digits < FEWEST_DIGITS:
-        yield from by_hand.risks(questions, FEWEST_DIGITS)
 
 
 def _by_mesh(point: Point, number: Value) -> Judged | None:
