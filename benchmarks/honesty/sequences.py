@@ -301,17 +301,19 @@ def _drawn_at_once(question: Question, count: int, rng: np.random.Generator) -> 
     return np.sum(own * seen, axis=1), np.sum(seen * seen, axis=1)
 
 
-def refined(law: Located, wanted: float) -> tuple[Any, float]:
-    """(the risk on ever finer meshes, the last difference), until that is ``wanted`` or the mesh too large.
+def refined(law: Located, wanted: float) -> tuple[Any, float, float]:
+    """(the risk on ever finer meshes, the last difference, the larger of the last two); one of a kink may be small by chance.
 
+    It ends where the last is ``wanted``, the mesh too large, or the differences fall as those of a kink.
     Coins without correlations are taken one by one for the Bayes risk.
     """
     if law.size == 0 and law.covariance is None and law.length > 1 and law.weights is None:
         parts = {p: refined(replace(law, prior=(p,)), wanted / law.length) for p in set(law.prior)}
         counted = [(law.prior.count(p), *part) for p, part in parts.items()]
-        return sum(n * np.longdouble(value) for n, value, _ in counted), fsum(n * error for n, _, error in counted)
+        value = sum(n * np.longdouble(value) for n, value, *_ in counted)
+        return value, fsum(n * error for n, _, error, _ in counted), fsum(n * error for n, *_, error in counted)
     if law.weights is None and law.size == law.length:  # every token is relevant
-        return np.longdouble(0), 0.0
+        return np.longdouble(0), 0.0, 0.0
     steepest = sqrt(law.strength) * max(sqrt(sum(x * x for x in theta)) for theta, _ in law.signals)
     step = min(0.6, 2.2 / max(steepest, 0.5) / log(10))
     before, found = on_a_mesh(law, step / 0.75), on_a_mesh(law, step)
@@ -323,4 +325,5 @@ def refined(law: Located, wanted: float) -> tuple[Any, float]:
         except NoJudgement:
             break
         differences.append(float(abs(found - before)))
-    return found, differences[-1] + law.rounding(found)
+    rounding = law.rounding(found)
+    return found, differences[-1] + rounding, max(differences[-2:]) + rounding

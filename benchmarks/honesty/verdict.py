@@ -206,7 +206,7 @@ def _within(relative: float) -> Callable[[mpf, mpf], bool]:
 
 
 def _best(point: Point, is_sharp: Callable[[mpf, mpf], bool], digits: int = FLOAT_DIGITS) -> tuple[mpf, mpf]:
-    """(the risk without noise from formulas by hand, its error): the first that is sharp, or else the sharpest.
+    """(the risk without noise from formulas by hand, its error): the first that is sharp, or else the last.
 
     Raises:
         NoJudgement: where the meshes are too large from the first on.
@@ -215,8 +215,7 @@ def _best(point: Point, is_sharp: Callable[[mpf, mpf], bool], digits: int = FLOA
     try:
         for pair in by_hand.risks([(p, question(point, length)) for length, p in point.lengths], digits):
             value, error = map(_number, pair)
-            if found is None or error < found[1]:
-                found = value, error
+            found = value, error
             if is_sharp(value, error):
                 break
     except NoJudgement:
@@ -278,9 +277,9 @@ def _at_scales(
 
 def _by_mesh(point: Point, number: Value) -> Judged | None:
     law, claimed = _law(point), float(number.error)
-    value, error = sequences.refined(law, claimed / 4)
+    value, error, doubted = sequences.refined(law, claimed / 4)
     is_sharp = error <= max(claimed, 2 * law.rounding(value))
-    if not is_sharp and error > FEWER * abs(value):
+    if not is_sharp and (error := doubted) > FEWER * abs(value):
         return None
     with mp.workdps(30):
         name = "sequences on a mesh" + ("" if is_sharp else ", fewer digits than the claim")
