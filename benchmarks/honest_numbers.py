@@ -20,6 +20,8 @@ from symslr.cache.code import file_version
 
 Line = tuple[int, str, str, str, float, float, str, str]
 """Number of the point, kind, outcome, judge, claimed error over value, distance over claimed error, reason, hash of the code."""
+SHARP = ("formulas by hand", "sequences on a mesh")
+"""Judges as sharp as the claim."""
 FAILURES = (Outcome.FALSE, Outcome.CRASHED)
 CODE = file_version(Path(__file__).with_name("honesty") / "points.py", Point.__name__)[:12]
 
@@ -52,7 +54,7 @@ def table(lines: list[Line]) -> None:
     for name, n in Counter(parts[3] for parts in judged).most_common():
         used = sorted(parts[5] for parts in judged if parts[3] == name)
         sharp = f"distance over claim: median {used[len(used) // 2]:.1e}, largest {used[-1]:.2g}"
-        print(f"  {n:6} by {name}" + ("" if name.startswith("drawn") else f"; {sharp}"))
+        print(f"  {n:6} by {name}" + (f"; {sharp}" if name in SHARP else ""))
     print(f"  {'kind':40} {'points':>7} {'true':>6} {'false':>6} {'unjudged':>9} {'refused':>8} {'slow':>6}")
     for kind in sorted({parts[1].split(", ")[0] for parts in lines}):
         own = Counter(parts[2] for parts in lines if parts[1].split(", ")[0] == kind)

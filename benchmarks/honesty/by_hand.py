@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from math import ceil, log, log2, pi, sqrt
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, arb_poly, ctx
+from flint import arb, arb_mat, ctx
+from numpy.lib.stride_tricks import sliding_window_view
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Function = Callable[[Array], Array]
@@ -28,14 +30,24 @@ FINER = 0.75
 """Steps of one mesh over those of the one before."""
 MESHES = {False: 9, True: 6}
 """Of long doubles, which take little time, and of balls."""
-LONGEST = 30_000
-"""Nodes of a lattice."""
+ROUNDED = 1e-16
+"""Of a risk in long doubles: finer meshes say nothing more."""
+ALGEBRAIC = 1.15
+"""Power of the last difference that the next has to be below, where a mesh three quarters as fine gives the power 4/3."""
+SMOOTH = 0.3
+"""Of the steps in log u where the kernel is e^{rate x}, whose sums are smooth on the scale of rate over the largest of L tokens."""
 FAR = 1e5
 """From this u on e^{-u} is 0 beside 40,000 digits; balls of such exponents take minutes to multiply."""
 BLOCK = 2_000_000
 """Exponentials that are held at once."""
 MOST = {False: 30_000_000, True: 3_000_000}
 """Exponentials of one mesh, of long doubles and of balls."""
+LONGEST = 100_000
+"""Nodes of the token."""
+PRODUCTS = 5
+"""So many times more products of two exponentials."""
+SHARED = 2
+"""So many times more where the nodes are a lattice, which shares its exponentials."""
 
 
 class NoJudgement(Exception):
@@ -57,8 +69,9 @@ class Question:
         is_normalised: whether kappa is divided by the sum.
         is_bayes: whether the risk is 1 - E p_eps, kappa being the likelihood ratio.
         density: log of a law of the others, and of the relevant token; N(0, 1) and N(sqrt(signal), 1) where None.
-        exponential: the rate of a kernel that is e^{rate x}, in the arithmetic of an array.
         is_ratio: whether kappa is the likelihood ratio of the relevant token, whose law then follows from it.
+        exponential: the rate of a kernel that is e^{rate x}, in the arithmetic of an array.
+        drawn: tokens of the others, of a shape, and what is added to the relevant one; N(0, 1) and sqrt(signal) where None.
     """
 
     kernel: Function
@@ -72,13 +85,15 @@ class Question:
     density: tuple[Function, Function] | None = None
     is_ratio: bool = False
     exponential: Callable[[Array], Any] | None = None
+    drawn: tuple[Callable[[np.random.Generator, tuple[int, int]], Array], float] | None = None
 
 
 def exact(number: Fraction, like: Array) -> Any:
     """The fraction in the arithmetic of an array."""
     if like.dtype == object:
         return arb(number.numerator) / number.denominator
-    return np.longdouble(number.numerator) / number.denominator
+    of = like.dtype.type
+    return of(number.numerator) / of(number.denominator)
 
 
 class Mesh:
@@ -141,6 +156,7 @@ def _refined(at: Callable[[float, float], Moments], slope: float, digits: int) -
     h, d = 9.0 / nats, min(1.0, 1.5 / max(slope, 1e-3)) * 6.28 / nats * 1.3
     d = min(d, sqrt(2 * pi**2 / nats))
     before: Any = None
+    differences: list[float] = []
     for _ in range(MESHES[digits > LONG_DIGITS]):
         with ctx.workprec(_bits(digits)):
             found = risk_of(at(h, d))
@@ -149,7 +165,16 @@ def _refined(at: Callable[[float, float], Moments], slope: float, digits: int) -
                 away = arb(away.upper())  # what balls lost in cancellation is part of it
         if away is not None:
             yield found, away
+            differences.append(abs(float(away / found)) if found else 0.0)
+            if digits <= LONG_DIGITS and (differences[-1] <= ROUNDED or is_algebraic(differences)):
+                return
         before, h, d = found, h * FINER, d * FINER
+
+
+def is_algebraic(differences: list[float]) -> bool:
+    """Whether differences of ever finer meshes fall as those of a kink, twice in a row: never as sharp as is wanted."""
+    last = differences[-3:]
+    return len(last) == 3 and all(ROUNDED**0.75 < x < 1e-2 and y > x**ALGEBRAIC for x, y in pairwise(last))
 
 
 def _bits(digits: int) -> int:
@@ -171,6 +196,8 @@ class _Sums:
         if question.density is not None:  # power tails: x = sinh y
             reach = mesh.nats / 1.8
             low, high = -reach, reach
+        if (high - low) / max(self.d, 2**-20) > LONGEST:
+            raise NoJudgement(f"steps of {d:.1g} in the token")
         places = np.arange(ceil(low / self.d), ceil(high / self.d) + 1) * self.d
         y = mesh.array(places)
         if question.density is None:
@@ -185,6 +212,13 @@ class _Sums:
         self.kernel = question.kernel(self.x)
         if question.is_ratio:
             self.relevant = self.others * np.exp(self.kernel)
+
+    def _step(self, rate: Any) -> float:
+        """In log u; wider where the kernel is e^{rate x}, unless an offset's e^{-ou} changes faster."""
+        if rate is None or self.q.offset:
+            return self.h
+        smooth = abs(float(rate)) / (1 + sqrt(2 * log(self.q.length)))
+        return _binary(self.h * max(1.0, SMOOTH * smooth * sqrt(self.mesh.nats)))
 
     def _rate(self) -> Any:
         """Of a kernel that is an exponential."""
@@ -257,12 +291,13 @@ class _Sums:
     def _ratio_of_largest(self) -> Moments:
         """With the weight of a softmax: p_1 = e^{rate chi_1}/T has a Laplace variable t of its own."""
         n = self.q.length
+        if n == 1 and not self.q.offset:  # all weight is on the only token
+            one = exact(Fraction(1), self.x)
+            return {"risk": one * 0} if self.q.is_bayes else {"mean": one, "norm": one}
         if self.q.is_bayes:
             k = np.exp(self.x * exact(self.q.rate, self.x))
             columns = [self.others, self.others * k]
             wanted = {"risk": lambda s, u: n * (n - 1) * u * u * s["M1"] * s["M1"] * _power(s["M"], s["-M"], n - 2)}
-            if n == 1:
-                return {"risk": columns[0].sum() * 0}
             return self._integrals(k, columns, ("M", "M1"), wanted, exact(self.q.rate, self.x))
         k, total, o = np.exp(self.kernel), np.exp(self.x * exact(self.q.rate, self.x)), self.q.offset
         found = self._integrals(
@@ -270,11 +305,12 @@ class _Sums:
             [self.others, self.others * k * k],
             ("M", "M2"),
             {"square": lambda s, u: u * u * (np.exp(-o * u) if o else 1) * s["M2"] * _power(s["M"], s["-M"], n - 1)},
+            self._rate(),
         )
-        u, t = self._window_of(k, self.others * k), self._window_of(total, self.others * total)
-        if (len(u) + len(t)) * len(self.x) > MOST[self.mesh.is_balls] or len(u) * len(t) * len(self.x) > 5 * MOST[
-            self.mesh.is_balls
-        ]:
+        steps = self._step(self._rate()), self._step(exact(self.q.rate, self.x))
+        u, t = self._window_of(k, self.others * k, steps[0]), self._window_of(total, self.others * total, steps[1])
+        most = MOST[self.mesh.is_balls]
+        if (len(u) + len(t)) * len(self.x) > most or len(u) * len(t) * len(self.x) > PRODUCTS * most:
             raise NoJudgement("two Laplace variables on too large a mesh")
         left, right = np.exp(-np.outer(u, k)), np.exp(-np.outer(t, total))
         both = self.mesh.product(left * self.others, right.T)
@@ -288,30 +324,33 @@ class _Sums:
                 )
             )
         inside = np.exp(log_power) * weighted * (u * (np.exp(-o * u) if o else 1))[:, None] * t[None, :]
-        return {"mean": n * inside.sum() * self.h * self.h, "norm": n * found["square"]}
+        return {"mean": n * inside.sum() * steps[0] * steps[1], "norm": n * found["square"]}
 
-    def _columns(self, u: Array, k: Array, columns: list[Array], names: tuple[str, ...]) -> dict[str, Array]:
-        """E e^{-uk} with every column's weights, and under "-M" 1 - E e^{-uk} of the first."""
-        loads = -np.outer(u, k)
-        found = self.mesh.product(np.exp(loads), np.stack(columns, axis=1))
+    def _columns(self, fall: Array, rise: Array | None, columns: Array, names: tuple[str, ...]) -> dict[str, Array]:
+        """E e^{-uk} with every column's weights, and under "-M" 1 - E e^{-uk} of the first, from e^{-uk} and 1 - e^{-uk}."""
+        found = self.mesh.product(fall, columns)
         sums = {name: found[:, i] for i, name in enumerate(names)}
-        if self.q.length > 2:
-            sums["-M"] = -self.mesh.product(np.expm1(loads), columns[0][:, None])[:, 0]
-        else:
-            sums["-M"] = 1 - sums["M"]
+        sums["-M"] = columns[:, 0].sum() - sums["M"] if rise is None else self.mesh.product(rise, columns[:, :1])[:, 0]
         return sums
 
-    def _window_of(self, k: Array, weights: Array) -> Array:
-        """Nodes u outside of which u E[k e^{-uk}] M(u)^{L-1} is nothing, on the fine mesh."""
-        wanted = {"": lambda s, u: u * s["M1"] * _power(s["M"], s["-M"], self.q.length - 1)}
-        low, high = self._window(k, [self.others, weights], ("M", "M1"), wanted)
-        return np.exp(self.mesh.array(np.arange(ceil(low / self.h), ceil(high / self.h) + 1) * self.h))
+    def _rise(self, loads: Array) -> Array | None:
+        """1 - e^{-uk}, which balls, who have bits to spare, take from e^{-uk}."""
+        return None if self.mesh.is_balls or self.q.length <= 2 else -np.expm1(-loads)
 
-    def _window(self, k: Array, columns: list[Array], names: tuple[str, ...], wanted: Any) -> tuple[float, float]:
+    def _window_of(self, k: Array, weights: Array, h: float) -> Array:
+        """Nodes u outside of which u E[k e^{-uk}] M(u)^{L-1} is nothing, h apart in log u."""
+        wanted = {"": lambda s, u: u * s["M1"] * _power(s["M"], s["-M"], self.q.length - 1)}
+        low, high = self._window(k, [self.others, weights], ("M", "M1"), wanted, h)
+        return np.exp(self.mesh.array(np.arange(ceil(low / h), ceil(high / h) + 1) * h))
+
+    def _window(
+        self, k: Array, columns: list[Array], names: tuple[str, ...], wanted: Any, h: float
+    ) -> tuple[float, float]:
         """Where some integrand is more than e^-nats of its largest value, seen on every fourth token in long doubles."""
         coarse = _long(k[::4]), [_long(column[::4]) for column in columns]
         logs = np.log(coarse[0])
-        v = np.arange(-float(logs.max()) - self.mesh.nats - log(self.q.length) - 10, -float(logs.min()) + 12, COARSE)
+        coarser = max(COARSE, h)
+        v = np.arange(-float(logs.max()) - self.mesh.nats - log(self.q.length) - 10, -float(logs.min()) + 12, coarser)
         u = np.exp(np.asarray(v, dtype=np.longdouble))
         inside = np.zeros(len(v), dtype=bool)
         step = max(1, BLOCK // len(coarse[0]))
@@ -328,51 +367,54 @@ class _Sums:
         if not inside.any():
             return 0.0, 0.0  # all integrals are zero
         places = np.flatnonzero(inside)
-        return float(v[places[0]]) - 2 * COARSE, float(v[places[-1]]) + 2 * COARSE
+        return float(v[places[0]]) - 2 * coarser, float(v[places[-1]]) + 2 * coarser
 
     def _integrals(
         self, k: Array, columns: list[Array], names: tuple[str, ...], wanted: Any, rate: Any = None
     ) -> Moments:
         """Of every form of the sums, over log u; ``rate`` where k = e^{rate x} on the nodes."""
-        low, high = self._window(k, columns, names, wanted)
-        if rate is not None and self.mesh.is_balls:
-            return self._on_a_lattice(rate, low, high, columns, names, wanted)
-        v = np.arange(ceil(low / self.h), ceil(high / self.h) + 1) * self.h
-        if len(v) * len(k) > MOST[self.mesh.is_balls]:
-            raise NoJudgement(f"a mesh of {len(v)} times {len(k)} nodes")
-        u, step = np.exp(self.mesh.array(v)), max(1, BLOCK // len(k))
+        low, high = self._window(k, columns, names, wanted, h := self._step(rate))
+        if rate is not None and rate > 0:
+            u, loads, h = self._lattice(rate, low, high, h)
+            shared = SHARED
+        else:
+            u = np.exp(self.mesh.array(np.arange(ceil(low / h), ceil(high / h) + 1) * h))
+            loads, shared = None, 1
+        if len(u) * len(k) > shared * MOST[self.mesh.is_balls]:
+            raise NoJudgement(f"a mesh of {len(u)} times {len(k)} nodes")
+        together, step = np.stack(columns, axis=1), max(1, BLOCK // len(k))
         totals: Moments = dict.fromkeys(wanted, 0)
         for i in range(0, len(u), step):
             part = u[i : i + step]
-            sums = self._columns(part, k, columns, names)
+            if loads is None:
+                load = np.outer(part, k)
+                both = np.exp(-load), self._rise(load)
+            else:
+                both = loads[0][i : i + step], None if loads[1] is None else loads[1][i : i + step]
+            sums = self._columns(*both, together, names)
             for name, form in wanted.items():
-                totals[name] = totals[name] + form(sums, part).sum() * self.h
+                totals[name] = totals[name] + form(sums, part).sum() * h
         return totals
 
-    def _on_a_lattice(
-        self, rate: Any, low: float, high: float, columns: list[Array], names: tuple[str, ...], wanted: Any
-    ) -> Moments:
-        """With log u in steps of rate times those of the token: the sums are products of polynomials."""
-        unit = rate * self.d
-        every = max(1, int(self.h / float(unit)))
+    def _lattice(self, rate: Any, low: float, high: float, h: float) -> tuple[Array, tuple[Array, Array | None], Any]:
+        """Nodes u whose logarithms are in steps of rate times those of the token, e^{-uk} and 1 - e^{-uk}, and the steps.
+
+        A row follows from the one before by a shift, so that every exponential is taken once.
+        """
+        unit, count = rate * exact(Fraction(self.d), self.x), len(self.x)
+        every = max(1, int(h / float(unit)))
         first, last = int(low / float(unit)) // every, int(high / float(unit)) // every + 1
-        count, start = len(self.x), round(float(self.x[0].mid()) / self.d)
-        if (last - first) * every + count > LONGEST:
-            raise NoJudgement("a lattice of too many nodes")
-        y = [(i * unit).exp() for i in range(first * every + start, last * every + start + count)]
-        near = [u if u < FAR else None for u in y]
-        fall = arb_poly([0 if u is None else (-u).exp() for u in near])
-        rise = arb_poly([1 if u is None else -(-u).expm1() for u in near])
+        start = round(float(self.x[0]) / self.d)
+        load = np.exp(unit * self.mesh.array(np.arange(first * every + start, last * every + start + count)))
+        u = np.exp(unit * self.mesh.array(np.arange(first, last + 1) * every))
+        fall, rise = np.exp(-load), self._rise(load)
+        if self.mesh.is_balls:
+            fall = np.where(load > FAR, arb(0), fall)
 
-        def along(series: Any, weights: Array) -> Array:
-            product = series * arb_poly(list(weights[::-1]))
-            return np.array([product[count - 1 + i * every] for i in range(last - first + 1)], dtype=object)
+        def shifted(series: Array) -> Array:
+            return sliding_window_view(series, count)[::every]
 
-        sums = {name: along(fall, column) for name, column in zip(names, columns)}
-        sums["-M"] = along(rise, columns[0])
-        u = np.array([(i * every * unit).exp() for i in range(first, last + 1)], dtype=object)
-        step = unit * every
-        return {name: form(sums, u).sum() * step for name, form in wanted.items()}
+        return u, (shifted(fall), None if rise is None else shifted(rise)), unit * every
 
 
 def _binary(number: float) -> float:

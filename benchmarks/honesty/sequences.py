@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 from mpmath import cholesky, inverse, matrix, mp, mpf
 
-from .by_hand import NoJudgement, Question
+from .by_hand import NoJudgement, Question, is_algebraic
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 MOST_NODES = 1_500_000
 """Of a product mesh."""
 DRAWN = 2_000_000
-"""Tokens that are drawn."""
+"""Tokens that are drawn, and that are held at once."""
+LONGEST = 50_000
+"""Tokens of a sequence of which the fewest are drawn."""
 MOST_DRAWN = 50_000
 """Sequences that are drawn."""
 FEWEST = 400
@@ -33,8 +35,6 @@ NATS = 43.0
 """Of a long double."""
 ROUNDED = 2e-18
 """Of a sum over a mesh in long doubles, which have 64 bits: their terms are added in pairs."""
-ALGEBRAIC = 1.15
-"""Power of the last difference that the next has to be below, where a mesh three quarters as fine gives the power 4/3."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,14 @@ class Located:
                     found.append((weight, read, means))
         total = sum(weight for weight, _, _ in found)
         return [(weight / total, read, means) for weight, read, means in found]
+
+    def unlike(self) -> list[tuple[Any, Array, Array]]:
+        """The same up to the order of the tokens, which says nothing to an attention where keys are independent."""
+        found: dict[Any, tuple[Any, Array, Array]] = {}
+        for p, read, means in self.configurations():
+            order = tuple(sorted((one, *mean) for one, mean in zip(read, means)))
+            found[order] = found.get(order, (0, 0, 0))[0] + p, read, means
+        return list(found.values())
 
     def read_out(self) -> Any:
         """E |r|^2, from which an attention takes what it gains."""
@@ -178,32 +186,68 @@ def on_a_mesh(law: Located, step: float) -> Any:
         evidence, left = losses(law, noise)()
         return np.sum(mass * evidence * left)
     hit = norm = np.longdouble(0)
-    for p, read, means in law.configurations():
+    for p, read, means in law.unlike() if law.covariance is None else law.configurations():
         seen = law.weights((noise + np.sqrt(long(law.strength)) * means)[:, :, 0])
         hit, norm = hit + p * np.sum(mass * (seen @ read)), norm + p * np.sum(mass * np.sum(seen * seen, axis=1))
     return law.read_out() - hit * hit / norm
 
 
 def drawn(law: Located, rng: np.random.Generator) -> tuple[float, float]:
-    """(the risk without noise over drawn sequences, its standard error)."""
-    configurations = law.configurations()
-    count = min(MOST_DRAWN, DRAWN // (law.length * max(1, len(configurations) // 50)))
-    if count < FEWEST:
-        raise NoJudgement("too few sequences can be drawn")
-    probabilities = np.array([float(p) for p, _, _ in configurations])
-    chosen = rng.choice(len(configurations), size=count, p=probabilities)
-    means = np.stack([mean for _, _, mean in configurations]).astype(float)[chosen]
+    """(the risk without noise over drawn sequences, its standard error).
+
+    Raises:
+        NoJudgement: where the sets of relevant tokens are not drawn: two of unlike weights, or three.
+    """
+    count = min(MOST_DRAWN, DRAWN // law.length)
+    if law.size == 1:
+        places = rng.choice(law.length, size=(count, 1), p=[float(p / sum(law.prior)) for p in law.prior])
+    elif law.size == 2 and len(set(law.prior)) == 1:
+        places = rng.integers(law.length - np.arange(2), size=(count, 2))
+        places[:, 1] += places[:, 1] >= places[:, 0]
+    elif law.size:
+        raise NoJudgement("sets of several tokens of unlike weights")
+    relevant = np.zeros((count, law.length), dtype=bool)
+    if law.size:
+        np.put_along_axis(relevant, places, True, axis=1)
+    else:
+        relevant = rng.random(relevant.shape) < [float(p) for p in law.prior]
+    thetas, chances = zip(*law.signals)
+    chosen = rng.choice(len(thetas), size=relevant.shape, p=[float(p) for p in chances])
+    means = np.array(thetas, dtype=float)[chosen] * relevant[:, :, None]
     noise = rng.standard_normal(means.shape)
     if law.covariance is not None:
         noise = np.einsum("kl,nlp->nkp", law.correlated()[0].astype(float), noise)
     keys = noise + sqrt(law.strength) * means
     if law.weights is None:
-        _, left = losses(law, keys)()
+        left = losses(law, keys)()[1] if law.covariance is not None else _left(law, keys)
         return float(left.mean()), float(left.std() / sqrt(count))
-    seen, reads = law.weights(keys[:, :, 0]), np.stack([read for _, read, _ in configurations]).astype(float)
-    first, second = np.sum(reads[chosen] * seen, axis=1), np.sum(seen * seen, axis=1)
+    seen, reads = law.weights(keys[:, :, 0]), relevant / max(law.size, 1)
+    first, second = np.sum(reads * seen, axis=1), np.sum(seen * seen, axis=1)
     lost, error = _of_a_ratio(np.array([first.mean(), second.mean()]), np.cov(first, second) / count)
-    return float(law.read_out()) - 1 + lost, error
+    norm = 1 / law.size if law.size else float(sum(law.prior))  # E |r|^2
+    return norm - 1 + lost, error
+
+
+def _left(law: Located, keys: Array) -> Array:
+    """The variance of the read-out that is left of independent keys, from the likelihood ratio of every token alone."""
+    nu, prior = float(law.strength), np.array([float(p) for p in law.prior])
+    ratio = np.zeros(keys.shape[:2])
+    for theta, p in law.signals:
+        mean = sqrt(nu) * np.array(theta, dtype=float)
+        ratio += float(p) * np.exp(keys @ mean - mean @ mean / 2)
+    ratio *= prior
+    if not law.size:
+        chance = ratio / (1 - prior + ratio)
+        return np.sum(chance * (1 - chance), axis=1)
+    if law.size == 2:  # times the sum of the others
+        top = ratio.argmax(axis=1)[:, None]
+        others = ratio.copy()
+        np.put_along_axis(others, top, 0, axis=1)
+        rest = ratio.sum(axis=1, keepdims=True) - ratio
+        np.put_along_axis(rest, top, others.sum(axis=1, keepdims=True), axis=1)
+        ratio *= rest
+    chance = ratio / ratio.sum(axis=1, keepdims=True)
+    return 1 / law.size - np.sum(chance * chance, axis=1)
 
 
 def _of_a_ratio(means: Array, covariance: Array) -> tuple[float, float]:
@@ -231,42 +275,55 @@ def attention_drawn(questions: list[tuple[float, Question]], rng: np.random.Gene
 
 def _drawn_weights(question: Question, rng: np.random.Generator) -> tuple[Array, Array]:
     """The weight of the relevant token, and the sum of all squares, of drawn sequences."""
-    count = min(MOST_DRAWN, DRAWN // question.length)
-    if count < FEWEST:
+    if question.length > LONGEST:
         raise NoJudgement("too few sequences can be drawn")
-    keys = rng.standard_normal((count, question.length))
+    count = max(FEWEST, min(MOST_DRAWN, DRAWN // question.length))
+    found = []
+    while count > 0:
+        found.append(_drawn_at_once(question, min(count, DRAWN // question.length), rng))
+        count -= len(found[-1][0])
+    first, second = zip(*found)
+    return np.concatenate(first), np.concatenate(second)
+
+
+def _drawn_at_once(question: Question, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    draw, mean = question.drawn or (np.random.Generator.standard_normal, sqrt(question.signal or 0))
+    keys = draw(rng, (count, question.length))
     if question.signal is not None:
-        keys[:, 0] += sqrt(question.signal)
+        keys[:, 0] += mean
         own = np.zeros_like(keys)
         own[:, 0] = 1
     else:
         own = float(question.rate) * keys
         own = np.exp(own - own.max(axis=1, keepdims=True))
         own /= own.sum(axis=1, keepdims=True)
-    seen = weights(
-        lambda keys: np.asarray(question.kernel(keys), dtype=float), question.is_normalised, question.offset, keys
-    )
+    seen = weights(question.kernel, question.is_normalised, question.offset, keys)
     return np.sum(own * seen, axis=1), np.sum(seen * seen, axis=1)
 
 
-def refined(law: Located, wanted: float) -> tuple[Any, float]:
-    """(the risk on ever finer meshes, the last difference), until that is ``wanted`` or the mesh too large.
+def refined(law: Located, wanted: float) -> tuple[Any, float, float]:
+    """(the risk on ever finer meshes, the last difference, the larger of the last two); one of a kink may be small by chance.
 
+    It ends where the last is ``wanted``, the mesh too large, or the differences fall as those of a kink.
     Coins without correlations are taken one by one for the Bayes risk.
     """
     if law.size == 0 and law.covariance is None and law.length > 1 and law.weights is None:
         parts = {p: refined(replace(law, prior=(p,)), wanted / law.length) for p in set(law.prior)}
         counted = [(law.prior.count(p), *part) for p, part in parts.items()]
-        return sum(n * np.longdouble(value) for n, value, _ in counted), fsum(n * error for n, _, error in counted)
+        value = sum(n * np.longdouble(value) for n, value, *_ in counted)
+        return value, fsum(n * error for n, _, error, _ in counted), fsum(n * error for n, *_, error in counted)
+    if law.weights is None and law.size == law.length:  # every token is relevant
+        return np.longdouble(0), 0.0, 0.0
     steepest = sqrt(law.strength) * max(sqrt(sum(x * x for x in theta)) for theta, _ in law.signals)
     step = min(0.6, 2.2 / max(steepest, 0.5) / log(10))
     before, found = on_a_mesh(law, step / 0.75), on_a_mesh(law, step)
-    while (away := abs(found - before)) > wanted:
+    differences = [float(abs(found - before))]
+    while differences[-1] > wanted and not is_algebraic(differences):
         step *= 0.75
         try:
             before, found = found, on_a_mesh(law, step)
         except NoJudgement:
             break
-        if away < 1e-2 and abs(found - before) > away**ALGEBRAIC:  # a kink: never as sharp as is wanted
-            break
-    return found, float(abs(found - before)) + law.rounding(found)
+        differences.append(float(abs(found - before)))
+    rounding = law.rounding(found)
+    return found, differences[-1] + rounding, max(differences[-2:]) + rounding

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from functools import partial
-from math import sqrt
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
 from flint import arb
-from mpmath import mp, mpf, nstr
+from mpmath import log10, mp, mpf, nstr
 from scipy.special import erfc
 
 from symslr.budget import OutOfTime, processor_time
@@ -23,8 +23,8 @@ from . import by_hand, sequences
 from .by_hand import Array, NoJudgement, Question, exact
 from .points import Point
 
-SECONDS, PATIENCE = 4.0, 2.0
-"""Processor time that one number may take, and how many times that its judge."""
+SECONDS, PATIENCE = 4.0, 1.0
+"""Processor time that one number may take, and how many times that each of its judges."""
 MORE_DIGITS = 3
 """So many more than the number has are worked with."""
 FLOAT_DIGITS = 18
@@ -43,6 +43,16 @@ SCALES = 8
 """Drawn, at which a least risk is held against the risk."""
 CLOSE, ROUGH = 1e-9, 1e-5
 """Relative errors of a judge at the best scale, whose own error moves the risk by its square, and at others."""
+ENDLESS = 1e9
+"""A scale that stands for an endless one."""
+EXACT = 200
+"""Digits more, with which a value is compared: a claim of no error leaves nothing to rounding."""
+FAR_BELOW = 700.0
+"""Of zero, in a softplus."""
+FEWER, ROUGHEST = 1e-6, 1e-2
+"""From which on formulas by hand judge nothing: alone or at the best scale, and at others."""
+LOST = 1e-13
+"""Of a risk, at most, to rounding in long doubles."""
 
 
 class Outcome(StrEnum):
@@ -89,7 +99,14 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
     except Exception as fault:
         return Judged(point, Outcome.CRASHED, f"{type(fault).__name__}: {fault}"[:200])
     reason = ""
-    for ask in _judges(point) if scale is None else [partial(_by_scales, scale=scale)]:
+    for ask in (
+        _judges(point)
+        if scale is None
+        else [
+            partial(_by_scales, scale=scale),
+            partial(_by_drawn_scales, scale=scale),
+        ]
+    ):
         try:
             with processor_time(PATIENCE * seconds):
                 verdict = ask(point, number)
@@ -111,7 +128,7 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
 def _judges(point: Point) -> list[Callable[[Point, Value], Judged | None]]:
     if point.task == "located":
         return [*([_by_hand] if _is_alike(point) else []), _by_mesh, _by_sequences]
-    return [_by_hand] if point.task == "student" else [_by_hand, _by_sequences]  # heavy tails have no standard error
+    return [_by_hand, _by_fewer_digits, _by_sequences]
 
 
 def _is_alike(point: Point) -> bool:
@@ -124,86 +141,177 @@ def _verdict(point: Point, number: Value, truth: Any, spare: Any, name: str) -> 
     """Of a value without noise and what the judge may be off."""
     sigmas = SIGMAS if number.kind is Kind.STATISTICAL else 1
     claimed = mpf(number.error) * sigmas
-    noise = mpf(point.noise.numerator) / point.noise.denominator
-    distance = abs(mpf(number.value) - noise**2 - truth)
+    with mp.workdps(mp.dps + EXACT):
+        noise = mpf(point.noise.numerator) / point.noise.denominator
+        distance = abs(mpf(number.value) - noise**2 - truth)
     relative = float(claimed / abs(mpf(number.value))) if number.value else float(claimed)
     used = float(distance / claimed) if claimed else 0.0
     if distance <= claimed + spare:
         return Judged(point, Outcome.TRUE, "", name, relative, used)
-    reason = f"off by {nstr(distance, 3)}, claimed {nstr(claimed, 3)} (value {nstr(truth + noise**2, 8)})"
+    reason = (
+        f"off by {nstr(distance, 3)}, claimed {nstr(claimed, 3)} (value {nstr(truth + noise**2, 8)}, "
+        f"allowed {nstr(spare, 3)})"
+    )
     return Judged(point, Outcome.FALSE, reason, name, relative, used)
 
 
 def _by_hand(point: Point, number: Value) -> Judged | None:
-    """None where the meshes do not come to the claim."""
-    digits = FLOAT_DIGITS if point.digits is None else max(FLOAT_DIGITS, number.digits + MORE_DIGITS)
-    if point.attention is not None and point.attention.name == "erf":
-        digits = max(digits, FEWEST_DIGITS)
-    questions = [(share, question(point, length)) for length, share in point.lengths]
-    with mp.workdps(digits + 20):
+    """None where the meshes of balls do not come to the claim; those of long doubles judge with fewer digits."""
+    digits = _digits(point, number)
+    with mp.workdps(digits + number.digits + 20):
         claimed = mpf(number.error)
-        for truth, spare in _sharper(questions, digits):
-            value, error = _number(truth), _number(spare)
-            if error <= claimed / 4 or (error <= mpf(10) ** -16 * abs(value) and point.digits is None):
-                return _verdict(point, number, value, 2 * error, "formulas by hand")
-    return None
+
+        def is_sharp(value: mpf, error: mpf) -> bool:
+            return bool(error <= claimed / 4 or (error <= mpf(10) ** -16 * abs(value) and point.digits is None))
+
+        value, error = _best(point, is_sharp, digits)
+        if digits == FLOAT_DIGITS and not is_sharp(value, error) and error <= LOST * abs(value):  # they round too much
+            value, error = _best(point, is_sharp, digits := FEWEST_DIGITS)
+        if is_sharp(value, error):
+            return _verdict(point, number, value, 2 * error, "formulas by hand")
+        return _fewer(point, number, value, error) if digits == FLOAT_DIGITS else None
+
+
+def _digits(point: Point, number: Value) -> int:
+    """Those of the risk without noise that the claim leaves, and a few more; of long doubles where they are enough."""
+    if point.attention is not None and point.attention.name == "erf":
+        fewest = FEWEST_DIGITS
+    else:
+        fewest = FLOAT_DIGITS
+    if point.digits is None:
+        return fewest
+    with mp.workdps(2 * number.digits + 20):
+        left = mpf(number.value) - mpf(point.noise.numerator) ** 2 / point.noise.denominator**2
+        wanted = log10(abs(left) / number.error) if left and number.error else mpf(number.digits)
+    return max(fewest, ceil(wanted) + MORE_DIGITS)
+
+
+def _by_fewer_digits(point: Point, number: Value) -> Judged | None:
+    """Formulas by hand in long doubles where balls were asked."""
+    if _digits(point, number) == FLOAT_DIGITS:
+        return None
+    with mp.workdps(number.digits + 20):
+        return _fewer(point, number, *_best(point, _within(LOST)))
+
+
+def _fewer(point: Point, number: Value, truth: mpf, error: mpf) -> Judged | None:
+    if error > FEWER * abs(truth):
+        return None
+    spare = 2 * error + LOST * abs(truth)
+    return _verdict(point, number, truth, spare, "formulas by hand, fewer digits than the claim")
+
+
+def _within(relative: float) -> Callable[[mpf, mpf], bool]:
+    return lambda value, error: bool(error <= relative * abs(value))
+
+
+def _best(point: Point, is_sharp: Callable[[mpf, mpf], bool], digits: int = FLOAT_DIGITS) -> tuple[mpf, mpf]:
+    """(the risk without noise from formulas by hand, its error): the first that is sharp, or else the last.
+
+    Raises:
+        NoJudgement: where the meshes are too large from the first on.
+    """
+    found = None
+    try:
+        for pair in by_hand.risks([(p, question(point, length)) for length, p in point.lengths], digits):
+            value, error = map(_number, pair)
+            found = value, error
+            if is_sharp(value, error):
+                break
+    except NoJudgement:
+        if found is None:
+            raise
+    if found is None:
+        raise NoJudgement("a single mesh")
+    return found
 
 
 def _by_scales(point: Point, number: Value, scale: Value) -> Judged | None:
     """A least risk: it is that of its scale, and those of other scales are not lower."""
+
+    def at(there: Point, is_own: bool) -> tuple[mpf, mpf]:
+        truth, error = _best(there, _within(CLOSE if is_own else ROUGH))
+        if error > (FEWER if is_own else ROUGHEST) * abs(truth):
+            raise NoJudgement("the judge is not as sharp as the claim")
+        return truth, 2 * error + CLOSE * abs(truth)
+
+    return _at_scales(point, number, scale, at, "risks at other scales")
+
+
+def _by_drawn_scales(point: Point, number: Value, scale: Value) -> Judged | None:
+    """The same over drawn sequences; the same ones at every scale."""
+
+    def at(there: Point, is_own: bool) -> tuple[mpf, mpf]:
+        try:
+            value, error = _over_drawn(there, _generator(point))
+        except NoJudgement:
+            if is_own:
+                raise
+            return mpf(0), mpf("inf")  # another scale of which they say nothing
+        return mpf(value), SIGMAS * mpf(error) + CLOSE * mpf(value)
+
+    return _at_scales(point, number, scale, at, "drawn sequences at other scales")
+
+
+def _at_scales(
+    point: Point, number: Value, scale: Value, at: Callable[[Point, bool], tuple[mpf, mpf]], name: str
+) -> Judged | None:
+    """From the risk without noise at a scale, the library's own or another, and what it may be off."""
     rng = random.Random(point.name)
     signs = rng.choices((1, 1, 1, -1), k=SCALES)
-    at = [*(sign * 10 ** rng.uniform(-1.5, 1.5) for sign in signs), *(float(scale) * t for t in (0.7, 1.4))]
-    for a in filter(np.isfinite, (float(scale), *at)):
-        there = replace(point, values=(*point.values, ("a", Fraction(a))))
-        is_own, truth = a == float(scale), None
-        for value, error in _sharper([(p, question(there, length)) for length, p in point.lengths], FLOAT_DIGITS):
-            truth, spare = _number(value), 2 * _number(error)
-            if spare <= (CLOSE * truth if is_own else ROUGH * truth):
-                break
-        else:
-            return None
-        found = _verdict(point, number, truth, spare + CLOSE * truth, "risks at other scales")
-        if (
-            (found.outcome is Outcome.FALSE)
-            if is_own
-            else truth + spare
-            < mpf(number.value) - mpf(number.error) - mpf(point.noise.numerator) ** 2 / point.noise.denominator**2
-        ):
-            return replace(found, outcome=Outcome.FALSE, reason=f"at a = {a:.6g}: {found.reason}")
-    return Judged(point, Outcome.TRUE, "", "risks at other scales", float(number.error) / abs(float(number.value)))
-
-
-def _sharper(questions: list[tuple[Fraction, Question]], digits: int) -> Iterator[tuple[Any, Any]]:
-    """As ``by_hand.risks``; by balls where there are too many nodes for long doubles."""
-    try:
-        yield from by_hand.risks(questions, digits)
-    except NoJudgement:
-        if digits >= FEWEST_DIGITS:
-            raise
-    yield from by_hand.risks(questions, FEWEST_DIGITS)
+    scales = [*(sign * 10 ** rng.uniform(-1.5, 1.5) for sign in signs), *(float(scale) * t for t in (0.7, 1.4))]
+    at_end = float(np.clip(float(scale), -ENDLESS, ENDLESS))
+    own, *others = (
+        replace(point, values=(*point.values, ("a", Fraction(a)))) for a in (at_end, *filter(np.isfinite, scales))
+    )
+    found = _verdict(point, number, *at(own, True), name)
+    least = mpf(number.value) - mpf(number.error) - mpf(point.noise.numerator) ** 2 / point.noise.denominator**2
+    for there in others if found.outcome is Outcome.TRUE else ():
+        truth, spare = at(there, False)
+        if truth + spare < least:
+            a = float(dict(there.values)["a"])
+            reason = f"{nstr(least - truth, 3)} above the risk at a = {a:.6g}"
+            return replace(found, outcome=Outcome.FALSE, reason=reason)
+    return found
 
 
 def _by_mesh(point: Point, number: Value) -> Judged | None:
     law, claimed = _law(point), float(number.error)
-    value, error = sequences.refined(law, claimed / 4)
-    if error > max(claimed, 2 * law.rounding(value)):
+    value, error, doubted = sequences.refined(law, claimed / 4)
+    is_sharp = error <= max(claimed, 2 * law.rounding(value))
+    if not is_sharp and (error := doubted) > FEWER * abs(value):
         return None
     with mp.workdps(30):
-        return _verdict(point, number, _number(value), 2 * mpf(error), "sequences on a mesh")
+        name = "sequences on a mesh" + ("" if is_sharp else ", fewer digits than the claim")
+        return _verdict(point, number, _number(value), 2 * mpf(error), name)
 
 
 def _by_sequences(point: Point, number: Value) -> Judged | None:
     """None where the standard error says little."""
-    rng = np.random.default_rng(random.Random(point.name).getrandbits(64))
+    value, error = _over_drawn(point, _generator(point))
+    return _verdict(point, number, mpf(value), SIGMAS * mpf(error), "drawn sequences")
+
+
+def _generator(point: Point) -> np.random.Generator:
+    return np.random.default_rng(random.Random(point.name).getrandbits(64))
+
+
+def _over_drawn(point: Point, rng: np.random.Generator) -> tuple[float, float]:
+    """(the risk without noise over drawn sequences, its standard error).
+
+    Raises:
+        NoJudgement: where the standard error says little.
+    """
     if point.task == "located":
         value, error = sequences.drawn(_law(point), rng)
     else:
         asked = [(float(share), question(point, length)) for length, share in point.lengths]
         value, error = sequences.attention_drawn(asked, rng)
+    if dict(point.values).get("a") == 0:  # attention does not look at the tokens
+        return value, ROUNDED
     if not ROUNDED < error <= TELLING * abs(value):  # drawn sequences without a single error say nothing
-        return None
-    return _verdict(point, number, mpf(value), SIGMAS * mpf(error), "drawn sequences")
+        raise NoJudgement("the judge is not as sharp as the claim")
+    return value, error
 
 
 def _number(value: Any) -> mpf:
@@ -230,7 +338,14 @@ def question(point: Point, length: int) -> Question:
         )
     if point.task == "student":
         laws = _student(at["dof"], Fraction(0)), _student(at["dof"], at["mean"])
-        return Question(lambda x: laws[1](x) - laws[0](x), 1.5, length, is_bayes=True, density=laws)
+        return Question(
+            lambda x: laws[1](x) - laws[0](x),
+            4.5,
+            length,
+            is_bayes=True,
+            density=laws,
+            drawn=(lambda rng, shape: rng.standard_t(float(at["dof"]), shape), float(at["mean"])),
+        )
     nu = at["nu"]
     task: dict[str, Any] = {"signal": nu} if point.task == "spiked" else {"signal": None, "rate": nu}
     steep = sqrt(nu) if point.task == "spiked" else float(nu)
@@ -284,7 +399,8 @@ def _student_constant(dof: Fraction, like: Array) -> Any:
 def _softplus(_: Fraction, y: Array) -> Array:
     is_low = np.asarray(y < 0, dtype=bool)
     grown = np.log1p(np.exp(-np.abs(y)))
-    return np.asarray(np.log(np.where(is_low, grown, y + grown)))
+    is_far = np.asarray(y < -FAR_BELOW, dtype=bool)  # log(1 + e^y) is e^y
+    return np.asarray(np.where(is_far, y, np.log(np.where(is_far, 1, np.where(is_low, grown, y + grown)))))
 
 
 def _erf(shift: Fraction, y: Array) -> Array:

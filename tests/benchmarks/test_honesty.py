@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 from mpmath import mpf
 
-from benchmarks.honesty import Outcome, Point, by_hand, judge, random_points, sequences
+from benchmarks.honesty import Outcome, Point, by_hand, judge, random_points, sequences, verdict
+from benchmarks.honesty.points import HUMP, KINK
 from benchmarks.honesty.verdict import _law, question
-from symslr.model.catalogue import erf, softmax, softplus
+from symslr.expression.value import Value
+from symslr.model.catalogue import erf, softmax, softmax1, softplus
 
 ALONE = ((2, Fraction(1)),)
 PLACE = (("a", Fraction(3, 2)), ("nu", Fraction(2)))
@@ -48,6 +50,10 @@ LOCATED = [
         (*WRITTEN, ("keys", "ar")),
     ),
 ]
+
+
+Asked = Callable[[Point, Value], verdict.Judged | None]
+Scaled = Callable[[Point, Value, Value], verdict.Judged | None]
 
 
 def test_the_judges_import_nothing_of_the_library() -> None:
@@ -104,6 +110,95 @@ def test_a_claim_too_small_is_false(point: Point, moved: str, monkeypatch: pytes
     assert "claimed" in judged.reason
 
 
+FEWER = "formulas by hand, fewer digits than the claim"
+ONE = (*WRITTEN, ("keys", ""))
+COINS = (("where", "independent"), ("signal", {"1": "1/2", "-1": "1/2"}), ("prior", False), ("keys", ""))
+PAIRS = (("where", "subset(2)"), ("signal", {"(1,0)": "1/2", "(0,1)": "1/2"}), ("prior", False), ("keys", ""))
+STUDENT = (("dof", Fraction(3)), ("mean", Fraction(3, 2)))
+LONG = ((40, Fraction(1)),)
+BLUNT = [
+    (verdict._by_fewer_digits, Point("spiked", softmax1, LONG, Fraction(1, 3), PLACE, "arb", 45), FEWER),
+    (verdict._by_fewer_digits, Point("student", None, LONG, Fraction(0), STUDENT, "mpmath", 20), FEWER),
+    (
+        verdict._by_mesh,
+        Point(
+            "located", HUMP, ((3, Fraction(1)),), Fraction(1, 3), (("a", Fraction(1, 5)), PLACE[1]), "numpy", None, ONE
+        ),
+        "sequences on a mesh, fewer digits than the claim",
+    ),
+    (verdict._by_sequences, Point("student", None, LONG, Fraction(1, 3), STUDENT, "numpy", None), "drawn sequences"),
+    (
+        verdict._by_sequences,
+        Point(
+            "spiked", softplus, ((20_000, Fraction(1)),), Fraction(0), (*PLACE[:1], ("nu", Fraction(30))), "numpy", None
+        ),
+        "drawn sequences",
+    ),
+    (
+        verdict._by_sequences,
+        Point("located", softmax, LONG, Fraction(0), (*PLACE, ("coin", Fraction(1, 3))), "numpy", None, COINS),
+        "drawn sequences",
+    ),
+    (
+        verdict._by_sequences,
+        Point("located", None, LONG, Fraction(0), PLACE[1:], "numpy", None, PAIRS),
+        "drawn sequences",
+    ),
+]
+"""Judges that are not as sharp as the claim, and a number for each."""
+
+
+def _off(asked: verdict.Judged | None) -> mpf:
+    """What the judge's answer may be off, as its line says of a claim that is far away."""
+    assert asked is not None
+    return mpf(asked.reason.partition("allowed ")[2].split(")")[0])
+
+
+@pytest.mark.parametrize(("ask", "point", "name"), BLUNT, ids=lambda case: getattr(case, "kind", ""))
+def test_judges_of_fewer_digits_see_ten_of_their_errors(ask: Asked, point: Point, name: str) -> None:
+    honest = point.answer()
+    found = ask(point, honest)
+    assert found is not None
+    assert (found.outcome, found.judge) == (Outcome.TRUE, name)
+    spare = _off(ask(point, replace(honest, value=honest.value + 1)))
+    assert 0 < spare < 0.5 * honest.value
+    for moved in (-1, 1):
+        for by in (10 * honest.error + 2 * spare, mpf("1e-3" if "digits" in name else "0.5")):
+            there = ask(point, replace(honest, value=honest.value + moved * by))
+            assert there is not None
+            assert there.outcome is Outcome.FALSE
+
+
+LEAST = [  # the second at an endless scale
+    Point("spiked", softplus, ((5, Fraction(1)),), Fraction(1, 3), PLACE[1:], "numpy", None),
+    Point("spiked", KINK, ((20, Fraction(1)),), Fraction(0), PLACE[1:], "numpy", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("ask", "point"),
+    [(verdict._by_scales, LEAST[0]), *((verdict._by_drawn_scales, point) for point in LEAST)],
+    ids=lambda case: getattr(case, "kind", ""),
+)
+def test_least_risks_are_those_of_their_scale_and_of_no_other(ask: Scaled, point: Point) -> None:
+    """A value that is moved is false, and so is the true risk at a scale that is not the best."""
+    honest, scale = point.least()
+    found = ask(point, honest, scale)
+    assert found is not None
+    assert found.outcome is Outcome.TRUE
+    spare = _off(ask(point, replace(honest, value=honest.value + 1), scale))
+    for moved in (-1, 1):
+        there = ask(point, replace(honest, value=honest.value + moved * (10 * honest.error + 2 * spare)), scale)
+        assert there is not None
+        assert there.outcome is Outcome.FALSE
+    worse = Fraction(1, 20)
+    risk = replace(point, values=(*point.values, ("a", worse))).answer()
+    there = ask(point, risk, replace(scale, value=mpf(1) / 20))
+    assert there is not None
+    assert there.outcome is Outcome.FALSE
+    assert "above the risk at" in there.reason
+
+
 @pytest.mark.parametrize("length", [1, 2, 5])
 def test_formulas_by_hand_agree_with_drawn_sequences(length: int) -> None:
     """Two judges of one risk: the formulas, and the definition over samples; both tasks."""
@@ -111,7 +206,7 @@ def test_formulas_by_hand_agree_with_drawn_sequences(length: int) -> None:
         values = (("a", Fraction(3, 2)), ("nu", Fraction(2)))
         point = Point(task, softplus, ((length, Fraction(1)),), Fraction(0), values, "numpy", None)
         asked = question(point, length)
-        exact, error = next(islice(by_hand.risks([(Fraction(1), asked)], 18), 1, None))
+        *_, (exact, error) = by_hand.risks([(Fraction(1), asked)], 18)
         value, spread = sequences.attention_drawn([(1.0, asked)], np.random.default_rng(5))
         assert float(error) < 1e-15
         assert abs(float(exact) - value) <= 4 * spread + 1e-15
@@ -124,7 +219,7 @@ def test_attention_on_a_mesh_agrees_with_drawn_sequences(where: str) -> None:
     law = (("where", where), ("signal", {"1": "1/2", "-1": "1/2"}), ("prior", where == "one"), ("keys", ""))
     values = (*PLACE, ("coin", Fraction(1, 3)))
     located = _law(Point("located", softplus, ALONE, Fraction(0), values, "numpy", None, law))
-    exact, error = sequences.refined(located, 1e-13)
+    exact, error, _ = sequences.refined(located, 1e-13)
     value, spread = sequences.drawn(located, np.random.default_rng(5))
     assert error < 1e-12
     assert abs(exact - value) <= 4 * spread + 1e-12  # both tokens are always relevant in a subset of two
