@@ -279,7 +279,7 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
     Raises:
         CannotEvaluate: when fewer digits than ``required`` are reached.
     """
-    enough = None if required else 10.0**-DEFAULT_DIGITS  # another formula may take many times as long
+    enough = 10.0 ** -(required or DEFAULT_DIGITS)  # another formula may take many times as long
     context = Context(FLOAT, tolerance_of(min(aim, FLOAT_DIGITS)), enough=enough)
     value, error = float_pair(plan(expr), float_scope(inputs.given), context)
     reached = digits_of(value, error)

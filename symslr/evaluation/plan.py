@@ -255,6 +255,7 @@ class FormulaNode(Node):
         shared: Sequence[tuple[LaplaceNode, tuple[Symbol, ...]]],
     ) -> None:
         self.formula, self.children, self.shared = formula, dict(children), shared
+        self.axes = max((node.axes for node in self.children.values()), default=1)
 
     def closed(self, kernel: Expr) -> FormulaNode:
         children = {symbol: node.closed(kernel) for symbol, node in self.children.items()}
@@ -302,7 +303,7 @@ class HoistedNode(Node):
     """A node with parameters that are finished integrals; their errors pass through by a finite difference."""
 
     def __init__(self, node: Node, constants: Mapping[Symbol, Node]) -> None:
-        self.node, self.constants = node, dict(constants)
+        self.node, self.constants, self.axes = node, dict(constants), node.axes
 
     def closed(self, kernel: Expr) -> HoistedNode:
         constants = {symbol: node.closed(kernel) for symbol, node in self.constants.items()}
@@ -325,7 +326,7 @@ class LengthNode(Node):
     """sum_l P(l) body(l)."""
 
     def __init__(self, body: Node, law: Any) -> None:
-        self.body, self.law = body, law
+        self.body, self.law, self.axes = body, law, body.axes
 
     def closed(self, kernel: Expr) -> LengthNode:
         return LengthNode(self.body.closed(kernel), self.law)

@@ -42,16 +42,38 @@ class LaplaceCode:
                     if moment.gaussian is not None:
                         centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
                     parts.append(Split(centred, moment.rest))
-            exprs = [e for part in map(self._without_overflow, parts) for e in (part.exponent, part.rest)]
+            exprs = [e for part in parts for e in (part.exponent, *self._without_overflow(part.rest))]
             functions.append(self.arithmetic.compile((self.form.x, *self.parameters), exprs))
         return functions
 
-    def _without_overflow(self, part: Split) -> Split:
-        """A sum of exponentials may overflow in float64, and erfc underflow, where the product with a density is tame."""
-        if self.arithmetic.name != "numpy" or not part.rest.has(*FAR_REACHING):
-            return part
-        sign, log = sign_and_log(part.rest)
-        return Split(part.exponent + log, sign)
+    @cached_property
+    def _whole(self) -> list[Any]:
+        """Per kernel the exponents of its moments' Gaussians with their heights, not written as squares."""
+        arguments, own = (self.form.x, *self.parameters), self.form.moments
+        exponents = [[m.exponent for m in own if m.kernel == kernel] for kernel in self.form.kernels]
+        return [self.arithmetic.compile(arguments, exprs) for exprs in exponents]
+
+    def whole(self, kernel: int, moment: int, x: Any, p: tuple[Any, ...]) -> float:
+        """The exponent of a kernel's moment at one token, with its height: of the size of what it is a sum of."""
+        return float(self._whole[kernel](x, *p)[moment])
+
+    def _without_overflow(self, rest: Expr) -> tuple[Expr, Expr]:
+        """(log, rest): a sum of exponentials may overflow in float64, and erfc underflow, where the product with a density is tame."""
+        if self.arithmetic.name != "numpy" or not rest.has(*FAR_REACHING):
+            return S.Zero, rest
+        sign, log = sign_and_log(rest)
+        return log, sign
+
+    def parts(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
+        """As ``weights``, the exponents of moments as (Gaussians without their height, logarithms)."""
+        found, count = _rows(self._weights[kernel](x, *p), x), len(self.form.logs)
+        exponents, logs, rests = found[::3], found[1::3], found[2::3]
+        negative = rests[:count] < 0
+        if negative.any():
+            place = x[negative.any(axis=0)][0]
+            raise CannotEvaluate(f"a kernel is negative at {place}: 1/S has no Laplace representation there")
+        slopes = exponents[:count] + logs[:count] + self.arithmetic.log(rests[:count])
+        return slopes, exponents[count:], logs[count:], rests[count:]
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         """log kappa, log w, ..., and the exponents and rests of a kernel's moments at the nodes; gaussians without their height.
@@ -61,13 +83,8 @@ class LaplaceCode:
         Raises:
             CannotEvaluate: where a kernel is negative.
         """
-        found, count = _rows(self._weights[kernel](x, *p), x), len(self.form.logs)
-        exponents, rests = found[::2], found[1::2]
-        negative = rests[:count] < 0
-        if negative.any():
-            place = x[negative.any(axis=0)][0]
-            raise CannotEvaluate(f"a kernel is negative at {place}: 1/S has no Laplace representation there")
-        return exponents[:count] + self.arithmetic.log(rests[:count]), exponents[count:], rests[count:]
+        slopes, exponents, logs, rests = self.parts(kernel, x, p)
+        return slopes, exponents + logs, rests
 
     def shaken(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Rounding of log kappa and of the log of each moment's weight at nodes in float64, in roundoffs: (slopes, weights).

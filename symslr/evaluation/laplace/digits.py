@@ -156,8 +156,8 @@ class BallSums(Sums):
             most = MOST_NODES[1] * (LONGER if per_octave else 1)
             if len(mesh.nodes) > most:
                 raise CannotEvaluate(
-                    f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very steep or "
-                    "has a kink that its expression does not show; ask for fewer digits, or for a smaller scale or signal"
+                    f"mpmath: an integral over a token needs more than {most} nodes, as where a kernel or a weight is very "
+                    "steep or has a kink that its expression does not show; ask for fewer digits, or for a smaller scale or signal"
                 )
             slopes, exponents, rests = self.code.weights(k, mesh.nodes, self.p)
             rows = [self.arithmetic.exp(exponent) * rest * mesh.weights for exponent, rest in zip(exponents, rests)]

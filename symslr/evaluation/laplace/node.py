@@ -76,7 +76,7 @@ class LaplaceNode(SumsNode):
     """An integral over one or two Laplace variables."""
 
     def __init__(self, form: LaplaceForm, parameters: tuple[Symbol, ...], kernel: Expr | None = None) -> None:
-        self.parameters, self._open, self._kernel = parameters, form, kernel
+        self.parameters, self._open, self._kernel, self.axes = parameters, form, kernel, len(form.logs)
         self._code = once_per_kind(lambda arithmetic: LaplaceCode(self.form, parameters, arithmetic))
 
     def closed(self, kernel: Expr) -> LaplaceNode:

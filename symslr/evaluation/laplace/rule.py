@@ -22,7 +22,7 @@ from symslr.evaluation.quadrature.convergence import DETUNED, alternating_error,
 ROUNDS = 20
 """Of either refinement: each takes at least a tenth off a step."""
 STALLED, ROUNDINGS = 0.5, 100.0
-"""An error of so few roundings that a shorter step does not bring below this part of itself is rounding: shorter steps add to it."""
+"""An error of so few roundings that a shorter step does not bring below this part of itself is rounding, to which others add."""
 WIDENINGS = 3
 """Of the windows, where they end too early."""
 WIDER = 1.0
@@ -119,22 +119,21 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
     """
     arithmetic, seen = sums.arithmetic, _resolved(sums, sums.level)
     steps, axes, widened = sums.steps, range(len(sums.steps)), 0
-    outer, table = seen.few, seen.table
+    outer, table, is_last = seen.few, seen.table, False
     for again in range(ROUNDS):
         if again or not outer.is_whole:
             finer = sums.outer(steps)
             try:
-                table = sums.table(finer, seen.inner)
+                table, outer = sums.table(finer, seen.inner), finer
             except TooDear:
                 if again == 0:
                     raise
-                break  # with the digits that are there
-            outer = finer
+                is_last = True  # with the digits that are there
         values, tolerance = table.values(), seen.tolerance
         masses = [arithmetic.mass(own) for own in values]
         errors = [[_axis_error(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
         edges = [[_edges(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
-        if len(steps) > 1 and arithmetic == FLOAT and max(map(max, errors)) < tolerance:
+        if len(steps) > 1 and arithmetic == FLOAT and (is_last or max(map(max, errors)) < tolerance):
             # a ridge across both axes hides from the rules along each of them
             other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), seen.inner).values()
             ratio = float(np.prod(coarse.steps) / np.prod(outer.steps))
@@ -142,6 +141,8 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
             errors = [[e + doubt for e in own] for own, doubt in zip(errors, doubts)]
         worst = [max(own[n] for own in errors) for n in axes]
         late = [n for n in axes if max(own[n][1] for own in edges) > tolerance]
+        if is_last:
+            break
         if max(worst) < tolerance and (len(late) == 0 or widened == WIDENINGS):
             break
         steps = [h / _finer(e, tolerance) if e >= tolerance else h for h, e in zip(outer.steps, worst)]

@@ -24,17 +24,19 @@ TINY = 1e-300
 UNDERFLOW = 1e-200
 """A sum of weights this far below the largest one may have lost terms to underflow."""
 UNDERFLOW_ROUNDING = 1000.0
-"""Roundings of a moment taken from logarithms, which are of the size of some hundreds there."""
+"""Roundings of a moment taken from logarithms, which are of the size of some hundreds there, besides those of its top and scale."""
 BLOCK = 400_000
 """Numbers in one array of logarithms: what stays in the cache."""
+CROWDED = 1e-6
+"""Between nodes nearer than so much of the largest, differences of log kappa are rounding: nodes crowd where mesh pieces end."""
 ENDS = ((0, 1), (-1, -2))
 """The first and the last node of a mesh, each with the next one in."""
 TAME = 600.0
 """Logarithms below this have an exponential in float64, and two of them a product."""
 LARGEST = {1: 2e8, 2: 2.5e7}
 """Numbers in one table, by the number of axes: with one, a part of it is held at a time."""
-MOST_WORK = 2.5e9
-"""Multiplications in one contraction: a third of a second."""
+MOST_WORK = 4e9
+"""Multiplications in one contraction: half a second."""
 
 
 class Table:
@@ -196,23 +198,33 @@ class Table:
     def roundings(self) -> list[Any]:
         """Rounding error of log |M| for every moment at the outer nodes, in units of the roundoff.
 
-        A weight is rounded by the size of its exponent, u kappa by the size of log u and of log kappa.
+        A weight is rounded by the size of its exponent, of that relative to the top and of the top; u kappa by log u, by
+        log kappa and by the node, which is rounded as the largest of them.
         """
         found: list[Any] = [0.0] * len(self.family.form.moments)
         for k, own in enumerate(self.family.moments_of):
             nodes = self.tokens[k].mesh.nodes
             slopes, weights = self.family.code.shaken(k, nodes, self.family.p)
-            sizes = 4.0 + self.family.code.token_sizes(k, nodes, self.family.p) + weights
+            slopes = slopes + _of_nodes(self.tokens[k].slopes, nodes)
+            below = np.where(np.isfinite(own_logs := self.tokens[k].logs), np.abs(own_logs), 0.0)
+            below = below + np.abs(self.tokens[k].tops)[:, None]
+            sizes = 4.0 + self.family.code.token_sizes(k, nodes, self.family.p) + weights + below
             survive = [self.family.power > LARGE_POWER and self.family.form.moments[i].is_survival for i in own]
             for near_one in set(survive):
                 chosen = [n for n, survives in enumerate(survive) if survives == near_one]
                 each = self._rounding(k, chosen, sizes[chosen], slopes, near_one=near_one)
                 for n, error in zip(chosen, each):
+                    if not near_one:  # from logarithms
+                        top, scale = self.tokens[k].tops[n], self.moments.scales[own[n]]
+                        error = np.where(error < 0, UNDERFLOW_ROUNDING + np.abs(top) + np.abs(top - scale), error)
                     found[own[n]] = error * np.abs(self.moments.logs[own[n]]) if near_one else error
         return found
 
     def _rounding(self, k: int, chosen: list[int], sizes: Any, shaken: Any, *, near_one: bool) -> Any:
-        """Relative, of some moments, or of 1 - M, from the rounding of their weights and of log kappa (``shaken``)."""
+        """Relative, of some moments, or of 1 - M, from the rounding of their weights and of log kappa (``shaken``).
+
+        Negative where a moment is sunk.
+        """
         tokens, factors = self.tokens[k], self.factors[k]
         rows = tokens.rows[chosen]
         row = np.abs(rows)
@@ -228,7 +240,8 @@ class Table:
         cancelled = whole
         if np.min(rows) < 0.0:
             cancelled = np.minimum(np.abs(self._pairs(factors, rows)), whole)
-        return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), UNDERFLOW_ROUNDING)
+        sunk = UNDERFLOW_ROUNDING if near_one else -1.0
+        return np.where(whole > UNDERFLOW, error / np.maximum(cancelled, TINY), sunk)
 
     def lost(self) -> Any:
         """What the ends of the token meshes leave out, relative to every moment: (moments, *outer nodes)."""
@@ -250,6 +263,13 @@ class Table:
         if len(factors) == 1:
             return rows @ factors[0].T
         return (factors[0] * rows[:, None, :]) @ factors[1].T
+
+
+def _of_nodes(slopes: Any, nodes: Any) -> Any:
+    """Rounding of log kappa through that of the nodes, half a roundoff of the largest of them; not between nodes that crowd."""
+    largest, steps = np.max(np.abs(nodes)), np.diff(nodes, append=np.nan)
+    moved = np.abs(np.diff(slopes, append=np.nan) / steps) * largest / 2.0
+    return np.where(np.isfinite(moved) & (steps > CROWDED * largest), moved, 0.0)
 
 
 def _finite(highest: Any) -> Any:

@@ -20,7 +20,7 @@ class FormsNode(Node):
     """The value with the smallest error among ``forms``, which are equal; those after a good one are not evaluated."""
 
     def __init__(self, forms: Sequence[Node]) -> None:
-        self.forms = tuple(forms)
+        self.forms, self.axes = tuple(forms), max(form.axes for form in forms)
 
     def closed(self, kernel: Expr) -> FormsNode:
         return FormsNode([form.closed(kernel) for form in self.forms])
@@ -31,11 +31,13 @@ class FormsNode(Node):
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         best: list[Pair | Exception] = [CannotEvaluate("no formula gives a number")] * len(scopes)
-        todo = list(range(len(scopes)))
+        todo, poor = list(range(len(scopes))), POOR * context.tolerance
+        if self.axes > 1 and context.enough is not None:
+            poor = context.enough
         for form in self.forms:
             for i, get in zip(todo, form.at(context, [scopes[i] for i in todo])):
                 best[i] = _better(best[i], get)
-            todo = [i for i in todo if _is_poor(best[i], context.enough or POOR * context.tolerance)]
+            todo = [i for i in todo if _is_poor(best[i], poor)]
             if not todo:
                 break
         return [partial(_given, pair) for pair in best]

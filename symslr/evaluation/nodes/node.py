@@ -24,7 +24,8 @@ class Context:
         tolerance: relative error at which a quadrature stops refining.
         continuations: where minima keep the places that they found at neighbouring points of a grid; none by default, so
             that a value depends on its own arguments only.
-        enough: relative error with which an equal formula is not asked; None for a few tolerances.
+        enough: relative error with which an equal formula over two Laplace variables is not asked, as it may take many times as
+            long; None for a few tolerances, as elsewhere.
     """
 
     arithmetic: Arithmetic
@@ -34,7 +35,13 @@ class Context:
 
 
 class Node(ABC):
-    """Abstract: a number that depends on parameters."""
+    """Abstract: a number that depends on parameters.
+
+    Attributes:
+        axes: the most Laplace variables of an integral in it.
+    """
+
+    axes: int = 1
 
     @abstractmethod
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:

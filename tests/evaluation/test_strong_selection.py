@@ -1,0 +1,162 @@
+"""Max-SLR at strong finite signals, least values far below rounding, one token alone: numbers that were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+from sympy import Integer, Rational
+
+from symslr.budget import processor_time
+from symslr.evaluation import CannotEvaluate, evaluate, least_risk
+from symslr.evaluation.in_time import in_time
+from symslr.evaluation.laplace import table
+from symslr.evaluation.location import bayes_value
+from symslr.expression.value import Kind, Value
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
+from symslr.model.location.task import LocationTask
+from symslr.theory import population_risk
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+KERNELS: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "softplus": (lambda y: np.logaddexp(0, y), 0.0),
+    "softmax": (np.exp, 0.0),
+    "softmax1": (np.exp, 1.0),
+}
+
+
+def risk_of_a_pair(name: str, strength: float, scale: float) -> float:
+    """By the trapezoid rule over the mean of two tokens and half their difference, along which the selection is steep."""
+    kernel, offset = KERNELS[name]
+    half = np.arange(-7.0, 7.0, min(0.04, 0.2 / max(strength, scale))) + 1e-4
+    mean = np.arange(-7.0, 7.0, min(0.04, 0.4 / scale))
+    hit = norm = mass = 0.0
+    for d in np.array_split(half, 120):
+        density = np.exp(-(d[:, None] ** 2) - mean[None, :] ** 2)
+        one, other = (kernel(scale * (mean[None, :] + sign * d[:, None])) for sign in (1, -1))
+        total = offset + one + other
+        relevant = density * (1 + np.tanh(strength * d))[:, None]
+        hit += np.sum(relevant * one / total)
+        norm += np.sum(density * (one**2 + other**2) / total**2)
+        mass += np.sum(density)
+    return float(1 - hit**2 / norm / mass)
+
+
+@pytest.mark.parametrize("attention", [softplus, softmax, softmax1], ids=lambda item: item.name)
+@pytest.mark.parametrize(("strength", "scale"), [(110, 15), (300, 2), (500, Rational(1, 2))])
+def test_a_strong_signal_has_its_digits(attention: Attention, strength: int, scale: Rational) -> None:
+    """E||sigma||^2 took the selection's own variable, and a mesh on which rounding alone was left was made ever finer."""
+    found = evaluate(population_risk(MaxSLR(noise=0), attention), {"L": 2, "nu": strength, "a": scale}, backend="numpy")
+    assert found.digits >= 10
+    expected = risk_of_a_pair(attention.name, float(strength), float(scale))
+    assert abs(float(found) - expected) <= float(found.error) + 1e-12
+
+
+def test_a_table_that_is_too_large_leaves_the_digits_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "MOST_WORK", 3e8)
+    found = evaluate(population_risk(MaxSLR(noise=0), softmax), {"L": 2, "nu": 110, "a": 15}, backend="numpy")
+    assert 2 <= found.digits <= 11
+    assert abs(float(found) - risk_of_a_pair("softmax", 110.0, 15.0)) <= float(found.error)
+
+
+def risk_of_erf(strength: Any, scale: Any, shift: Any, length: int) -> Any:
+    """Element-wise weights 1 + erf(a x + c): variance of the relevant one and squares of all, by quadrature in 40 digits."""
+    at = mpmath.sqrt(strength)
+
+    def mean(centre: Any, function: Callable[[Any], Any]) -> Any:
+        ends = [centre + step for step in (-14, -7, 0, 7, 14)]
+        cuts = sorted({*ends, *(x for x in (-shift / scale,) if ends[0] < x < ends[-1])})
+        return mpmath.quad(lambda x: mpmath.npdf(x, centre) * function(x), cuts)
+
+    def missing(x: Any) -> Any:
+        return mpmath.erfc(scale * x + shift)
+
+    others = (length - 1) * mean(mpmath.mpf(0), lambda x: mpmath.erfc(-scale * x - shift) ** 2)
+    variance = mean(at, lambda x: missing(x) ** 2) - mean(at, missing) ** 2
+    return (variance + others) / (variance + (2 - mean(at, missing)) ** 2 + others)
+
+
+def test_a_least_value_far_below_rounding() -> None:
+    """In float64 the variance was the rounding of 4; mpmath's Cholesky takes a matrix of 1e-17 for a singular one."""
+    value, place = least_risk(SpikedSLR(length=3, noise=0), erf, {"nu": 310})
+    assert value.digits >= 9
+    with mpmath.workdps(40):
+        scale, shift = mpmath.mpf(place["a"].value), mpmath.mpf(place["c"].value)
+        here = risk_of_erf(mpmath.mpf(310), scale, shift, 3)
+        assert abs(value.value - here) <= value.error + here * mpmath.mpf("1e-8")
+        for moved in (0.97, 1.03):
+            assert risk_of_erf(mpmath.mpf(310), scale * moved, shift * moved, 3) > here
+
+
+@pytest.mark.parametrize("task", [SpikedSLR, MaxSLR], ids=lambda item: item.__name__)
+@pytest.mark.parametrize("attention", [softplus, softmax1, erf, linear], ids=lambda item: item.name)
+def test_one_token_needs_no_locating(task: Callable[..., Any], attention: Attention) -> None:
+    value, place = least_risk(task(length=1, noise=0), attention, {"nu": 18})
+    assert (value.value, value.error) == (0, 0)
+    assert (place["a"].value, place["a"].error) == (0, 0)
+
+
+def test_a_limit_of_few_digits_is_told() -> None:
+    """The infimum of softmax-1 at nu = oo is approached as the scale grows: P(no token is above 0) = 2^-5."""
+    from sympy import oo
+
+    value, place = least_risk(MaxSLR(oo, length=5, noise=0), softmax1, {}, digits=6)
+    assert abs(float(value) - 1 / 32) <= float(value.error) < 1e-3
+    assert place["a"].value == mpmath.inf
+
+
+def test_noise_that_is_no_binary_number_is_rounded() -> None:
+    """Regression: every position is relevant, and 16/25 had the error 0."""
+    found = bayes_value(LocationTask(strength=3, location="subset(2)", length=2, noise=Rational(4, 5)), {})
+    with mpmath.workdps(120):
+        assert 0 < abs(mpmath.mpf(found.value) - mpmath.mpf(16) / 25) <= found.error < mpmath.mpf("1e-30")
+
+
+def test_fewer_digits_are_tried_in_turn() -> None:
+    """To the usual digits there is no time, to six a refusal: one digit is an answer, or the reason is given."""
+    one = Value(mpmath.mpf("0.5"), mpmath.mpf("0.1"), Kind.ESTIMATED, 1, "by hand")
+
+    def compute(digits: int | None) -> Value:
+        if digits is None:
+            while True:
+                pass
+        if digits > 1:
+            raise CannotEvaluate("too steep")
+        return one
+
+    assert in_time(0.2, None, compute) is one
+    with pytest.raises(CannotEvaluate, match="with fewer it is"):
+        in_time(0.2, 12, lambda digits: one if digits == 1 else compute(None))
+
+    def refused(digits: int | None) -> Value:
+        raise CannotEvaluate(f"no mean, to {digits} digits")
+
+    with pytest.raises(CannotEvaluate, match="no mean, to None digits"), processor_time(20):
+        in_time(1.0, None, refused)
+    with pytest.raises(CannotEvaluate, match="no mean, to 7 digits"):
+        in_time(1.0, 7, refused)
+
+
+def test_a_selection_leaves_the_norm_alone() -> None:
+    """At L = 3 the risk of a bounded kernel by all three tokens' product mesh, beside the reduced form's own."""
+    x = np.arange(-7.0, 7.0, 0.1)
+    mass = np.exp(-(x**2) / 2) / np.exp(-(x**2) / 2).sum()
+    kernel = 1 + x**2
+    one, two, three = np.ix_(kernel, kernel, kernel)
+    share = one / (one + two + three)
+    squares = (one**2 + two**2 + three**2) / (one + two + three) ** 2
+    first, second, third = np.ix_(*[np.exp(1.5 * x)] * 3)
+    chosen = 3 * first / (first + second + third)
+    weights = np.einsum("i,j,k->ijk", mass, mass, mass)
+    expected = 1 - np.sum(weights * chosen * share) ** 2 / np.sum(weights * squares)
+    from symslr.model.symbols import x as token
+
+    own = Attention(1 + token**2, name="parabola")
+    found = evaluate(
+        population_risk(MaxSLR(noise=0), own), {"L": Integer(3), "nu": Rational(3, 2), "a": 1}, backend="numpy"
+    )
+    assert abs(float(found) - expected) <= float(found.error) + 1e-10
