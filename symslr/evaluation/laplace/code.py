@@ -58,7 +58,7 @@ class LaplaceCode:
         return float(self._whole[kernel](x, *p)[moment])
 
     def _without_overflow(self, rest: Expr) -> tuple[Expr, Expr]:
-        """(log, rest): a sum of exponentials may overflow in float64, and erfc underflow, where the product with a density is tame."""
+        """(log, rest): in float64 a sum of exponentials may overflow, and erfc underflow, where a density times them is tame."""
         if self.arithmetic.name != "numpy" or not rest.has(*FAR_REACHING):
             return S.Zero, rest
         sign, log = sign_and_log(rest)
