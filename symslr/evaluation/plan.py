@@ -22,6 +22,7 @@ from symslr.evaluation.nodes.integral import IntegralNode
 from symslr.evaluation.nodes.minimum import MinimumNode
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.nodes.product import ProductNode
+from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.numbers.logarithm import kept_from_cancelling
 from symslr.evaluation.numbers.running import Formula, Lazy, compiled_formula, in_numbers
 from symslr.evaluation.open_kernel import feels_parity, with_kernel, with_open_kernel
@@ -264,6 +265,9 @@ class FormulaNode(Node):
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         if not self.children:
             return in_numbers(self.formula, context.arithmetic, scope)
+        for node in self.children.values():  # a refusal comes before what takes long
+            if node.is_float_only and context.arithmetic != FLOAT:
+                node.evaluate(context, scope)
         unfinished = {symbol: partial(node.evaluate, context, scope) for symbol, node in self.children.items()}
         for family, symbols in self.shared:
             together = cache(partial(_all_or_none, family, context, scope))
@@ -271,7 +275,7 @@ class FormulaNode(Node):
         return self.formula(context.arithmetic, Lazy(scope, unfinished))
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
-        if self.shared:
+        if self.shared or len(scopes) == 1 or context.arithmetic != FLOAT:
             return super().at(context, scopes)
         children = {symbol: node.at(context, scopes) for symbol, node in self.children.items()}
         unfinished = [{symbol: own[i] for symbol, own in children.items()} for i in range(len(scopes))]
@@ -303,7 +307,8 @@ class HoistedNode(Node):
     """A node with parameters that are finished integrals; their errors pass through by a finite difference."""
 
     def __init__(self, node: Node, constants: Mapping[Symbol, Node]) -> None:
-        self.node, self.constants, self.axes = node, dict(constants), node.axes
+        self.node, self.constants = node, dict(constants)
+        self.axes, self.is_float_only = node.axes, node.is_float_only
 
     def closed(self, kernel: Expr) -> HoistedNode:
         constants = {symbol: node.closed(kernel) for symbol, node in self.constants.items()}

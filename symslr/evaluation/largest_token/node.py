@@ -73,7 +73,7 @@ class LargestTokenNode(SumsNode):
     """An integral conditioned on the largest token."""
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...]) -> None:
-        self.form, self.parameters = form, parameters
+        self.form, self.parameters, self.is_float_only = form, parameters, bool(form.kinks)
         self.code = once_per_kind(partial(Code, form, parameters))
         inner = (form.x, *parameters)
         self.log_weights = [signed_log(r.rest, inner) for r in form.running]
@@ -84,7 +84,7 @@ class LargestTokenNode(SumsNode):
     ) -> Sums | int:
         if not any(self.code(FLOAT).coefficients(*floats)):
             return 1
-        if self.form.kinks and not isinstance(arithmetic, Float64):
+        if self.is_float_only and not isinstance(arithmetic, Float64):
             raise CannotEvaluate(
                 "the largest token is selected under a kernel with kinks: found more digits than float64 has; ask for at most 12"
             )

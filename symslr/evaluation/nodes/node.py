@@ -39,9 +39,11 @@ class Node(ABC):
 
     Attributes:
         axes: the most Laplace variables of an integral in it.
+        is_float_only: whether it refuses more digits than float64 has.
     """
 
     axes: int = 1
+    is_float_only: bool = False
 
     @abstractmethod
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
