@@ -19,6 +19,8 @@ from symslr.evaluation.quadrature.token_mesh import changes_of_sign, cover, gaus
 MOST_NODES = {1: 40_000, 2: 160_000}
 """Of one token mesh, by the number of outer axes: with 200 outer nodes the table then takes a tenth of a second. With two axes
 the weight e^(nu x) of a strong signal asks for some 100 nu nodes and there is no other way; a table takes seconds then."""
+HIGH = 8.0
+"""Height of a Gaussian weight, a logarithm, from which on its rounding is a few of the least."""
 FEW_NODES, ROUGH = {1: 12_000, 2: 48_000}, 1e-5
 """Nodes at a tolerance above ROUGH, as in the scan for a minimum: a value that takes more is too dear to look at."""
 
@@ -63,11 +65,12 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
         exponents = squares + own_logs
         tops = np.max(exponents, axis=1, where=np.isfinite(exponents), initial=-np.inf)
         below = exponents - tops[:, None]
-        for n, i in enumerate(family.moments_of[k]):
-            if family.form.moments[i].gaussian is not None and np.isfinite(tops[n]):
-                at = int(np.argmax(np.where(np.isfinite(exponents[n]), exponents[n], -np.inf)))
-                gaussian, top = _from_the_top(family, k, n, i, mesh.nodes, at)
-                below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
+        heights = family.constants.gaussians[family.moments_of[k], 2]
+        tops = tops + heights
+        for n in np.flatnonzero((np.abs(heights) > HIGH) & np.isfinite(tops)):  # of Gaussians: others have height 0
+            at = int(np.argmax(np.where(np.isfinite(exponents[n]), exponents[n], -np.inf)))
+            gaussian, top = _from_the_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
+            below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
         rows = np.exp(below) * (rests * mesh.weights)
         lost = ~np.isfinite(rows)
         if lost.any():
