@@ -67,7 +67,7 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
         below = exponents - tops[:, None]
         heights = family.constants.gaussians[family.moments_of[k], 2]
         tops = tops + heights
-        for n in np.flatnonzero((np.abs(heights) > HIGH) & np.isfinite(tops)):  # of Gaussians: others have height 0
+        for n in np.flatnonzero((np.abs(heights) > HIGH) & np.isfinite(tops)).tolist():  # of Gaussians: others have height 0
             at = int(np.argmax(np.where(np.isfinite(exponents[n]), exponents[n], -np.inf)))
             gaussian, top = _from_the_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
             below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
@@ -87,7 +87,7 @@ def _from_the_top(family: Family, k: int, n: int, i: int, x: Any, at: int) -> tu
     """Exponents of a Gaussian weight relative to that at its top node, and that exponent with the Gaussian's height.
 
     The height of e^(nu x) under N(0, 1) is nu^2/2: where the tokens lie far from the middle, nu, it and the square of their
-    distance cancel, and lost twelve digits of a risk at nu = 300, rounded once for all nodes.
+    distance cancel, and left eleven digits of a risk at nu = 300, as the height is rounded once for all nodes.
     """
     curvature, centre, _ = family.constants.gaussians[i]
     step = x - x[at]
