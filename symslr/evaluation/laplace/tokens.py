@@ -67,7 +67,9 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
         below = exponents - tops[:, None]
         heights = family.constants.gaussians[family.moments_of[k], 2]
         tops = tops + heights
-        for n in np.flatnonzero((np.abs(heights) > HIGH) & np.isfinite(tops)).tolist():  # of Gaussians: others have height 0
+        for n in np.flatnonzero(
+            (np.abs(heights) > HIGH) & np.isfinite(tops)
+        ).tolist():  # of Gaussians: others have height 0
             at = int(np.argmax(np.where(np.isfinite(exponents[n]), exponents[n], -np.inf)))
             gaussian, top = _from_the_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
             below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
