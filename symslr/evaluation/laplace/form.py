@@ -88,6 +88,7 @@ class LaplaceForm:
         logs: v = log u (and log t).
         x: the token's variable.
         terms: of all integrals; ``integrals`` are the numbers of the terms that each is the sum of.
+        bends: functions of x at whose zeros weights bend so steeply that the tokens are to crowd there.
     """
 
     logs: tuple[Symbol, ...]
@@ -96,6 +97,7 @@ class LaplaceForm:
     moments: tuple[Moment, ...]
     terms: tuple[Term, ...]
     integrals: tuple[tuple[int, ...], ...]
+    bends: tuple[Expr, ...] = ()
 
     @property
     def is_open_outside(self) -> bool:
@@ -141,7 +143,7 @@ class LaplaceForm:
             weights = (part for m in self.moments if m.kernel == kernel for part in (m.exponent, m.rest))
             kinks = breakpoint_equations(Tuple(*kernel.slopes, *weights), self.x)
             zeros = (factor for slope in kernel.slopes for factor in vanishing_factors(slope, self.x))
-            found.append(tuple(dict.fromkeys((*kinks, *zeros))))
+            found.append(tuple(dict.fromkeys((*kinks, *zeros, *self.bends))))
         return tuple(found)
 
     @cached_property

@@ -1,7 +1,8 @@
-"""An integral over two Laplace variables, one after the other: for every node of one of them a form in the other.
+"""An integral over two Laplace variables, one after the other: at every value of one of them a form in the other.
 
-Where both a weight e^(nu x) and a kernel are steep, their product mesh is nearly empty: what counts lies along a ridge. Between the
-two integrals the integrand is smooth on the scale of the tokens again, as the steep steps of both are averaged over the tokens.
+Where a weight e^(nu x) and a kernel are both steep their product mesh is nearly empty, as what counts lies along a ridge of width
+1/nu. With t = e^(-nu y) the integral over u is smooth in y on the scale of the tokens, y being the largest x + g/nu, g of Gumbel's
+law. Where it is not, as where a kernel bends, Gauss-Kronrod panels are halved; the tokens crowd at y, where their weights bend.
 """
 
 from __future__ import annotations
@@ -10,93 +11,123 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sympy import log
+from scipy.integrate import quad_vec
+from sympy import Dummy
 from sympy import exp as exp_
+from sympy import log as log_
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.floats import FloatSums
-from symslr.evaluation.laplace.form import Kernel, LaplaceForm
-from symslr.evaluation.laplace.rule import WIDER, Outer, Sums, refined
-from symslr.evaluation.laplace.survey import layout
+from symslr.evaluation.laplace.form import Kernel, LaplaceForm, Moment, Term
+from symslr.evaluation.laplace.rule import refined
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.mesh import Line
+from symslr.evaluation.quadrature.scan import scan, zoomed
+
+LOOKS, ROUGH = 16, 5.0
+"""Values of y, and nats asked for there, by which the window of y is found."""
+MOST_PANELS = 60
+"""Of 21 values of y each, at some milliseconds."""
+MARGIN, LEAST = 2.0, 16.0
+"""Nats asked of the inner integrals beyond those of the outer one, and at least: its panels must not be halved for their errors."""
 
 
-def given(form: LaplaceForm, axis: int) -> LaplaceForm:
-    """The form in the other variable, with the logarithm of this one as a parameter."""
-    v, others = form.logs[axis], tuple(s for n, s in enumerate(form.logs) if n != axis)
-    kernels, loads = {}, {}
-    for own in form.kernels:
-        kernels[own] = Kernel(tuple(s for n, s in enumerate(own.slopes) if n != axis), own.lower, own.upper)
-        one = Kernel((own.slopes[axis],), own.lower, own.upper).exponential(form.x)
-        loads[own] = exp_(v) * own.slopes[axis] if one is None else exp_(v + log(one.constant) + one.rate * form.x)
-    moments = tuple(
-        replace(m, kernel=kernels[m.kernel], exponent=m.exponent - loads[m.kernel], gaussian=None, is_survival=False)
-        for m in form.moments
-    )
-    whole = {m.log: log(m.mean) + m.scale for m in form.moments if m.is_survival}
-    terms = tuple(replace(t, exponent=t.exponent.xreplace(whole)) for t in form.terms)
-    return replace(form, logs=others, kernels=tuple(dict.fromkeys(kernels.values())), moments=moments, terms=terms)
-
-
-def smooth_axes(form: LaplaceForm) -> list[int]:
-    """The variables that multiply one exponential of x and enter through the moments and powers alone."""
+def smooth_axis(form: LaplaceForm) -> int | None:
+    """A variable that multiplies one exponential of x and enters through the moments and powers alone, or None."""
     outside = [part for t in form.terms for part in (t.exponent, t.rest)]
-    return [
-        n
-        for n, v in enumerate(form.logs)
-        if form.are_exponential[n] and not any(part.has(exp_(v)) for part in outside)
-    ]
+    if len(form.kernels) == 1 and form.survivors:
+        for n, v in enumerate(form.logs):
+            if form.are_exponential[n] and not any(part.has(exp_(v)) for part in outside):
+                return n
+    return None
 
 
-class IteratedSums(Sums):
-    """The outer integral, as the refinement loop takes it; its integrands come with errors of their own."""
+class Iterated:
+    """A form in two variables as a form in one of them at every y.
 
-    arithmetic = FLOAT
-    level = 0.0
-    is_nested = False
+    Attributes:
+        code: of the form in one variable; its last parameter is y.
+    """
 
-    def __init__(self, family: Family) -> None:
-        axes = layout(family).axes
-        self.family, self.tolerance = family, family.tolerance
-        n = max(smooth_axes(family.form), key=lambda n: axes[n].high - axes[n].low)
-        self.low, self.high = axes[n].low, axes[n].high
-        self.code = LaplaceCode(given(family.form, n), (*family.code.parameters, family.form.logs[n]), FLOAT)
-        self.steps = [(self.high - self.low) / 48]
-        self.known: dict[float, list[tuple[float, float]]] = {}
+    def __init__(self, code: LaplaceCode, axis: int) -> None:
+        form, (kernel,), y = code.form, code.form.kernels, Dummy("y", real=True)
+        one = Kernel((kernel.slopes[axis],), kernel.lower, kernel.upper).exponential(form.x)
+        assert one is not None
+        log_t, load = -one.rate * y - log_(one.constant), exp_(one.rate * (form.x - y))
+        rest = replace(kernel, slopes=kernel.slopes[:axis] + kernel.slopes[axis + 1 :])
+        whole = {m.log: log_(m.mean) + m.scale for m in form.moments if m.is_survival} | {form.logs[axis]: log_t}
 
-    def at(self, v: float) -> list[tuple[float, float]]:
-        if v not in self.known:
-            own = Family(self.code, (*self.family.p, v), -float(np.log(self.tolerance)))
-            self.known[v] = refined(FloatSums(own))
-        return self.known[v]
+        def moment(m: Moment) -> Moment:
+            return replace(m, kernel=rest, exponent=m.exponent - load, gaussian=None, is_survival=False)
 
-    @property
-    def few(self) -> Outer:
-        return self.outer([4.0 * h for h in self.steps])
+        def term(t: Term) -> Term:
+            parts = t.exponent.xreplace(whole), t.rest.xreplace(whole)
+            return Term(t.coefficient * abs(one.rate), *parts)
 
-    def outer(self, steps: list[Any]) -> Outer:
-        mesh = Line(self.low, self.high, float(steps[0])).mesh(FLOAT, 0.0)
-        return Outer([mesh.nodes], mesh.weights / mesh.weights[0], [float(mesh.weights[0])])
+        inner = LaplaceForm(
+            form.logs[:axis] + form.logs[axis + 1 :],
+            form.x,
+            (rest,),
+            tuple(map(moment, form.moments)),
+            tuple(map(term, form.terms)),
+            form.integrals,
+            (form.x - y,),
+        )
+        self.whole, self.code = code, LaplaceCode(inner, (*code.parameters, y), FLOAT)
+        self._rate = FLOAT.compile(code.parameters, [one.rate])
 
-    def widen(self, late: list[int]) -> None:
-        self.high += WIDER
+    def integrals(self, family: Family) -> list[tuple[float, float]]:
+        """(value, error) of every integral of a family of the form in two variables.
 
-    def inner(self, level: float) -> None:
-        return None
+        Raises:
+            CannotEvaluate: where an integral over one of them has no value.
+        """
+        nats = max(MARGIN - float(np.log(family.tolerance)), LEAST)
 
-    def table(self, outer: Outer, inner: None) -> IteratedTable:
-        return IteratedTable(self, outer)
+        def at(y: float, nats: float = nats) -> Any:
+            """Values and errors at y, (2, integrals)."""
+            return np.array(refined(FloatSums(Family(self.code, (*family.p, y), nats)))).T
 
-    def rounding(self, table: IteratedTable) -> list[float]:
-        return [float(np.sum(errors) / np.sum(np.abs(values))) for values, errors in zip(table.pairs[0], table.pairs[1])]
+        def rough(y: float) -> Any:
+            try:
+                return np.abs(at(y, ROUGH)[0])
+            except CannotEvaluate:  # where hardly a token comes, every weight may vanish
+                return np.zeros(len(family.integrals))
 
+        def look(nodes: list[Any]) -> tuple[Any, tuple[Any, Any]]:
+            values = np.array([rough(float(y)) for y in nodes[0]])
+            tops = values.max(axis=0)
+            return np.any(values > tops * np.exp(-family.depth), axis=1), (nodes[0], values)
 
-class IteratedTable:
-    def __init__(self, sums: IteratedSums, outer: Outer) -> None:
-        self.pairs = np.array([sums.at(float(v)) for v in outer.v[0]]).T  # (value or error, integrals, nodes)?
-        self.pairs = np.moveaxis(np.array([sums.at(float(v)) for v in outer.v[0]]), 0, -1).swapaxes(0, 1)
+        ((low, high),), (nodes, values) = zoomed(look, [self._guess(family)], LOOKS)
+        tops, middle = values.max(axis=0), float(nodes[np.argmax(values.min(axis=1))])
+        whole, error = quad_vec(
+            lambda y: at(y) / tops,
+            low,
+            high,
+            epsabs=0.0,
+            epsrel=family.tolerance,
+            norm="max",
+            limit=MOST_PANELS,
+            points=[middle],
+            quadrature="gk21",
+        )
+        beyond = sum(np.abs(at(end)[0]) for end in (low, high)) * (nodes[1] - nodes[0])
+        found, inherited = whole * tops
+        return list(zip(found, inherited + error * tops + beyond))
 
-    def values(self, coarser: int = 0) -> list[Any]:
-        return list(self.pairs[0])
+    def _guess(self, family: Family) -> tuple[float, float]:
+        """Where tokens come, and by how much a Gumbel variable moves them."""
+        (survivor, *_), (ends,) = self.whole.form.survivors, family.constants.ends
+        n = family.moments_of[0].index(survivor)
+
+        def log_density(x: Any) -> Any:
+            _, exponents, rests = self.whole.weights(0, x, family.p)
+            return exponents[n] + np.log(np.abs(rests[n]))
+
+        window = scan(log_density, float(ends[0]), float(ends[1]), family.depth)
+        if window is None:
+            raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
+        reach = family.depth / abs(float(self._rate(*family.p)[0]))
+        return window.low - reach, window.high + reach
