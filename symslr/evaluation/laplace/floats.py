@@ -53,6 +53,16 @@ class FloatSums(Sums):
         density = np.multiply.outer(*densities) if len(v) == 2 else densities[0]
         return Outer(v, density, [own[2] for own in nodes], max(strides) == 1)
 
+    @property
+    def work(self) -> float:
+        """Multiplications in a first table.
+
+        Raises:
+            TooDear: where its tokens are too many.
+        """
+        nodes = max(len(own.mesh.nodes) for own in self.inner(self.level))
+        return nodes * float(np.prod([axis.length / step for axis, step in zip(self.axes, self.steps)]))
+
     def widen(self, late: list[int]) -> None:
         self.axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.axes)]
 

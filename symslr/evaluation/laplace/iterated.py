@@ -33,14 +33,16 @@ MARGIN, LEAST = 2.0, 16.0
 """Nats asked of the inner integrals beyond those of the outer one, and at least: its panels must not be halved for their errors."""
 
 
-def smooth_axis(form: LaplaceForm) -> int | None:
-    """A variable that multiplies one exponential of x and enters through the moments and powers alone, or None."""
+def smooth_axes(form: LaplaceForm) -> list[int]:
+    """The variables that multiply one exponential of x and enter through the moments and powers alone.
+
+    None where the moments are not all over the same tokens, or none of them is of their law.
+    """
+    if len(form.kernels) > 1 or not form.survivors:
+        return []
     outside = [part for t in form.terms for part in (t.exponent, t.rest)]
-    if len(form.kernels) == 1 and form.survivors:
-        for n, v in enumerate(form.logs):
-            if form.are_exponential[n] and not any(part.has(exp_(v)) for part in outside):
-                return n
-    return None
+    axes = zip(form.logs, form.are_exponential)
+    return [n for n, (v, is_one) in enumerate(axes) if is_one and not any(part.has(exp_(v)) for part in outside)]
 
 
 class Iterated:
@@ -75,7 +77,11 @@ class Iterated:
             (form.x - y,),
         )
         self.whole, self.code = code, LaplaceCode(inner, (*code.parameters, y), FLOAT)
-        self._rate = FLOAT.compile(code.parameters, [one.rate])
+        self._rates = FLOAT.compile(code.parameters, [one.rate])
+
+    def rate(self, p: tuple[float, ...]) -> float:
+        """|rate| of the exponential of x that the variable multiplies which is integrated last."""
+        return abs(float(self._rates(*p)[0]))
 
     def integrals(self, family: Family) -> list[tuple[float, float]]:
         """(value, error) of every integral of a family of the form in two variables.
@@ -129,5 +135,5 @@ class Iterated:
         window = scan(log_density, float(ends[0]), float(ends[1]), family.depth)
         if window is None:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
-        reach = family.depth / abs(float(self._rate(*family.p)[0]))
+        reach = family.depth / self.rate(family.p)
         return window.low - reach, window.high + reach

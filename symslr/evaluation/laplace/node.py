@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from math import isfinite
+from math import isfinite, log
 from typing import Any, final
 
 import mpmath
@@ -13,7 +13,7 @@ import numpy as np
 from flint import ctx
 from sympy import Expr, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.exponential_kernel.mesh import SharedMesh
 from symslr.evaluation.exponential_kernel.points import suits
 from symslr.evaluation.laplace.code import LaplaceCode
@@ -21,6 +21,7 @@ from symslr.evaluation.laplace.digits import BallSums
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import LaplaceForm
+from symslr.evaluation.laplace.iterated import Iterated, smooth_axes
 from symslr.evaluation.laplace.rule import Sums, refined
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
@@ -28,6 +29,8 @@ from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import TailSums, has_power_tail
 from symslr.model.symbols import x
 
+MOST_WORK = 1.5e7
+"""Of a first product mesh over two variables, from where on the integrals are taken one after the other: both then take a second."""
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""
 
@@ -47,6 +50,11 @@ class SumsNode(Node):
             CannotEvaluate: where they have no window, or are not for this arithmetic.
         """
 
+    def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
+        """(value, error) of every integral in float64; raises as ``sums``."""
+        found = self.sums(FLOAT, p, p, tolerance)
+        return [(0.0, 0.0)] * found if isinstance(found, int) else refined(found)
+
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         return self.all(context, scope)[0]
 
@@ -59,8 +67,7 @@ class SumsNode(Node):
         floats, zero = tuple(float(scope[s][0]) for s in self.parameters), context.arithmetic.number(0)
         with np.errstate(all="ignore"):
             if isinstance(context.arithmetic, Float64):
-                found = self.sums(FLOAT, floats, floats, float(context.tolerance))
-                return [(zero, zero)] * found if isinstance(found, int) else refined(found)
+                return self.in_floats(floats, float(context.tolerance))
             arithmetic = Balls(int(context.arithmetic.decades / 0.30103) + GUARD)
             with ctx.workprec(arithmetic.bits):
                 p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
@@ -90,6 +97,24 @@ class LaplaceNode(SumsNode):
     @cached_property
     def _shared(self) -> SharedMesh | None:
         return SharedMesh(self._code(FLOAT)) if suits(self.form) else None
+
+    @cached_property
+    def _iterated(self) -> list[Iterated]:
+        """The ways to integrate over one of two variables after the other."""
+        code = self._code(FLOAT)
+        return [Iterated(code, axis) for axis in smooth_axes(self.form)] if self.axes > 1 else []
+
+    def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
+        if not self._iterated:
+            return super().in_floats(p, tolerance)
+        try:
+            product = self.sums(FLOAT, p, p, tolerance)
+            if not isinstance(product, FloatSums) or product.work < MOST_WORK:
+                return super().in_floats(p, tolerance)
+        except TooDear:
+            pass
+        steepest = max(self._iterated, key=lambda way: way.rate(p))
+        return steepest.integrals(Family(self._code(FLOAT), p, -log(tolerance)))
 
     def sums(
         self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
