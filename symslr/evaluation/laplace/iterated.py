@@ -31,6 +31,8 @@ MOST_PANELS = 60
 """Of 21 values of y each, at some milliseconds."""
 MARGIN, LEAST = 2.0, 16.0
 """Nats asked of the inner integrals beyond those of the outer one, and at least: its panels must not be halved for their errors."""
+COARSER = 0.6
+"""Levels by which the first mesh of tokens at a y is coarser than the last one at the y before."""
 
 
 def smooth_axes(form: LaplaceForm) -> list[int]:
@@ -91,9 +93,15 @@ class Iterated:
         """
         nats = max(MARGIN - float(np.log(family.tolerance)), LEAST)
 
+        levels = {nats: 0.0, ROUGH: 0.0}
+
         def at(y: float, nats: float = nats) -> Any:
-            """Values and errors at y, (2, integrals)."""
-            return np.array(refined(FloatSums(Family(self.code, (*family.p, y), nats)))).T
+            """Values and errors at y, (2, integrals); the tokens begin a little coarser than they ended at the y before."""
+            sums = FloatSums(Family(self.code, (*family.p, y), nats))
+            sums.level = max(sums.level, levels[nats] - COARSER)
+            found = refined(sums)
+            levels[nats] = sums.level
+            return np.array(found).T
 
         def rough(y: float) -> Any:
             try:

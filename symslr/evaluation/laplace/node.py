@@ -29,7 +29,7 @@ from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import TailSums, has_power_tail
 from symslr.model.symbols import x
 
-MOST_WORK = 1.5e7
+MOST_WORK = 3e7
 """Of a first product mesh over two variables, from where on the integrals are taken one after the other: both then take a second."""
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""

@@ -181,6 +181,7 @@ def _resolved(sums: Sums, level: float) -> Resolved:
             break
         before = max(errors)
         level = min(level + log2(_finer(max(errors), tolerance)), sums.finest)
+    sums.level = level
     return Resolved(few, level, inner, table, errors, sums.rounding(table) if turn else rounding, tolerance)
 
 

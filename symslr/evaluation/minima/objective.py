@@ -32,6 +32,7 @@ class Objective:
     context: Context
     scope: Mapping[Symbol, Pair]
     seen: list[tuple[float, list[float]]] = field(default_factory=list, compare=False)
+    known_pairs: dict[tuple[float, ...], Pair] = field(default_factory=dict, compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -42,11 +43,14 @@ class Objective:
         return replace(self, context=replace(self.context, tolerance=min(self.context.tolerance, tolerance)))
 
     def pair(self, place: Any) -> Pair:
-        """(value, error) at a place."""
-        value, error = self.node.evaluate(self.context, self.scope_at(place))
-        if self.is_float:
-            self.seen.append((float(value) + float(error), [float(x) for x in place]))
-        return value, error
+        """(value, error) at a place; in float64 computed once, as searches come back to where values are dear."""
+        if not self.is_float:
+            return self.node.evaluate(self.context, self.scope_at(place))
+        key = float(self.context.tolerance), *map(float, place)
+        if key not in self.known_pairs:
+            value, error = self.known_pairs[key] = self.node.evaluate(self.context, self.scope_at(place))
+            self.seen.append((float(value) + float(error), list(key[1:])))
+        return self.known_pairs[key]
 
     def scope_at(self, place: Any) -> dict[Symbol, Pair]:
         """All parameters, with the variables at a place."""

@@ -181,7 +181,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         for doubling in range(1 + DOUBLINGS):
             if not _falls(values, end, interval[end]):
                 break
-            beyond = _outwards(objective, float(np.sign(points[end]))) if doubling == 1 else None
+            beyond = _outwards(objective, float(np.sign(points[end]))) if doubling == 2 else None
             if beyond is not None:
                 near = beyond.is_attained and abs(beyond.place) <= SCALES[1]
                 found.append((beyond.value, [beyond.place] if near else beyond))
