@@ -29,8 +29,11 @@ LOOKS, ROUGH = 16, 5.0
 """Values of y, and nats asked for there, by which the window of y is found."""
 MOST_PANELS = 60
 """Of 21 values of y each, at some milliseconds."""
-MARGIN, LEAST = 2.0, 16.0
-"""Nats asked of the inner integrals beyond those of the outer one, and at least: its panels must not be halved for their errors."""
+MARGIN, LEAST, MOST = 2.0, 16.0, 30.0
+"""Nats asked of the inner integrals beyond those of the outer one, and at least and at most: panels must not be halved for errors of
+theirs, nor they refined for what float64 has not."""
+FINEST = 1e-12
+"""Relative error from which on panels are not halved: below it the rounding of the inner integrals decides."""
 COARSER = 0.6
 """Levels by which the first mesh of tokens at a y is coarser than the last one at the y before."""
 
@@ -91,7 +94,7 @@ class Iterated:
         Raises:
             CannotEvaluate: where an integral over one of them has no value.
         """
-        nats = max(MARGIN - float(np.log(family.tolerance)), LEAST)
+        nats = float(np.clip(MARGIN - np.log(family.tolerance), LEAST, MOST))
 
         levels = {nats: 0.0, ROUGH: 0.0}
 
@@ -115,13 +118,15 @@ class Iterated:
             return np.any(values > tops * np.exp(-family.depth), axis=1), (nodes[0], values)
 
         ((low, high),), (nodes, values) = zoomed(look, [self._guess(family)], LOOKS)
-        tops, middle = values.max(axis=0), float(nodes[np.argmax(values.min(axis=1))])
+        middle = float(nodes[np.argmax(values.min(axis=1))])
+        tops, own = np.abs(at(middle))
+        tolerance = max(family.tolerance, FINEST, float(np.max(own / tops)))
         whole, error = quad_vec(
             lambda y: at(y) / tops,
             low,
             high,
             epsabs=0.0,
-            epsrel=family.tolerance,
+            epsrel=tolerance,
             norm="max",
             limit=MOST_PANELS,
             points=[middle],
