@@ -9,10 +9,10 @@ from symslr.budget import OutOfTime, processor_time, used_up
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
 
-FEWER = {6: 0.3, 1: 0.15}
+FEWER = {6: 0.4, 1: 0.15}
 """Digits that are tried in turn where there is no time for those that are asked for, and their parts of the budget."""
 
-FOR_THE_DIGITS = 0.5
+FOR_THE_DIGITS = 0.4
 """Of the budget so much goes to the digits that are asked for; the rest is for few, and for what comes before."""
 
 Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]])

@@ -14,6 +14,7 @@ from symslr.evaluation.admission.admitted import check_admitted, check_means_exi
 from symslr.evaluation.admission.guard import PLACE, unheld
 from symslr.evaluation.admission.inputs import Inputs, checked_digits, checked_inputs, one_point
 from symslr.evaluation.engine import (
+    DEFAULT_DIGITS,
     FLOAT_AIM,
     FLOAT_DIGITS,
     digits_of,
@@ -73,7 +74,8 @@ def minimise(
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, start)
     places: dict[Symbol, Pair]
     if wanted <= FLOAT_DIGITS:
-        value, error, places = node.minimum(Context(FLOAT, tolerance_of(wanted)), float_scope(inputs.given), limits)
+        context = Context(FLOAT, tolerance_of(wanted), enough=10.0 ** -(digits or DEFAULT_DIGITS))
+        value, error, places = node.minimum(context, float_scope(inputs.given), limits)
         method = FLOAT_SEARCH
     else:
         value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)

@@ -60,7 +60,7 @@ class Objective:
     def rough(self, tolerance: float) -> Objective:
         """The same function in float64, to a tolerance of its own."""
         scope = {s: (float(p[0]), float(p[1])) if isinstance(p, tuple) else p for s, p in self.scope.items()}
-        return replace(self, context=Context(FLOAT, tolerance), scope=scope)
+        return replace(self, context=Context(FLOAT, tolerance, enough=self.context.enough), scope=scope)
 
     def known(self, place: Any) -> tuple[float, float]:
         """The float64 value and its error, both infinite where there is no value."""
