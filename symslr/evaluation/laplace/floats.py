@@ -20,6 +20,9 @@ FEW = {1: 24, 2: 12}
 """Outer nodes per axis at which the token meshes are judged: two or three of every smooth factor of the integrand."""
 LEVELS = 11.0
 """The last level of the token meshes: one further, and no kernel has fewer nodes than are allowed."""
+LONG, MOST_WORK = 300.0, 3e7
+"""Nats of the shorter window, and multiplications in a first table, from where on two variables are better integrated one after the
+other: either way then takes about a second."""
 LEAST_ROUNDING = 16.0
 """Roundings of a term besides those of its exponent: of some factors, of its coefficient and of the sum."""
 
@@ -54,14 +57,12 @@ class FloatSums(Sums):
         return Outer(v, density, [own[2] for own in nodes], max(strides) == 1)
 
     @property
-    def work(self) -> float:
-        """Multiplications in a first table.
-
-        Raises:
-            TooDear: where its tokens are too many.
-        """
+    def is_dear(self) -> bool:
+        """Whether a product mesh over two variables has so many nodes, or so many moments that only their logarithms can name."""
+        if min(axis.high - axis.low for axis in self.axes) > LONG:
+            return True
         nodes = max(len(own.mesh.nodes) for own in self.inner(self.level))
-        return nodes * float(np.prod([axis.length / step for axis, step in zip(self.axes, self.steps)]))
+        return nodes * float(np.prod([axis.length / step for axis, step in zip(self.axes, self.steps)])) > MOST_WORK
 
     def widen(self, late: list[int]) -> None:
         self.axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.axes)]

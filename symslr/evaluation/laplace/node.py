@@ -29,8 +29,6 @@ from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import TailSums, has_power_tail
 from symslr.model.symbols import x
 
-MOST_WORK = 3e7
-"""Of a first product mesh over two variables, from where on the integrals are taken one after the other: both then take a second."""
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""
 
@@ -109,7 +107,7 @@ class LaplaceNode(SumsNode):
             return super().in_floats(p, tolerance)
         try:
             product = self.sums(FLOAT, p, p, tolerance)
-            if not isinstance(product, FloatSums) or product.work < MOST_WORK:
+            if not isinstance(product, FloatSums) or not product.is_dear:
                 return super().in_floats(p, tolerance)
         except TooDear:
             pass
