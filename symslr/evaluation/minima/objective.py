@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,12 @@ POOR = 1e-6
 """Relative error above which a value may not count as lower than another: a search compares values to 1e-4."""
 
 
+@lru_cache(maxsize=4)
+def _computed(node: Node, scope: frozenset[Any]) -> dict[tuple[Any, ...], Pair]:
+    """What searches for one minimum have computed, by tolerance and place: one for fewer digits goes on from there."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Objective:
     """A node as a function of some of its parameters.
@@ -32,7 +39,6 @@ class Objective:
     context: Context
     scope: Mapping[Symbol, Pair]
     seen: list[tuple[float, list[float]]] = field(default_factory=list, compare=False)
-    known_pairs: dict[tuple[float, ...], Pair] = field(default_factory=dict, compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -44,13 +50,16 @@ class Objective:
 
     def pair(self, place: Any) -> Pair:
         """(value, error) at a place; in float64 computed once, as searches come back to where values are dear."""
-        if not self.is_float:
+        if not self.is_float or self.context.continuations is not None:
             return self.node.evaluate(self.context, self.scope_at(place))
-        key = float(self.context.tolerance), *map(float, place)
-        if key not in self.known_pairs:
-            value, error = self.known_pairs[key] = self.node.evaluate(self.context, self.scope_at(place))
-            self.seen.append((float(value) + float(error), list(key[1:])))
-        return self.known_pairs[key]
+        at = [float(x) for x in place]
+        known = _computed(self.node, frozenset(self.scope.items()))
+        key = (float(self.context.tolerance), self.context.enough, *at)
+        if key not in known:
+            known[key] = self.node.evaluate(self.context, self.scope_at(place))
+        value, error = known[key]
+        self.seen.append((float(value) + float(error), at))
+        return value, error
 
     def scope_at(self, place: Any) -> dict[Symbol, Pair]:
         """All parameters, with the variables at a place."""

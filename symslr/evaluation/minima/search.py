@@ -29,7 +29,7 @@ PARABOLAS = 8
 """Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
-DOUBLINGS = 3
+DOUBLINGS = 5
 """Beyond the scan; a function that still falls there has a limit, or none that is of use."""
 FLAT = 1e-2
 """A fall per doubling, relative, below which an end that is not the lowest is followed no further."""

@@ -33,7 +33,7 @@ class FormsNode(Node):
         best: list[Pair | Exception] = [CannotEvaluate("no formula gives a number")] * len(scopes)
         todo, poor = list(range(len(scopes))), POOR * context.tolerance
         if self.axes > 1 and context.enough is not None:
-            poor = context.enough
+            poor = max(poor, context.enough)
         for form in self.forms:
             for i, get in zip(todo, form.at(context, [scopes[i] for i in todo])):
                 best[i] = _better(best[i], get)
