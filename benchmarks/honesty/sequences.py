@@ -33,6 +33,8 @@ CONFIGURATIONS = 2_000
 """Hidden configurations that are enumerated."""
 NATS = 43.0
 """Of a long double."""
+LOOKS, ELSEWHERE = 40_001, 7.3
+"""Places of one key at which an attention's weight is looked at, and where the others lie meanwhile."""
 ROUNDED = 2e-18
 """Of a sum over a mesh in long doubles, which have 64 bits: their terms are added in pairs."""
 
@@ -301,6 +303,19 @@ def _drawn_at_once(question: Question, count: int, rng: np.random.Generator) -> 
     return np.sum(own * seen, axis=1), np.sum(seen * seen, axis=1)
 
 
+def _narrowest(law: Located) -> float:
+    """About the width of what is narrowest in an attention's weight as a function of one key: two meshes might both miss it."""
+    if law.weights is None:
+        return float("inf")
+    reach = sqrt(2 * NATS) + sqrt(law.strength) * max(abs(x) for theta, _ in law.signals for x in theta)
+    places = np.linspace(-float(reach), float(reach), LOOKS)
+    keys = np.full((LOOKS, law.length), ELSEWHERE)
+    keys[:, 0] = places
+    seen = np.asarray(law.weights(keys), dtype=float)[:, 0]
+    steepest = np.max(np.abs(np.diff(seen))) / (places[1] - places[0])
+    return float(np.ptp(seen) / steepest) if steepest > 0 else float("inf")
+
+
 def refined(law: Located, wanted: float) -> tuple[Any, float, float]:
     """(the risk on ever finer meshes, the last difference, the larger of the last two); one of a kink may be small by chance.
 
@@ -315,7 +330,7 @@ def refined(law: Located, wanted: float) -> tuple[Any, float, float]:
     if law.weights is None and law.size == law.length:  # every token is relevant
         return np.longdouble(0), 0.0, 0.0
     steepest = sqrt(law.strength) * max(sqrt(sum(x * x for x in theta)) for theta, _ in law.signals)
-    step = min(0.6, 2.2 / max(steepest, 0.5) / log(10))
+    step = min(0.6, 2.2 / max(steepest, 0.5) / log(10), 0.5 * _narrowest(law))
     before, found = on_a_mesh(law, step / 0.75), on_a_mesh(law, step)
     differences = [float(abs(found - before))]
     while differences[-1] > wanted and not is_algebraic(differences):

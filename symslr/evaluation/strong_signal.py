@@ -98,7 +98,7 @@ def _expanded(
         return None
     error = found.error + abs(remainder.value) + remainder.error
     kind = found.kind if remainder.kind == found.kind else Kind.ESTIMATED
-    smallest = min(mpmath.mag(number) for number in (found.value, error) if number)
+    smallest = min((mpmath.mag(number) for number in (found.value, error) if number), default=0)
     if -smallest > MOST_BITS:
         raise CannotEvaluate(
             f"the number is below 2**-{MOST_BITS:.0e}, which no digits can name; ask for a weaker signal"

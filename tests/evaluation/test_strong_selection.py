@@ -14,6 +14,7 @@ from symslr.budget import processor_time
 from symslr.evaluation import CannotEvaluate, evaluate, least_risk
 from symslr.evaluation.in_time import in_time
 from symslr.evaluation.laplace import table
+from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.location import bayes_value
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -22,26 +23,28 @@ from symslr.model.location.task import LocationTask
 from symslr.theory import population_risk
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-KERNELS: dict[str, tuple[Callable[[Array], Array], float]] = {
-    "softplus": (lambda y: np.logaddexp(0, y), 0.0),
-    "softmax": (np.exp, 0.0),
-    "softmax1": (np.exp, 1.0),
+LOG_KERNELS: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "softplus": (lambda y: np.where(y < -30.0, y, np.log(np.logaddexp(0, np.maximum(y, -30.0)))), -np.inf),
+    "softmax": (lambda y: y, -np.inf),
+    "softmax1": (lambda y: y, 0.0),
 }
+"""Logarithms of kernels and of offsets; log(1 + e^y) is e^y below -30, to 5e-14 of it."""
 
 
 def risk_of_a_pair(name: str, strength: float, scale: float) -> float:
     """By the trapezoid rule over the mean of two tokens and half their difference, along which the selection is steep."""
-    kernel, offset = KERNELS[name]
+    log_kernel, log_offset = LOG_KERNELS[name]
     half = np.arange(-7.0, 7.0, min(0.04, 0.2 / max(strength, scale))) + 1e-4
     mean = np.arange(-7.0, 7.0, min(0.04, 0.4 / scale))
     hit = norm = mass = 0.0
     for d in np.array_split(half, 120):
         density = np.exp(-(d[:, None] ** 2) - mean[None, :] ** 2)
-        one, other = (kernel(scale * (mean[None, :] + sign * d[:, None])) for sign in (1, -1))
-        total = offset + one + other
+        one, other = (log_kernel(scale * (mean[None, :] + sign * d[:, None])) for sign in (1, -1))
+        total = np.logaddexp(np.logaddexp(one, other), log_offset)
+        one, other = np.exp(one - total), np.exp(other - total)
         relevant = density * (1 + np.tanh(strength * d))[:, None]
-        hit += np.sum(relevant * one / total)
-        norm += np.sum(density * (one**2 + other**2) / total**2)
+        hit += np.sum(relevant * one)
+        norm += np.sum(density * (one**2 + other**2))
         mass += np.sum(density)
     return float(1 - hit**2 / norm / mass)
 
@@ -60,10 +63,28 @@ def test_a_strong_signal_has_its_digits(attention: Attention, strength: int, sca
 
 
 def test_a_table_that_is_too_large_leaves_the_digits_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FloatSums, "is_dear", False)
     monkeypatch.setattr(table, "MOST_WORK", 1.5e8)
     found = evaluate(population_risk(MaxSLR(noise=0), softmax), {"L": 2, "nu": 60, "a": 15}, backend="numpy")
     assert 1 <= found.digits <= 8
     assert abs(float(found) - risk_of_a_pair("softmax", 60.0, 15.0)) <= float(found.error)
+
+
+@pytest.mark.parametrize(
+    ("name", "strength", "scale", "slack"),
+    [
+        ("softmax", 300, 40, 1e-13),
+        ("softmax1", 65, 60, 1e-13),
+        ("softplus", 110, 30, 1e-13),
+        ("softmax", 30, 200, 1e-13),
+    ],
+)
+def test_steep_selections_under_steep_kernels(name: str, strength: int, scale: int, slack: float) -> None:
+    """On a product mesh over both variables these have few digits, or none: what counts lies along a ridge."""
+    kernel = {"softplus": softplus, "softmax": softmax, "softmax1": softmax1}[name]
+    found = evaluate(population_risk(MaxSLR(noise=0), kernel), {"L": 2, "nu": strength, "a": scale}, backend="numpy")
+    assert found.digits >= 10
+    assert abs(float(found) - risk_of_a_pair(name, float(strength), float(scale))) <= float(found.error) + slack
 
 
 def risk_of_erf(strength: Any, scale: Any, shift: Any, length: int) -> Any:

@@ -20,7 +20,7 @@ FEW = {1: 24, 2: 12}
 """Outer nodes per axis at which the token meshes are judged: two or three of every smooth factor of the integrand."""
 LEVELS = 11.0
 """The last level of the token meshes: one further, and no kernel has fewer nodes than are allowed."""
-LONG, MOST_WORK = 300.0, 3e7
+LONG, MOST_WORK = 200.0, 2e8
 """Nats of the shorter window, and multiplications in a first table, from where on two variables are better integrated one after the
 other: either way then takes about a second."""
 LEAST_ROUNDING = 16.0

@@ -30,8 +30,8 @@ LOOKS, ROUGH = 16, 5.0
 MOST_PANELS = 60
 """Of 21 values of y each, at some milliseconds."""
 MARGIN, LEAST, MOST = 2.0, 16.0, 30.0
-"""Nats asked of the inner integrals beyond those of the outer one, and at least and at most: panels must not be halved for errors of
-theirs, nor they refined for what float64 has not."""
+"""Nats asked of the inner integrals: beyond those of the outer one, at least, and at most. Panels must not be halved for errors of
+the inner integrals, nor these be refined for digits that float64 has not."""
 FINEST = 1e-12
 """Relative error from which on panels are not halved: below it the rounding of the inner integrals decides."""
 COARSER = 0.6

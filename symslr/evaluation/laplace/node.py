@@ -105,14 +105,20 @@ class LaplaceNode(SumsNode):
     def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
         if not self._iterated:
             return super().in_floats(p, tolerance)
+        product: Sums | int | None = None
         try:
             product = self.sums(FLOAT, p, p, tolerance)
-            if not isinstance(product, FloatSums) or not product.is_dear:
+            if not (isinstance(product, FloatSums) and product.is_dear):
                 return super().in_floats(p, tolerance)
         except TooDear:
             pass
         steepest = max(self._iterated, key=lambda way: way.rate(p))
-        return steepest.integrals(Family(self._code(FLOAT), p, -log(tolerance)))
+        try:
+            return steepest.integrals(Family(self._code(FLOAT), p, -log(tolerance)))
+        except CannotEvaluate:
+            if product is None:
+                raise
+            return super().in_floats(p, tolerance)
 
     def sums(
         self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
