@@ -15,7 +15,7 @@ def lines_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def few_sequences() -> Iterator[None]:
-    """First lines, which are right here, are not drawn eight times as often where their mean is small; what was drawn is forgotten."""
+    """First lines, which are right here, are not drawn eight times as often where their mean is small."""
     from symslr.check import start
 
     start._sampled.cache_clear()

@@ -16,7 +16,6 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, l, m, nu, x, z
 from tests.check.toys import Say
 
-
 pytestmark = pytest.mark.usefixtures("lines_alone", "few_sequences")
 
 
