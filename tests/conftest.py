@@ -86,6 +86,9 @@ READ_THE_CHAINS = (
 LONG_TO_DERIVE = ("landscape", "separation")
 """In the paths of tests that derive the same formulas."""
 
+WAITING = "tests/study/"
+"""Tests that wait for processes of theirs: many together are handed out early, and not last, when nothing else is left to do."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
@@ -101,7 +104,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             if nodeid.startswith(READ_THE_CHAINS):
                 return "chains"
             file = nodeid.partition("::")[0]
-            return next((idea for idea in LONG_TO_DERIVE if idea in file), file)
+            return next((idea for idea in (*LONG_TO_DERIVE, WAITING) if idea in file), file)
 
     return Scheduling(config, log)
 

@@ -45,10 +45,7 @@ squares = SequenceExpectation(Sum(chi[l] ** 2, (l, 1, L)) ** 2, bare)
 cubes = SequenceExpectation(chi[epsilon] ** 2 * chi[j] ** 2 * chi[k] ** 2, spiked)
 
 
-@pytest.fixture(autouse=True)
-def toys_count_as_the_house(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is tested here is the comparison of lines; that typed lines are no rules is tested in test_replay."""
-    monkeypatch.setattr("symslr.check.replay.HOUSES", ("symslr", "sympy", "tests"))
+pytestmark = pytest.mark.usefixtures("lines_alone", "few_sequences")
 
 
 def scalar(body: Expr) -> Expr:

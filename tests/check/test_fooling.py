@@ -53,10 +53,7 @@ linear_risk = Delta**2 + L * (L - 1) / (L**2 + nu * (L - 1))
 half_blind = SequenceLaw(1 + sign(chi[epsilon]), L)
 
 
-@pytest.fixture(autouse=True)
-def _lines_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is tested here is the comparison of lines; that typed lines are no rules is tested in test_replay."""
-    monkeypatch.setattr("symslr.check.replay.HOUSES", ("symslr", "sympy", "tests"))
+pytestmark = pytest.mark.usefixtures("lines_alone", "few_sequences")
 
 
 def scalar(body: Expr) -> Expr:

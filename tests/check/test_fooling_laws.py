@@ -16,11 +16,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, epsilon, l, m, nu, x, z
 from tests.check.toys import Say
 
-
-@pytest.fixture(autouse=True)
-def _lines_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is tested here is the comparison of lines; that typed lines are no rules is tested in test_replay."""
-    monkeypatch.setattr("symslr.check.replay.HOUSES", ("symslr", "sympy", "tests"))
+pytestmark = pytest.mark.usefixtures("lines_alone", "few_sequences")
 
 
 ONE_OF_ALL = ConfigurationPrior(exactly(1, L), ONE, L)

@@ -21,10 +21,7 @@ spiked, maximum = SpikedSLR().law, MaxSLR().law
 sigma = Activation.of(epsilon, softmax, a)
 
 
-@pytest.fixture(autouse=True)
-def _lines_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is tested here is the comparison of lines; that typed lines are no rules is tested in test_replay."""
-    monkeypatch.setattr("symslr.check.replay.HOUSES", ("symslr", "sympy", "tests"))
+pytestmark = pytest.mark.usefixtures("lines_alone")
 
 
 def norm() -> DerivationCheck:
