@@ -280,9 +280,13 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
         CannotEvaluate: when fewer digits than ``required`` are reached.
     """
     enough = 10.0 ** -(required or DEFAULT_DIGITS)  # another formula may take many times as long
-    context = Context(FLOAT, tolerance_of(min(aim, FLOAT_DIGITS)), enough=enough)
-    value, error = float_pair(plan(expr), float_scope(inputs.given), context)
-    reached = digits_of(value, error)
+    wanted = min(aim, FLOAT_DIGITS)
+    for own in dict.fromkeys((wanted, max(wanted, FLOAT_AIM))):  # a formula may lose digits that its integrals have
+        context = Context(FLOAT, tolerance_of(own), enough=enough)
+        value, error = float_pair(plan(expr), float_scope(inputs.given), context)
+        reached = digits_of(value, error)
+        if reached >= wanted:
+            break
     if reached < required:
         raise CannotEvaluate(f"float64 reaches {reached} of {required} digits here; use backend 'mpmath'")
     return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, reached, FLOAT_METHOD)
