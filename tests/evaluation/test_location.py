@@ -262,6 +262,12 @@ def by_pairs(law: LocationTask) -> Part:
     return found.part()
 
 
+def test_masses_below_float64_are_not_drawn() -> None:
+    """Two of eight along two directions: so many points of the law of one token have mass 0 that too few others were left to draw."""
+    law = task(8, Rational(57, 100), location="subset(2)", signal="(1,0):1/2,(0,1):1/2")
+    agree(by_samples(law), float(bayes_value(law).value))
+
+
 def test_the_irrelevant_positions_are_sought_where_they_are_fewer() -> None:
     """Against the route that does not know it."""
     law = task(3, 3, location="subset(2)", prior=1 / l)

@@ -137,9 +137,9 @@ class _Groups:
         left = tuple(whole - own for whole, own in zip(self.coins.counts, law.counts))
         others, odds = Trials(self.coins, self.random).drawn(self.tests, left)
         weight = np.sqrt(np.abs(law.mass))
-        tried, most = np.arange(len(weight)), PIVOTS * self.tests
-        if len(weight) > most:
-            tried = self.random.choice(len(weight), most, replace=False, p=weight / weight.sum())
+        tried, most = np.flatnonzero(weight), PIVOTS * self.tests  # a mass far out is below float64
+        if len(tried) > most:
+            tried = self.random.choice(tried, most, replace=False, p=weight[tried] / weight.sum())
         columns = (self.coins.left(law.at[tried], others, odds) * weight[tried, None]).T
         basis, triangle, order = scipy.linalg.qr(columns, mode="economic", pivoting=True, check_finite=False)
         size = np.abs(np.diag(triangle))
