@@ -263,7 +263,7 @@ def by_pairs(law: LocationTask) -> Part:
 
 
 def test_masses_below_float64_are_not_drawn() -> None:
-    """Two of eight along two directions: so many points of the law of one token have mass 0 that too few others were left to draw."""
+    """Two of eight along two directions: so many points of the law of one token have mass 0 that too few were left to draw."""
     law = task(8, Rational(57, 100), location="subset(2)", signal="(1,0):1/2,(0,1):1/2")
     agree(by_samples(law), float(bayes_value(law).value))
 
