@@ -30,8 +30,8 @@ from symslr.evaluation.power_tails.tails import TailSums, has_power_tail
 from symslr.model.symbols import x
 
 STEEP, POOR = 300.0, 0.1
-"""The rate of a weight e^(nu x) from where on windows of a product mesh may miss the ridge along which all lies, and a relative error
-that shows it. Softmax-1 at nu = 3170, scale 52.7 had 5e-6 with an error of 9e-6 in the place of 0.867."""
+"""The rate of a weight e^(nu x) from where on windows of a product mesh may miss the ridge along which all lies, and a relative
+error that shows it. Softmax-1 at nu = 3170, scale 52.7 had 5e-6 with an error of 9e-6 in the place of 0.867."""
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""
 
