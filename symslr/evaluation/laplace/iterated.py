@@ -30,7 +30,7 @@ LOOKS, ROUGH = 16, 5.0
 MOST_PANELS = 60
 """Of 21 values of y each, at some milliseconds."""
 NATS = 29.0
-"""Asked of the inner integrals, whatever is asked of the outer one: a fifth of what meshes of 23 nats were off was in their errors."""
+"""Asked of the inner integrals, whatever is asked of the outer one: to 23 nats their errors held a fifth of what they were off."""
 FINEST = 1e-12
 """Relative error from which on panels are not halved: below it the rounding of the inner integrals decides."""
 COARSER = 0.6
