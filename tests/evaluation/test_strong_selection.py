@@ -71,24 +71,22 @@ def test_a_table_that_is_too_large_leaves_the_digits_that_are_there(monkeypatch:
 
 
 @pytest.mark.parametrize(
-    ("name", "strength", "scale", "slack"),
-    [
-        ("softmax", 300, 40, 1e-13),
-        ("softmax1", 65, 60, 1e-13),
-        ("softplus", 110, 30, 1e-13),
-        ("softmax", 30, 200, 1e-13),
-    ],
+    ("name", "strength", "scale"),
+    [("softmax", 300, 40), ("softmax1", 65, 60), ("softplus", 110, 30), ("softmax", 30, 200)],
 )
-def test_steep_selections_under_steep_kernels(name: str, strength: int, scale: int, slack: float) -> None:
+def test_steep_selections_under_steep_kernels(name: str, strength: int, scale: int) -> None:
     """On a product mesh over both variables these have few digits, or none: what counts lies along a ridge."""
     kernel = {"softplus": softplus, "softmax": softmax, "softmax1": softmax1}[name]
     found = evaluate(population_risk(MaxSLR(noise=0), kernel), {"L": 2, "nu": strength, "a": scale}, backend="numpy")
     assert found.digits >= 10
-    assert abs(float(found) - risk_of_a_pair(name, float(strength), float(scale))) <= float(found.error) + slack
+    assert abs(float(found) - risk_of_a_pair(name, float(strength), float(scale))) <= float(found.error) + 1e-13
 
 
 def test_windows_that_miss_the_ridge_are_not_believed() -> None:
-    """Asked for 8 digits this was 1.00000000: the windows of the product mesh held nothing of what counts."""
+    """Asked for 8 digits this was 1.00000000: the windows of the product mesh held nothing of what counts.
+
+    By 10^6 drawn sequences it is 0.1238 with a standard error of 3e-4.
+    """
     values = {"L": 3, "nu": 3170, "a": Rational(527, 10)}
     few, many = (
         evaluate(population_risk(MaxSLR(noise=0), softmax1), values, digits=n, backend="numpy") for n in (8, 10)
