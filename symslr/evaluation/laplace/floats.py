@@ -64,6 +64,9 @@ class FloatSums(Sums):
         nodes = max(len(own.mesh.nodes) for own in self.inner(self.level))
         return nodes * float(np.prod([axis.length / step for axis, step in zip(self.axes, self.steps)])) > MOST_WORK
 
+    def is_smooth(self, axis: int) -> bool:
+        return np.isinf(self.axes[axis].scale)  # far from the centre of a stretched one exp(-u) ends within a step
+
     def widen(self, late: list[int]) -> None:
         self.axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.axes)]
 

@@ -1,4 +1,4 @@
-"""An integral over two Laplace variables, one after the other: at every value of one of them a form in the other.
+"""An integral over Laplace variables, one after the other: at every value of one of them a form in the other, or in none.
 
 Where a weight e^(nu x) and a kernel are both steep their product mesh is nearly empty, as what counts lies along a ridge of width
 1/nu. With t = e^(-nu y) the integral over u is smooth in y on the scale of the tokens, y being the largest x + g/nu, g of Gumbel's
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import quad_vec
-from sympy import Dummy
+from sympy import Dummy, S
 from sympy import exp as exp_
 from sympy import log as log_
 
@@ -21,39 +21,55 @@ from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import Kernel, LaplaceForm, Moment, Term
-from symslr.evaluation.laplace.rule import refined
+from symslr.evaluation.laplace.rule import Outer, refined
+from symslr.evaluation.laplace.tokens import pieces
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.scan import scan, zoomed
+from symslr.evaluation.quadrature.mesh import SinhMap
+from symslr.evaluation.quadrature.scan import scan, scan_all, zoomed
 
+STEEPEST = 1e5
+"""Largest rate of an exponential of x: what x - y is rounded by moves it by 1e-11 of itself then. At 10^10 a risk of 0.29 was 1."""
 LOOKS, ROUGH = 16, 5.0
 """Values of y, and nats asked for there, by which the window of y is found."""
 MOST_PANELS = 60
 """Of 21 values of y each, at some milliseconds."""
 NATS = 29.0
 """Asked of the inner integrals, whatever is asked of the outer one: to 23 nats their errors held a fifth of what they were off."""
+NOWHERE, FIRST_LEVEL = -1e4, 2.0
+"""log u of a variable that is 0, and the first level of the tokens where no variable is left."""
 FINEST = 1e-12
 """Relative error from which on panels are not halved: below it the rounding of the inner integrals decides."""
+VANISHED = -1e9
+"""Exponent of what multiplies an inner integral, as exp(-u o) does, below which nothing is left: no moment makes up for it."""
 COARSER = 0.6
 """Levels by which the first mesh of tokens at a y is coarser than the last one at the y before."""
 
 
 def smooth_axes(form: LaplaceForm) -> list[int]:
-    """The variables that multiply one exponential of x and enter through the moments and powers alone.
+    """The variables that multiply one exponential of x; none where the moments are not all over the same tokens."""
+    return [n for n, is_one in enumerate(form.are_exponential) if is_one and len(form.kernels) == 1]
 
-    None where the moments are not all over the same tokens, or none of them is of their law.
-    """
-    if len(form.kernels) > 1 or not form.survivors:
-        return []
-    outside = [part for t in form.terms for part in (t.exponent, t.rest)]
-    axes = zip(form.logs, form.are_exponential)
-    return [n for n, (v, is_one) in enumerate(axes) if is_one and not any(part.has(exp_(v)) for part in outside)]
+
+class AtOne(FloatSums):
+    """A form that no Laplace variable is left in: it is written in one that is 0, and multiplies 1."""
+
+    def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
+        self.pieces = pieces(family, (NOWHERE,))
+        return [], [], FIRST_LEVEL
+
+    @property
+    def few(self) -> Outer:
+        return self.outer([])
+
+    def outer(self, steps: list[Any], count: int | None = None) -> Outer:
+        return Outer([np.array([NOWHERE])], np.ones(1), [], True)
 
 
 class Iterated:
-    """A form in two variables as a form in one of them at every y.
+    """A form in one or two variables as a form in the others at every y.
 
     Attributes:
-        code: of the form in one variable; its last parameter is y.
+        code: of the form in the others; its last parameter is y.
     """
 
     def __init__(self, code: LaplaceCode, axis: int) -> None:
@@ -61,7 +77,10 @@ class Iterated:
         one = Kernel((kernel.slopes[axis],), kernel.lower, kernel.upper).exponential(form.x)
         assert one is not None
         log_t, load = -one.rate * y - log_(one.constant), exp_(one.rate * (form.x - y))
-        rest = replace(kernel, slopes=kernel.slopes[:axis] + kernel.slopes[axis + 1 :])
+        self.is_last = len(form.logs) == 1
+        others = kernel.slopes[:axis] + kernel.slopes[axis + 1 :], form.logs[:axis] + form.logs[axis + 1 :]
+        slopes, logs = ((S.One,), (Dummy("none", real=True),)) if self.is_last else others
+        rest = replace(kernel, slopes=slopes)
         whole = {m.log: log_(m.mean) + m.scale for m in form.moments if m.is_survival} | {form.logs[axis]: log_t}
 
         def moment(m: Moment) -> Moment:
@@ -72,7 +91,7 @@ class Iterated:
             return Term(t.coefficient * abs(one.rate), *parts)
 
         inner = LaplaceForm(
-            form.logs[:axis] + form.logs[axis + 1 :],
+            logs,
             form.x,
             (rest,),
             tuple(map(moment, form.moments)),
@@ -80,24 +99,33 @@ class Iterated:
             form.integrals,
             (form.x - y,),
         )
-        self.whole, self.code = code, LaplaceCode(inner, (*code.parameters, y), FLOAT)
+        self.axis, self.whole, self.code = axis, code, LaplaceCode(inner, (*code.parameters, y), FLOAT)
         self._rates = FLOAT.compile(code.parameters, [one.rate])
+        inside = {*inner.logs, *(symbol for m in inner.moments for symbol in (m.mean, m.log, m.scale))}
+        outside = [t.exponent.as_independent(*inside, as_Add=True)[0] for t in inner.terms]
+        self._outside = FLOAT.compile((*code.parameters, y), outside)
+        powers = [] if self.is_last else [t.exponent.coeff(log, 1) for t in inner.terms for log in inner.logs]
+        self._others = FLOAT.compile(code.parameters, powers)
 
     def rate(self, p: tuple[float, ...]) -> float:
         """|rate| of the exponential of x that the variable multiplies which is integrated last."""
         return abs(float(self._rates(*p)[0]))
 
     def integrals(self, family: Family) -> list[tuple[float, float]]:
-        """(value, error) of every integral of a family of the form in two variables.
+        """(value, error) of every integral of a family of the whole form.
 
         Raises:
-            CannotEvaluate: where an integral over one of them has no value.
+            CannotEvaluate: where an integral over one of them has no value, or its exponential is too steep.
         """
+        if self.rate(family.p) > STEEPEST:
+            raise CannotEvaluate("a kernel or a weight is too steep for float64; ask for a smaller scale or signal")
         levels = {NATS: 0.0, ROUGH: 0.0}
 
         def at(y: float, nats: float = NATS) -> Any:
             """Values and errors at y, (2, integrals); the tokens begin a little coarser than they ended at the y before."""
-            sums = FloatSums(Family(self.code, (*family.p, y), nats))
+            if max(self._outside(*family.p, y)) < VANISHED:
+                return np.zeros((2, len(family.integrals)))
+            sums = (AtOne if self.is_last else FloatSums)(Family(self.code, (*family.p, y), nats))
             sums.level = max(sums.level, levels[nats] - COARSER)
             found = refined(sums)
             levels[nats] = sums.level
@@ -112,6 +140,8 @@ class Iterated:
         def look(nodes: list[Any]) -> tuple[Any, tuple[Any, Any]]:
             values = np.array([rough(float(y)) for y in nodes[0]])
             tops = values.max(axis=0)
+            if not np.all(tops > 0.0):
+                raise CannotEvaluate("the outer integrand vanishes in float64")
             return np.any(values > tops * np.exp(-family.depth), axis=1), (nodes[0], values)
 
         ((low, high),), (nodes, values) = zoomed(look, [self._guess(family)], LOOKS)
@@ -134,16 +164,32 @@ class Iterated:
         return list(zip(found, inherited + error * tops + beyond))
 
     def _guess(self, family: Family) -> tuple[float, float]:
-        """Where tokens come, and by how much a Gumbel variable moves them."""
-        (survivor, *_), (ends,) = self.whole.form.survivors, family.constants.ends
-        n = family.moments_of[0].index(survivor)
+        """Where y lives, as the largest token: a moment at y has the tokens before it, and the sum of kernels that of y alone."""
+        p, powers, others = family.p, self.code.constants((*family.p, 0.0)).powers, np.array(self._others(*family.p))
 
-        def log_density(x: Any) -> Any:
-            _, exponents, rests = self.whole.weights(0, x, family.p)
-            return exponents[n] + np.log(np.abs(rests[n]))
+        def weights(x: Any) -> tuple[Any, Any]:
+            slopes, exponents, rests = self.whole.weights(0, x, p)
+            return np.delete(slopes, self.axis, axis=0), exponents + np.log(np.abs(rests))
 
-        window = scan(log_density, float(ends[0]), float(ends[1]), family.depth)
-        if window is None:
+        (ends,) = family.constants.ends.tolist()
+        low, high = ends
+        windows = scan_all(lambda x: weights(x)[1], low, high, family.depth)
+        if any(window is None for window in windows):
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
-        reach = family.depth / self.rate(family.p)
+        peaks, before = (
+            [window.peak for window in windows if window],
+            np.minimum if self._rates(*p)[0] > 0 else np.maximum,
+        )
+
+        def log_density(y: Any) -> Any:
+            slopes, moments = weights(y)[0], np.array([weights(before(y, peak))[1][n] for n, peak in enumerate(peaks)])
+            outside = np.array([part + 0.0 * y for part in self._outside(*p, y)])
+            return np.max(
+                (outside + powers @ moments - others.reshape(len(outside), -1) @ slopes)[family.active], axis=0
+            )
+
+        window = scan(log_density, low, high, family.depth)
+        if window is None:
+            raise CannotEvaluate("the outer integrand vanishes in float64")
+        reach = family.depth / self.rate(p)
         return window.low - reach, window.high + reach

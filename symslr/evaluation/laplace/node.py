@@ -29,9 +29,10 @@ from symslr.evaluation.numbers.balls import Balls, from_mpf
 from symslr.evaluation.power_tails.tails import TailSums, has_power_tail
 from symslr.model.symbols import x
 
-STEEP, POOR = 300.0, 0.1
-"""The rate of a weight e^(nu x) from where on windows of a product mesh may miss the ridge along which all lies, and a relative
-error that shows it. Softmax-1 at nu = 3170, scale 52.7 had 5e-6 with an error of 9e-6 in the place of 0.867."""
+STEEP, LEAST_NATS, POOR = 3000.0, 10.0, 0.1
+"""The rate of an exponential of x times the nats asked for (or so many) from where on the product mesh takes longer; its windows
+may also miss the ridge along which all lies, and a relative error shows it. Softmax-1 at nu = 3170, scale 52.7 had 5e-6 with an
+error of 9e-6 in the place of 0.867; with a scale of 1000 at nu = 60 it was off by three of its errors."""
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""
 
@@ -101,34 +102,31 @@ class LaplaceNode(SumsNode):
 
     @cached_property
     def _iterated(self) -> list[Iterated]:
-        """The ways to integrate over one of two variables after the other."""
+        """The ways to integrate over one variable after the others."""
         code = self._code(FLOAT)
-        return [Iterated(code, axis) for axis in smooth_axes(self.form)] if self.axes > 1 else []
+        return [Iterated(code, axis) for axis in smooth_axes(self.form)]
 
     def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
-        if not self._iterated:
+        family = Family(self._code(FLOAT), p, -log(tolerance))
+        if not self._iterated or not family.active or has_power_tail(family):
             return super().in_floats(p, tolerance)
         steepest = max(self._iterated, key=lambda way: way.rate(p))
-        on_product: list[Pair] | None = None
-        try:
-            product = self.sums(FLOAT, p, p, tolerance)
-            if not isinstance(product, FloatSums):
-                return super().in_floats(p, tolerance)
-            if steepest.rate(p) < STEEP and not product.is_dear:
-                on_product = super().in_floats(p, tolerance)
-                if all(error <= POOR * abs(value) for value, error in on_product):
-                    return on_product
-        except TooDear:
-            pass
-        try:
-            return steepest.integrals(Family(self._code(FLOAT), p, -log(tolerance)))
-        except CannotEvaluate:
-            if steepest.rate(p) >= STEEP or on_product is not None:
-                raise
-            found = super().in_floats(p, tolerance)
-            if any(error > POOR * abs(value) for value, error in found):
-                raise
+        found: list[Pair] | None = None
+        if steepest.rate(p) * max(-log(tolerance), LEAST_NATS) < STEEP:
+            try:
+                product = FloatSums(family)
+                if self.axes == 1 or not product.is_dear:
+                    found = refined(product)
+            except TooDear:
+                pass
+        if found is not None and all(error <= POOR * abs(value) for value, error in found):
             return found
+        try:
+            return steepest.integrals(family)
+        except CannotEvaluate:
+            if found is None or self.axes > 1:
+                raise
+        return found
 
     def sums(
         self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any

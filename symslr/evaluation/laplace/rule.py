@@ -89,6 +89,10 @@ class Sums(ABC):
     def widen(self, late: list[int]) -> None:
         """Let these axes end further to the right, where an integrand has not died out: few tokens may decide there."""
 
+    def is_smooth(self, axis: int) -> bool:
+        """Whether an axis is so well laid out that the error may be claimed to fall as a power of what halving a step changes."""
+        return False
+
     def rounding(self, table: Any) -> list[Any]:
         """Relative rounding error of every integral, from a table at few nodes; 0 in balls, which hold it."""
         return [0]
@@ -131,7 +135,10 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
                 is_last = True  # with the digits that are there
         values, tolerance = table.values(), seen.tolerance
         masses = [arithmetic.mass(own) for own in values]
-        errors = [[_axis_error(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
+        errors = [
+            [_axis_error(arithmetic, own, n, mass, smooth=sums.is_smooth(n)) for n in axes]
+            for own, mass in zip(values, masses)
+        ]
         edges = [[_edges(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
         if len(steps) > 1 and arithmetic == FLOAT and (is_last or max(map(max, errors)) < tolerance):
             # a ridge across both axes hides from the rules along each of them
@@ -143,7 +150,7 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         late = [n for n in axes if max(own[n][1] for own in edges) > tolerance]
         if is_last:
             break
-        if max(worst) < tolerance and (len(late) == 0 or widened == WIDENINGS):
+        if max(worst, default=0.0) < tolerance and (len(late) == 0 or widened == WIDENINGS):
             break
         steps = [h / _finer(e, tolerance) if e >= tolerance else h for h, e in zip(outer.steps, worst)]
         if late and widened < WIDENINGS:
@@ -216,8 +223,8 @@ def _changed(arithmetic: Any, other: Any, full: Any) -> Any:
     return arithmetic.mass(other - full) / mass if mass > 0 else mass
 
 
-def _axis_error(arithmetic: Any, values: Any, axis: int, mass: Any) -> Any:
+def _axis_error(arithmetic: Any, values: Any, axis: int, mass: Any, *, smooth: bool) -> Any:
     """Relative error of the rule along one axis."""
     line = values.sum(axis=1 - axis) if values.ndim > 1 else values
     four = [arithmetic.middle(4 * line[k::4].sum()) for k in range(4)]
-    return alternating_error(four, mass, smooth=arithmetic == FLOAT)
+    return alternating_error(four, mass, smooth=smooth)

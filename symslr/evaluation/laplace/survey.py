@@ -23,6 +23,9 @@ NODES = {1: 48, 2: 24}
 """Nodes of an outer axis, by the number of axes."""
 STEEPEST = 2.6
 """log kappa moves by at most so much between nodes: where it moves by more, a steep weight would be cut off between two."""
+ROUGH, SHORTER = 2.0, 0.9
+"""Moves of log kappa, in units of STEEPEST, on which moments are not what they seem; and how much shorter a line is made at least
+where it is looked at again: e^(2 a x) p(x) is widest around 2 a, and its tokens at a = 500 live within seven of 0."""
 MOST_ROUNDS = 24
 """Each makes the pieces half as long again on one side: 1.5^24 is 10^4 times the first guess."""
 FALLEN = 10.0
@@ -80,11 +83,16 @@ def layout(family: Family) -> Layout:
     lowest = (-2.0 * family.depth - 20.0,) * len(family.form.logs)
     own = pieces(family, lowest)
     is_complete = all(is_gaussian(family, i) for i in range(len(family.form.moments)))
+    is_seen_again = False
     for _ in range(MOST_ROUNDS):
-        tokens = _resolving(family, own)
+        tokens, is_rough = _resolving(family, own)
         windows, table, logs = _outer_windows(family, tokens)
-        own, cut_short, shares = _needed(family, own, table, logs)
+        before = own
+        own, cut_short, shares = _needed(family, before, table, logs)
         if cut_short:
+            continue
+        if is_rough and not is_seen_again and _length(own) < SHORTER * _length(before):
+            is_seen_again = True  # what was seen on rough meshes, once more on shorter ones
             continue
         if is_complete or all(low > least for (low, _), least in zip(windows, lowest)):
             peak = np.unravel_index(int(np.argmax(np.max(logs, axis=0))), table.shape)
@@ -97,8 +105,13 @@ def layout(family: Family) -> Layout:
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
 
 
-def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> list[Tokens]:
-    """Token meshes on which log kappa moves little between nodes."""
+def _length(pieces_of: list[tuple[Piece, ...]]) -> float:
+    """Of all lines of tokens together."""
+    return sum(piece.high - piece.low for made in pieces_of for piece in made if isinstance(piece, Line))
+
+
+def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> tuple[list[Tokens], bool]:
+    """Token meshes on which log kappa moves little between nodes, and whether it moves too much for all that."""
     level = 0.0
     while True:
         tokens = placed(family, own, level)
@@ -110,7 +123,7 @@ def _resolving(family: Family, own: list[tuple[Piece, ...]]) -> list[Tokens]:
             steepest = max(steepest, float(np.max(moves, where=alive, initial=0.0)) / limit)
         nodes = max(len(one.mesh.nodes) for one in tokens)
         if steepest <= 1.0 or nodes * min(steepest, 2.0) > most_nodes(family) / 4:
-            return tokens
+            return tokens, steepest > ROUGH
         level += float(np.log2(min(steepest * 1.05, most_nodes(family) / 4 / nodes)))
 
 

@@ -126,8 +126,10 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
 
             windows = scan_all(log_weights, low, high, family.depth)
         seen = [window for window in windows if window is not None]
+        if not seen:
+            raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen) if form.kinks[k] or form.touches[k] else []
-        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen)))
+        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, bool(kinks))))
     return found
 
 
@@ -149,11 +151,12 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
     return sorted(set(found))
 
 
-def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
+def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], is_cut: bool) -> list[float]:
     """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
 
     Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, and on steps in proportion
-    to |x|, as a large scale moves all that a kernel does towards 0.
+    to |x|, as a large scale moves all that a kernel does towards 0. Where the line is cut somewhere, its narrow bends are found
+    too: nodes crowd at cuts alone.
     """
     if not windows:
         return []
@@ -169,23 +172,63 @@ def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[W
     x = x[(x >= start) & (x <= end)]
     found: list[float] = []
     for n, row in enumerate(code.weights(kernel, x, p)[0]):
-        moves = np.sign(np.diff(row) * (np.abs(np.diff(row)) > SEEN * (1.0 + np.abs(row[1:]))))
-        turns = 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)
-        if not 0 < len(turns) <= MOST_HIDDEN:
-            continue
 
         def log_kernel(at: Any, n: int = n) -> Any:
             return code.weights(kernel, at.ravel(), p)[0][n].reshape(at.shape)
 
-        places = _extrema(log_kernel, x[turns - 1], x[turns + 1], moves[turns - 1][:, None])
-        steps = 0.35 * np.hypot(width, places - centre) / 2 if heavy else np.full(len(places), 0.35 * width)
-        far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * steps)
-        left, right = near - at, close - at
-        shown = left * right > 0.0
-        for inner, outer in ((left, far - near), (right, beyond - close)):
-            shown &= (inner * outer > 0.0) & (np.abs(outer) >= np.abs(inner) / 8.0)
-        found += [float(place) for place in places[~shown]]
+        def width_at(places: Any) -> Any:
+            return np.hypot(width, places - centre) if heavy else np.full(len(places), width)
+
+        own = _unseen(log_kernel, x, row, width_at)
+        found += own
+        if is_cut or own:
+            found += _bends(log_kernel, x, row, width_at)
     return sorted(set(found))
+
+
+def _unseen(log_kernel: Any, x: Any, row: Any, width_at: Any) -> list[float]:
+    """Extrema that nodes beside them do not show."""
+    moves = np.sign(np.diff(row) * (np.abs(np.diff(row)) > SEEN * (1.0 + np.abs(row[1:]))))
+    turns = 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)
+    if not 0 < len(turns) <= MOST_HIDDEN:
+        return []
+    places = _extrema(log_kernel, x[turns - 1], x[turns + 1], moves[turns - 1][:, None])
+    steps = 0.35 * width_at(places)
+    far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * steps)
+    left, right = near - at, close - at
+    shown = left * right > 0.0
+    for inner, outer in ((left, far - near), (right, beyond - close)):
+        shown &= (inner * outer > 0.0) & (np.abs(outer) >= np.abs(inner) / 8.0)
+    return [float(place) for place in places[~shown]]
+
+
+def _bends(log_kernel: Any, x: Any, row: Any, width_at: Any) -> list[float]:
+    """Where the slope of log kappa moves within a small part of the width of a weight, as that of log(1 + exp(1000 x)) at 0."""
+    slopes = np.diff(row) / np.diff(x)
+    moved = np.abs(np.diff(slopes))
+    curvature = np.nan_to_num(moved / (x[2:] - x[:-2]), nan=0.0, posinf=0.0)
+    counts = moved * width_at(x[1:-1]) > SLIGHT
+    tops = np.flatnonzero(counts[1:-1] & (curvature[1:-1] >= curvature[:-2]) & (curvature[1:-1] > curvature[2:])) + 2
+    if not 0 < len(tops) <= MOST_HIDDEN:
+        return []
+
+    def seconds(places: Any, step: Any) -> Any:
+        far, at, near = log_kernel(places + np.array([-1.0, 0.0, 1.0]).reshape(3, *[1] * places.ndim) * step)
+        return np.abs(far - 2.0 * at + near) / step**2
+
+    low, high = x[tops - 1], x[tops + 1]
+    for _ in range(6):
+        step = (high - low)[:, None] / 16
+        at = low[:, None] + step * np.arange(17.0)
+        moves = np.nan_to_num(seconds(at, step))
+        best, rows = np.argmax(moves, axis=1), np.arange(len(at))
+        is_rough = moves[rows, best] * step[:, 0] ** 2 > ROUNDED
+        low = np.where(is_rough, at[rows, np.maximum(best - 1, 0)], low)
+        high = np.where(is_rough, at[rows, np.minimum(best + 1, 16)], high)
+    places, near = (low + high) / 2, width_at((low + high) / 2) * STEEP
+    sharp, whole = seconds(places, (high - low) / 2), seconds(places, near)
+    is_bend = (whole * near * width_at(places) > SLIGHT) & (whole < sharp / 2)
+    return [float(place) for place in places[is_bend]]
 
 
 def _extrema(function: Any, low: Any, high: Any, sign: Any) -> Any:
@@ -202,6 +245,10 @@ EQUAL_STEPS, SMALLEST, STEPS_TO_E = 1025, 1e-6, 87
 """Where bumps are sought: some twenty places to a standard deviation, and steps of a hundredth of |x|."""
 MOST_HIDDEN = 64
 """More bumps than this are an oscillation, which rules of other steps show."""
+STEEP, SLIGHT = 1 / 10, 1e-3
+"""A bend is cut at where the slope moves within so much of the width, by so much over it."""
+ROUNDED = 1e-7
+"""A move of the slope of log kappa, over a step, that begins to drown in rounding: there a bend is resolved."""
 SEEN = 1e-13
 """A move of log kappa that is no rounding."""
 NEAR_ZERO = 1e-12

@@ -46,6 +46,12 @@ class CumulativeForm:
     terms: tuple[Term, ...]
     kinks: tuple[Expr, ...]
 
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether an offset exp(-u o) ends the integral over u, and not the tokens: within a step of order one in log u."""
+        addends = (part for t in self.terms for part in Add.make_args(t.exponent))
+        return any(part.has(exp_(self.log_u)) and not part.has(self.x) for part in addends)
+
 
 def cumulative_form(integral: Integral) -> CumulativeForm | None:
     """The form of an integral, or None when its structure is another one."""

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import ceil, log2, pi
 from typing import Any, final
 
 import mpmath
 import numpy as np
 from flint import arb, arb_mat, ctx
-from sympy import Symbol
+from sympy import Add, Expr, Symbol
 
-from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.node import SumsNode
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.largest_token.form import CumulativeForm
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, array
-from symslr.evaluation.numbers.logarithm import signed_log
+from symslr.evaluation.numbers.exponent import magnitude
+from symslr.evaluation.numbers.logarithm import FAR_REACHING, PlainExp, sign_and_log, signed_log
 from symslr.evaluation.quadrature.mesh import SinhMap
 from symslr.evaluation.quadrature.scan import scan, zoomed
 from symslr.evaluation.quadrature.token_mesh import kinks_between, zeros_of
@@ -33,8 +34,12 @@ FLOAT_NODES = 16
 """Nodes of a panel in float64; with more digits their number grows with these."""
 MOST_TOKENS = 40_000
 """Nodes of all panels, as for other token meshes."""
+LARGEST = 2e7
+"""Numbers in one table, of which some are held at once: half a second."""
 COARSE = 64
 """Values of log u by which its window is found."""
+SHARP = 0.5
+"""Nats to which it is known where an offset ends an integral."""
 FINER = 1.5
 """Ratio of the numbers of panels that have to agree."""
 FIRST_STEP = {"numpy": 0.72, "balls": 0.54}
@@ -59,13 +64,26 @@ class Code:
         inner = (form.x, *parameters)
         logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
         outer = (form.log_u, form.x, *logs, *scales, *parameters)
+        weights, terms = [(r.exponent, r.rest) for r in form.running], [(t.exponent, t.rest) for t in form.terms]
+        if arithmetic.name == "numpy":
+            weights, terms = [_in_range(*w) for w in weights], [_in_range(*t) for t in terms]
         self.kappa = arithmetic.compile(inner, [form.kappa])
-        self.weights = arithmetic.compile(inner, [e for r in form.running for e in (r.exponent, r.rest)])
-        self.terms = arithmetic.compile(outer, [e for t in form.terms for e in (t.exponent, t.rest)])
-        self.sizes = arithmetic.compile(outer, [t.size for t in form.terms])
+        self.weights = arithmetic.compile(inner, list(chain(*weights)))
+        self.terms = arithmetic.compile(outer, list(chain(*terms)))
+        self.sizes = arithmetic.compile(outer, [magnitude(exponent) for exponent, _ in terms])
         self.powers = arithmetic.compile(parameters, [t.exponent.coeff(log, 1) for t in form.terms for log in logs])
         self.coefficients = arithmetic.compile(parameters, [t.coefficient for t in form.terms])
         self.kinks = zeros_of(form.kinks, form.x, parameters, arithmetic)
+
+
+def _in_range(exponent: Expr, rest: Expr) -> tuple[Expr, Expr]:
+    """(exponent, rest) of the same number, where u, kappa or a factor alone may leave the range of float64: through logarithms."""
+    logs = [(addend, sign_and_log(addend)) for addend in Add.make_args(exponent)]
+    exponent = Add(*(sign * PlainExp(log) if addend.has(*FAR_REACHING) else addend for addend, (sign, log) in logs))
+    if not rest.has(*FAR_REACHING):
+        return exponent, rest
+    sign, log = sign_and_log(rest)
+    return exponent + log, sign
 
 
 @final
@@ -77,6 +95,7 @@ class LargestTokenNode(SumsNode):
         self.code = once_per_kind(partial(Code, form, parameters))
         inner = (form.x, *parameters)
         self.log_weights = [signed_log(r.rest, inner) for r in form.running]
+        self.log_kappa = signed_log(form.kappa, inner)
         self.log_density = signed_log(form.law.density.xreplace({law_variable: form.x}), inner)
 
     def sums(
@@ -125,6 +144,9 @@ class TokenSums(Sums):
         low, high = self.edges[0], self.edges[-1]
         self.axis = self._window()
         self.level = log2(max(8.0, (high - low) * self._steepness() * nats / self.order / 4.0))
+        if isinstance(arithmetic, Float64):  # with the digits that so many nodes have
+            self.finest = log2(MOST_TOKENS / FINER / self.order - 1.0)
+            self.level = min(self.level, self.finest)
         self.steps = [FIRST_STEP[arithmetic.name] * pi**2 / (2.0 + nats)]
 
     @property
@@ -136,6 +158,9 @@ class TokenSums(Sums):
         some = slice(None, None, max(1, len(v) // count) if count else 1)
         return Outer([v[some]], density[some], [step])
 
+    def is_smooth(self, axis: int) -> bool:
+        return isinstance(self.arithmetic, Float64) and np.isinf(self.axis.scale)
+
     def widen(self, late: list[int]) -> None:
         self.axis = replace(self.axis, high=self.axis.high + WIDER)
 
@@ -143,10 +168,12 @@ class TokenSums(Sums):
         """The number of panels."""
         count = round(2.0**level)
         if count * FINER * self.order > MOST_TOKENS:
-            raise CannotEvaluate("the running integrals need too many nodes: the kernel is too steep")
+            raise TooDear("the running integrals need too many nodes: the kernel is too steep")
         return count
 
     def table(self, outer: Outer, inner: int) -> TokenTable:
+        if isinstance(self.arithmetic, Float64) and len(outer.v[0]) * inner * FINER * self.order > LARGEST:
+            raise TooDear("the table of running integrals is too large: the kernel is too steep")
         return TokenTable(self, outer, inner)
 
     def rounding(self, table: TokenTable) -> list[float]:
@@ -182,7 +209,10 @@ class TokenSums(Sums):
     def integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
         """Values on the outer mesh and, in floats, the relative rounding error."""
         code, x = self.node.code(arithmetic), panels.nodes
-        load = arithmetic.exp(v)[:, None] * (code.kappa(x, *p)[0] + 0 * x)[None, :]
+        if arithmetic.name == "numpy":  # under a steep kernel u and 1/kappa leave the range of float64
+            load = np.exp(v[:, None] + self._log_kappa(x)[None, :])
+        else:
+            load = arithmetic.exp(v)[:, None] * (code.kappa(x, *p)[0] + 0 * x)[None, :]
         parts = code.weights(x, *p)
         logs, scales = [], []
         for exponent, rest in zip(parts[::2], parts[1::2]):
@@ -223,12 +253,14 @@ class TokenSums(Sums):
         floor = arb((1, -ctx.prec))
         return np.frompyfunc(lambda c: (c if c > floor else floor).log(), 1, 1)(below)
 
+    def _log_kappa(self, x: Any) -> Any:
+        return self.node.log_kappa(x, *self.floats)[1] + 0 * x
+
     def _steepness(self) -> float:
         """How fast log kappa moves, at least as fast as the law's own scale."""
         low, high = self.edges[0], self.edges[-1]
         x = np.linspace(low, high, 801)
-        kappa = self.node.code(FLOAT).kappa(x, *self.floats)[0] + 0 * x
-        moves = np.abs(np.diff(np.log(kappa)))
+        moves = np.abs(np.diff(self._log_kappa(x)))
         return max(1.0, float(np.max(moves, where=np.isfinite(moves), initial=0.0)) * 800 / (high - low))
 
     def _tokens(self) -> list[float]:
@@ -250,7 +282,7 @@ class TokenSums(Sums):
                 raise CannotEvaluate("running integrals are evaluated for token laws with light tails")
             windows.append(window)
         x = np.linspace(min(w.low for w in windows), max(w.high for w in windows), 801)
-        size = np.abs(np.log(self.node.code(FLOAT).kappa(x, *floats)[0] + 0 * x))
+        size = np.abs(self._log_kappa(x))
         # A weight may live where kappa is out of range, far beyond the law: e^{-u kappa} leaves nothing of it there.
         kept = x[(size < RANGE) | ((windows[0].low <= x) & (x <= windows[0].high))]
         low, high = float(kept[0]), float(kept[-1])
@@ -261,9 +293,8 @@ class TokenSums(Sums):
         """The part of v that matters."""
         low, high = self.edges[0], self.edges[-1]
         panels = self.panels(FLOAT, int(np.clip((high - low) * self._steepness() / 8.0, 12, 200)), FLOAT_NODES)
-        nodes = panels.nodes
-        kappa = self.node.code(FLOAT).kappa(nodes, *self.floats)[0] + 0 * nodes
-        logs = np.log(kappa[kappa > 0])
+        logs = self._log_kappa(panels.nodes)
+        logs = logs[np.isfinite(logs)]
         guess = -float(np.max(logs)) - self.depth, -float(np.min(logs)) + 6.0
 
         def look(nodes: list[Any]) -> tuple[Any, float]:
@@ -274,7 +305,14 @@ class TokenSums(Sums):
             return inside, float(nodes[0][np.argmax(values)])
 
         (window,), peak = zoomed(look, [guess], COARSE)
-        return SinhMap.over(window, peak)
+        if not self.form.ends_by_itself:
+            return SinhMap.over(window, peak)
+        last, end = window[1] - 2.0 * (window[1] - window[0]) / COARSE, window[1]
+        while end - last > SHARP:
+            nodes = np.linspace(last, end, COARSE)
+            inside = np.flatnonzero(look([nodes])[0])
+            last, end = float(nodes[max(inside[-1] - 1, 0)]), float(nodes[min(inside[-1] + 1, COARSE - 1)])
+        return SinhMap.over((window[0], end), end)
 
 
 class TokenTable:

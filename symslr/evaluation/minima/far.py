@@ -15,6 +15,7 @@ from sympy import Expr, S, Symbol, cancel, sign
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.series import SHAPES, series, settled
+from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
@@ -22,7 +23,7 @@ from symslr.model.exponential import exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L, a, epsilon
+from symslr.model.symbols import L, a, epsilon, x
 from symslr.model.task import Task
 from symslr.theory import bayes_risk
 
@@ -48,7 +49,11 @@ RISK = "risk"
 
 @dataclass(frozen=True)
 class Far:
-    """A parameter beyond meshes, of ``size`` = unit |value|^power; ``decays`` are the powers of 1/size that a value may fall as."""
+    """A parameter beyond meshes, of ``size`` = unit |value|^power; ``decays`` are the powers of 1/size that a value may fall as.
+
+    Attributes:
+        may_be_met: whether meshes may reach it, as under an exponential kernel, and are tried first.
+    """
 
     symbol: Symbol
     sign: Expr
@@ -57,16 +62,18 @@ class Far:
     power: Expr
     name: str
     decays: tuple[int, ...]
+    may_be_met: bool = False
 
     def nearer(self, size: float) -> Expr:
         """The parameter's value at another size."""
         return exact((self.sign * (exact(size) / self.unit) ** (1 / self.power)).evalf(20))
 
 
-def far_scale(scale: Expr) -> Far | None:
+def far_scale(scale: Expr, kernel: Expr) -> Far | None:
     """The scale of a key, if it is that large."""
     size = float(abs(scale))
-    return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,)) if size >= FAR_SCALE else None
+    is_one = exponential(kernel, x) is not None
+    return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one) if size >= FAR_SCALE else None
 
 
 @lru_cache(maxsize=512)
@@ -160,6 +167,12 @@ def far_or_near(
     Raises:
         CannotEvaluate: where meshes do not reach, with the digits that the series has.
     """
+
+    if far.may_be_met:
+        try:
+            return near()
+        except CannotEvaluate:
+            pass
 
     def fit(found: list[Answers]) -> Continued:
         return Continued({name: _continued(far, [own[name] for own in found]) for name in found[0]})

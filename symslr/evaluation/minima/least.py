@@ -12,7 +12,7 @@ import mpmath
 from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.admission.inputs import checked_inputs
-from symslr.evaluation.engine import MULTIPRECISION_DIGITS, evaluate, symbols_of
+from symslr.evaluation.engine import DEFAULT_DIGITS, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import RISK, Answers, Far, beside, far_or_near, far_scale, far_signal, with_largest
 from symslr.evaluation.minima.minimise import minimise
@@ -30,6 +30,9 @@ AROUND, SMALL = (0.5, 1.5), 0.5
 
 SURE, SHORT = 10.0, 1e-6
 """The short interval on which a minimum is proved reaches so many errors of the search, or so much of the scale, to both sides."""
+
+SMALL_RISK = 0.01
+"""A risk for which the limit of a strong signal is to have the digits, where it is taken before meshes are tried."""
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
@@ -97,18 +100,38 @@ def _answered(
     backend: str | None,
     far: Far | None,
 ) -> Answers:
-    """By the limit of a strong selection, or by a series through nearer values, where these have the digits; else on meshes."""
+    """By the limit of a strong selection where it has the digits or there is nothing else; by a series through nearer values, or on
+    meshes."""
     if backend is not None:
         return compute(task, values, digits, False)
     near = with_largest(task, attention, values)
-    if near is not None:
-        limit, remainder = near
-        names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
-        known = {key: value for key, value in values.items() if str(key) not in names}
-        found = compute(limit, known, digits, False)
-        risk = beside(found.pop(RISK), remainder)
-        if risk.digits >= (digits or 1):
-            return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}
+    if near is not None and near[1].error < SMALL_RISK * mpmath.mpf(10) ** -(digits or DEFAULT_DIGITS):
+        found = _by_limit(compute, task, values, digits, *near)
+        if found[RISK].digits >= (digits or 1):
+            return found
+    try:
+        return _near(compute, task, values, digits, far)
+    except CannotEvaluate:
+        if near is None:
+            raise
+        found = _by_limit(compute, task, values, digits, *near)
+        if found[RISK].digits < (digits or 1):
+            raise
+        return found
+
+
+def _by_limit(
+    compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: Task, remainder: Value
+) -> Answers:
+    """The answers for the limit of a strong selection, and what is known of the task from them."""
+    names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
+    found = compute(limit, {key: value for key, value in values.items() if str(key) not in names}, digits, False)
+    risk = beside(found.pop(RISK), remainder)
+    return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}
+
+
+def _near(compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, far: Far | None) -> Answers:
+    """On meshes, or by a series through nearer values."""
     if far is None:
         return compute(task, values, digits, False)
     others = {key: value for key, value in values.items() if str(key) != far.symbol.name}
@@ -236,7 +259,7 @@ def risk_at(
             return {RISK: risk_at(own, attention, here, known)}
         return {RISK: evaluate(risk, known, wanted, "numpy" if is_near else backend)}
 
-    far = far_scale(scale) or far_signal(task, values)
+    far = far_scale(scale, attention.kernel) or far_signal(task, values)
     return _answered(answers, task, attention, values, digits, backend, far)[RISK]
 
 

@@ -74,7 +74,7 @@ def minimise(
         return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, start)
     places: dict[Symbol, Pair]
     if wanted <= FLOAT_DIGITS:
-        context = Context(FLOAT, tolerance_of(wanted), enough=10.0 ** -max(digits or 0, DEFAULT_DIGITS))
+        context = Context(FLOAT, tolerance_of(wanted), enough=10.0 ** -(digits or DEFAULT_DIGITS))
         value, error, places = node.minimum(context, float_scope(inputs.given), limits)
         method = FLOAT_SEARCH
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -21,9 +22,9 @@ POOR = 1e-6
 
 
 @lru_cache(maxsize=4)
-def _computed(node: Node, scope: frozenset[Any]) -> dict[tuple[Any, ...], Pair]:
-    """What searches for one minimum have computed, by tolerance and place: one for fewer digits goes on from there."""
-    return {}
+def _computed(node: Node, scope: frozenset[Any]) -> dict[tuple[float, ...], list[tuple[float, float, Pair]]]:
+    """What searches for one minimum have computed, by place: (tolerance, enough, pair); one for fewer digits goes on from there."""
+    return defaultdict(list)
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,14 @@ class Objective:
         """(value, error) at a place; in float64 computed once, as searches come back to where values are dear."""
         if not self.is_float or self.context.continuations is not None:
             return self.node.evaluate(self.context, self.scope_at(place))
-        at = [float(x) for x in place]
-        known = _computed(self.node, frozenset(self.scope.items()))
-        key = (float(self.context.tolerance), self.context.enough, *at)
-        if key not in known:
-            known[key] = self.node.evaluate(self.context, self.scope_at(place))
-        value, error = known[key]
-        self.seen.append((float(value) + float(error), at))
-        return value, error
+        at, tolerance, enough = [float(x) for x in place], float(self.context.tolerance), self.context.enough or 0.0
+        known = _computed(self.node, frozenset(self.scope.items()))[tuple(at)]
+        pair = next((pair for own, least, pair in known if own <= tolerance and least <= enough), None)
+        if pair is None:
+            pair = self.node.evaluate(self.context, self.scope_at(place))
+            known.append((tolerance, enough, pair))
+        self.seen.append((float(pair[0]) + float(pair[1]), at))
+        return pair
 
     def scope_at(self, place: Any) -> dict[Symbol, Pair]:
         """All parameters, with the variables at a place."""

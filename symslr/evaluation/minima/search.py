@@ -10,7 +10,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.local import Least, polished
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.series import SPAN, Limit, limit
+from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
 ROUGH = 1e-4
@@ -334,8 +334,11 @@ def _why(objective: Objective, place: list[float]) -> str:
 def _outwards(objective: Objective, side: float) -> Limit | None:
     """The least value beyond the scan on one side, where a series in its inverse gives it."""
     wanted = max(FINE, float(objective.context.tolerance))
+    useful = max(USEFUL, wanted / 2.0)
     try:
-        found = limit(objective.rough(max(FINE, wanted / 10)), side * NEARER, OUTWARDS, ENOUGH / 3 * wanted, SPAN - 1)
+        found = limit(
+            objective.rough(max(FINE, wanted / 10)), side * NEARER, OUTWARDS, ENOUGH / 3 * wanted, SPAN - 1, useful
+        )
     except CannotEvaluate:
         return None
     return found if found.error <= ENOUGH * wanted * abs(found.value) else None
