@@ -34,8 +34,11 @@ LOG_KERNELS: dict[str, tuple[Callable[[Array], Array], float]] = {
 def risk_of_a_pair(name: str, strength: float, scale: float) -> float:
     """By the trapezoid rule over the mean of two tokens and half their difference, along which the selection is steep."""
     log_kernel, log_offset = LOG_KERNELS[name]
-    step = min(0.04, 0.2 / (scale if np.isinf(strength) else max(strength, scale)))
-    half = np.arange(-7.0, 7.0, step) + (step / 2 if np.isinf(strength) else 1e-4)
+    if np.isinf(strength):  # a jump at 0, which is to lie in the middle between two nodes
+        count = int(7.0 / min(0.04, 0.2 / scale))
+        half = (np.arange(-count, count) + 0.5) * 7.0 / count
+    else:
+        half = np.arange(-7.0, 7.0, min(0.04, 0.2 / max(strength, scale))) + 1e-4
     mean = np.arange(-7.0, 7.0, min(0.04, 0.4 / scale))
     hit = norm = mass = 0.0
     for d in np.array_split(half, 120):

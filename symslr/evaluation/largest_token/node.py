@@ -40,6 +40,8 @@ COARSE = 64
 """Values of log u by which its window is found."""
 SHARP = 0.5
 """Nats to which it is known where an offset ends an integral."""
+SHORT = 0.5
+"""Levels by which the first panels may be too many and are made fewer, to leave the digits that they have."""
 FINER = 1.5
 """Ratio of the numbers of panels that have to agree."""
 FIRST_STEP = {"numpy": 0.72, "balls": 0.54}
@@ -146,7 +148,8 @@ class TokenSums(Sums):
         self.level = log2(max(8.0, (high - low) * self._steepness() * nats / self.order / 4.0))
         if isinstance(arithmetic, Float64):  # with the digits that so many nodes have
             self.finest = log2(MOST_TOKENS / FINER / self.order - 1.0)
-            self.level = min(self.level, self.finest)
+            if self.level < self.finest + SHORT:
+                self.level = min(self.level, self.finest)
         self.steps = [FIRST_STEP[arithmetic.name] * pi**2 / (2.0 + nats)]
 
     @property
