@@ -3,6 +3,7 @@
 Where a weight e^(nu x) and a kernel are both steep their product mesh is nearly empty, as what counts lies along a ridge of width
 1/nu. With t = e^(-nu y) the integral over u is smooth in y on the scale of the tokens, y being the largest x + g/nu, g of Gumbel's
 law. Where it is not, as where a kernel bends, Gauss-Kronrod panels are halved; the tokens crowd at y, where their weights bend.
+So it is with the variable of a steep exponential kernel, and then an offset exp(-u o) bends at y = 0.
 """
 
 from __future__ import annotations
