@@ -2,9 +2,9 @@
 
 Judges its points one by one until COUNT are there or MINUTES of processor time are used up. What became of each is kept as
 a line beside this file, with a hash of the code that gave the number, and the same command goes on from there: delete the file
-to begin anew. Two processes with ``--part 1/2`` and ``--part 2/2`` share the work. Prints what became of the points, how many
-were judged with the code as it is, and names every failure. The table of failures is meant to be empty; exit status 1 if it
-is not.
+to begin anew. ``--steep`` draws from another list, with a file of its own. Two processes with ``--part 1/2`` and ``--part 2/2``
+share the work. Prints what became of the points, how many were judged with the code as it is, and names every failure. The
+table of failures is meant to be empty; exit status 1 if it is not.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from honesty import Judged, Outcome, Point, judge, random_point
+from honesty import SECONDS, STEEP_SECONDS, Judged, Outcome, Point, judge, random_point, steep_point
 
 from symslr.cache.code import file_version
 
 Line = tuple[int, str, str, str, float, float, str, str]
 """Number of the point, kind, outcome, judge, claimed error over value, distance over claimed error, reason, hash of the code."""
-SHARP = ("formulas by hand", "sequences on a mesh")
+SHARP = ("formulas by hand", "sequences on a mesh", "pairs of tokens")
 """Judges as sharp as the claim."""
 FAILURES = (Outcome.FALSE, Outcome.CRASHED)
 CODE = file_version(Path(__file__).with_name("honesty") / "points.py", Point.__name__)[:12]
@@ -83,10 +83,12 @@ def main() -> int:
     parser.add_argument("count", nargs="?", type=int, default=10_000)
     parser.add_argument("seed", nargs="?", type=int, default=20260921)
     parser.add_argument("minutes", nargs="?", type=float, default=float("inf"))
+    parser.add_argument("--steep", action="store_true", help="another list, of strong signals and large scales")
     parser.add_argument("--part", type=part_of, default=(0, 1), help="which share of the points, as in 1/2")
     asked = parser.parse_args()
     part, parts = asked.part
-    kept = Path(__file__).with_name(f"honest_numbers.{asked.seed}.tsv")
+    drawn, name, seconds = (steep_point, "steep.", STEEP_SECONDS) if asked.steep else (random_point, "", SECONDS)
+    kept = Path(__file__).with_name(f"honest_numbers.{name}{asked.seed}.tsv")
     lines = [read(text) for text in kept.read_text().splitlines()] if kept.exists() else []
     done = {item[0] for item in lines}
     with kept.open("a") as file:
@@ -94,7 +96,7 @@ def main() -> int:
             if time.process_time() > 60 * asked.minutes:
                 break
             if number not in done:
-                lines.append(line(number, judge(random_point(number, asked.seed))))
+                lines.append(line(number, judge(drawn(number, asked.seed), seconds)))
                 print(written(lines[-1]), file=file, flush=True)
     print(f"seed {asked.seed}")
     table([item for item in lines if item[0] < asked.count])

@@ -42,6 +42,8 @@ SIGNALS = (
     {"1/2": "1/3", "2": "2/3"},
     {"(1,0)": "1/2", "(0,1)": "1/2"},
 )
+STEEP = (softmax, softmax, softmax1, softplus, erf, linear, QUARTIC, None)
+"""Those asked for where signals and scales are large."""
 CORRELATED: dict[str, Any] = {"alike": lambda rho: rho ** sign(Abs(i - j)), "ar": lambda rho: rho ** Abs(i - j)}
 
 
@@ -53,6 +55,7 @@ class Point:
         values: numbers by name: nu, a, c of an attention, degrees of freedom and mean of a Student token, rho of correlated keys;
             with an attention and no a the least risk over a is meant.
         located: where, prior, signal and covariance of a law of location, as it is written.
+        is_steep: whether it is one of ``steep_point``.
     """
 
     task: str
@@ -63,6 +66,7 @@ class Point:
     backend: str
     digits: int | None
     located: tuple[tuple[str, Any], ...] = ()
+    is_steep: bool = False
 
     @property
     def is_least(self) -> bool:
@@ -159,6 +163,29 @@ def random_point(number: int, seed: int) -> Point:
     backend = rng.choice(BACKENDS)
     digits = None if backend == "numpy" else round(15 * 4 ** rng.random() ** 2)
     return Point(task, attention, lengths, noise, tuple(sorted(values.items())), backend, digits)
+
+
+def steep_point(number: int, seed: int) -> Point:
+    """One point of another list: nu to 3000, scales to 200, of softmax to 3000; few digits or float64; mostly two tokens."""
+    rng = random.Random(f"steep {seed} {number}")
+    task, attention = rng.choice(("spiked", "max", "max")), rng.choice(STEEP)
+    values = {"nu": _short(10 ** rng.uniform(0, 3.5))}
+    if attention is not None:
+        values["a"] = _short(10 ** rng.uniform(0, 3.5 if attention is softmax else 2.3))
+    if attention is erf:
+        values["c"] = Fraction(rng.randint(-30, 10), 10)
+    length = 2 if rng.random() < 0.7 else round(10 ** rng.uniform(0.5, 2))
+    digits = rng.choice((None, None, 4, 8))
+    return Point(
+        task,
+        attention,
+        ((length, Fraction(1)),),
+        Fraction(0),
+        tuple(sorted(values.items())),
+        "numpy",
+        digits,
+        is_steep=True,
+    )
 
 
 def _least(rng: random.Random, noise: Fraction) -> Point:

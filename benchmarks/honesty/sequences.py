@@ -131,9 +131,9 @@ def weights(log_kernel: Callable[[Array], Array], is_normalised: bool, offset: i
     """kappa over its sum and an offset, from log kappa; or kappa as it stands."""
     found = np.asarray(log_kernel(keys))
     if is_normalised:
-        top = np.maximum(found.max(axis=1, keepdims=True), 0)
+        top = np.maximum(found.max(axis=1, keepdims=True), 0 if offset else -np.inf)
         found = np.exp(found - top)
-        found /= offset * np.exp(-top) + found.sum(axis=1, keepdims=True)
+        found /= (offset * np.exp(-top) if offset else 0) + found.sum(axis=1, keepdims=True)
     return found
 
 

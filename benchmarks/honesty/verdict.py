@@ -19,12 +19,12 @@ from scipy.special import erfc
 from symslr.budget import OutOfTime, processor_time
 from symslr.evaluation import CannotEvaluate, Kind, Value
 
-from . import by_hand, sequences
+from . import by_hand, pairs, sequences
 from .by_hand import Array, NoJudgement, Question, exact
 from .points import Point
 
-SECONDS, PATIENCE = 4.0, 1.0
-"""Processor time that one number may take, and how many times that each of its judges."""
+SECONDS, STEEP_SECONDS, PATIENCE = 4.0, 12.0, 1.0
+"""Processor time that one number may take, a steep one, and how many times that each of its judges."""
 MORE_DIGITS = 3
 """So many more than the number has are worked with."""
 FLOAT_DIGITS = 18
@@ -128,7 +128,7 @@ def judge(point: Point, seconds: float = SECONDS) -> Judged:
 def _judges(point: Point) -> list[Callable[[Point, Value], Judged | None]]:
     if point.task == "located":
         return [*([_by_hand] if _is_alike(point) else []), _by_mesh, _by_sequences]
-    return [_by_hand, _by_fewer_digits, _by_sequences]
+    return [_by_pairs, _by_sequences] if point.is_steep else [_by_hand, _by_fewer_digits, _by_sequences]
 
 
 def _is_alike(point: Point) -> bool:
@@ -284,6 +284,27 @@ def _by_mesh(point: Point, number: Value) -> Judged | None:
     with mp.workdps(30):
         name = "sequences on a mesh" + ("" if is_sharp else ", fewer digits than the claim")
         return _verdict(point, number, _number(value), 2 * mpf(error), name)
+
+
+def _by_pairs(point: Point, number: Value) -> Judged | None:
+    """None where the meshes of two tokens are not as sharp as the claim, and do not know the value to FEWER."""
+    if len(point.lengths) > 1:
+        raise NoJudgement("several lengths")
+    found, claimed = None, float(number.error)
+    try:
+        for found in pairs.refined(question(point, point.lengths[0][0]), abs(float(dict(point.values).get("a", 1)))):
+            if found[1] <= max(claimed / 4, 4 * pairs.ROUNDED):
+                break
+    except NoJudgement:
+        if found is None:
+            raise
+    assert found is not None
+    value, error = found
+    is_sharp = error <= claimed
+    if not is_sharp and error > FEWER * abs(value):
+        return None
+    name = "pairs of tokens" + ("" if is_sharp else ", fewer digits than the claim")
+    return _verdict(point, number, mpf(value), 2 * mpf(error), name)
 
 
 def _by_sequences(point: Point, number: Value) -> Judged | None:

@@ -51,7 +51,7 @@ def smooth_axes(form: LaplaceForm) -> list[int]:
     return [n for n, is_one in enumerate(form.are_exponential) if is_one and len(form.kernels) == 1]
 
 
-class AtOne(FloatSums):
+class TokensAlone(FloatSums):
     """A form that no Laplace variable is left in: it is written in one that is 0, and multiplies 1."""
 
     def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
@@ -126,7 +126,7 @@ class Iterated:
             """Values and errors at y, (2, integrals); the tokens begin a little coarser than they ended at the y before."""
             if max(self._outside(*family.p, y)) < VANISHED:
                 return np.zeros((2, len(family.integrals)))
-            sums = (AtOne if self.is_last else FloatSums)(Family(self.code, (*family.p, y), nats))
+            sums = (TokensAlone if self.is_last else FloatSums)(Family(self.code, (*family.p, y), nats))
             sums.level = max(sums.level, levels[nats] - COARSER)
             found = refined(sums)
             levels[nats] = sums.level

@@ -129,7 +129,7 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         kinks = zeros(code, k, family.p, seen) if form.kinks[k] or form.touches[k] else []
-        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, bool(kinks))))
+        found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, kinks)))
     return found
 
 
@@ -151,12 +151,14 @@ def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Wi
     return sorted(set(found))
 
 
-def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], is_cut: bool) -> list[float]:
+def hidden(
+    code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window], kinks: list[float]
+) -> list[float]:
     """Bumps and dips of log kappa between the nodes, as of 1 + exp(-50 a^2 x^2) at a large scale a: no rule would see them.
 
     Where nodes beside it have an extremum of the same kind, it shows. They are sought on equal steps, and on steps in proportion
-    to |x|, as a large scale moves all that a kernel does towards 0. Where the line is cut somewhere, its narrow bends are found
-    too: nodes crowd at cuts alone.
+    to |x|, as a large scale moves all that a kernel does towards 0. Where the line is cut somewhere, at a kink or here, its
+    narrow bends are found too: nodes crowd at cuts alone.
     """
     if not windows:
         return []
@@ -170,31 +172,35 @@ def hidden(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[W
         np.concatenate([np.concatenate([centre - around, centre + around]) if heavy else equal, -around, [0.0], around])
     )
     x = x[(x >= start) & (x <= end)]
+
+    def width_at(places: Any) -> Any:
+        return np.hypot(width, places - centre) if heavy else np.full(len(places), width)
+
+    def step_at(places: Any) -> Any:
+        return width_at(places) * (0.175 if heavy else 0.35)
+
     found: list[float] = []
     for n, row in enumerate(code.weights(kernel, x, p)[0]):
 
         def log_kernel(at: Any, n: int = n) -> Any:
             return code.weights(kernel, at.ravel(), p)[0][n].reshape(at.shape)
 
-        def width_at(places: Any) -> Any:
-            return np.hypot(width, places - centre) if heavy else np.full(len(places), width)
-
-        own = _unseen(log_kernel, x, row, width_at)
-        found += own
-        if is_cut or own:
-            found += _bends(log_kernel, x, row, width_at)
+        found += _unseen(log_kernel, x, row, step_at)
+        cuts = kinks + found
+        if cuts:
+            bends = _bends(log_kernel, x, row, width_at)
+            found += [bend for bend in bends if min(abs(bend - cut) for cut in cuts) > SAME * width]
     return sorted(set(found))
 
 
-def _unseen(log_kernel: Any, x: Any, row: Any, width_at: Any) -> list[float]:
-    """Extrema that nodes beside them do not show."""
+def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
+    """Extrema that nodes beside them, some steps of a rule away, do not show."""
     moves = np.sign(np.diff(row) * (np.abs(np.diff(row)) > SEEN * (1.0 + np.abs(row[1:]))))
     turns = 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)
     if not 0 < len(turns) <= MOST_HIDDEN:
         return []
     places = _extrema(log_kernel, x[turns - 1], x[turns + 1], moves[turns - 1][:, None])
-    steps = 0.35 * width_at(places)
-    far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * steps)
+    far, near, at, close, beyond = log_kernel(places + np.arange(-2.0, 3.0)[:, None] * step_at(places))
     left, right = near - at, close - at
     shown = left * right > 0.0
     for inner, outer in ((left, far - near), (right, beyond - close)):
@@ -247,6 +253,8 @@ MOST_HIDDEN = 64
 """More bumps than this are an oscillation, which rules of other steps show."""
 STEEP, SLIGHT = 1 / 10, 1e-3
 """A bend is cut at where the slope moves within so much of the width, by so much over it."""
+SAME = 1e-6
+"""A bend this near to a cut, over the width, is the cut: the top of a narrow bump is both."""
 ROUNDED = 1e-7
 """A move of the slope of log kappa, over a step, that begins to drown in rounding: there a bend is resolved."""
 SEEN = 1e-13

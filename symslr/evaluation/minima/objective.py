@@ -22,7 +22,7 @@ POOR = 1e-6
 
 
 @lru_cache(maxsize=4)
-def _computed(node: Node, scope: frozenset[Any]) -> dict[tuple[float, ...], list[tuple[float, float, Pair]]]:
+def computed(node: Node, scope: frozenset[Any]) -> dict[tuple[float, ...], list[tuple[float, float, Pair]]]:
     """What searches for one minimum have computed, by place: (tolerance, enough, pair); one for fewer digits goes on from there."""
     return defaultdict(list)
 
@@ -54,7 +54,7 @@ class Objective:
         if not self.is_float or self.context.continuations is not None:
             return self.node.evaluate(self.context, self.scope_at(place))
         at, tolerance, enough = [float(x) for x in place], float(self.context.tolerance), self.context.enough or 0.0
-        known = _computed(self.node, frozenset(self.scope.items()))[tuple(at)]
+        known = computed(self.node, frozenset(self.scope.items()))[tuple(at)]
         pair = next((pair for own, least, pair in known if own <= tolerance and least <= enough), None)
         if pair is None:
             pair = self.node.evaluate(self.context, self.scope_at(place))
