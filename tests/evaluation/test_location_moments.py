@@ -125,8 +125,8 @@ def test_a_chain_is_walked_and_doubled_alike_for_attentions() -> None:
     """A prior of equal weights is walked; none is doubled."""
     for values in (None, CHAIN, EQUAL):
         law = {"key_covariance": CHAIN, "value_covariance": values, "location": "subset(2)"}
-        doubled = row(task(13, **law), LocatedAttention(SOFTMAX1), 1.5)
-        walked = row(task(13, prior=[1] * 13, **law), LocatedAttention(SOFTMAX1), 1.5)
+        doubled = row(task(9, **law), LocatedAttention(SOFTMAX1), 1.5)
+        walked = row(task(9, prior=[1] * 9, **law), LocatedAttention(SOFTMAX1), 1.5)
         assert doubled == pytest.approx(walked, rel=1e-12)
 
 
@@ -165,8 +165,8 @@ def test_least_risks_under_a_law_of_the_length() -> None:
     """One value vector for all lengths: the least risk is above the mean of those at each length, at or below any scale's."""
     law = {2: HALF, 5: HALF}
     entmax = LocatedAttention(Selection("entmax"))
-    value, places = least_value(task(law), entmax, seconds=0.5)
-    parts = [least_value(task(n), entmax, seconds=0.5)[0] for n in law]
+    value, places = least_value(task(law), entmax, seconds=0.2)
+    parts = [least_value(task(n), entmax, seconds=0.2)[0] for n in law]
     assert float(value) > sum(float(part) for part in parts) / 2 - 5 * float(value.error)
     for scale in (0.5, 2.0, float(places["a"])):
         at = risk_value(task(law), entmax, Rational(str(scale)), seconds=0.5)

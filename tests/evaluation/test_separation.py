@@ -54,16 +54,16 @@ RANGES = (
 
 
 def test_exact_law_equals_all_weight_matrices() -> None:
-    """Fractions equal, for a fixed row and for all rows; Hoeffding's bound is below; 60 problems."""
+    """Fractions equal, for a fixed row and for all rows; Hoeffding's bound is below; 24 problems."""
     nontrivial = 0
-    for parameters, kernel, rival in small_problems(60):
+    for parameters, kernel, rival in small_problems(24):
         law = NeuronLaw(parameters, kernel, rival)
         for rows, probability in (((0,), law.fixed_row), (range(parameters.n), law.all_rows)):
             success, total = exhaustive_success(parameters, rows, kernel, rival)
             assert probability.fraction() == Fraction(success, total), (parameters, kernel, rival, rows)
             nontrivial += 0 < success < total
         assert hoeffding_bound(parameters, kernel, rival).success <= float(law.fixed_row) + 1e-12
-    assert nontrivial >= 10
+    assert nontrivial >= 4
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symslr.evaluation.errors import TooDear
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
 from symslr.evaluation.laplace.survey import layout
@@ -28,13 +29,17 @@ LEAST_ROUNDING = 16.0
 
 
 class FloatSums(Sums):
-    """See the module's docstring; the shifts are the largest logarithms of the integrands at few nodes."""
+    """See the module's docstring; the shifts are the largest logarithms of the integrands at few nodes.
+
+    Attributes:
+        largest: numbers in one table, from where on it is refused.
+    """
 
     arithmetic = FLOAT
     finest = LEVELS
 
-    def __init__(self, family: Family) -> None:
-        self.family, self.tolerance = family, family.tolerance
+    def __init__(self, family: Family, largest: float = np.inf) -> None:
+        self.family, self.tolerance, self.largest = family, family.tolerance, largest
         self.axes, self.steps, level = self._laid_out(family)
         self.level = min(level, LEVELS)
 
@@ -74,6 +79,8 @@ class FloatSums(Sums):
         return placed(self.family, self.pieces, level)
 
     def table(self, outer: Outer, inner: Any) -> FloatTable:
+        if outer.density.size * max(len(own.mesh.nodes) for own in inner) > self.largest:
+            raise TooDear("the table of exponentials is larger than it is worth")
         return FloatTable(self, self._table(inner, outer.v), outer.density)
 
     def _table(self, inner: Any, v: list[Any]) -> Table:

@@ -103,12 +103,13 @@ def far_signal(task: Task, values: Mapping[Any, object]) -> Far | None:
 def with_largest(task: Task, attention: Attention, values: Mapping[Any, object]) -> tuple[Task, Value] | None:
     """The task whose relevant token is the largest, and by how much the risks differ at most; None where none is near.
 
-    With p the posterior of a selection, d = E[1 - max_l p_l] and weights A_l >= 0 of sum 1, M = E A_eps moves by d at most and
-    Q = E sum A_l^2 >= 1/L not at all. So 1 - M^2/Q, with M^2 <= Q, moves by 2 d sqrt(L) + L d^2 at most, at every scale. The
-    Bayes risk without noise is E[1 - sum p_l^2] >= d.
+    With p the posterior of a selection and e_l whether token l is the largest, M = E sum p_l A_l and Q = E sum A_l^2. By Cauchy and
+    Schwarz M/sqrt(Q) <= 1 moves by sqrt(E sum (p_l - e_l)^2) at most, whatever the weights A are. With d = E[1 - max_l p_l] that is
+    sqrt(2 d - r) <= sqrt(r), where r = E[1 - sum p_l^2] >= d is the Bayes risk without noise; so 1 - M^2/Q moves by 2 sqrt(r).
+    With weights A_l >= 0 of sum 1, M moves by d and Q >= 1/L, which is 2 r sqrt(L) + L r^2.
     """
     slope, is_selection = _posterior(task.law)
-    if slope is None or not is_selection or not attention.is_normalised or attention.offset != 0:
+    if slope is None or not is_selection:
         return None
     size = slope.xreplace(_numbers(slope, values))
     if not (size.is_number and size >= STEEP):
@@ -116,10 +117,12 @@ def with_largest(task: Task, attention: Attention, values: Mapping[Any, object])
     missed = evaluate(
         bayes_risk(replace(task, noise=S.Zero)), {key: values[key] for key in values if str(key) != "Delta"}, 6
     )
-    length = task.length if task.length != L else exact(next(values[key] for key in values if str(key) == "L"))
-    longest = max(int(n) for n, _ in length) if isinstance(length, LengthLaw) else int(length)
-    d = missed.value + missed.error
-    bound = 2 * d * mpmath.sqrt(longest) + longest * d**2
+    r = missed.value + missed.error
+    bound = 2 * mpmath.sqrt(r)
+    if attention.is_normalised and attention.offset == 0:
+        length = task.length if task.length != L else exact(next(values[key] for key in values if str(key) == "L"))
+        longest = max(int(n) for n, _ in length) if isinstance(length, LengthLaw) else int(length)
+        bound = min(bound, 2 * r * mpmath.sqrt(longest) + longest * r**2)
     limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
     return limit, replace(missed, value=mpmath.mpf(0), error=bound)
 

@@ -124,10 +124,15 @@ def _by_limit(
     compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, limit: Task, remainder: Value
 ) -> Answers:
     """The answers for the limit of a strong selection, and what is known of the task from them."""
-    names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
-    found = compute(limit, {key: value for key, value in values.items() if str(key) not in names}, digits, False)
+    found = compute(limit, _of_the_limit(task, values), digits, False)
     risk = beside(found.pop(RISK), remainder)
     return {RISK: risk, **{name: _in_the_limit(name, place) for name, place in found.items()}}
+
+
+def _of_the_limit(task: Task, values: Mapping[Any, object]) -> dict[Any, object]:
+    """The values that the limit of a strong selection has, too: not those of its weight."""
+    names = {symbol.name for symbol in task.law.weight.free_symbols} - {"L"}
+    return {key: value for key, value in values.items() if str(key) not in names}
 
 
 def _near(compute: Compute, task: Task, values: Mapping[Any, object], digits: int | None, far: Far | None) -> Answers:
@@ -160,8 +165,24 @@ def _by_search(
             return _at_the_bottom(risk, values, digits)
         except CannotEvaluate:
             pass
-    value, places = minimise(risk, moving, values, digits)
+    value, places = minimise(risk, moving, values, digits, start=_place_in_the_limit(task, attention, moving, values))
     return value, _named(places)
+
+
+def _place_in_the_limit(
+    task: Task, attention: Attention, moving: list[Symbol], values: Mapping[Any, object]
+) -> dict[Symbol, float] | None:
+    """Where the least risk lies under the limit of a strong selection, at all places of which a value costs little; else None."""
+    near = with_largest(task, attention, values)
+    if near is None:
+        return None
+    limit, _ = near
+    try:
+        _, places = least_risk(limit, attention, _of_the_limit(task, values), PLACE_DIGITS // 2)
+    except CannotEvaluate:
+        return None
+    found = {symbol: float(places[str(symbol)]) for symbol in moving}
+    return found if all(map(isfinite, found.values())) else None
 
 
 def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tuple[Value, dict[str, Value]]:

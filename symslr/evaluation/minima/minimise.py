@@ -42,6 +42,7 @@ def minimise(
     values: Mapping[Any, object] | None = None,
     digits: int | None = None,
     bounds: Mapping[Symbol, tuple[float, float]] | None = None,
+    start: Mapping[Symbol, float] | None = None,
 ) -> tuple[Value, dict[Symbol, Value]]:
     """The least value of ``expr`` over real ``variables`` and where it lies; several local minima are compared.
 
@@ -52,13 +53,14 @@ def minimise(
             starts from its neighbours, and the whole range is searched again every few points: order it.
         digits: significant digits of the least value; the place has about half as many.
         bounds: for a variable, the interval in which it is searched; both signs up to 50 otherwise.
+        start: a place beside which the minimum is taken where there is one, with no search elsewhere; in float64.
 
     Raises:
         CannotEvaluate: when there is no interior minimum, the digits are out of reach, or the expression's first number differs
             from its definition.
         ValueError: as ``evaluate``.
     """
-    start = time.perf_counter()
+    clock = time.perf_counter()
     wanted = FLOAT_AIM if digits is None else checked_digits(digits)
     moving = tuple(variables)
     if not moving or any(not isinstance(s, Symbol) for s in moving):
@@ -71,17 +73,18 @@ def minimise(
     node = MinimumNode(plan(expr), moving)
     limits = dict(bounds or {})
     if inputs.arrays:
-        return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, start)
+        return _along(node, inputs, tolerance_of(min(wanted, FLOAT_DIGITS)), limits, clock)
     places: dict[Symbol, Pair]
     if wanted <= FLOAT_DIGITS:
         context = Context(FLOAT, tolerance_of(wanted), enough=10.0 ** -(digits or DEFAULT_DIGITS))
-        value, error, places = node.minimum(context, float_scope(inputs.given), limits)
-        method = FLOAT_SEARCH
+        begun = None if start is None else [start[symbol] for symbol in moving]
+        value, error, places = node.minimum(context, float_scope(inputs.given), limits, begun)
+        method = FLOAT_SEARCH if begun is None else f"{FLOAT_SEARCH}, begun at {', '.join(f'{x:.6g}' for x in begun)}"
     else:
         value, error, places = minimum_multiprecision(node, inputs.scalars, wanted, limits)
         method = "mpmath: scan in float64, Newton steps at full precision"
     method = f"{method}; {said}" if said else method
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - clock
 
     def packed(v: Any, e: Any) -> Value:
         return Value(
@@ -97,7 +100,7 @@ def minimise(
 
 
 def _along(
-    node: MinimumNode, inputs: Inputs, tolerance: float, limits: Mapping[Symbol, tuple[float, float]], start: float
+    node: MinimumNode, inputs: Inputs, tolerance: float, limits: Mapping[Symbol, tuple[float, float]], clock: float
 ) -> tuple[Value, dict[Symbol, Value]]:
     """The minima at every point of a grid, as arrays."""
     shape, points = grid_scopes(inputs)
@@ -108,7 +111,7 @@ def _along(
         for symbol, pair in ((None, (value, error)), *places.items()):
             for table, number in zip(tables[symbol], pair):
                 table[index] = float(number)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - clock
     packed = {
         symbol: Value(values, errors, Kind.ESTIMATED, digits_of_arrays(values, errors), FLOAT_SEARCH, seconds)
         for symbol, (values, errors) in tables.items()

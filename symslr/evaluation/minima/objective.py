@@ -84,6 +84,16 @@ class Objective:
             return (value, error) if np.isfinite(value + error) else (np.inf, np.inf)
         return np.inf, np.inf
 
+    def too_dear(self, place: Any) -> str:
+        """Why there is no float64 value, where that is for want of means; empty where there is one, or where none exists."""
+        try:
+            self.pair([float(v) for v in place])
+        except TooDear as reason:
+            return str(reason)
+        except (CannotEvaluate, ArithmeticError):
+            pass
+        return ""
+
     def number(self, place: Any) -> float:
         """The float64 value, infinite where there is none; where it has lost its digits, the most that it may be."""
         value, error = self.known(place)

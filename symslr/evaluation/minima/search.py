@@ -48,8 +48,8 @@ RESCAN = 13
 class Continuation:
     """Minima at neighbouring parameters, from which the next one is extrapolated."""
 
-    def __init__(self) -> None:
-        self.places: list[list[float]] = []
+    def __init__(self, start: list[float] | None = None) -> None:
+        self.places: list[list[float]] = [] if start is None else [start]
         self.side = 0.0
         self.since_search = 0
 
@@ -175,7 +175,9 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     """A place near the least value, or what the function falls to."""
     rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = _scan(*interval, POINTS[1])
-    points, values = _to_the_edge(rough, points, _told_apart(rough, fine, points))
+    values = _told_apart(rough, fine, points)
+    _all_looked_at(fine, [[x] for x in points], values)
+    points, values = _to_the_edge(rough, points, values)
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
         for doubling in range(1 + DOUBLINGS):
@@ -216,6 +218,24 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if mirrored - here <= FINE * abs(here):  # of an even function the positive place
             return [-lowest[0]]
     return lowest
+
+
+def _all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
+    """What is known at every place of a scan, or does not exist there.
+
+    log(1 + e^x) + e^(40 x - 800) is softplus at small scales, and nearly selects the largest token at large ones.
+
+    Raises:
+        CannotEvaluate: where a value is too dear: it may be the least.
+    """
+    for k in np.flatnonzero(~np.isfinite(values)):
+        reason = objective.too_dear(places[k])
+        if reason:
+            at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, places[k]))
+            raise CannotEvaluate(
+                f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
+                f"(--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
+            )
 
 
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
@@ -284,7 +304,10 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
 
     rough, fine = objective.rough(ROUGH), objective.rough(FINE)
     axes = [_scan(*interval, POINTS[2]) for interval in intervals]
-    values = np.array([rough.number(place) for place in itertools.product(*axes)]).reshape([len(x) for x in axes])
+    places = list(itertools.product(*axes))
+    values = np.array([rough.number(place) for place in places])
+    _all_looked_at(fine, places, values)
+    values = values.reshape([len(x) for x in axes])
     free = all(np.isinf(end) for interval in intervals for end in interval)
     found = [
         minimize(

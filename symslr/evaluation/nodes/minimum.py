@@ -27,10 +27,17 @@ class MinimumNode(Node):
         return value, error
 
     def minimum(
-        self, context: Context, scope: Mapping[Symbol, Pair], bounds: Mapping[Symbol, tuple[float, float]]
+        self,
+        context: Context,
+        scope: Mapping[Symbol, Pair],
+        bounds: Mapping[Symbol, tuple[float, float]],
+        start: list[float] | None = None,
     ) -> tuple[Any, Any, dict[Symbol, Pair]]:
-        """(least value, its error, {variable: (place, error)})."""
+        """(least value, its error, {variable: (place, error)}); that beside ``start`` where there is one."""
         intervals = [bounds.get(s, (-float("inf"), float("inf"))) for s in self.variables]
-        continuation = None if context.continuations is None else context.continuations.setdefault(self, Continuation())
+        if context.continuations is None:
+            continuation = None if start is None else Continuation(start)
+        else:
+            continuation = context.continuations.setdefault(self, Continuation())
         value, error, place = least(Objective(self.body, self.variables, context, scope), intervals, continuation)
         return value, error, dict(zip(self.variables, place))
