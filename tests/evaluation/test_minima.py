@@ -8,7 +8,7 @@ from numpy.polynomial.hermite_e import hermegauss
 from numpy.polynomial.legendre import leggauss
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import erfc
-from sympy import Abs, Max, Min, Rational, Symbol, exp
+from sympy import Abs, Max, Min, Rational, Symbol, exp, log
 
 from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
@@ -169,3 +169,10 @@ def test_a_search_never_ends_above_a_value_that_it_met(monkeypatch: pytest.Monke
     monkeypatch.setattr(search, "refined", lambda objective, start: (*objective.pair([9.0]), [(9.0, 0.0)]))
     with pytest.raises(CannotEvaluate, match="lower values lie beside it"):
         minimise(population_risk(SpikedSLR(), softplus), [a], {"L": 3, "nu": 2, "Delta": 0})
+
+
+def test_no_least_value_beside_scales_without_a_value() -> None:
+    """Regression: 0.0931 +- 3e-13 at a = 6.9; at a = 25 the risk is 0.0729."""
+    own = Attention(log(1 + exp(x)) + exp(40 * x - 2000), name="own")
+    with pytest.raises(CannotEvaluate, match="the least value is not known, as there is none at a = 16 "):
+        least_risk(SpikedSLR(length=2, noise=0), own, {"nu": 6})

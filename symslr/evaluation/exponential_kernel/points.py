@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy
-from sympy import oo
+from sympy import Dummy, Expr, default_sort_key, degree, erf, erfc, oo
 
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import LARGE_POWER
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.table import TINY
+from symslr.expression.special import NormalCdf
 
 NODES = 96
 """Values of t at which the saddle points are looked at."""
@@ -21,20 +22,29 @@ MOST_LOOKS = 16
 """Each takes a factor of at least five off a window, or makes it longer by its span: 2^16 times the first guess."""
 TILTED = 4.0
 """-log of a weight at the tokens that matter, below its own peak, from which on it is tilted towards them."""
+STEPS = (erf, erfc, NormalCdf)
+"""Functions that go from one level to another within about one over the slope of their argument."""
 
 
 def suits(form: LaplaceForm) -> bool:
-    """Whether a form has one exponential kernel on the line, and Gaussian weights times polynomials.
-
-    Neighbouring parameters share a table, and a mesh that was tried at some of them: 1 + erf(70 x - 2) is steep between two nodes,
-    and whether a mesh shows it depends on where these lie.
-    """
-    if len(form.logs) > 1 or len(form.kernels) > 1:
+    """Whether a form has one exponential kernel on the line, and Gaussian weights times polynomials in x and in erf(s x + c)."""
+    if len(form.logs) > 1 or len(form.kernels) > 1 or form.kinks[0]:
         return False
     (kernel,) = form.kernels
     if kernel.exponential(form.x) is None or (kernel.lower, kernel.upper) != (-oo, oo):
         return False
-    return all(m.gaussian is not None and m.rest.is_polynomial(form.x) for m in form.moments)
+    names = {step: Dummy() for step in steps(form)}
+    if not all(step.args[0].is_polynomial(form.x) and degree(step.args[0], form.x) == 1 for step in names):
+        return False
+    return all(
+        m.gaussian is not None and m.rest.xreplace(names).is_polynomial(form.x, *names.values()) for m in form.moments
+    )
+
+
+def steps(form: LaplaceForm) -> list[Expr]:
+    """The error functions of x in its weights, whose steps a mesh has to resolve."""
+    found = {step for m in form.moments for step in m.rest.atoms(*STEPS) if step.has(form.x)}
+    return sorted(found, key=default_sort_key)
 
 
 class Points:

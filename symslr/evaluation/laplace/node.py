@@ -151,12 +151,20 @@ class LaplaceNode(SumsNode):
         return BallSums(self._code(arithmetic), family, p, arithmetic, tolerance)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        shared: Pair | None = None
         if self._shared is not None and isinstance(context.arithmetic, Float64):
             with np.errstate(all="ignore"):
                 value, error = self._shared.one(tuple(scope[s][0] for s in self.parameters), context.tolerance)
-            if isfinite(error):
+            if error <= LACKING * context.tolerance * abs(value):
                 return value, error
-        return super().evaluate(context, scope)
+            shared = (value, error) if isfinite(error) else None
+        try:
+            alone = super().evaluate(context, scope)
+        except CannotEvaluate:
+            if shared is None:
+                raise
+            return shared
+        return alone if shared is None else min(shared, alone, key=itemgetter(1))
 
     def at(self, context: Context, scopes: Sequence[Mapping[Symbol, Pair]]) -> list[Callable[[], Pair]]:
         alone = super().at(context, scopes)

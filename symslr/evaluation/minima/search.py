@@ -228,14 +228,18 @@ def _all_looked_at(objective: Objective, places: list[Any], values: Any) -> None
     Raises:
         CannotEvaluate: where a value is too dear: it may be the least.
     """
-    for k in np.flatnonzero(~np.isfinite(values)):
+    found = np.isfinite(values)
+    for k in np.flatnonzero(~found):
         reason = objective.too_dear(places[k])
-        if reason:
-            at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, places[k]))
-            raise CannotEvaluate(
-                f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
-                f"(--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
-            )
+        if not reason:
+            continue
+        at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, places[k]))
+        known = sorted({place[0] for place, own in zip(places, found) if own})
+        parts = f"{known[1]:.3g}:{known[-2]:.3g}" if len(known) > 2 else "LOW:HIGH"
+        raise CannotEvaluate(
+            f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
+            f"(--bounds {objective.variables[0]}:{parts} on the command line)"
+        )
 
 
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
