@@ -15,6 +15,7 @@ from symslr.export.figures import COLOURS, STYLES, Figure, FigureFiles, colour, 
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softplus
 from symslr.model.task import Task
+from tests.figures.conftest import in_this_process  # noqa: F401 - for every test of this file
 
 
 def dummy(task: Task, attention: Attention | None, nu: np.ndarray) -> Minima:
