@@ -15,7 +15,9 @@ from symslr.export.figures import COLOURS, STYLES, Figure, FigureFiles, colour, 
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softplus
 from symslr.model.task import Task
-from tests.figures.conftest import in_this_process  # noqa: F401 - for every test of this file
+from tests.figures.conftest import code_unread, in_this_process  # noqa: F401 - for every test of this file
+
+pytestmark = pytest.mark.usefixtures("code_unread")
 
 
 def dummy(task: Task, attention: Attention | None, nu: np.ndarray) -> Minima:
@@ -34,7 +36,7 @@ def drawn() -> Figure:
 
 
 @pytest.fixture(scope="module")
-def files(drawn: Figure, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
+def files(drawn: Figure, code_unread: None, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
     return write_figure(drawn, tmp_path_factory.mktemp("figure2"))
 
 
