@@ -71,7 +71,9 @@ def put_in(task: Task, attention: Attention) -> Expr:
 @pytest.mark.parametrize("attention", ATTENTIONS.values(), ids=ATTENTIONS)
 def test_spiked_agrees_with_simulation(attention: Attention) -> None:
     values = {"nu": 2, "L": 3, "Delta": Rational(1, 2), "c": Rational(3, 10)}
-    risk = put_in(SpikedSLR(), attention) if attention in (softmax1, softplus) else landscape_risk(SpikedSLR(), attention)
+    risk = (
+        put_in(SpikedSLR(), attention) if attention in (softmax1, softplus) else landscape_risk(SpikedSLR(), attention)
+    )
     used = {k: v for k, v in values.items() if k != "c" or attention.parameters}
     theory = float(evaluate(risk, {**EXACT, **used}, digits=8))
     found = risk_monte_carlo(SpikedSLR(), attention, values, size=SIZE, seed=SEED, overlaps=Overlaps(**POINT))
