@@ -36,7 +36,8 @@ def drawn() -> Figure:
 
 
 @pytest.fixture(scope="module")
-def files(drawn: Figure, code_unread: None, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
+def files(drawn: Figure, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
+    request.getfixturevalue("code_unread")
     return write_figure(drawn, tmp_path_factory.mktemp("figure2"))
 
 
