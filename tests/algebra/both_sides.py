@@ -20,8 +20,8 @@ from tests.algebra.brute import brute
 from tests.algebra.exact import exact
 from tests.algebra.strategies import UNWEIGHTED
 
-FEW = settings(max_examples=4, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
-SOME = settings(max_examples=7, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+FEW = settings(max_examples=3, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+SOME = settings(max_examples=5, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
 TOLERANCE = {1: 3e-6, 2: 3e-6, 3: 1e-4}
 """As in cases.py; the token grids are the same."""
 

@@ -231,7 +231,7 @@ def _integral(node: Integral, scope: Scope) -> Any:
     for variable, low, high in reversed(node.limits):
         shape = (-1,) + (1,) * inner.depth
         if (low, high) == (0, oo):
-            nodes, step = log_line(120, 32.0) if few else log_line(700, 60.0)
+            nodes, step = log_line(120, 32.0) if few else log_line(467, 40.0)
         elif (low, high) == (-oo, oo):
             nodes, step = line(400, scope.kinks, 4.0)
         else:

@@ -36,7 +36,7 @@ from symslr.model.symbols import L, a, chi, epsilon, j, m, nu, x
 from symslr.referee.referee import referee
 
 SPIKED = SpikedSLR()
-FEW = settings(max_examples=8, deadline=None)
+FEW = settings(max_examples=5, deadline=None)
 KEY = chi[epsilon]
 shares = st.integers(0, 10).map(lambda tenths: Rational(tenths, 10))
 positive = st.integers(1, 30).map(lambda tenths: Rational(tenths, 10))

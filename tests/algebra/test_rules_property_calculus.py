@@ -69,8 +69,8 @@ from symslr.referee.referee import referee
 from symslr.theory.asymptotics import ANGLE, FREQUENCY, GUMBEL, gumbel_transform, sech_transform
 from tests.algebra.strategies import nonzero, positive, smooth
 
-FEW = settings(max_examples=3, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
-SOME = settings(max_examples=5, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+FEW = settings(max_examples=2, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+SOME = settings(max_examples=4, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
 
 s, t, u, w, y = (Symbol(name, real=True) for name in "stuwy")
 a, b, c = (Symbol(name, positive=True) for name in "abc")

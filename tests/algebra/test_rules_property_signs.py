@@ -51,8 +51,8 @@ from symslr.expression.signs import Indicator, Relu, Sign, SignExpectation, omeg
 from symslr.referee.referee import referee
 from tests.algebra.strategies import nonzero, positive
 
-FEW = settings(max_examples=5, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
-SOME = settings(max_examples=12, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+FEW = settings(max_examples=4, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+SOME = settings(max_examples=8, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
 
 i, j, k = symbols("i j k", integer=True, positive=True)
 g, r = symbols("g r", integer=True, nonnegative=True)

@@ -23,3 +23,9 @@ def few_sequences() -> Iterator[None]:
         patch.setattr(start, "MANY_SAMPLES", start.SAMPLES)
         yield
     start._sampled.cache_clear()
+
+
+@pytest.fixture
+def few_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no point satisfies the hypotheses, that is said after 41 tries of each kind: the ranges have widened by then."""
+    monkeypatch.setattr("symslr.check.points.TRIES", 41)

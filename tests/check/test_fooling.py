@@ -53,7 +53,7 @@ linear_risk = Delta**2 + L * (L - 1) / (L**2 + nu * (L - 1))
 half_blind = SequenceLaw(1 + sign(chi[epsilon]), L)
 
 
-pytestmark = pytest.mark.usefixtures("lines_alone", "few_sequences")
+pytestmark = pytest.mark.usefixtures("lines_alone", "few_sequences", "few_tries")
 
 
 def scalar(body: Expr) -> Expr:

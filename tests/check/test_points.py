@@ -104,6 +104,7 @@ def test_a_condition_that_never_holds_makes_no_step() -> None:
         Derivation(nu * (nu + 1), name="none").apply(Under(nu < 0))
 
 
+@pytest.mark.usefixtures("few_tries")
 def test_hypotheses_that_nothing_satisfies() -> None:
     with pytest.raises(ValueError, match="no point that the hypotheses admit"):
         points(Derivation(nu * (nu + 1), name="none").apply(Under(cos(nu) > 2)))

@@ -15,6 +15,9 @@ from symslr.export.figures import COLOURS, STYLES, Figure, FigureFiles, colour, 
 from symslr.model.attention import Attention
 from symslr.model.catalogue import linear, softmax, softplus
 from symslr.model.task import Task
+from tests.figures.conftest import code_unread, in_this_process  # noqa: F401 - for every test of this file
+
+pytestmark = pytest.mark.usefixtures("code_unread")
 
 
 def dummy(task: Task, attention: Attention | None, nu: np.ndarray) -> Minima:
@@ -33,7 +36,8 @@ def drawn() -> Figure:
 
 
 @pytest.fixture(scope="module")
-def files(drawn: Figure, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
+def files(drawn: Figure, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> FigureFiles:
+    request.getfixturevalue("code_unread")
     return write_figure(drawn, tmp_path_factory.mktemp("figure2"))
 
 

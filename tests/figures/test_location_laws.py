@@ -9,11 +9,11 @@ import pytest
 from figures.location_laws import ATTAINED, ATTENTIONS, LAWS, STRENGTHS, figure_location_laws
 from symslr.cache.records import read_record
 from symslr.cache.results import Cache
-from symslr.check.collect import collect
 from symslr.export.content import content
 from symslr.export.figures import Drawn, computed
 from symslr.export.html_figure import figure as figure_to_html
 from symslr.export.page import behind, in_order
+from tests.derivations.made import chains
 
 FOLDER = Path(__file__).parents[2]
 
@@ -44,6 +44,6 @@ def test_the_table_is_printed_in_its_chapter(table: dict[str, list[object]]) -> 
     assert [len(ones[title]) for title, _ in LAWS.values()] == [len(names) for names in ATTAINED.values()]
     shown = Drawn(figure, "<svg></svg>", printed=printed)
     assert "optimal attention</th>" in figure_to_html(1, shown)
-    said = content(collect(FOLDER / "derivations" / "14_location_laws.py"))
+    said = content(chains(FOLDER / "derivations" / "14_location_laws.py"))
     assert behind(figure.chapter, said, in_order(said, [shown])) == [shown]
     assert behind("", said, [shown]) == []

@@ -315,19 +315,19 @@ def is_expression_or_one_line(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=40).map("".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_soup_of_words(text: str) -> None:
     is_expression_or_one_line(text)
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text(text: str) -> None:
     is_expression_or_one_line(text)
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_bytes(data: bytes) -> None:
     is_expression_or_one_line(data.decode("latin-1"))
     is_expression_or_one_line(data.decode("utf-8", "surrogateescape"))
@@ -355,7 +355,7 @@ def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(st.recursive(LEAVES, grow, max_leaves=25))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=125, deadline=None)
 def test_any_sentence_of_the_grammar(text: str) -> None:
     assume(len(text) < 2000)
     clear_cache()
@@ -414,7 +414,7 @@ def grow_pair(inner: st.SearchStrategy[tuple[str, str]]) -> st.SearchStrategy[tu
 
 @given(st.recursive(NUMBERS | NAMES, grow_pair, max_leaves=10))
 @example(("-x**2-x-1/x/2", "-x**mpf(2)-x-mpf(1)/x/mpf(2)"))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_value_is_what_python_computes(pair: tuple[str, str]) -> None:
     text, python = pair
     try:

@@ -115,7 +115,7 @@ def test_what_is_left_to_others() -> None:
     other = ScoredActivation.of(epsilon, softplus, chi[m] - z[m])
     for body in (turned * other, cos(z[epsilon]) * turned):
         try:
-            found = referee(mean(body), {**AT, "L": 4}, digits=13, seconds=2)
+            found = referee(mean(body), {**AT, "L": 4}, digits=13, seconds=1)
         except CannotReferee:
             continue
         assert "exponentials" not in found.method

@@ -55,7 +55,7 @@ def test_it_ends_where_state_evolution_ends_where_tokens_are_selected(task: Task
         run = message_passing(sample_training_set(task, {}, 400, 200, np.random.default_rng(seed)), task, {})
         assert run.converged
         ends.append([*run.overlaps[-1], 1 - run.V_k, 1 - run.V_v])
-    theory = bayes_optimal(task, {}, alpha=2, count=128)
+    theory = bayes_optimal(task, {}, alpha=2, count=64)
     expected = [float(each) for each in (theory.q_k, theory.q_v, theory.q_k, theory.q_v)]
     error = np.std(ends, axis=0, ddof=1) / np.sqrt(5)
     assert np.all(np.abs(np.mean(ends, axis=0) - expected) < 4.5 * error)

@@ -104,13 +104,17 @@ def test_report_of_everything_runs_the_validations(
     }
     monkeypatch.setattr("symslr.cli.derivations.builtin_folder", lambda kind="derivations": folders[kind])
     monkeypatch.setattr("symslr.export.standard_figures", list)
+    monkeypatch.setattr("symslr.export.pdf.shutil.which", lambda name: None)  # tests/export has reports in PDF
     ended, out, err = run(capsys, "report", "--allow-unknown", "--out", str(tmp_path / "out"))
     assert ended == status, err
     assert f"validation toy: {tally}\n" in out
     assert json.loads((tmp_path / "out" / "checks.json").read_text())["validations"][0]["name"] == "toy"
 
 
-def test_report_of_named_folders_leaves_them_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_of_named_folders_leaves_them_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("symslr.export.pdf.shutil.which", lambda name: None)
     folder = written(tmp_path / "derivations", one=DERIVATION)
     status, out, err = run(capsys, "report", "--allow-unknown", str(folder), "--out", str(tmp_path / "out"))
     assert status == 0, err
