@@ -79,11 +79,11 @@ class FloatSums(Sums):
         return placed(self.family, self.pieces, level)
 
     def table(self, outer: Outer, inner: Any) -> FloatTable:
-        if outer.density.size * max(len(own.mesh.nodes) for own in inner) > self.largest:
-            raise TooDear("the table of exponentials is larger than it is worth")
         return FloatTable(self, self._table(inner, outer.v), outer.density)
 
     def _table(self, inner: Any, v: list[Any]) -> Table:
+        if float(np.prod([len(w) for w in v])) * max(len(own.mesh.nodes) for own in inner) > self.largest:
+            raise TooDear("the table of exponentials is larger than it is worth")
         return Table(self.family, inner, v)
 
     def rounding(self, table: FloatTable) -> list[float]:
