@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -9,6 +10,7 @@ from math import isfinite
 from typing import Any
 
 import mpmath
+import numpy as np
 from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.admission.inputs import checked_inputs
@@ -16,6 +18,7 @@ from symslr.evaluation.engine import DEFAULT_DIGITS, MULTIPRECISION_DIGITS, eval
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import RISK, Answers, Far, beside, far_or_near, far_scale, far_signal, with_largest
 from symslr.evaluation.minima.minimise import minimise
+from symslr.evaluation.minima.search import other_bottoms, scan_points
 from symslr.expression.folded import Activation
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -33,6 +36,9 @@ SURE, SHORT = 10.0, 1e-6
 
 SMALL_RISK = 0.01
 """A risk for which the limit of a strong signal is to have the digits, where it is taken before meshes are tried."""
+
+FEW, NEAR = 3, 0.1
+"""Digits of the risks that tell whether another scale may be the best one, and the part of their distance that they may move."""
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
@@ -172,17 +178,42 @@ def _by_search(
 def _place_in_the_limit(
     task: Task, attention: Attention, moving: list[Symbol], values: Mapping[Any, object]
 ) -> dict[Symbol, float] | None:
-    """Where the least risk lies under the limit of a strong selection, at all places of which a value costs little; else None."""
+    """Where the least risk lies under the limit of a strong selection, where values cost little.
+
+    None where that is at infinity, or a scan shows another bottom that may be lower before the limit: by the bound on what the
+    limit moves, and unless it lies well above and its own risk moves by little of that.
+    """
     near = with_largest(task, attention, values)
     if near is None:
         return None
-    limit, _ = near
+    limit, remainder = near
+    at = _of_the_limit(task, values)
     try:
-        _, places = least_risk(limit, attention, _of_the_limit(task, values), PLACE_DIGITS // 2)
+        least, places = least_risk(limit, attention, at, PLACE_DIGITS // 2)
+        found = {symbol: float(places[str(symbol)]) for symbol in moving}
+        if not all(map(isfinite, found.values())):
+            return None
     except CannotEvaluate:
         return None
-    found = {symbol: float(places[str(symbol)]) for symbol in moving}
-    return found if all(map(isfinite, found.values())) else None
+
+    def risk(own: Task, known: Mapping[Any, object], place: Any) -> float:
+        try:
+            one = evaluate(
+                population_risk(own, attention), {**known, **dict(zip(moving, map(float, place)))}, FEW, "numpy"
+            )
+        except CannotEvaluate:  # where digits are lost, as where all weights vanish
+            return np.inf
+        return float(one.value) + float(one.error)
+
+    grid = list(itertools.product(scan_points(len(moving)), repeat=len(moving)))
+    risks = np.array([risk(limit, at, place) for place in grid])
+    for k in other_bottoms(risks, list(found.values())):
+        gap = float(risks[k]) - float(least.value)
+        if gap > 2.0 * remainder.error:
+            continue
+        if gap < NEAR * least.value or not abs(risk(task, values, grid[k]) - risks[k]) < NEAR * gap:
+            return None
+    return found
 
 
 def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tuple[Value, dict[str, Value]]:

@@ -339,6 +339,23 @@ def _scan(low: float, high: float, count: int) -> Any:
     return points[(points >= low) & (points <= high)]
 
 
+def scan_points(count: int) -> Any:
+    """The places of a scan over the whole line, along each of so many variables."""
+    return _scan(-np.inf, np.inf, POINTS[min(count, 2)])
+
+
+def other_bottoms(values: Any, place: list[float]) -> list[int]:
+    """Indices of the lowest few local minima of a scan over the whole space, one row of values, but for those beside a place."""
+    points = scan_points(len(place))
+    shape, nearest = [len(points)] * len(place), np.searchsorted(points, place)
+    found = _local_minima(values.reshape(shape))
+    return [
+        int(np.ravel_multi_index(index, shape))
+        for index in found
+        if not all(n - 2 <= i <= n + 1 for i, n in zip(index, nearest))
+    ]
+
+
 def _local_minima(values: Any) -> list[tuple[int, ...]]:
     """Indices of the lowest few local minima of a scan, with those next to a point in the diagonal too."""
     found = []
