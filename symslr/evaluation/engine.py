@@ -225,7 +225,8 @@ def finite(compute: Callable[[], Pair]) -> tuple[float, float]:
         CannotEvaluate: when it is none.
     """
     try:
-        value, error = (float(part) for part in compute())
+        with np.errstate(all="ignore"):  # what overflows is no number, and refused below
+            value, error = (float(part) for part in compute())
     except (OverflowError, ZeroDivisionError, FloatingPointError) as fault:
         raise CannotEvaluate(f"float64 overflows: {fault}") from fault
     if not (np.isfinite(value) and np.isfinite(error)):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sympy import Expr, Rational, S, Sum, exp, sqrt, tanh
+from sympy import Expr, Rational, S, Sum, exp, oo, sqrt, tanh
 
 from symslr.algebra import tokens
 from symslr.algebra.rules.laplace import representation
@@ -21,7 +21,7 @@ from symslr.expression.expectation import SequenceExpectation, rewrite_expectati
 from symslr.expression.folded import Activation
 from symslr.expression.quantity import conditioned
 from symslr.model.attention import Attention
-from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR, softmax
+from symslr.model.catalogue import ATTENTIONS, MaxSLR, SpikedSLR, erf, softmax
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import Delta, L, a, c, chi, epsilon, l, nu, x
@@ -185,3 +185,9 @@ def test_a_kernel_is_left_open_where_the_formula_is_the_same_for_all() -> None:
     opened, kernel = with_open_kernel(population_risk(TILTED, OWN))
     assert kernel == OWN.kernel
     assert with_kernel(conditioned(opened), kernel) == conditioned(population_risk(TILTED, OWN))
+
+
+def test_a_refusal_warns_of_nothing() -> None:
+    """Regression: NumPy's overflow was printed; warnings are errors here."""
+    with pytest.raises(CannotEvaluate):
+        evaluate(population_risk(MaxSLR(oo, length=60, noise=0), erf), {"a": 0, "c": -16}, digits=3, backend="numpy")
