@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from mpmath import mpf
 
-from benchmarks.honesty import Outcome, Point, by_hand, judge, random_points, sequences, verdict
+from benchmarks.honesty import Outcome, Point, by_hand, judge, pairs, random_points, sequences, steep_point, verdict
 from benchmarks.honesty.points import HUMP, KINK
 from benchmarks.honesty.verdict import _law, question
 from symslr.expression.value import Value
@@ -57,7 +57,7 @@ Scaled = Callable[[Point, Value, Value], verdict.Judged | None]
 
 
 def test_the_judges_import_nothing_of_the_library() -> None:
-    for module in (by_hand, sequences):
+    for module in (by_hand, pairs, sequences):
         tree = ast.parse(Path(str(module.__file__)).read_text())
         names = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         assert {name for name in names if name.startswith("symslr")} == set()
@@ -249,3 +249,16 @@ def test_balls_and_long_doubles_agree() -> None:
         questions = [(share, question(point, length)) for length, share in point.lengths]
         found = [next(iter(by_hand.risks(questions, digits))) for digits in (18, 30)]
         assert abs(float(found[0][0]) - float(found[1][0])) <= 1e-12 * abs(float(found[1][0]))
+
+
+def test_pairs_of_tokens_see_ten_errors_of_a_steep_risk() -> None:
+    """Softmax and erf under strong selections; the same values moved are false."""
+    for number in (8, 54):
+        point = steep_point(number, 20261124)
+        value = point.answer()
+        found = verdict._by_pairs(point, value)
+        assert found is not None
+        assert (found.outcome, found.judge) == (Outcome.TRUE, "pairs of tokens")
+        moved = verdict._by_pairs(point, replace(value, value=value.value + 10 * value.error))
+        assert moved is not None
+        assert moved.outcome is Outcome.FALSE
