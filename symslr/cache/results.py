@@ -60,7 +60,12 @@ class Cache:
     def __init__(self, path: Path | None = None) -> None:
         self._asked: set[str] = set()
         try:
-            self._connection = sqlite3.connect(":memory:" if path is None else path, timeout=60, isolation_level=None)
+            self._connection = sqlite3.connect(
+                ":memory:" if path is None else path,
+                timeout=60,
+                isolation_level=None,
+                check_same_thread=False,  # what is only dropped may be closed by another one, where its garbage is collected
+            )
         except sqlite3.OperationalError as problem:
             raise ValueError(
                 f"{path}: cannot keep results there ({problem}); name a file in a folder that exists"

@@ -74,7 +74,12 @@ class Store:
         self.path = path
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
         try:
-            self._connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None)
+            self._connection = sqlite3.connect(
+                path,
+                timeout=BUSY,
+                isolation_level=None,
+                check_same_thread=False,  # what is only dropped may be closed by another one, where its garbage is collected
+            )
             finalize(self, self._connection.close).atexit = False  # also where the next lines raise
             with self._transaction():
                 self._prepare()

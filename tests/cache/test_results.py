@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from sympy import Function, Rational, Symbol, symbols
@@ -228,3 +229,15 @@ def validate():
     assert result.agrees
     with pytest.raises(ValueError, match="a folder that exists"):
         Cache(tmp_path / "none" / "kept")
+
+
+def test_one_that_is_dropped_in_another_thread_is_closed(tmp_path: Path) -> None:
+    """Regression: garbage of a cluster's thread was collected by pytest's, and the exception nobody could catch failed a test."""
+    kept: list[Cache] = []
+    opening = Thread(target=lambda: kept.append(Cache(tmp_path / "results.sqlite")))
+    opening.start()
+    opening.join()
+    connection = kept[0]._connection
+    kept.clear()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed database"):
+        connection.execute("select 1")
