@@ -219,8 +219,8 @@ def test_a_selection_leaves_the_norm_alone() -> None:
     assert abs(float(found) - expected) <= float(found.error) + 1e-10
 
 
-def test_steep_weights_of_a_selection_are_judged_at_their_own_parameters() -> None:
-    """Regression: on a table of the neighbourhood 0.43935190 came out as 0.43938 +- 8e-6.
+def test_steep_weights_of_a_selection_are_resolved() -> None:
+    """Regression: on a table with steps of log u for Gaussians 0.43935190 came out as 0.43938 +- 8e-6.
 
     By the tokens one by one: E p(x) of the selection from the logistic law of g/nu, and squares of the weight.
     """

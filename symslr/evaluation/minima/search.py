@@ -221,7 +221,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
 
 
 def _all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
-    """What is known at every place of a scan, or does not exist there.
+    """Nothing, where the function is known at every place of a scan, or has no value there.
 
     log(1 + e^x) + e^(40 x - 800) is softplus at small scales, and nearly selects the largest token at large ones.
 
