@@ -34,23 +34,23 @@ def normal_cdf(y: Any) -> Any:
 
 
 def skew_normal(h: Any, a: Any) -> Any:
-    """F(h, a) = 2 int_{-oo}^h phi Phi(a .); above the median by Owen's T, below it on t = h - x without cancellation.
+    """F(h, a) = 2 int_{-oo}^h phi Phi(a .) = Phi(h) - 2 T(h, a), which loses all digits where a or -h is large.
 
-    There F = e^{-h^2 (1 + a^2)/2} int_0^oo g(t) dt / sqrt(2 pi) with g(t) = e^{h t - t^2/2 + a^2 h^2/2} erfc(a (t - h)/sqrt 2),
-    of order one at t = 0. As -log g grows at least as t - h, what lies beyond T is between 0 and g(T)/(T - h).
+    Below the median Phi(h) = 2 T(h, oo): then F is int_a^oo e^{-h^2 (1 + x^2)/2} / (1 + x^2) dx / pi, of which what lies beyond X
+    is at most the integrand there over h^2 X.
     """
     h, a = arb(h), arb(a)
-    root = arb(2).sqrt()
-    if not h < 0 or not a >= 0:
+    if not h < 0 or not a >= 0 or (h > -1 and a < 1):
         return normal_cdf(h) - 2 * owens_t(h, a)
-    height = a * a * h * h / 2
-    cut = (h + (h * h + 2 * ctx.prec).sqrt()).mid()
+    square = h * h / 2
+    length = ((a * a + ctx.prec / square).sqrt() - a).mid()
 
-    def g(t: Any, _: bool = True) -> Any:
-        return (h * t - t * t / 2 + height).exp() * (a * (t - h) / root).erfc()
+    def integrand(s: Any, _: bool = True) -> Any:
+        return (-square * s * (2 * a + s)).exp() / (1 + (a + s) * (a + s))
 
-    beyond = g(acb(cut)).real / (cut - h)
-    return (-h * h / 2 - height).exp() / (2 * arb.pi()).sqrt() * (acb.integral(g, 0, cut).real + beyond.union(arb(0)))
+    beyond = integrand(length) / (2 * square * (a + length))
+    whole = acb.integral(integrand, 0, length).real + beyond.union(arb(0))
+    return (-square * (1 + a * a)).exp() / arb.pi() * whole
 
 
 ArbFunction = Callable[..., Any]
