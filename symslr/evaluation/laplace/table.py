@@ -124,7 +124,7 @@ class Table:
 
     def _sign(self, k: int, n: int, i: int) -> Any:
         """Of a moment's weights at the tokens."""
-        return np.sign(self.tokens[k].rows[n]) if i in self.family.form.alternating else np.ones(1)
+        return self.tokens[k].signs[n] if i in self.family.form.alternating else np.ones(1)
 
     def _deciding(self, found: Moments, sunk: list[Any]) -> Any:
         """Where a term may count for its integral: from moments that are bounds where they are sunk, beside those that are not."""

@@ -29,13 +29,14 @@ FEW_NODES, ROUGH = {1: 12_000, 2: 48_000}, 1e-5
 class Tokens:
     """Nodes of one kernel, its slopes log kappa there, and its moments' weights: rows exp(tops), one row per moment.
 
-    ``logs`` are log |rows|, also where these underflow.
+    ``logs`` are log |rows| and ``signs`` their signs, also where they underflow.
     """
 
     mesh: Mesh
     slopes: Any
     rows: Any
     logs: Any
+    signs: Any
     tops: Any
 
     def coarser(self, times: int) -> tuple[Any, Any]:
@@ -81,7 +82,7 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
             rows[lost] = 0.0
         logs = below + np.log(np.abs(rests)) + np.log(mesh.weights)
         logs[np.isnan(logs) | lost] = -np.inf
-        found.append(Tokens(mesh, slopes, rows, logs, tops))
+        found.append(Tokens(mesh, slopes, rows, logs, np.sign(rests), tops))
     return found
 
 
