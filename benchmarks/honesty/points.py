@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sympy import Abs, Rational, exp, sign
+from sympy import Abs, Rational, exp, sign, tanh
 
 from symslr.evaluation import evaluate, least_risk
 from symslr.evaluation.location import bayes_value, risk_value
@@ -25,7 +25,8 @@ from symslr.theory import bayes_risk, population_risk
 QUARTIC = Attention(1 + x**4, name="quartic")
 HUMP = Attention(1 + exp(-50 * x**2), name="hump")
 KINK = Attention(1 + Abs(x), name="kink")
-ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf, softplus, QUARTIC)
+STEP = Attention(1 + tanh(x), normaliser=None, name="step")
+ATTENTIONS: tuple[Attention | None, ...] = (None, softmax, softmax1, linear, erf, softplus, QUARTIC, STEP)
 """None stands for the Bayes risk."""
 LOCATED_ATTENTIONS = (None, None, None, softmax, softmax1, linear, softplus, QUARTIC, HUMP, KINK)
 """The same under laws of location, with a kernel that is steep and one that has a kink."""
@@ -42,7 +43,7 @@ SIGNALS = (
     {"1/2": "1/3", "2": "2/3"},
     {"(1,0)": "1/2", "(0,1)": "1/2"},
 )
-STEEP = (softmax, softmax, softmax1, softplus, erf, linear, QUARTIC, None)
+STEEP = (softmax, softmax, softmax1, softplus, erf, linear, QUARTIC, STEP, STEP, None)
 """Those asked for where signals and scales are large."""
 CORRELATED: dict[str, Any] = {"alike": lambda rho: rho ** sign(Abs(i - j)), "ar": lambda rho: rho ** Abs(i - j)}
 

@@ -441,6 +441,7 @@ KERNELS: dict[str, tuple[Callable[[Fraction, Array], Array], bool]] = {
     "kink": (lambda _, y: np.log1p(np.abs(y)), True),
     "linear": (lambda _, y: 1 + y, False),
     "erf": (_erf, False),
+    "step": (lambda _, y: 1 + np.tanh(y) if y.dtype != object else 2 / (1 + np.exp(-2 * y)), False),
 }
 """log kappa where it is normalised, kappa where it stands alone."""
 

@@ -124,6 +124,8 @@ def _zeros(self: Interpreter, decider: Expr, variable: Basic, scope: Scope) -> s
     grid = np.linspace(-REACH, REACH, POINTS) + 2.0**-20
     signs = np.sign(values(grid))
     places = np.nonzero(signs[:-1] * signs[1:] < 0)[0]
+    if len(places) == 0:
+        return set()
     low, high = grid[places], grid[places + 1]
     below = signs[places]
     for _ in range(60):

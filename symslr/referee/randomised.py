@@ -13,7 +13,7 @@ from mpmath import mpf
 
 from symslr.expression.value import Kind, Value
 from symslr.referee.arithmetic import CannotReferee, Floats
-from symslr.referee.plans import Quadrature, TooCostly
+from symslr.referee.plans import DOUBT, Quadrature, TooCostly
 from symslr.referee.samples import FEWEST, Sampler, TokenLaw
 from symslr.referee.scan import NotFinite
 
@@ -65,14 +65,14 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
     places: dict[Any, Any] = {}
     laws: dict[Any, list[list[TokenLaw]]] = {}
     used = False
-    scale = 0.0
+    scale = noise = 0.0
     fewest = float("inf")
 
-    def once(size: int, seed: int, planning: bool = False) -> float:
-        nonlocal used, scale, fewest
+    def once(size: int, seed: int, planning: bool = False, shifted: bool = True) -> float:
+        nonlocal used, scale, noise, fewest
         sampler = Sampler(size, seed, laws)
         quadrature = Quadrature(
-            floats, DIGITS, plans, planning=planning, deadline=began + seconds, sampler=sampler, shifted=not planning
+            floats, DIGITS, plans, planning=planning, deadline=began + seconds, sampler=sampler, shifted=shifted
         )
         if time.process_time() - began > seconds:
             raise TooCostly(f"samples: out of time after {seconds:.1f} s")
@@ -83,9 +83,10 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
         used = used or sampler.used
         fewest = min(fewest, sampler.effective)
         scale = max(scale, quadrature.magnitude, sampler.magnitude)
+        noise = max(noise, quadrature.noise)
         return value
 
-    once(FIRST_SIZE, 0, planning=True)
+    once(FIRST_SIZE, 0, planning=True, shifted=False)
     if not used:
         raise CannotReferee(NOTHING_SAMPLED)
     size, rounds = FIRST_SIZE, list[_Round]()
@@ -94,6 +95,8 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
         fewest = float("inf")
         try:
             found = np.array([once(size, seed) for seed in range(1, REPLICATIONS + 1)])
+            if not rounds:  # the same points and other grids: what is summed on grids is in every scrambling alike
+                noise += DOUBT * abs(once(size, 1, shifted=False) - float(found[0]))
         except TooCostly:
             if not rounds:
                 raise
@@ -106,7 +109,7 @@ def sampled_value(read: Read, seconds: float) -> tuple[Value, float]:
             break
         size *= growth
     mean, error, points = _together(rounds)
-    error = max(error, ROUNDING * abs(mean))
+    error = max(error + noise, ROUNDING * abs(mean))
     digits = max(0, int(np.log10(abs(mean) / (STUDENT * error)))) if mean != 0 else 0
     method = f"definition, {REPLICATIONS} scramblings of {points} Sobol points"
     value = Value(mpf(mean), mpf(error), Kind.STATISTICAL, digits, method, time.process_time() - began)

@@ -22,7 +22,7 @@ from symslr.referee import configurations, definitions, extrema, joint, signs
 from symslr.referee.arithmetic import Balls, CannotReferee, Floats, NoDensity, bits_for
 from symslr.referee.axes import Fineness
 from symslr.referee.interpreter import Interpreter
-from symslr.referee.plans import PLANNED_DIGITS, NotPlanned, Quadrature, TooCostly
+from symslr.referee.plans import DOUBT, PLANNED_DIGITS, NotPlanned, Quadrature, TooCostly
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.rounding import Rounding
 from symslr.referee.scan import NotFinite
@@ -34,9 +34,6 @@ FIRST_SCALE = 0.8
 
 WIDER = 2
 """How many times the points grow on grids that reach as far as the full precision asks."""
-
-DOUBT = 2
-"""Two passes of like fineness may err on the same side: softmax-1 at L = 4, nu = 92.3 was off by 1.1 of their difference."""
 
 BALL_SHARE = 0.4
 """Part of the time after which the full precision is given up for floats."""

@@ -13,7 +13,7 @@ from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kind
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
+from symslr.evaluation.quadrature.breakpoints import bends, breakpoint_equations
 from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
 from symslr.evaluation.quadrature.mesh import Mesh, joined
 from symslr.evaluation.quadrature.scan import scan
@@ -49,13 +49,17 @@ class IntegralNode(Node):
         self.exprs = [exponent, parts.rest, magnitude(parts.exponent)]
         self._log_rest = signed_log(parts.rest, (variable, *children, *parameters))
         self.kinks = breakpoint_equations(integrand, variable)
+        self.bends = [own for own in bends(parts.rest, variable) if not own[0].has(*children)]
         self._code = once_per_kind(self._compiled)
 
     def _compiled(self, arithmetic: Arithmetic) -> Any:
-        """(Integrand, what depends on the parameters alone, kinks) as functions of numbers."""
+        """(Integrand, what depends on the parameters alone, kinks, bends) as functions of numbers."""
         table = arithmetic.compile((self.variable, *self.children, *self.parameters), self.exprs)
         outer = arithmetic.compile(self.parameters, [*self.ends, self.height, self.curvature])
-        return table, outer, zeros_of(self.kinks, self.variable, self.parameters, arithmetic)
+        equations = self.kinks, [equation for _, equation in self.bends]
+        kinks, bent = (zeros_of(own, self.variable, self.parameters, arithmetic) for own in equations)
+        inside = [arithmetic.compile((self.variable, *self.parameters), [inner]) for inner, _ in self.bends]
+        return table, outer, kinks, list(zip(inside, bent))
 
     def _children_at(self, context: Context, x: Any, scope: Mapping[Symbol, Pair]) -> tuple[list[Any], Any]:
         """Values of the children at the nodes and the largest relative error among those that matter."""
@@ -75,7 +79,7 @@ class IntegralNode(Node):
     def _evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         arithmetic = context.arithmetic
         p = tuple(scope[s][0] for s in self.parameters)
-        _, outer, _ = self._code(arithmetic)
+        _, outer, _, _ = self._code(arithmetic)
         low, high, height, curvature = outer(*p)
         reversed_ends = low > high
         if reversed_ends:
@@ -138,7 +142,7 @@ class IntegralNode(Node):
         rough = Context(FLOAT, 1e-4)
         scope = {s: (float(v), float(e)) for s, (v, e) in scope.items()}
         p = tuple(scope[s][0] for s in self.parameters)
-        table, _, zeros = self._code(FLOAT)
+        table, _, kinks, bent = self._code(FLOAT)
 
         def log_weight(x: Any) -> Any:
             columns, _ = self._children_at(rough, np.atleast_1d(x), scope) if self.children else ([], None)
@@ -151,10 +155,25 @@ class IntegralNode(Node):
             return None
         if window.is_heavy:
             _check_tails(log_weight, low, high)
-        pieces = cover([window], low, high, kinks_between(zeros, p, window.low, window.high))
+        cuts = kinks_between(kinks, p, window.low, window.high)
+        for inside, bend in bent:
+            found = kinks_between([bend], p, window.low, window.high)
+            cuts += [x for x in found if _swing(inside, p, x, window.width / 2) > SHARP]
+        pieces = cover([window], low, high, cuts)
         if not pieces:
             raise CannotEvaluate("an integrand leaves the range of float64 where its window is looked for")
         return pieces
+
+
+SHARP = 10.0
+"""Change of a function's argument over half the width of a peak from which on equal steps do not resolve the function."""
+
+
+def _swing(inside: Any, p: tuple[float, ...], x: float, step: float) -> float:
+    """How much what a function is taken of changes from a place to either side of it; 0 where it is no number."""
+    with np.errstate(all="ignore"):
+        low, middle, high = (float(inside(x + n * step, *p)[0]) for n in (-1, 0, 1))
+    return float(np.nan_to_num(max(abs(low - middle), abs(high - middle))))
 
 
 FAR = 1e30, 1e40

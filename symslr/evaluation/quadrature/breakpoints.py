@@ -4,7 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sympy import Abs, Basic, Expr, Heaviside, Max, Min, Mul, Piecewise, PolynomialError, S, Symbol, sign, sqf_list
+from sympy import (
+    Abs,
+    Basic,
+    Expr,
+    Heaviside,
+    Max,
+    Min,
+    Mul,
+    Piecewise,
+    PolynomialError,
+    Pow,
+    S,
+    Symbol,
+    exp,
+    sign,
+    sqf_list,
+)
 from sympy.core.function import Function
 from sympy.core.relational import Relational
 
@@ -16,6 +32,19 @@ def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
         for equation in _equations(node):
             if equation.has(x):
                 found[equation] = None
+    return tuple(found)
+
+
+def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
+    """(What a function or a root is taken of, an equation in x) for every place where a smooth function may bend sharply.
+
+    tanh(a x) or log(1 + e^(a x)) is smooth on the scale 1/a where a x = 0, 1/(1 + a^2 x^2) where the slope of a^2 x^2 is 0.
+    """
+    found: dict[tuple[Expr, Expr], None] = {}
+    for node in expr.atoms(Function, Pow):
+        inner = node.exp if isinstance(node, exp) else node.args[0]
+        if inner.has(x) and inner != x and not (node.is_Pow and node.exp.is_Integer and node.exp.is_positive):
+            found |= {(inner, equation): None for equation in (inner, inner.diff(x)) if equation.has(x)}
     return tuple(found)
 
 
