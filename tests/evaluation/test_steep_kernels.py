@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import log_ndtr
-from sympy import Expr, Integer, Rational, erf, erfc, exp, tanh
+from sympy import Expr, Integer, Rational, atan, erf, erfc, exp, log, pi, tanh
 
 from symslr import SpikedSLR, evaluate, population_risk
 from symslr.evaluation.errors import CannotEvaluate
@@ -99,3 +99,37 @@ def test_a_dip_that_decides_far_out(digits: int) -> None:
     risk = population_risk(TASK, Attention((x - Rational(7, 2)) ** 2 + Rational(1, 5)), Rational("8.32"))
     found = evaluate(risk, {"L": 2, "nu": Rational("10.9")}, digits=digits, backend="numpy")
     assert abs(float(found) - 0.09190053253668768) <= float(found.error) + 1e-16
+
+
+STEPS: dict[str, tuple[Expr, Callable[[Any], Any]]] = {
+    "step": (1 + tanh(x), lambda y: 1 + np.tanh(y)),
+    "softplus": (log(1 + exp(x)), lambda y: np.logaddexp(0, y)),
+    "atan": (atan(x) + pi / 2, lambda y: np.arctan(y) + np.pi / 2),
+    "moved": (1 + tanh(x - 3), lambda y: 1 + np.tanh(y - 3)),
+    "well": (2 - 1 / (1 + x**2), lambda y: 2 - 1 / (1 + y**2)),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("scale", [30, 1013, 10**7])
+def test_a_smooth_step_of_one_token(name: str, scale: int) -> None:
+    """Regression: equal steps gave softplus at scale 1013 as 0.7464398 +- 4e-8, which is 0.7464402, and of a step two digits."""
+    kernel, function = STEPS[name]
+    x, mass = on_panels(14.0)
+    mean, square, other = (
+        float(np.sum(mass * np.exp(-((x - centre) ** 2) / 2) * function(scale * x) ** power)) / np.sqrt(2 * np.pi)
+        for centre, power in ((np.sqrt(0.3), 1), (np.sqrt(0.3), 2), (0.0, 2))
+    )
+    risk = population_risk(TASK, Attention(kernel, normaliser=None, name=name))
+    found = evaluate(risk, {"L": 3, "nu": Rational(3, 10), "a": scale}, backend="numpy")
+    assert found.digits >= 12
+    assert abs(float(found) - (1 - mean**2 / (square + 2 * other))) <= float(found.error) + 1e-14
+
+
+def on_panels(reach: float) -> tuple[Any, Any]:
+    """Gauss's nodes and weights on panels that end in geometric progression at 0."""
+    ends = np.concatenate([[0.0], np.geomspace(1e-10, reach, 300)])
+    ends = np.concatenate([-ends[:0:-1], ends])
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    half = np.diff(ends)[:, None] / 2
+    return ((ends[1:] + ends[:-1])[:, None] / 2 + half * nodes).ravel(), (half * weights).ravel()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from sympy import Expr, Integer, Rational, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
@@ -194,7 +195,8 @@ def _compared(expr: Expr, reading: Expr, values: Mapping[Symbol, Any], found: Va
 
 def _planned(expr: Expr, point: Mapping[Symbol, Any]) -> tuple[float, float]:
     scope = {s: v if isinstance(v, LengthLaw) else (float(v), abs(float(v)) * FLOAT.eps) for s, v in point.items()}
-    value, error = plan(expr).evaluate(Context(FLOAT, 10.0 ** -(DIGITS + 2)), scope)
+    with np.errstate(all="ignore"):
+        value, error = plan(expr).evaluate(Context(FLOAT, 10.0 ** -(DIGITS + 2)), scope)
     return float(value), float(error)
 
 

@@ -13,7 +13,7 @@ from symslr.evaluation.nodes.node import Context, Node, Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, once_per_kind
 from symslr.evaluation.numbers.exponent import gaussian, magnitude, split
 from symslr.evaluation.numbers.logarithm import signed_log
-from symslr.evaluation.quadrature.breakpoints import bends, breakpoint_equations
+from symslr.evaluation.quadrature.breakpoints import bends, breakpoint_equations, centred
 from symslr.evaluation.quadrature.convergence import DETUNED, behind, geometric_error
 from symslr.evaluation.quadrature.mesh import Mesh, joined
 from symslr.evaluation.quadrature.scan import scan
@@ -38,6 +38,9 @@ class IntegralNode(Node):
         children: Mapping[Symbol, Node],
     ) -> None:
         parts = split(integrand)
+        if all(abs(end) is S.Infinity for end in ends):
+            integrand = centred(integrand, parts.rest, variable)
+            parts = split(integrand)
         self.variable, self.ends, self.parameters, self.children = variable, ends, parameters, dict(children)
         square = gaussian(parts.exponent, variable) if not children else None
         self.height = square.height if square is not None else integrand * 0
@@ -112,6 +115,9 @@ class IntegralNode(Node):
         additions = len(values) if values.dtype == object else np.log2(len(values))
         rounding = arithmetic.eps * (8 + additions + np.sum(abs(values) * (abs(size) + 0 * mesh.nodes)) / mass)
         first, second, third, last = (abs(values[n]) for n in (0, 1, -2, -1))
+        moved = mesh.nodes * (1 + NUDGE * arithmetic.eps)
+        nearby = Mesh(np.where((low < moved) & (moved < high), moved, mesh.nodes), mesh.weights, mesh.nested)
+        rounding += np.sum(abs(self._values(arithmetic, nearby, columns, p)[0] - values)) / mass
         edge = (behind(first, second) + behind(last, third)) / mass
         inherited = np.sum(abs(values) * errors) / mass
         factor = arithmetic.exp(height)
@@ -165,6 +171,8 @@ class IntegralNode(Node):
         return pieces
 
 
+NUDGE = 4
+"""Roundings by which nodes are moved to see what is lost where terms of the integrand cancel."""
 SHARP = 10.0
 """Change of a function's argument over half the width of a peak from which on equal steps do not resolve the function."""
 

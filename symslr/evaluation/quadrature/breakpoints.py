@@ -13,6 +13,7 @@ from sympy import (
     Min,
     Mul,
     Piecewise,
+    Poly,
     PolynomialError,
     Pow,
     S,
@@ -35,6 +36,10 @@ def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
     return tuple(found)
 
 
+HIGHEST = 40
+"""Degree up to which powers are looked for. e^(289 x/5) and e^(-x/500) are powers of one exponential, and then take minutes."""
+
+
 def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
     """(What a function or a root is taken of, an equation in x) for every place where a smooth function may bend sharply.
 
@@ -46,6 +51,19 @@ def bends(expr: Expr, x: Symbol) -> tuple[tuple[Expr, Expr], ...]:
         if inner.has(x) and inner != x and not (node.is_Pow and node.exp.is_Integer and node.exp.is_positive):
             found |= {(inner, equation): None for equation in (inner, inner.diff(x)) if equation.has(x)}
     return tuple(found)
+
+
+def centred(expr: Expr, rest: Expr, x: Symbol) -> Expr:
+    """``expr`` with x moved so that the place where ``rest`` bends is 0, if it is one: 1/(1 + a^2 (x + b)^2) as 1/(1 + a^2 x^2).
+
+    Multiplied out, that denominator would lose all its digits where it is small.
+    """
+    places = {solved(equation, x) for _, equation in bends(rest, x)} - {None}
+    if len(places) != 1:
+        return expr
+    (place,) = places
+    moved = expr.xreplace({x: x + place})
+    return moved.replace(lambda part: part.is_Add and part.is_polynomial(x), lambda part: part.expand())
 
 
 def in_powers(expr: Expr, x: Symbol) -> Expr:
@@ -60,7 +78,10 @@ def _powers(expr: Expr, x: Symbol) -> Expr:
     if not expr.is_Add or not expr.has(x) or _is_plain(expr, x):
         return expr
     try:
-        number, parts = sqf_list(expr, x) if expr.is_polynomial(x) else sqf_list(expr)
+        poly = Poly(expr, x) if expr.is_polynomial(x) else Poly(expr)
+        if max(poly.degree_list()) > HIGHEST:
+            return expr
+        number, parts = sqf_list(poly.as_expr(), *poly.gens)
     except PolynomialError:
         return expr
     return Mul(number, *(base**power for base, power in parts)) if any(power > 1 for _, power in parts) else expr
