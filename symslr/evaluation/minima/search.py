@@ -116,7 +116,10 @@ def _searched(objective: Objective, intervals: list[tuple[float, float]]) -> Lea
         lower = _met_below(objective, intervals, float(found[0]) - float(found[1]))
         if lower is None:
             return found
-        found = refined(objective, lower)
+        try:
+            found = refined(objective, lower)
+        except CannotEvaluate as reason:
+            raise _unknown(objective, lower, reason, "LOW:HIGH") from reason
     raise CannotEvaluate("the minimum could not be refined: lower values lie beside it")
 
 
@@ -233,13 +236,19 @@ def _all_looked_at(objective: Objective, places: list[Any], values: Any) -> None
         reason = objective.too_dear(places[k])
         if not reason:
             continue
-        at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, places[k]))
         known = sorted({place[0] for place, own in zip(places, found) if own})
-        parts = f"{known[1]:.3g}:{known[-2]:.3g}" if len(known) > 2 else "LOW:HIGH"
-        raise CannotEvaluate(
-            f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
-            f"(--bounds {objective.variables[0]}:{parts} on the command line)"
+        raise _unknown(
+            objective, places[k], reason, f"{known[1]:.3g}:{known[-2]:.3g}" if len(known) > 2 else "LOW:HIGH"
         )
+
+
+def _unknown(objective: Objective, place: Any, reason: object, parts: str) -> CannotEvaluate:
+    """What is said where the function has no value at a place that may be the lowest."""
+    at = ", ".join(f"{symbol} = {x:.3g}" for symbol, x in zip(objective.variables, place))
+    return CannotEvaluate(
+        f"the least value is not known, as there is none at {at} ({reason}); give bounds within which there are "
+        f"(--bounds {objective.variables[0]}:{parts} on the command line)"
+    )
 
 
 def _told_apart(rough: Objective, fine: Objective, points: Any) -> Any:
