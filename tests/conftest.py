@@ -74,6 +74,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(50_000, 50, 100)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Garbage is looked for once: pytest does it five times, and the interpreter twice more at its end."""
+    gc.collect()
+    gc.freeze()
+
+
 READ_THE_CHAINS = (
     "tests/derivations/",
     "tests/check/test_replay.py::test_every_line",

@@ -36,11 +36,12 @@ def dual_residual(uu: Array, uw: Array, ww: Array, label: Array, width_a: float,
     for _ in range(MOST_STEPS):
         value, derivative = slope(rho, uu, uw, ww, label, width_a, width_v)
         low, high = np.where(value > 0, rho, low), np.where(value > 0, high, rho)
-        newton = rho - value / derivative
-        inside = (newton >= low) & (newton <= high)
-        following = np.where(inside, newton, (low + high) / 2)
-        change = np.abs(following - rho)
-        rho = following
-        if np.all(change <= 1e-14 * (1 + np.abs(rho))) or np.all(high - low <= 1e-15 * edge):
+        step = value / derivative
+        # beside the edge the rounding of a slope is larger than a settled step: the bracket closes around its sign
+        settled = (np.abs(step) <= 1e-14 * (1 + np.abs(rho))) | (high - low <= 1e-15 * edge)
+        newton = rho - step
+        inside = (newton > low) & (newton < high)
+        rho = np.where(settled, rho, np.where(inside, newton, (low + high) / 2))
+        if np.all(settled):
             break
     return rho

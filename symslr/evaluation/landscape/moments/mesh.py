@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from math import gamma
 
@@ -11,6 +12,15 @@ from symslr.evaluation.landscape.moments.kernel import Array
 
 REACH = 8.4
 """Standard deviations beyond which a normal has mass 4e-17."""
+
+LOOK = 0.35
+"""Step, in standard deviations, of the grid on which the size of an integrand is looked at."""
+
+FARTHEST = 130.0
+"""Standard deviations beyond which no integrand of float64 has its mass: its weights underflow at 38."""
+
+OVERFLOW = 1e6
+"""Size that stands for the logarithm of infinity, above all others."""
 
 MOST = 20_000
 """Nodes on one side of a mesh."""
@@ -28,7 +38,42 @@ RIGHT = 4.5
 """exp(-e^4.5) is 1e-39."""
 
 
-def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0) -> tuple[Array, Array]:
+Window = tuple[float, float]
+USUAL: Window = (-REACH, REACH)
+"""Of functions that are bounded."""
+
+
+def windows(log_sizes: Callable[..., list[Array]], axes: int) -> list[Window]:
+    """Where functions of independent N(0, 1) have their mean squares, on each of ``axes``: ``USUAL`` and more.
+
+    A function that grows, such as exp(2 x)^2, has them far from where N(0, 1) has its mass.
+
+    Args:
+        log_sizes: logarithms of the functions' sizes on a grid, from one array per axis that are broadcast.
+
+    Raises:
+        ValueError: where the functions grow as fast as N(0, 1) falls, or out of float64 before it has fallen.
+    """
+    end = 2 * REACH
+    while end < FARTHEST:
+        line = np.arange(-end, end + LOOK, LOOK)
+        grid = np.meshgrid(*[line] * axes, indexing="ij", sparse=True)
+        rare = sum(axis**2 / 2 for axis in grid)
+        near = np.zeros([len(line)] * axes, dtype=bool)
+        for log_size in log_sizes(*grid):
+            log = np.nan_to_num(log_size, nan=np.inf, posinf=np.inf, neginf=-np.inf) - rare
+            near |= log > min(float(log.max()), OVERFLOW) - REACH**2 / 2
+        seen = [line[np.any(near, axis=tuple(other for other in range(axes) if other != own))] for own in range(axes)]
+        if all(-end < one[0] and one[-1] < end for one in seen):
+            return [(min(-REACH, float(one[0]) - LOOK), max(REACH, float(one[-1]) + LOOK)) for one in seen]
+        end *= 2
+    raise ValueError(
+        "landscape: found a kernel that leaves float64, or grows as fast as N(0, 1) falls, where tokens still matter; "
+        "expected a smaller m_kk, q_kk or nu"
+    )
+
+
+def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window: Window = USUAL) -> tuple[Array, Array]:
     """Nodes x and weights of N(0, 1) for a function of scale * x that varies on the scale of exp(-e^y).
 
     ``wider`` multiplies the step where what it leaves out oscillates in a variable that is summed over afterwards.
@@ -37,12 +82,12 @@ def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0) -> tupl
         ValueError: where that takes too many nodes.
     """
     step = wider * min(LOG_STEP / max(scale, 1e-300), 0.5) / refined
-    if not step * MOST > REACH:
+    low, high = window
+    if not step * MOST > max(-low, high):
         raise ValueError(
             f"landscape: found scores that vary by {scale:.3g} per key; expected a smaller m_kk, q_kk or nu"
         )
-    count = int(np.ceil(REACH / step))
-    nodes: Array = np.arange(-count, count + 1, dtype=np.float64) * step
+    nodes: Array = np.arange(np.floor(low / step), np.ceil(high / step) + 1, dtype=np.float64) * step
     weights = np.exp(-(nodes**2) / 2)
     return nodes, np.asarray(weights / weights.sum(), dtype=float)
 

@@ -6,6 +6,7 @@ closer to the real axis, such as 1 + x^4, or one that turns faster, such as exp(
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -41,9 +42,11 @@ def sharpened(kernel: Kernel) -> Kernel:
 
 
 def _probed(kernel: Kernel, own: Array) -> list[Array]:
+    """Moments and slopes at each of ``PROBES`` at which the kernel has them."""
     found = []
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for shift, squared_scale in PROBES:
-            moments = shifted_moments(kernel, own, shift, squared_scale, LENGTH, 1.0)
-            found.append(np.append(moments.values, moments.slopes(np.ones(7))))
+            with suppress(ValueError):
+                moments = shifted_moments(kernel, own, shift, squared_scale, LENGTH, 1.0)
+                found.append(np.append(moments.values, moments.slopes(np.ones(7))))
     return found

@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 
 from symslr.evaluation.landscape.moments.kernel import ORDER, Array, Kernel
-from symslr.evaluation.landscape.moments.mesh import few_normal_nodes, normal_nodes
+from symslr.evaluation.landscape.moments.mesh import USUAL, Window, few_normal_nodes, normal_nodes
 
 SMALL = 0.2
 """Scale below which the kernel is differentiated instead of the Gaussian: s^-4 costs 3 digits above, 16 near zero."""
@@ -45,7 +45,9 @@ class Smoothed:
         size: see ``Kernel.size``.
     """
 
-    def __init__(self, kernel: Kernel, own: Array, centres: Array, squared_scale: float, refined: float) -> None:
+    def __init__(
+        self, kernel: Kernel, own: Array, centres: Array, squared_scale: float, refined: float, window: Window = USUAL
+    ) -> None:
         self.kernel = kernel
         scale = float(np.sqrt(max(squared_scale, 0.0)))
         wider = AVERAGED if kernel.is_normalised else 1.0
@@ -56,7 +58,7 @@ class Smoothed:
         else:
             self.scale = max(scale, KINKED)
             self.rho, self.mass = normal_nodes(
-                0.0 if kernel.is_polynomial else self.scale * kernel.sharpness, refined, wider
+                0.0 if kernel.is_polynomial else self.scale * kernel.sharpness, refined, wider, window
             )
         scores = centres[:, None] + self.scale * self.rho
         if self.differentiates:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from symslr.evaluation.landscape.moments.kernel import Array, Kernel
-from symslr.evaluation.landscape.moments.mesh import kernel_range, laplace_nodes, normal_nodes
+from symslr.evaluation.landscape.moments.mesh import USUAL, kernel_range, laplace_nodes, normal_nodes, windows
 from symslr.evaluation.landscape.moments.moments import Moments, Roles
 from symslr.evaluation.landscape.moments.smoothed import Smoothed
 
@@ -27,7 +27,13 @@ def shifted_moments(
     """Scores shift + s rho for the relevant token and s rho for another; slopes in (shift, s^2, parameters)."""
     chi = np.array([0.0, 1.0])
     roles = Roles(chi, np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]]), np.ones(1))
-    smoothed = Smoothed(kernel, own, shift * chi, squared_scale, refined)
+    scale = np.sqrt(max(squared_scale, 0.0))
+
+    def sizes(rho: Array) -> list[Array]:
+        return [size for centre in (0.0, shift) for size in _log_sizes(kernel, own, centre + scale * rho)]
+
+    window = USUAL if kernel.is_normalised else windows(sizes, 1)[0]
+    smoothed = Smoothed(kernel, own, shift * chi, squared_scale, refined, window)
     offset = kernel.offset / smoothed.size
     if not kernel.is_normalised:
         return Moments(smoothed.on(np.zeros(1)), roles, np.ones(1), 0.0, length)
@@ -54,12 +60,20 @@ def weighted_moments(
 
     The weight has a normaliser, and a Laplace variable of its own, where ``selects``.
     """
+    scale = np.sqrt(max(squared_scale, 0.0))
+
+    def sizes(chi: Array, rho: Array | float = 0.0) -> list[Array]:
+        bare = [np.zeros(1)] if kernel.is_normalised else _log_sizes(kernel, own, m * chi + scale * rho)
+        return bare if selects else [*bare, *(size + log_weight(chi) for size in bare)]
+
+    of_chi, of_rho = [*windows(sizes, 1 if kernel.is_normalised else 2), USUAL][:2]
     chi, w = normal_nodes(
         max(0.0 if kernel.is_polynomial else abs(m) * kernel.sharpness, steepness),
         refined,
         CLOSE if selects and kernel.is_normalised else 1.0,
+        of_chi,
     )
-    smoothed = Smoothed(kernel, own, m * chi, squared_scale, refined)
+    smoothed = Smoothed(kernel, own, m * chi, squared_scale, refined, of_rho)
     offset = kernel.offset / smoothed.size
     t, dt = np.zeros(1), np.ones(1)
     if kernel.is_normalised:
@@ -70,7 +84,19 @@ def weighted_moments(
         return Moments(smoothed.on(t), roles, dt, offset, length)
     # A shift of chi* into the complex plane widens the strip of log u; N(0, 1) itself smooths over the steepness.
     wider = max(1.0, min(1 + steepness / max(abs(m), 1e-300), WIDEST * steepness))
-    u, du = laplace_nodes(*kernel_range(np.exp(score), w, length, 0.0), refined, wider)
+    masses = [w]
+    if not kernel.is_normalised:  # tokens count by the square of a kernel that grows
+        squares = w * (smoothed.kappa**2 @ smoothed.mass)
+        masses.append(squares / squares.sum())
+    lows, highs = zip(*(kernel_range(np.exp(score), mass, length, 0.0) for mass in masses), strict=True)
+    u, du = laplace_nodes(min(lows), max(highs), refined, wider)
     y = np.log(u)[:, None] + score
     tail = np.exp(-np.exp(np.minimum(y, 700.0)))
     return Moments(smoothed.on(t), Roles(chi, w * np.exp(y) * tail, w * tail, length * du / u), dt, offset, length)
+
+
+def _log_sizes(kernel: Kernel, own: Array, scores: Array) -> list[Array]:
+    """Logarithms of |kappa|, of its square and of what its parameters move of that: the functions that are averaged."""
+    with np.errstate(all="ignore"):
+        kappa, *moved = np.log(np.abs(kernel.at(scores, own)))
+        return [kappa, 2 * kappa, *(kappa + one for one in moved)]
