@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
 from scipy.special import expit, gamma, hyp1f1, log_ndtr
-from sympy import Abs, Expr, Heaviside, Max, Rational, erf, exp, log, tanh
+from sympy import Abs, Expr, Heaviside, Max, Rational, erf, exp, log, sign, tanh
 
 from symslr import Attention, LocationTask
 from symslr.evaluation.errors import CannotEvaluate
@@ -25,7 +25,7 @@ from symslr.evaluation.location.tables import attention as tabled
 from symslr.evaluation.location.tables.panels import PANELS
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention
-from symslr.model.symbols import l, x
+from symslr.model.symbols import i, j, l, x
 from tests.evaluation.laws_of_location import CHAIN, EQUAL
 
 LogKernel = Callable[[np.ndarray], np.ndarray]
@@ -217,3 +217,40 @@ def test_a_weight_without_a_mean_square_is_refused(power: Rational) -> None:
     law = LocationTask(strength=2, prior=1 / l, length=3, noise=0)
     with pytest.raises(CannotEvaluate, match="mean square"):
         risk_value(law, Attention(Abs(x) ** power, None), 1)
+
+
+HALVES, LORENTZ = Rational(1, 2) ** Abs(i - j), 1 / (1 + (i - j) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("keys", "values"),
+    [
+        (None, None),
+        (HALVES, None),
+        (LORENTZ, None),
+        (Rational(1, 2) ** sign(Abs(i - j)), None),
+        (HALVES, HALVES),
+        (HALVES, LORENTZ),
+    ],
+)
+@pytest.mark.parametrize("scale", [Rational(6, 5), 2])
+def test_a_growing_weight_has_its_mean_square_far_from_tokens(keys: Any, values: Any, scale: Any) -> None:
+    """Regression: tables ended where the density does, and 0.7827781618817 was 0.7827781618749 +- 9e-14.
+
+    Two keys have the correlation 1/2, and values 0 or 1/2.
+    """
+    law = LocationTask(strength=1, prior=l, key_covariance=keys, value_covariance=values, length=2, noise=0)
+    found = risk_value(law, Attention(exp(x), None), scale)
+    a, shared = float(scale), 0.0 if values is None else 0.5
+    hit = np.exp(a**2 / 2) * (np.exp(a) + shared)
+    both = np.exp(a) * np.exp(a**2 * (1.0 if keys is None else 1.5))
+    expected = 1 - hit**2 / (np.exp(2 * a**2) * (np.exp(2 * a) + 1) + 2 * shared * both)
+    assert abs(float(found) - expected) <= float(found.error) + 1e-15
+
+
+def test_a_search_passes_scales_at_which_a_weight_overflows() -> None:
+    """Regression: squares beyond float64 ended the search in 'SVD did not converge'."""
+    found, _ = least_value(LocationTask(strength=1, prior=l, length=2, noise=0), Attention(exp(x), None), {})
+    scales = np.linspace(0.01, 2, 20_000)
+    expected = np.min(1 - np.exp(-(scales**2)) / (1 + np.exp(-2 * scales)))
+    assert abs(float(found) - expected) < 1e-8

@@ -20,6 +20,8 @@ from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x
 
+LARGEST = 1e150
+"""Of a weight without a normaliser: sums of squares of such are float64."""
 SAME = 1e-12
 """Relative difference below which biases are one number."""
 
@@ -211,11 +213,11 @@ class Attend:
         """kappa(a.x + b) of single tokens, (n,), where nothing normalises.
 
         Raises:
-            CannotEvaluate: where it overflows.
+            CannotEvaluate: where its square overflows.
         """
         values = self.kernel(keys @ place.scales.T + (place.bias + bias), *place.own)[:, 0]
-        if not np.all(np.isfinite(values)):
-            raise CannotEvaluate(f"attention {self.attention.name}: overflows in float64 at this scale")
+        if not np.all(np.abs(values) < LARGEST):
+            raise CannotEvaluate(f"attention {self.attention.name}: its mean square overflows in float64 at this scale")
         return values
 
 

@@ -24,6 +24,7 @@ from symslr.evaluation.location.samples.largest import LargestKeys
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import (
     given_common_part,
+    given_no_others,
     is_tabled,
     shared_row,
     shared_rules,
@@ -106,6 +107,14 @@ def route(attend: Attend, seconds: float) -> Route:
     setting = attend.setting
     if setting.are_keys_independent and is_tabled(attend, setting):
         return ByRules(partial(tabled_row, attend, setting), rules(setting), "one-token tables in float64")
+    alone = given_no_others(attend, setting)
+    if alone is not None and is_tabled(attend, alone[0]):
+        plain, unit = alone
+        return ByRules(
+            lambda place, rule: tabled_row(attend, plain, replace(place, scales=unit * place.scales), rule),
+            rules(plain),
+            "one-token tables in float64",
+        )
     if attend.has_one_kernel and along_chain.reaches(setting, attend.bias is None):
         return ByRules(
             partial(along_chain.row_along, attend),

@@ -229,7 +229,8 @@ def _along_line(risk: Callable[[float], float]) -> float:
         if risks[i] > min(beside) or 2 * risks[i] - max(beside) > lowest:
             continue  # a smooth function falls no lower between this point and its neighbours
         around = (grid[i - 1], grid[i + 1])
-        found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
+        with np.errstate(invalid="ignore"):  # beside a scale without a value
+            found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
         if found.fun < lowest:
             lowest, best = found.fun, float(found.x)
     return best

@@ -87,6 +87,11 @@ class Covariance:
         return _structure(self.entry)
 
     @property
+    def variance(self) -> Expr | None:
+        """C_ii, where it is the same at all positions."""
+        return _variance(self.entry)
+
+    @property
     def is_identity(self) -> bool:
         return self.structure == Equicorrelated(S.One, S.Zero)
 
@@ -151,15 +156,21 @@ def _uneven(entry: Expr) -> tuple[int, int, Expr, Expr] | None:
 
 
 @lru_cache(maxsize=256)
+def _variance(entry: Expr) -> Expr | None:
+    found = simplify(_at(entry, _PLACE, _PLACE))
+    return None if _PLACE in found.free_symbols or found == 0 else found
+
+
+_PLACE = Symbol("i", integer=True, positive=True)
+
+
+@lru_cache(maxsize=256)
 def _structure(entry: Expr) -> Structure | None:
-    first = Symbol("i", integer=True, positive=True)
+    first, variance = _PLACE, _variance(entry)
     lag = Symbol("d", integer=True, positive=True)
-    variance = simplify(_at(entry, first, first))
     ahead = simplify(_at(entry, first, first + lag))
     behind = simplify(_at(entry, first + lag, first))
-    if first in variance.free_symbols | ahead.free_symbols or simplify(ahead - behind) != 0:
-        return None
-    if variance == 0:
+    if variance is None or first in ahead.free_symbols or simplify(ahead - behind) != 0:
         return None
     if lag not in ahead.free_symbols:
         return Equicorrelated(variance, simplify(ahead / variance))

@@ -22,6 +22,7 @@ from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.chains.stretches import Key, Stretch, attention_terms, joined, repeated
 from symslr.evaluation.location.over_log_u import over_log_u
 from symslr.evaluation.location.setting import Setting, chain_of
+from symslr.evaluation.location.tables.attention import far_enough, given_no_others
 from symslr.model.attention import Attention
 from symslr.model.location.covariance import Covariance, Equicorrelated
 
@@ -120,7 +121,9 @@ class _Chain:
         assert keys is not None
         assert values is not None
         deviation, rho = float(np.sqrt(keys[0])), keys[1]
-        fine = _mesh(min(rule.steep / max(place.slope * deviation, 1e-300), rule.widest * np.sqrt(1 - rho**2)))
+        alone = given_no_others(attend, attend.setting)
+        reach = REACH if alone is None else far_enough(attend, alone[0], replace(place, scales=alone[1] * place.scales))
+        fine = _mesh(min(rule.steep / max(place.slope * deviation, 1e-300), rule.widest * np.sqrt(1 - rho**2)), reach)
         if len(fine) > MOST_NODES:
             raise CannotEvaluate(
                 f"attention: {len(fine)} nodes of a key for so steep a one; expected at most {MOST_NODES}"
@@ -270,6 +273,6 @@ def _seen(count: int, none: Any, pick: Any) -> dict[Key, Any]:
     return {("late relevant", count): none, ("early relevant", count): none, ("hit", count): pick}
 
 
-def _mesh(step: float) -> Any:
-    half = int(np.ceil(REACH / step))
+def _mesh(step: float, reach: float = REACH) -> Any:
+    half = int(np.ceil(reach / step))
     return step * np.arange(-half, half + 1)

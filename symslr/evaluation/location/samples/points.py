@@ -19,8 +19,9 @@ from symslr.model.location.where import Independent
 
 MOST_DIMENSIONS = 4
 """Of a trapezoid rule over all keys."""
-REACH = 8.6
-"""Standard deviations beyond which a normal density is below the rounding of its top."""
+REACH, NEARER = 8.6, 8.0
+"""Standard deviations that two rules go out to: beyond, a normal density is below the rounding of its top. What grows as fast
+as the density falls shows in their difference."""
 STEPS = {1: (0.12, 0.15), 2: (0.18, 0.22), 3: (0.28, 0.34), 4: (0.36, 0.44)}
 """Of two trapezoid rules, by dimensions: their difference bounds the error of the finer one, which falls as exp(-c/step)."""
 MOST_STRATA = 40
@@ -98,7 +99,8 @@ def quadrature(setting: Setting, integrand: Integrand, seconds: float, alike: bo
     """
     if not is_griddable(setting, alike):
         return None
-    fine, coarse = (Grid.of(setting, step, alike) for step in STEPS[dimensions(setting)])
+    steps = STEPS[dimensions(setting)]
+    fine, coarse = (Grid.of(setting, step, alike, reach) for step, reach in zip(steps, (REACH, NEARER), strict=True))
     began, rows, done, whole = time.process_time(), [], 0, fine.work + coarse.work
     for grid in (fine, coarse):
         row: Any = 0.0
@@ -136,21 +138,21 @@ class Grid:
     root: Any
 
     @classmethod
-    def of(cls, setting: Setting, step: float, alike: bool) -> Grid:
+    def of(cls, setting: Setting, step: float, alike: bool, reach: float = REACH) -> Grid:
         """With the nodes that are near the mean of a configuration."""
         found = strata(setting, alike, MOST_MIXED)
         assert found is not None
         root = np.linalg.cholesky(setting.key_matrix)
         shift = np.sqrt(setting.strength) * found.signals
         centres = np.einsum("lm,nmp->nlp", np.linalg.inv(root), shift).reshape(len(shift), -1)
-        low = np.floor((centres.min(axis=0) - REACH) / step).astype(int)
-        high = np.ceil((centres.max(axis=0) + REACH) / step).astype(int)
+        low = np.floor((centres.min(axis=0) - reach) / step).astype(int)
+        high = np.ceil((centres.max(axis=0) + reach) / step).astype(int)
         axes = [step * np.arange(first, last + 1) for first, last in zip(low, high)]
         inner = np.zeros((1, 0))
         for column, axis in enumerate(axes[1:], 1):
             inner = np.concatenate([np.repeat(inner, len(axis), axis=0), np.tile(axis, len(inner))[:, None]], axis=1)
             away = [np.sum((inner - centre[1 : column + 1]) ** 2, axis=1) for centre in centres]
-            inner = inner[np.min(away, axis=0) < REACH**2 + FURTHER]
+            inner = inner[np.min(away, axis=0) < reach**2 + FURTHER]
         return cls(setting, found.shares, centres, step, axes[0], inner, root)
 
     @property

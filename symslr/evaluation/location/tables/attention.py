@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sympy import S
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.setting import Setting, common_part
 from symslr.evaluation.location.tables import laplace
 from symslr.evaluation.location.tables.rules import Rule, has_grid, rules
-from symslr.evaluation.location.tables.tokens import Nodes, around_zero, nodes
+from symslr.evaluation.location.tables.tokens import Nodes, around_zero, nodes, reach_of
 from symslr.model.attention import Attention
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
@@ -66,6 +67,19 @@ def given_common_part(setting: Setting) -> tuple[Setting, float, float] | None:
     own = covariance.structure.own_variance
     plain = Setting.of(replace(setting.task, key_covariance=None, strength=setting.task.strength / own))
     return plain, found[1] ** 0.5, (found[0] / found[1]) ** 0.5
+
+
+def given_no_others(attend: Attend, setting: Setting) -> tuple[Setting, float] | None:
+    """The setting with independent keys, in units of a key's deviation, and that, where weights have no normaliser.
+
+    Then keys count one by one, whatever they share. None where they have one, or where their variances differ.
+    """
+    covariance, base = setting.task.key_covariance, attend.attention.base
+    variance = S.One if covariance is None else covariance.variance
+    if variance is None or not isinstance(base, Attention) or base.is_normalised:
+        return None
+    plain = replace(setting.task, key_covariance=None, strength=setting.task.strength / variance)
+    return Setting.of(plain), float(variance) ** 0.5
 
 
 @dataclass(frozen=True)
@@ -122,11 +136,12 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
     base, (line, place) = attend.attention.base, _as_seen(setting, place)
     assert isinstance(base, Attention)
     if not base.is_normalised:
+        reach = far_enough(attend, line, place, shift)
         is_split = attend.breaks_at_zero and line.directions == 1 and attend.bias is None and place.bias == shift == 0
         if is_split:
-            found = around_zero(line, rule.step(place.slope) / 2)
+            found = around_zero(line, rule.step(place.slope) / 2, reach)
             return _elementwise(setting, found, None, lambda _: _fallen(found, attend.elements(found.keys, place, 0.0)))
-        found = nodes(line, rule.step(place.slope), rule.least)
+        found = nodes(line, rule.step(place.slope), 0.0, reach)
         return _elementwise(setting, found, attend.bias, lambda b: attend.elements(found.keys + shift, place, b))
 
     def of(keys: Any) -> Any:
@@ -146,6 +161,20 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
     if isinstance(setting.task.location, Independent):
         return row(setting.length * float(setting.coins[0]), moments.hit, moments.norm)
     return _common(setting, 1 / setting.size, moments)
+
+
+def far_enough(attend: Attend, line: Setting, place: Place, shift: float = 0.0) -> float:
+    """Standard deviations of a key within which weights without a normaliser have their mean squares, at every bias.
+
+    Raises:
+        CannotEvaluate: where they overflow before, or have none.
+    """
+    biases = (0.0,) if attend.bias is None else (float(np.min(attend.bias)), float(np.max(attend.bias)))
+
+    def found(bias: float) -> float:
+        return reach_of(line, lambda keys: attend.elements(keys + shift, place, bias))
+
+    return max(map(found, biases))
 
 
 def _as_seen(setting: Setting, place: Place) -> tuple[Setting, Place]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import factorial
 from typing import Any
@@ -11,8 +12,12 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting
 
-REACH = 9.0
-"""Standard deviations beyond which a token's density is left out: below 1e-18."""
+REACH, FARTHER, FARTHEST = 9.0, 3.0, 33.0
+"""Standard deviations beyond which a token's density is left out, below 1e-18; steps to more; and where float64 ends."""
+LOOK = 0.5
+"""Step at which the size of a function is looked at."""
+OUTSIDE = 1e-18
+"""Of a mean square."""
 MOST_NODES = 4_000_000
 BLOCK = 2**22
 LEAST_LEFT = 1e-18
@@ -41,16 +46,19 @@ class Nodes:
 LEAST_MASS = 1e-20
 
 
-def nodes(setting: Setting, step: float, least: float = LEAST_MASS) -> Nodes:
+def nodes(setting: Setting, step: float, least: float = LEAST_MASS, reach: float = REACH) -> Nodes:
     """A trapezoid rule over one token's key in every direction, without nodes of less than the ``least`` mass.
+
+    Args:
+        reach: standard deviations from the tokens' means out to which it goes.
 
     Raises:
         CannotEvaluate: for more directions than a grid can have.
     """
     shift = np.sqrt(setting.strength) * setting.values
     axes = []
-    for low, high in zip(np.minimum(shift.min(axis=0), 0), np.maximum(shift.max(axis=0), 0)):
-        first, last = int(np.floor((low - REACH) / step)), int(np.ceil((high + REACH) / step))
+    for low, high in zip(*_means(setting)):
+        first, last = int(np.floor((low - reach) / step)), int(np.ceil((high + reach) / step))
         axes.append(step * np.arange(first, last + 1))
     if np.prod([float(len(axis)) for axis in axes]) > MOST_NODES:
         raise CannotEvaluate(f"found keys along {setting.directions} directions; too many for a grid over one token")
@@ -66,14 +74,44 @@ def nodes(setting: Setting, step: float, least: float = LEAST_MASS) -> Nodes:
     return Nodes(keys[kept], others[kept], relevant[kept])
 
 
+def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
+    """Standard deviations from the tokens' means within which a function of a key has its mean square.
+
+    That of exp(a x) is 2 a from them, and a density alone does not show it.
+
+    Raises:
+        CannotEvaluate: for a function that grows as fast as a density falls.
+    """
+    low, high = _means(setting)
+    reach = REACH
+    while reach <= FARTHEST:
+        found = nodes(setting, LOOK, 0.0, reach + FARTHER)
+        off = np.any(found.keys != 0, axis=1)  # at the origin there may be a pole
+        keys, mass = found.keys[off], (found.others + found.relevant)[off]
+        parts = function(keys) ** 2 * mass
+        outside = np.any((keys < low - reach) | (keys > high + reach), axis=1)
+        if np.sum(parts[outside]) <= OUTSIDE * np.sum(parts):
+            return reach
+        reach += FARTHER
+    raise CannotEvaluate(
+        "attention: its mean square has no value seen in float64: it grows about as fast as tokens become rare"
+    )
+
+
+def _means(setting: Setting) -> tuple[Any, Any]:
+    """The least and the largest mean of a token's key in every direction."""
+    shift = np.sqrt(setting.strength) * setting.values
+    return np.minimum(shift.min(axis=0), 0), np.maximum(shift.max(axis=0), 0)
+
+
 LEAST_KEY = -690.0
 """log |key| of the least one around a pole, as far as float64 can name it."""
 
 
-def around_zero(setting: Setting, step: float) -> Nodes:
+def around_zero(setting: Setting, step: float, reach: float) -> Nodes:
     """A trapezoid rule over log |key| on both sides of 0, where a kernel has a pole or a kink, for keys along one direction."""
     shift = np.sqrt(setting.strength) * setting.values[:, 0]
-    log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(REACH + np.max(np.abs(shift))) / step)) + 1)
+    log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(reach + np.max(np.abs(shift))) / step)) + 1)
     keys = np.concatenate([-np.exp(log), np.exp(log)])
 
     def mass(centre: float) -> Any:
