@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -20,7 +20,11 @@ from symslr.expression.value import Kind, Value
 
 RANDOMISATIONS = 8
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
+FIRST = COARSE, 4 * COARSE
+"""Samples on which branches are looked for: the second where the first shows none."""
 ABUNDANT = 1000.0
+MODERATE, MOST_DECADES = 10.0, 16
+"""Ridges from a tenth to this need no detour; beyond so many decades from them there is none."""
 ARRIVED = 0.1
 """A solution that still moves by more has not arrived: its branch may have ended."""
 STABILITY = 2048
@@ -74,7 +78,8 @@ def randomised(
 ) -> FiniteSample:
     """The branch reached from ``state``; samples are doubled until the risk's relative standard error is ``precision``.
 
-    Every randomisation has a fixed point of its own; a fixed point of n samples is off by O(1/n), far below its scatter.
+    Every randomisation has a fixed point of its own. Where one has none, as beside an interpolation threshold, all take more
+    samples.
     """
     began, count, memory = time.perf_counter(), COARSE, Memory()
     while True:
@@ -82,12 +87,15 @@ def randomised(
         for number in range(RANDOMISATIONS):
             saddle = SaddleMap(problem, count, sub_seed(seed, number, count))
             found.append(solve(saddle, training, state, memory=memory))
-            state = found[-1].state
+            if found[-1].change < ARRIVED:
+                state = found[-1].state
         finest = FINEST_AFFINE if saddle.is_affine else FINEST
         if not max(point.change for point in found) < ARRIVED:
-            raise not_found(training)
-        risks = [point.risk for point in found]
-        error = standard_error(risks) / abs(float(np.mean(risks)))
+            if count >= finest:
+                raise not_found(training)
+            count = min(finest, 4 * count)
+            continue
+        error = _error([point.risk for point in found], found) / abs(float(np.mean([point.risk for point in found])))
         if error <= precision or count >= finest:
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
             stability = sample.replicon(state, training), sample.jumps(state)
@@ -97,30 +105,63 @@ def randomised(
         count = min(finest, 4 * count, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
 
 
+def _error(numbers: Sequence[float], found: Sequence[FixedPoint]) -> float:
+    """The standard error of a mean over randomisations, and what their fixed points move it by in second order.
+
+    A coordinate that scatters by d moves a number by about d^2/2 on average, relative to its size. It does so too where the
+    number hardly scatters, as a risk near its largest value.
+    """
+    scatter = np.var([point.state.coordinates() for point in found], axis=0, ddof=1)
+    return math.hypot(standard_error(numbers), abs(float(np.mean(numbers))) * float(np.max(scatter)) / 2)
+
+
 def branches(problem: Problem, training: Training, seed: int, starts: Sequence[str] = STARTS) -> dict[str, FixedPoint]:
     """The fixed point of one coarse randomisation from each start, the lowest energy first; equal ones once.
 
     An iteration that did not arrive is left out, as the energy where it stopped says nothing; maybe none is left.
     """
-    saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
     found: dict[str, FixedPoint] = {}
-    for name in starts:
-        point = _from_start(saddle, training, name)
-        if point is not None and not any(is_same(point.state, other.state) for other in found.values()):
-            found[name] = point
+    for count in FIRST:
+        saddle = SaddleMap(problem, count, sub_seed(seed, 0, count))
+        for name in starts:
+            point = _from_start(saddle, training, name)
+            if point is not None and not any(is_same(point.state, other.state) for other in found.values()):
+                found[name] = point
+        if found:
+            break
     return dict(sorted(found.items(), key=lambda item: item[1].energy))
 
 
 def _from_start(saddle: SaddleMap, training: Training, name: str) -> FixedPoint | None:
     """The fixed point from a start, None where the iteration does not arrive.
 
-    Where data abound the basin shrinks like 1/alpha, and a second attempt goes by way of fewer samples.
+    Where data abound the basin shrinks like 1/alpha, and a second attempt goes by way of fewer samples; where ridges are
+    extreme, by way of moderate ones.
     """
-    point = attempt(saddle, training, start(name, training.alpha))
-    if point is None and training.alpha > ABUNDANT:
-        fewer = attempt(saddle, replace(training, alpha=ABUNDANT), start(name, ABUNDANT))
-        if fewer is not None:
-            point = attempt(saddle, training, fewer.state.with_samples(training.alpha / ABUNDANT))
+    return next((point for way in _ways(training) if (point := _along(saddle, name, way)) is not None), None)
+
+
+def _ways(training: Training) -> Iterator[list[Training]]:
+    yield [training]
+    if training.alpha > ABUNDANT:
+        yield [replace(training, alpha=ABUNDANT), training]
+    moderate = [min(max(ridge, 1 / MODERATE), MODERATE) for ridge in (training.r_k, training.r_v)]
+    decades = max(abs(math.log10(ridge / near)) for ridge, near in zip((training.r_k, training.r_v), moderate))
+    count = math.ceil(decades)
+    if 0 < count <= MOST_DECADES:
+        shares = [step / count for step in range(count + 1)]
+        ends = tuple(zip(moderate, (training.r_k, training.r_v), strict=True))
+        yield [Training(training.alpha, *(near * (end / near) ** share for near, end in ends)) for share in shares]
+
+
+def _along(saddle: SaddleMap, name: str, way: Sequence[Training]) -> FixedPoint | None:
+    """The fixed point at the end of a way, each stage from the one before."""
+    state, before, point = start(name, way[0].alpha), way[0].alpha, None
+    for stage in way:
+        point = attempt(saddle, stage, state.with_samples(stage.alpha / before))
+        if point is None:
+            return None
+        state, before = point.state, stage.alpha
     return point
 
 
@@ -157,7 +198,7 @@ def _summary(
     method = f"replica-symmetric fixed point, {len(found)} scrambled Sobol sets of {count} samples"
 
     def value(numbers: Sequence[float]) -> Value:
-        return statistical(float(np.mean(numbers)), standard_error(numbers), method, seconds)
+        return statistical(float(np.mean(numbers)), _error(numbers, found), method, seconds)
 
     states = [point.state for point in found]
     return FiniteSample(

@@ -34,11 +34,17 @@ class Memory:
 
 @dataclass(frozen=True)
 class Iteration:
-    """Where an iteration ended: the point, the residual there (one more step moves by it), and the steps made."""
+    """Where an iteration ended: the point, the residual there (one more step moves by it), and the steps made.
+
+    Attributes:
+        distance: largest coordinate of the way to the fixed point, as the memory has it: where a step moves little because
+            the map is nearly the identity, it is much more than a step.
+    """
 
     point: Array
     residual: Array
     steps: int
+    distance: float
 
 
 def fixed_point(
@@ -65,4 +71,4 @@ def fixed_point(
         else:
             memory.pairs.append((move, found - residual))
         point, residual = point + move, found
-    return Iteration(point, residual, steps)
+    return Iteration(point, residual, steps, float(np.max(np.abs(memory.propose(point, residual) - point))))

@@ -27,8 +27,9 @@ class FixedPoint:
         risk: test risk E (y - f)^2.
         training_loss: E (y - f)^2/2 on the training samples.
         energy: value of the fit's objective per dimension.
-        change: largest move of a coordinate under one more guarded step. Above ``TOLERANCE`` it is the jump of the few
-            samples whose two best minima are nearly level, of order 1/n.
+        change: largest move of a coordinate under one more guarded step, or what is left of the way where the iteration was
+            given up. Above ``TOLERANCE`` it is the jump of the few samples whose two best minima are nearly level, of order
+            1/n, unless the iteration has not arrived.
         steps: passes over the samples.
     """
 
@@ -63,7 +64,7 @@ def solve(
     """
     memory = Memory() if memory is None else memory
     saddle.forget()
-    point, steps = start.coordinates(), 0
+    point, steps, left = start.coordinates(), 0, 0.0
     best: tuple[float, OrderParameters, Step] | None = None
 
     def settled(at: Array) -> Array:
@@ -88,6 +89,8 @@ def solve(
         except CannotEvaluate:
             break
         point, steps = found.point, steps + found.steps
+        left = found.distance if np.max(np.abs(found.residual)) >= tolerance / 2 else 0.0
     assert best is not None
     change, state, step = best
+    change = max(change, left)
     return FixedPoint(state, saddle.test_risk(state), step.training_loss, step.energy, change, steps)
