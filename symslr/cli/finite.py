@@ -124,6 +124,8 @@ def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
     typer.echo(f"  one more step moves no coordinate by more than {found.change:.1e}; branch: {found.branch}")
     stable = "holds" if found.stable else "is broken: fits get stuck above this energy, and the risk is not theirs"
     typer.echo(f"  replicon {found.replicon:.3g}, jumps {found.jumps:.2%}: replica symmetry {stable}")
+    if found.risk.error > aim.precision * abs(found.risk.value):
+        typer.echo(f"  precision {aim.precision:g} is out of reach: no more than {found.count} samples are drawn")
     typer.echo(f"  {found.risk.method}, {found.risk.seconds:.2f} s")
 
 

@@ -99,7 +99,10 @@ class _Certified:
             with ctx.workprec(self.bits + 30):
                 enclosure = self.descend(self.expr)
             if not enclosure.is_finite():
-                raise CannotEvaluate("certified: found a division by an enclosure of zero or a value outside a domain")
+                raise CannotEvaluate(
+                    "certified: found a division by an enclosure of zero or a value outside a domain, so no proof; "
+                    "expected a smaller scale or signal, or no --certified for an estimate"
+                )
             missing = 0 if enclosure.is_zero() else wanted - enclosure.rel_accuracy_bits()
             if missing <= 0 or self.bits >= LARGEST_GROWTH * wanted:
                 return enclosure

@@ -176,7 +176,10 @@ def bracketed(objective: Objective, start: float, reach: float = 0.05) -> Least:
             break
         middle = min(low, high, key=lambda point: point[1])
     else:
-        raise CannotEvaluate("the minimum could not be refined: the function falls on beside it")
+        raise CannotEvaluate(
+            f"the minimum could not be refined: at {float(middle[0]):.4g} the function still falls; "
+            "expected one smooth valley, so search within bounds around one"
+        )
     for _ in range(SHRINKINGS):
         rise = max(low[1], high[1]) - middle[1]
         if rise <= middle[2] + number(objective.context.tolerance) * abs(middle[1]) / 10:

@@ -282,7 +282,8 @@ class LineRule:
 
     def float_logs(self, v: Array) -> Array:
         """log M(e^v) in floats, an estimate: one row per factor, one column per v; of the largest term alone where that is tiny."""
-        loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernel)
+        with np.errstate(over="ignore"):  # where a load is infinite nothing is left
+            loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernel)
         found = []
         for logs in self.float_log_weights:
             terms = logs - loads
