@@ -59,10 +59,11 @@ def _landscape(asked: Asked, at: str | None, as_json: bool) -> None:
         typer.echo(json.dumps(said))
         return
     typer.echo(f"Landscape of {chosen.name} attention, {problem.task.name} task at L={said['length']}")
-    for item in said["minima"] if at is None else [said]:
+    for sought, item in zip(("matched", "mismatched"), said["minima"] if at is None else [said]):
         if at is None:
             verdict = "strict minimum" if item["minimum"] else "no strict minimum"
-            typer.echo(f"  {item['kind']}: {verdict}, least curvature {item['curvature']}")
+            ended = "" if item["kind"] == sought else f", where the search for a {sought} one ended"
+            typer.echo(f"  {item['kind']}{ended}: {verdict}, least curvature {item['curvature']}")
         typer.echo(f"  risk {item['value']} (error {item['error']}, {item['kind_of_error']})")
         for name, number in (item["gradient"] if at is not None else item["order"]).items():
             typer.echo(f"    {'dE/d' if at is not None else ''}{name} = {number}")

@@ -80,7 +80,9 @@ class Landscape:
         if shift is None:
             selects = law.is_selection
             weight = law.posterior_kernel if selects else law.relevant_factor
-            if weight is None or law.selects_largest:
+            if law.selects_largest:
+                raise ValueError(f"task {task.name}: found the largest token selected (nu = inf); expected a finite nu")
+            if weight is None:
                 raise ValueError(
                     f"task {task.name}: found the weight {law.weight}; expected w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)"
                 )

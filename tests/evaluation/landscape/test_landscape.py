@@ -272,7 +272,7 @@ def test_refusals() -> None:
         Landscape.of(Task.from_token_laws(laplace(1), laplace()), softmax, {"L": 3, "Delta": 0})
     with pytest.raises(ValueError, match="expected q >= m m"):
         OrderParameters(1, 1, 0, 0, 0.5, 1, 0)
-    with pytest.raises(ValueError, match="expected w"):
+    with pytest.raises(ValueError, match="expected a finite nu"):
         Landscape.of(MaxSLR(oo), softmax, {"L": 3, "Delta": 0})
 
 
