@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from sympy import Expr
 
+    from symslr.evaluation.separation import SeparationReport
+    from symslr.evaluation.separation.widths import SufficientWidths
+
 
 FEW = 6
 """Digits that take little time."""
@@ -68,13 +71,23 @@ def separation(
     goal = None if allowed is None else failure_allowed(exactly(allowed))
     with answered_within(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)"):
         found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)
-        widths = None if goal is None else sufficient_widths(parameters, goal, found.kernel, found.rival)
-    if as_json:
-        typer.echo(json.dumps(found.as_json() | ({} if widths is None else {"widths": widths.as_json()})))
-        return
-    shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
-    shown += "" if keys is None else f", keys and values {keys}"
-    typer.echo(f"Separation by {kernel} against {rival} at {shown}")
+        widths = None
+        try:
+            widths = None if goal is None else sufficient_widths(parameters, goal, found.kernel, found.rival)
+        finally:  # what was found is printed also where the time ends before the widths
+            if as_json:
+                typer.echo(json.dumps(found.as_json() | ({} if widths is None else {"widths": widths.as_json()})))
+            else:
+                shown = ", ".join(f"{name}={text}" for name, text in {"n": n, "d": d, "t": t, **marks, "m": m}.items())
+                shown += "" if keys is None else f", keys and values {keys}"
+                typer.echo(f"Separation by {kernel} against {rival} at {shown}")
+                _show(found)
+    if widths is not None and not as_json:
+        typer.echo(f"  widths at which failure has probability at most {delta}, one marked row:")
+        _show_widths(widths, m)
+
+
+def _show(found: SeparationReport) -> None:
     lines = {
         "P(separates), one marked row": found.fixed_row,
         "1 - P": found.fixed_row_failure,
@@ -87,22 +100,22 @@ def separation(
     typer.echo(f"  {found.reason}")
     if found.limit is not None:
         typer.echo(f"  as n grows with t = n^theta: {found.limit.reason}")
-    if widths is not None:
-        typer.echo(f"  widths at which failure has probability at most {delta}, one marked row:")
-        for name, route in (
-            ("exact law", widths.exact),
-            ("union bound", widths.union),
-            ("Hoeffding", widths.hoeffding),
-        ):
-            typer.echo(f"    {name}: {_interval(route)}")
-        typer.echo(f"    classes n/t where attention spreads evenly, at m = {m}: {widths.classes:.6g} or more")
+
+
+def _show_widths(widths: SufficientWidths, m: int) -> None:
+    routes = {"exact law": widths.exact, "union bound": widths.union, "Hoeffding": widths.hoeffding}
+    for name, route in routes.items():
+        typer.echo(f"    {name}: {_interval(route)}")
+    typer.echo(f"    classes n/t where attention spreads evenly, at m = {m}: {widths.classes:.6g} or more")
 
 
 def _interval(widths: tuple[int, int | None] | None) -> str:
     if widths is None:
         return "none"
+    from symslr.evaluation.separation.widths import as_text
+
     least, most = widths
-    return f"m >= {least}" if most is None else f"{least} <= m <= {most}"
+    return f"m >= {as_text(least)}" if most is None else f"{as_text(least)} <= m <= {as_text(most)}"
 
 
 def _marks(text: str) -> list[Fraction | float]:

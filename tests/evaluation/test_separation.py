@@ -11,6 +11,7 @@ from sympy import Rational, exp, sqrt
 from symslr.evaluation.separation import NeuronLaw, separation_report
 from symslr.evaluation.separation.hoeffding import hoeffding_bound
 from symslr.evaluation.separation.probability import binomial_mass, falling_partial_sums, interval, partial_sums, runs
+from symslr.evaluation.separation.report import MOST_DIGITS
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Marks, power_kernel, separation, taylor_kernel
 from symslr.model.symbols import x
 from symslr.simulate.separation import exhaustive_success, separation_frequency
@@ -134,6 +135,24 @@ def test_exact_ties_of_rational_and_irrational_outputs() -> None:
         assert sets.fires(Row.MARKED, (1, 1, 1), 2)
 
 
+@pytest.mark.parametrize("beta", [1000, 10**6, 10**12, Rational(10**7, 3)])
+def test_firing_far_below_any_precision(beta: Rational) -> None:
+    """margin = b = 1/10; a stranger has shares 1/N of the mark, 1 - 40/N of its own class, 8/N of others; N = 40 + 8 n^(b^2 beta).
+
+    Above the threshold lies (0.1 - 4 + 0.8 (2 s - 5))/N, positive at s = 5 alone; without a mark that is a tie.
+    """
+    from symslr.evaluation.separation.outputs import DataSetOutputs
+    from symslr.theory.separation.definition import Row
+
+    made_of = {"margin": Rational(1, 10), "beta": beta}
+    outputs, unmarked = (
+        DataSetOutputs(made(48, 8, 8, mark, 0.5, Rational(1, 10), 0.8, 5, **made_of), SOFTMAX_KERNEL, 0)
+        for mark in (Rational(1, 10), 0)
+    )
+    assert [outputs.fires(Row.STRANGER, (1, 1, 1), s) for s in range(6)] == [False] * 5 + [True]
+    assert not any(unmarked.fires(Row.STRANGER, (1, 1, 1), s) for s in range(6))
+
+
 def test_thousands_of_rows() -> None:
     law = NeuronLaw(made(8192, 2050, 4, 0.05, 1.1, 0.2, 0.8, 100))
     assert float(law.fixed_row) > 0.99
@@ -178,6 +197,18 @@ def test_classes_may_ignore_each_other() -> None:
 def test_kernels_that_are_not_positive_are_refused(kernel) -> None:
     with pytest.raises(ValueError, match="expected a kernel that is positive at every score"):
         separation_report(made(*WORKS), kernel)
+
+
+def test_thousands_of_digits_are_printed() -> None:
+    """Failure 3e-7 has its zeros beside 3200 digits; more than the greatest number is refused before anything is computed."""
+    numbers = (256, 258, 1, 0.05, 1.1, 0.2, 0.8, 52)
+    found = separation_report(made(*numbers), digits=MOST_DIGITS).as_json()
+    exactly = NeuronLaw(made(*numbers)).fixed_row.complement().fraction()
+    text = found["fixed_row_failure"]["value"]
+    assert len(text.lstrip("0.")) == MOST_DIGITS
+    assert abs(Fraction(text) / exactly - 1) < Fraction(1, 10 ** (MOST_DIGITS - 1))
+    with pytest.raises(ValueError, match="digits: found 3201; expected an integer from 1 to 3200"):
+        separation_report(made(*numbers), digits=MOST_DIGITS + 1)
 
 
 def test_bad_digits_and_too_many_columns_are_refused() -> None:

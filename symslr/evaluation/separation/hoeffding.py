@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from math import exp
+from typing import Any
 
+from mpmath import exp, mpf, workprec
 from sympy import Expr, lambdify
 
 from symslr.evaluation.separation.law import SIGNS
 from symslr.evaluation.separation.outputs import DataSetOutputs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b, margin
+from symslr.parallel.serial import one_at_a_time
 from symslr.theory.separation import sufficient
 from symslr.theory.separation.definition import Row, m
 from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, other_share, others
@@ -21,19 +23,20 @@ TRIPLES = tuple((first, group, last) for first, group, last in product(SIGNS, re
 
 @dataclass(frozen=True)
 class HoeffdingBound:
-    """P(separation) >= 1 - m bad - (1 - useful)^m, rounded in double precision.
+    """P(separation) >= 1 - m bad - (1 - useful)^m, rounded to the digits of double precision.
 
     Attributes:
-        bad: upper bound on the probability that a neuron fires where it must not.
+        bad: upper bound on the probability that a neuron fires where it must not; a number below 1e-308 is none of float64.
         useful: lower bound on the probability that a neuron fires on D1.
         success: the resulting lower bound, 0 where it says nothing.
     """
 
-    bad: float
-    useful: float
+    bad: mpf
+    useful: mpf
     success: float
 
 
+@one_at_a_time
 def hoeffding_bound(
     parameters: Separation, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL
 ) -> HoeffdingBound:
@@ -43,9 +46,10 @@ def hoeffding_bound(
     the distance to the threshold. A stranger row fires on its class's own sign; classes of one sign share one event.
     """
     silent = [DataSetOutputs(parameters, of, which) for of, which in ((kernel, 0), (rival, 0), (rival, 1))]
-    bad = min(1.0, sum(_row_bound(outputs, row) for outputs in silent for row in outputs.rows))
-    useful = _fires_at_least(DataSetOutputs(parameters, kernel, 1))
-    success = max(0.0, 1 - parameters.m * bad - (1 - useful) ** parameters.m)
+    with workprec(53):
+        bad = min(mpf(1), sum(_row_bound(outputs, row) for outputs in silent for row in outputs.rows))
+        useful = mpf(_fires_at_least(DataSetOutputs(parameters, kernel, 1)))
+        success = max(0.0, float(1 - parameters.m * bad - (1 - useful) ** parameters.m))
     return HoeffdingBound(bad, useful, success)
 
 
@@ -55,31 +59,31 @@ def classes_that_suffice(parameters: Separation, delta: object) -> float:
     return float(sufficient.classes_needed().subs(numbers))
 
 
-def _tail(push: float, other: float, size: int) -> float:
+def _tail(push: float, other: float, size: int) -> Any:
     """Bound on P(other * sum of size signs > push)."""
     if push <= 0:
-        return 1.0
-    if size == 0 or other == 0:
-        return 0.0
+        return mpf(1)
+    if abs(other) * size <= push:
+        return mpf(0)
     return exp(_EXPONENT(push, abs(other), size))
 
 
-def _row_bound(outputs: DataSetOutputs, row: Row) -> float:
+def _row_bound(outputs: DataSetOutputs, row: Row) -> Any:
     other, size = _other(outputs, row)
     if row is not Row.STRANGER:
         return sum(_tail(_push(outputs, row, triple), other, size) for triple in TRIPLES) / len(TRIPLES)
-    total = 0.0
+    total = mpf(0)
     for first, last in product(SIGNS, repeat=2):
         # every class of one sign sees the sum of all n/t signs less its own
         tails = (_tail(_push(outputs, row, (first, sign, last)) + sign * other, other, size + 1) for sign in SIGNS)
-        total += min(1.0, sum(tails, 0.0))
+        total += min(mpf(1), sum(tails))
     return total / 4
 
 
-def _fires_at_least(outputs: DataSetOutputs) -> float:
+def _fires_at_least(outputs: DataSetOutputs) -> Any:
     """A neuron fires on the marked row at least when the other signs do not pull it below the threshold."""
     pulls = (-_push(outputs, Row.MARKED, triple) for triple in TRIPLES)
-    return sum(max(0.0, 1 - _tail(pull, *_other(outputs, Row.MARKED))) for pull in pulls) / len(TRIPLES)
+    return sum(max(mpf(0), 1 - _tail(pull, *_other(outputs, Row.MARKED))) for pull in pulls) / len(TRIPLES)
 
 
 def _push(outputs: DataSetOutputs, row: Row, signs: tuple[int, int, int]) -> float:

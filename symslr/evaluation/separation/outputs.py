@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from flint import arb, ctx
-from sympy import Expr, Integer, expand, log, numer, together
+from sympy import Expr, Integer, expand, fraction, log, numer, together
 
 from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.model import separation as symbols
@@ -18,7 +18,7 @@ from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.shares import Shares, shares
 
 MOST_BITS = 4096
-"""Precision at which a comparison that is still open goes to exact algebra."""
+"""Precision at which a comparison that is still open goes to exact algebra, and at which it is given up after that."""
 
 OTHER_CLASSES = "two classes"
 
@@ -128,20 +128,16 @@ class DataSetOutputs:
         Raises:
             ValueError: for a comparison that neither 4096 bits nor algebra decides.
         """
-        bits = 64
-        while bits <= MOST_BITS:
-            excess = self.margin_over_threshold(row, signs, plus, bits)
-            if excess > 0:
-                return True
-            if excess < 0 or excess.is_zero():
-                return False
-            bits *= 4
-        if self._is_tie(row, signs, plus):
-            return False
-        raise ValueError(
-            f"threshold: the {row} row meets it to {MOST_BITS} bits with signs {signs} and {plus} others positive; "
-            "expected a comparison that can be decided: change the margin slightly"
-        )
+        sign = _sign(lambda bits: self.margin_over_threshold(row, signs, plus, bits))
+        if sign is None:
+            excess = self._collected(row, signs, plus)
+            sign = _sign(lambda bits: self._enclose_to(bits, excess))
+            if sign is None and not self._is_zero(excess):
+                raise ValueError(
+                    f"threshold: the {row} row meets it to {MOST_BITS} bits with signs {signs} and {plus} others positive; "
+                    "expected a comparison that can be decided: change the margin slightly"
+                )
+        return sign == 1
 
     def _constant_ball(self, last: int, bits: int) -> Any:
         if (last, bits) not in self._constants:
@@ -151,11 +147,32 @@ class DataSetOutputs:
     def _constant(self, last: int) -> Expr:
         return (last - 1) * self.parameters.values(self.which).c - self.parameters.margin
 
-    def _is_tie(self, row: Row, signs: tuple[int, int, int], plus: int) -> bool:
-        mark, own, other = (f.subs(self.values) for f in self.formula(row))
+    def _collected(self, row: Row, signs: tuple[int, int, int], plus: int) -> Expr:
+        """(output . w - tau)/sqrt(log n) over one denominator, like powers of n added: they may be small without cancelling."""
+        numbers = {symbol: number for symbol, number in self.values.items() if symbol != symbols.n}
+        mark, own, other = (f.subs(numbers) for f in self.formula(row))
         rest = 2 * plus - (self.parameters.classes - 1)
         excess = mark * signs[0] + own * signs[1] + other * rest + self._constant(signs[2])
-        return bool(expand(numer(together(excess))) == 0)
+        above, below = fraction(together(excess))
+        return expand(above) / below
+
+    def _is_zero(self, excess: Expr) -> bool:
+        return bool(expand(numer(together(excess.subs(self.values)))) == 0)
+
+    def _enclose_to(self, bits: int, number: Expr) -> Any:
+        with ctx.workprec(bits):
+            return _enclose(number, self.values)
+
+
+def _sign(ball: Callable[[int], Any]) -> int | None:
+    """Sign of the number that ``ball(bits)`` encloses, None where 4096 bits leave it open."""
+    bits = 64
+    while bits <= MOST_BITS:
+        number = ball(bits)
+        if number > 0 or number < 0 or number.is_zero():
+            return int(number > 0) - int(number < 0)
+        bits *= 4
+    return None
 
 
 def _enclose(expr: Expr, values: Mapping[Expr, Expr]) -> Any:

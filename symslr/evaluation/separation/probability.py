@@ -14,8 +14,10 @@ from typing import Any
 
 from flint import arb, ctx, fmpz
 from mpmath import workprec
+from sympy import Expr, Rational
 
 from symslr.evaluation.numbers.balls import centre, radius
+from symslr.evaluation.numbers.elementary import ball
 from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time
 
@@ -89,11 +91,34 @@ class Probability:
                     return total
             bits *= 2
 
+    @one_at_a_time
+    def is_at_most(self, bound: Expr) -> bool:
+        """P <= bound, decided exactly: by balls, and by the fraction itself once they take more bits than it does."""
+        bits = 64
+        while bits <= self.bits * self.power:
+            with ctx.workprec(bits):
+                rates = ((weight, _log_share(count, self.bits, bits)) for weight, count in self.merged())
+                excess = sum((weight * (self.power * rate).exp() for weight, rate in rates), -ball(bound))
+            if excess > 0:
+                return False
+            if excess <= 0:
+                return True
+            bits *= 2
+        fraction = self.fraction()
+        return bool(Rational(fraction.numerator, fraction.denominator) <= bound)
+
     def _is_small(self) -> bool:
         return len(self.terms) * self.bits * self.power <= LARGEST_EXACT_BITS
 
     def _numerator(self) -> int:
         return int(sum((fmpz(weight) * fmpz(count) ** self.power for weight, count in self.merged()), fmpz(0)))
+
+
+@lru_cache(maxsize=64)
+def _log_share(count: int, size: int, bits: int) -> Any:
+    """log(count / 2**size); the difference from 1 is exact, so that a share next to 1 keeps its digits."""
+    with ctx.workprec(bits):
+        return (arb(fmpz(count - (1 << size))) * arb(2) ** -size).log1p()
 
 
 MOST_CLASSES = 20_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from mpmath import nstr
 from sympy import Expr, log
 
 from symslr.evaluation.numbers.balls import centre, radius
@@ -18,6 +19,10 @@ from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.region import LimitVerdict, limit_verdict
 
 SHARE_BITS = 256
+FLOAT_DIGITS = 17
+"""Digits that name a float64 number."""
+MOST_DIGITS = 3200
+"""Python reads whole numbers of at most 4300 digits, and a number as printed may have a third more zeros than digits."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +73,8 @@ class SeparationReport:
             "neuron": {name: value.as_json() for name, value in self.neuron.items()},
             "shares": {name: value.as_json() for name, value in self.shares.items()},
             "hoeffding": {
-                "bad": repr(self.hoeffding.bad),
-                "useful": repr(self.hoeffding.useful),
+                "bad": nstr(self.hoeffding.bad, FLOAT_DIGITS),
+                "useful": nstr(self.hoeffding.useful, FLOAT_DIGITS),
                 "success": repr(self.hoeffding.success),
                 "sufficient_classes": repr(self.sufficient_classes),
             },
@@ -92,10 +97,10 @@ def separation_report(
         digits: significant digits of every probability.
 
     Raises:
-        ValueError: one line; for a kernel that is not positive at a score, digits < 1, too many columns.
+        ValueError: one line; for a kernel that is not positive at a score, digits outside 1..3200, too many columns.
     """
-    if digits < 1:
-        raise ValueError(f"digits: found {digits}; expected 1 or more")
+    if not 1 <= digits <= MOST_DIGITS:
+        raise ValueError(f"digits: found {digits}; expected an integer from 1 to {MOST_DIGITS}")
     law = NeuronLaw(parameters, kernel, rival)
 
     def number(probability: Probability) -> Value:

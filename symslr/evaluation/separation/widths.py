@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import ceil, floor
+from dataclasses import dataclass, replace
 from typing import Any
 
-from mpmath import exp, expm1, inf, log, log1p, mp, mpf
-from sympy import Expr, Float, N
+from flint import fmpz
+from mpmath.libmp import to_rational
+from sympy import Expr, Rational, S, ceiling, floor
 
 from symslr.evaluation.separation.hoeffding import classes_that_suffice, hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
+from symslr.evaluation.separation.probability import Probability
 from symslr.model.exact import exact
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation import sufficient
-
-DIGITS = 40
-"""Of one neuron's probabilities: failures down to 1e-30 are told from none."""
 
 Widths = tuple[int, int | None]
 """Least and largest width, the latter None where any larger one does."""
@@ -45,7 +42,10 @@ class SufficientWidths:
     def as_json(self) -> dict[str, Any]:
         """[least, largest] by each route, null where none suffices or any larger one does; numbers as text."""
         routes = {"exact": self.exact, "union": self.union, "hoeffding": self.hoeffding}
-        found: dict[str, Any] = {name: None if route is None else list(route) for name, route in routes.items()}
+        found: dict[str, Any] = {
+            name: None if route is None else [None if width is None else as_text(width) for width in route]
+            for name, route in routes.items()
+        }
         return {"delta": str(self.delta), **found, "classes": repr(self.classes)}
 
 
@@ -60,17 +60,16 @@ def sufficient_widths(
     allowed = failure_allowed(delta)
     law = NeuronLaw(parameters, kernel, rival)
     bound = hoeffding_bound(parameters, kernel, rival)
-    with mp.workdps(DIGITS):
-        bad, useful = (mpf(law.single(sets).value(DIGITS).value) for sets in (law.bad, law.useful))
-        goal = mpf(allowed.p) / allowed.q if allowed.is_Rational else mpf(str(N(allowed, DIGITS)))
-        return SufficientWidths(
-            allowed,
-            _exactly(bad, bad + useful, goal),
-            _by_union(bad, bad + useful, allowed),
-            # a neuron that fires on D1 is bad or useful
-            _by_union(mpf(bound.bad), mpf(bound.useful), allowed),
-            classes_that_suffice(parameters, allowed),
-        )
+    bad, useful = (Rational(law.single(sets).terms[0][1], 1 << parameters.d) for sets in (law.bad, law.useful))
+    hoeffding_bad, hoeffding_useful = (Rational(*to_rational(rate._mpf_)) for rate in (bound.bad, bound.useful))
+    return SufficientWidths(
+        allowed,
+        _exactly(law, allowed),
+        _by_union(bad, bad + useful, allowed),
+        # a neuron that fires on D1 is bad or useful
+        _by_union(hoeffding_bad, hoeffding_useful, allowed),
+        classes_that_suffice(parameters, allowed),
+    )
 
 
 def failure_allowed(delta: object) -> Expr:
@@ -85,51 +84,52 @@ def failure_allowed(delta: object) -> Expr:
     return allowed
 
 
-def _by_union(bad: mpf, either: mpf, allowed: Expr) -> Widths | None:
+def as_text(width: int) -> str:
+    """A width in decimals: Python writes whole numbers of up to 4300 digits only."""
+    return str(fmpz(width))
+
+
+def _by_union(bad: Rational, either: Rational, allowed: Expr) -> Widths | None:
     """Both ends as they are derived."""
-    if either <= 0:
+    if either == 0:
         return None
-    least = max(1, ceil(_number(sufficient.width_needed(), {sufficient.either: either, sufficient.delta: allowed})))
+    needed = sufficient.width_needed().subs({sufficient.either: either, sufficient.delta: allowed})
+    least = max(1, int(ceiling(needed)))
     if bad == 0:
         return least, None
-    most = floor(_number(sufficient.width_allowed(), {sufficient.bad: bad, sufficient.delta: allowed}))
+    most = int(floor(sufficient.width_allowed().subs({sufficient.bad: bad, sufficient.delta: allowed})))
     return (least, most) if least <= most else None
 
 
-def _number(formula: Expr, values: dict[Expr, object]) -> mpf:
-    numbers = {name: Float(value, DIGITS) if isinstance(value, mpf) else value for name, value in values.items()}
-    return mpf(str(N(formula.subs(numbers), DIGITS)))
+def _exactly(law: NeuronLaw, allowed: Expr) -> Widths | None:
+    """Where 1 - (1 - bad)^m + (1 - either)^m <= allowed: it falls up to one width and rises from there."""
+    size = law.parameters.d
+    bad, useful = (law.single(sets).terms[0][1] for sets in (law.bad, law.useful))
+    either = bad + useful
+    good, idle = ((1 << size) - count for count in (bad, either))
+    failure = law.fixed_row.complement()
+    # by how much one more neuron lowers the failure, times 2**size
+    gain = Probability(((either, idle), (-bad, good)), size, law.parameters.m)
 
+    def suffices(width: int) -> bool:
+        return replace(failure, power=width).is_at_most(allowed)
 
-def _exactly(bad: mpf, either: mpf, goal: mpf) -> Widths | None:
-    """Where 1 - (1 - bad)^m + (1 - either)^m <= goal: it falls up to one width and rises from there."""
-
-    def failure(width: mpf | int) -> mpf:
-        if either >= 1:
-            return -expm1(width * log1p(-bad)) if bad < 1 else mpf(1)
-        return -expm1(width * log1p(-bad)) + exp(width * log1p(-either))
-
-    if either == 0 or bad >= 1:
-        return None
     if bad == 0:
-        return (1 if either >= 1 else max(1, ceil(log(goal) / log1p(-either)))), None
-    turn = mpf(1) if either >= 1 else _turning_width(bad, either)
-    best = min((max(1, floor(turn)), max(1, ceil(turn))), key=failure)
-    if failure(best) > goal:
+        return (_first(suffices), None) if useful else None
+    best = _first(lambda width: replace(gain, power=width).is_at_most(S.Zero))
+    if not suffices(best):
         return None
-    least = _first(lambda width: failure(width) <= goal, 1, best)
-    top = 2 * best
-    while failure(top) <= goal:
-        top *= 2
-    return least, _first(lambda width: failure(width) > goal, best, top) - 1
+    least = _first(lambda width: width >= best or suffices(width))
+    return least, _first(lambda width: not suffices(width), best) - 1
 
 
-def _turning_width(bad: mpf, either: mpf) -> mpf:
-    """Where -(1-bad)^m log(1-bad) = -(1-either)^m log(1-either)."""
-    kept, idle = log1p(-bad), log1p(-either)
-    return log(idle / kept) / (kept - idle) if idle != kept else inf
-
-
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """The least whole number in low..high from which on ``holds`` does, which it does at ``high``."""
-    return low + bisect_left(range(low, high), True, key=holds)
+def _first(holds: Callable[[int], bool], low: int = 0) -> int:
+    """The least whole number above ``low`` from which on ``holds`` does."""
+    step = 1
+    while not holds(low + step):
+        low, step = low + step, 2 * step
+    high = low + step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
