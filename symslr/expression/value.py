@@ -86,7 +86,7 @@ class Value:
             return nstr(mpf(self.error), digits)
         if max(_exponent(self.value), _exponent(self.error)) > HUGE:
             return _huge_error(self.value, self.error, text, digits)
-        return _upwards(_exact(self.error) + abs(Fraction(text) - _exact(self.value)), digits)
+        return _upwards(_exact(self.error) + abs(Fraction(Decimal(text)) - _exact(self.value)), digits)
 
 
 def _exact(number: Any) -> Fraction:

@@ -8,6 +8,7 @@ from typing import Any
 from mpmath import nstr
 from sympy import Expr, log
 
+from symslr.evaluation.admission.inputs import checked_digits
 from symslr.evaluation.numbers.balls import centre, radius
 from symslr.evaluation.separation.hoeffding import HoeffdingBound, classes_that_suffice, hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
@@ -21,8 +22,6 @@ from symslr.theory.separation.region import LimitVerdict, limit_verdict
 SHARE_BITS = 256
 FLOAT_DIGITS = 17
 """Digits that name a float64 number."""
-MOST_DIGITS = 3200
-"""Python reads whole numbers of at most 4300 digits, and a number as printed may have a third more zeros than digits."""
 
 
 @dataclass(frozen=True)
@@ -97,10 +96,9 @@ def separation_report(
         digits: significant digits of every probability.
 
     Raises:
-        ValueError: one line; for a kernel that is not positive at a score, digits outside 1..3200, too many columns.
+        ValueError: one line; for a kernel that is not positive at a score, digits outside 1..10000, too many columns.
     """
-    if not 1 <= digits <= MOST_DIGITS:
-        raise ValueError(f"digits: found {digits}; expected an integer from 1 to {MOST_DIGITS}")
+    checked_digits(digits)
     law = NeuronLaw(parameters, kernel, rival)
 
     def number(probability: Probability) -> Value:
