@@ -33,7 +33,8 @@ STABILITY = 2048
 
 @dataclass(frozen=True)
 class FiniteSample:
-    """The fit at finite alpha, as the replica-symmetric theory has it. Errors are one standard error.
+    """The fit at finite alpha, as the replica-symmetric theory has it. Errors are one standard error, and what the
+    scatter of the order parameters moves a number by in second order.
 
     Attributes:
         risk: test risk E (y - f)^2 on a new sample.

@@ -17,7 +17,9 @@ LOOK = 0.35
 """Step, in standard deviations, of the grid on which the size of an integrand is looked at."""
 
 FARTHEST = 130.0
-"""Standard deviations beyond which no integrand of float64 has its mass: its weights underflow at 38."""
+"""Standard deviations out to which the size of an integrand is looked at. Weights underflow at 38: what lies beyond counts for
+less than 1e-5, as squares of kernels end at 1e308.
+"""
 
 OVERFLOW = 1e6
 """Size that stands for the logarithm of infinity, above all others."""
