@@ -127,7 +127,7 @@ def test_exact_ties_of_rational_and_irrational_outputs() -> None:
     for kernel, mark, width in ((LINEAR_KERNEL, Rational(3, 2), Rational(1, 2)), (SOFTMAX_KERNEL, 1, sqrt(2) / 2)):
         base = made(16, 6, 4, 0, mark, width, Rational(1, 2), 1)
         outputs = DataSetOutputs(base, kernel, 1)
-        own = [f.subs(outputs.values) for f in outputs.formula(Row.MARKED)]
+        own = [f.subs(outputs.values) for f in outputs.formulas[Row.MARKED]]
         reach = own[0] + own[1] - own[2]  # three others, one of them +1
         tied = made(16, 6, 4, 0, mark, width, Rational(1, 2), 1, margin=reach)
         sets = DataSetOutputs(tied, kernel, 1)

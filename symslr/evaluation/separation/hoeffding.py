@@ -10,14 +10,14 @@ from mpmath import exp, mpf, workprec
 from sympy import Expr, lambdify
 
 from symslr.evaluation.separation.law import SIGNS
-from symslr.evaluation.separation.outputs import DataSetOutputs
+from symslr.evaluation.separation.outputs import DataSetOutputs, data_set_outputs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, b, margin
 from symslr.parallel.serial import one_at_a_time
 from symslr.theory.separation import sufficient
 from symslr.theory.separation.definition import Row, m
 from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, other_share, others
 
-TRIPLES = tuple((first, group, last) for first, group, last in product(SIGNS, repeat=3))
+TRIPLES = tuple(product(SIGNS, repeat=3))
 """Signs (w_1, w of the row's class, w_d)."""
 
 
@@ -45,10 +45,10 @@ def hoeffding_bound(
     Each kind of row fires with probability at most the mean of exp(-y^2 / (2 N b^2 nu^2)) over (w_1, w_g, w_d), y
     the distance to the threshold. A stranger row fires on its class's own sign; classes of one sign share one event.
     """
-    silent = [DataSetOutputs(parameters, of, which) for of, which in ((kernel, 0), (rival, 0), (rival, 1))]
+    silent = [data_set_outputs(parameters, *on) for on in ((kernel, 0), (rival, 0), (rival, 1))]
     with workprec(53):
         bad = min(mpf(1), sum(_row_bound(outputs, row) for outputs in silent for row in outputs.rows))
-        useful = mpf(_fires_at_least(DataSetOutputs(parameters, kernel, 1)))
+        useful = mpf(_fires_at_least(data_set_outputs(parameters, kernel, 1)))
         success = max(0.0, float(1 - parameters.m * bad - (1 - useful) ** parameters.m))
     return HoeffdingBound(bad, useful, success)
 
@@ -88,9 +88,7 @@ def _fires_at_least(outputs: DataSetOutputs) -> Any:
 
 def _push(outputs: DataSetOutputs, row: Row, signs: tuple[int, int, int]) -> float:
     """What the other signs have to add for the row to reach the threshold."""
-    p, output = outputs.parameters, outputs.row(row)
-    centre = float(output.mark.mid()) * signs[0] + float(output.own.mid()) * signs[1]
-    return float(p.margin) - centre - (signs[2] - 1) * float(p.values(outputs.which).c)
+    return -float(outputs.row(row).excess(signs, 0).mid())
 
 
 def _other(outputs: DataSetOutputs, row: Row) -> tuple[float, int]:

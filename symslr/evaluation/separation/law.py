@@ -7,15 +7,17 @@ class g (t >= 2), or on a row of another class, of which only the two signs matt
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
 from itertools import product
 from math import comb
+from operator import or_
 
 from sympy import Expr
 
-from symslr.evaluation.separation.outputs import DataSetOutputs
+from symslr.evaluation.separation.outputs import data_set_outputs
 from symslr.evaluation.separation.probability import Probability, binomial_mass, falling_partial_sums, interval, runs
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
 from symslr.theory.separation.definition import Row
@@ -24,59 +26,37 @@ SIGNS = (1, -1)
 Ends = tuple[int, int]
 """(w_1, w_d)."""
 Sets = dict[tuple[Ends, int], int]
-"""(w_1, w_d), sign of the marked class -> set of s."""
+"""(w_1, w_d), sign of the marked class -> set of s, a bit mask."""
 
 
-@dataclass(frozen=True)
-class FiringSets:
-    """On one data set: sets (bit masks) of s, plus signs among the classes other than the marked one.
+@lru_cache(maxsize=16)
+def firing_sets(parameters: Separation, kernel: Expr, which: int) -> Sets:
+    """The s, among the classes other than the marked one, at which a neuron fires somewhere on D0 or D1."""
+    outputs = data_set_outputs(parameters, kernel, which)
+    others = parameters.classes - 1
 
-    Attributes:
-        outputs: the rows of attention.
-    """
-
-    outputs: DataSetOutputs
-
-    @cached_property
-    def others(self) -> int:
-        """n/t - 1."""
-        return self.outputs.parameters.classes - 1
-
-    def on_row(self, row: Row, signs: tuple[int, int, int]) -> int:
+    def on_row(row: Row, signs: tuple[int, int, int]) -> int:
         """The s, relative to the row's own class, at which the neuron fires on it: an interval, the sum is linear."""
-        first, last = (self.outputs.fires(row, signs, s) for s in (0, self.others))
-        if first and last:
-            return interval(0, self.others)
-        if not first and not last:
-            return 0
-        turn = self._turn(row, signs, first)
-        return interval(0, turn) if first else interval(turn + 1, self.others)
+        first, last = (outputs.fires(row, signs, s) for s in (0, others))
+        if first == last:
+            return interval(0, others) if first else 0
+        turn = bisect_left(range(others + 1), True, key=lambda s: outputs.fires(row, signs, s) != first)
+        return interval(0, turn - 1) if first else interval(turn, others)
 
-    def _turn(self, row: Row, signs: tuple[int, int, int], first: bool) -> int:
-        """The largest s on the side of s = 0; the guess from the midpoints is then moved until it is right."""
-        ends = (self.outputs.margin_over_threshold(row, signs, s, 64) for s in (0, self.others))
-        low, high = (float(ball.mid()) for ball in ends)
-        turn = min(max(int(self.others * low / (low - high)), 0), self.others - 1)
-        while self.outputs.fires(row, signs, turn) != first:
-            turn -= 1
-        while self.outputs.fires(row, signs, turn + 1) == first:
-            turn += 1
-        return turn
-
-    def on_data_set(self, ends: Ends, marked: int) -> int:
-        """The s at which the neuron fires somewhere on the data set; ``marked`` is the sign of the marked class."""
-        first, last = ends
+    def on_data_set(first: int, last: int, marked: int) -> int:
         members = 0
-        for row in self.outputs.rows:
+        for row in outputs.rows:
             if row is not Row.STRANGER:
-                members |= self.on_row(row, (first, marked, last))
+                members |= on_row(row, (first, marked, last))
                 continue
-            plus, minus = (self.on_row(row, (first, sign, last)) for sign in SIGNS)
+            plus, minus = (on_row(row, (first, sign, last)) for sign in SIGNS)
             shift = 1 if marked == 1 else 0
             # a stranger whose class has sign +1 sees shift + s - 1 other plus signs, one with -1 sees shift + s
-            members |= (plus << 1 >> shift) & interval(1, self.others)
-            members |= (minus >> shift) & interval(0, self.others - 1)
+            members |= (plus << 1 >> shift) & interval(1, others)
+            members |= (minus >> shift) & interval(0, others - 1)
         return members
+
+    return {(ends, marked): on_data_set(*ends, marked) for ends, marked in product(product(SIGNS, SIGNS), SIGNS)}
 
 
 @dataclass(frozen=True)
@@ -92,40 +72,35 @@ class NeuronLaw:
     parameters: Separation
     kernel: Expr = SOFTMAX_KERNEL
     rival: Expr = LINEAR_KERNEL
-    _tables: dict[tuple[Expr, int], Sets] = field(default_factory=dict, repr=False, compare=False)
-
-    def sets(self, kernel: Expr, which: int) -> Sets:
-        """Where a neuron fires on D0 or D1."""
-        if (kernel, which) not in self._tables:
-            firing = FiringSets(DataSetOutputs(self.parameters, kernel, which))
-            places = product(product(SIGNS, SIGNS), SIGNS)
-            self._tables[kernel, which] = {place: firing.on_data_set(*place) for place in places}
-        return self._tables[kernel, which]
 
     @cached_property
     def bad(self) -> Sets:
         """Where a neuron fires for the kernel on D0, or for the rival on either."""
-        own, *rivals = (self.sets(self.kernel, 0), self.sets(self.rival, 0), self.sets(self.rival, 1))
-        return {key: members | rivals[0][key] | rivals[1][key] for key, members in own.items()}
+        silent = [firing_sets(self.parameters, *on) for on in ((self.kernel, 0), (self.rival, 0), (self.rival, 1))]
+        return {key: reduce(or_, (sets[key] for sets in silent)) for key in silent[0]}
 
     @cached_property
     def useful(self) -> Sets:
         """Where a neuron fires for the kernel on D1 and is not bad."""
-        return {key: members & ~self.bad[key] for key, members in self.sets(self.kernel, 1).items()}
+        fires = firing_sets(self.parameters, self.kernel, 1)
+        return {key: members & ~self.bad[key] for key, members in fires.items()}
+
+    def count(self, sets: Sets) -> int:
+        """How many of the 2**d sign vectors of one neuron lie in the sets."""
+        return sum(binomial_mass(self.parameters.classes - 1, members) for members in sets.values())
 
     def single(self, sets: Sets) -> Probability:
         """Probability that the signs of one neuron lie in the sets."""
-        count = sum(binomial_mass(self.parameters.classes - 1, members) for members in sets.values())
-        return Probability(((1, count),), self.parameters.d, 1)
+        return Probability(((1, self.count(sets)),), self.parameters.d, 1)
 
     def fires(self, kernel: Expr, which: int) -> Probability:
         """P(one neuron fires on the data set)."""
-        return self.single(self.sets(kernel, which))
+        return self.single(firing_sets(self.parameters, kernel, which))
 
     @cached_property
     def fixed_row(self) -> Probability:
         """(1 - P_bad)^m - (1 - P_bad - P_useful)^m: separation when the marked row is fixed."""
-        bad, useful = (self.single(sets).terms[0][1] for sets in (self.bad, self.useful))
+        bad, useful = self.count(self.bad), self.count(self.useful)
         good = (1 << self.parameters.d) - bad
         return Probability(((1, good), (-1, good - useful)), self.parameters.d, self.parameters.m)
 
@@ -205,7 +180,7 @@ def marked_columns(
     if columns < 1:
         raise ValueError(f"columns: found {columns}; expected at least 1 column for marks")
     law = NeuronLaw(parameters, kernel, rival)
-    fires = law.sets(kernel, 1)
+    fires = firing_sets(parameters, kernel, 1)
     bad = useful = 0
     for last, marked in product(SIGNS, SIGNS):
         own, other = (((first, last), marked) for first in SIGNS)

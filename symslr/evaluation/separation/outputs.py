@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
-from flint import arb, ctx
+from flint import ctx
 from sympy import Expr, Integer, expand, fraction, log, numer, together
 
 from symslr.evaluation.numbers.elementary import elementary_ball
@@ -17,25 +17,36 @@ from symslr.model.symbols import x
 from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.shares import Shares, shares
 
+BITS = 64
+"""Working precision of a number that only has to be shown or guessed from."""
+
 MOST_BITS = 4096
 """Precision at which a comparison that is still open goes to exact algebra, and at which it is given up after that."""
 
 OTHER_CLASSES = "two classes"
 
 
-@dataclass(frozen=True)
-class RowOutput:
-    """What one kind of row puts out beside c, in units of sqrt(log n): balls.
+class RowOutput(NamedTuple):
+    """What decides whether a neuron fires on one kind of row, in units of sqrt(log n): formulas or balls.
 
     Attributes:
-        mark: first column, a * (mark share).
+        mark: first column of the output, a * (mark share).
         own: column of its own class, b * (own share).
         other: column of every other class, b * (other share).
+        constant: last column, c.
+        margin: of the threshold above c.
     """
 
     mark: Any
     own: Any
     other: Any
+    constant: Any
+    margin: Any
+
+    def excess(self, signs: tuple[int, int, int], rest: int) -> Any:
+        """(output . w - tau)/sqrt(log n): signs (w_1, w of the row's class, w_d), ``rest`` the sum of the other signs."""
+        first, group, last = signs
+        return self.mark * first + self.own * group + self.other * rest + self.constant * (last - 1) - self.margin
 
 
 @dataclass(frozen=True)
@@ -50,15 +61,14 @@ class DataSetOutputs:
     kernel: Expr
     which: int
     _balls: dict[tuple[Row, int], RowOutput] = field(default_factory=dict, repr=False, compare=False)
-    _constants: dict[tuple[int, int], Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        with ctx.workprec(64):
-            for level, score in self._scores():
-                weight = _enclose(self.kernel.subs({x: score}), self.values)
-                # rows of two classes may ignore each other: their own class keeps the normaliser positive
-                if weight > 0 or (weight.is_zero() and level == OTHER_CLASSES):
-                    continue
+        for level, score in self._scores():
+            weight = self.enclose(self.kernel.subs({x: score}))
+            # rows of two classes may ignore each other: their own class keeps the normaliser positive
+            if weight > 0 or (weight.is_zero() and level == OTHER_CLASSES):
+                continue
+            with ctx.workprec(BITS):
                 raise ValueError(
                     f"kernel {self.kernel}: found the weight {weight.str(4)} at the score of {level}; expected a "
                     "kernel that is positive at every score of the data sets, without overflow"
@@ -93,95 +103,80 @@ class DataSetOutputs:
         return numbers
 
     @cached_property
-    def formulas(self) -> Shares:
+    def shares(self) -> Shares:
+        """Derived formulas of what a row gives to one column."""
         return shares(self.kernel, self.parameters.keys is not None)
 
-    def formula(self, row: Row) -> tuple[Expr, Expr, Expr]:
-        """Derived formulas of the three entries of ``RowOutput``."""
-        units = {Column.MARK: symbols.SELF.a, Column.OWN: symbols.SELF.b, Column.OTHER: symbols.SELF.b}
-        mark, own, other = (unit * self.formulas[row, column] for column, unit in units.items())
-        return mark, own, other
+    @cached_property
+    def formulas(self) -> dict[Row, RowOutput]:
+        """Derived formulas of what the rows put out."""
+        own, margin = symbols.SELF, self.parameters.margin
+        units = {Column.MARK: own.a, Column.OWN: own.b, Column.OTHER: own.b}
+        return {
+            row: RowOutput(*(unit * self.shares[row, at] for at, unit in units.items()), own.c, margin)
+            for row in self.rows
+        }
 
-    def row(self, row: Row, bits: int = 64) -> RowOutput:
-        """Balls at a working precision of ``bits``."""
+    def enclose(self, number: Expr, bits: int = BITS) -> Any:
+        """Ball of a formula, at a working precision of ``bits``; what occurs twice in it is enclosed once."""
+        known: dict[Expr, Any] = {}
+
+        def descend(part: Expr) -> Any:
+            if part not in known:
+                known[part] = descend(self.values[part]) if part in self.values else elementary_ball(part, descend)
+            return known[part]
+
+        with ctx.workprec(bits):
+            return descend(number)
+
+    def row(self, row: Row, bits: int = BITS) -> RowOutput:
+        """Balls of what a row puts out."""
         if (row, bits) not in self._balls:
-            with ctx.workprec(bits):
-                self._balls[row, bits] = RowOutput(*(_enclose(f, self.values) for f in self.formula(row)))
+            self._balls[row, bits] = RowOutput(*(self.enclose(part, bits) for part in self.formulas[row]))
         return self._balls[row, bits]
 
-    def share(self, row: Row, column: Column, bits: int = 64) -> Any:
-        """Ball of one share."""
-        with ctx.workprec(bits):
-            return _enclose(self.formulas[row, column], self.values)
-
-    def margin_over_threshold(self, row: Row, signs: tuple[int, int, int], plus: int, bits: int) -> Any:
-        """(output . w - tau)/sqrt(log n): signs (w_1, w of the row's class, w_d), ``plus`` other plus signs."""
-        with ctx.workprec(bits):
-            ball = self.row(row, bits)
-            rest = arb(2 * plus - (self.parameters.classes - 1))
-            total = ball.mark * signs[0] + ball.own * signs[1] + ball.other * rest
-            return total + self._constant_ball(signs[2], bits)
-
     def fires(self, row: Row, signs: tuple[int, int, int], plus: int) -> bool:
-        """Whether the pre-activation exceeds the threshold, decided exactly.
+        """Whether the pre-activation exceeds the threshold with ``plus`` other plus signs, decided exactly.
 
         Raises:
             ValueError: for a comparison that neither 4096 bits nor algebra decides.
         """
-        sign = _sign(lambda bits: self.margin_over_threshold(row, signs, plus, bits))
+        rest = 2 * plus - (self.parameters.classes - 1)
+
+        def excess(bits: int) -> Any:
+            with ctx.workprec(bits):
+                return self.row(row, bits).excess(signs, rest)
+
+        sign = _sign(excess)
         if sign is None:
-            excess = self._collected(row, signs, plus)
-            sign = _sign(lambda bits: self._enclose_to(bits, excess))
-            if sign is None and not self._is_zero(excess):
+            collected = self._collected(row, signs, rest)
+            sign = _sign(lambda bits: self.enclose(collected, bits))
+            if sign is None and expand(numer(together(collected.subs(self.values)))) != 0:
                 raise ValueError(
                     f"threshold: the {row} row meets it to {MOST_BITS} bits with signs {signs} and {plus} others positive; "
                     "expected a comparison that can be decided: change the margin slightly"
                 )
         return sign == 1
 
-    def _constant_ball(self, last: int, bits: int) -> Any:
-        if (last, bits) not in self._constants:
-            self._constants[last, bits] = _enclose(self._constant(last), self.values)
-        return self._constants[last, bits]
-
-    def _constant(self, last: int) -> Expr:
-        return (last - 1) * self.parameters.values(self.which).c - self.parameters.margin
-
-    def _collected(self, row: Row, signs: tuple[int, int, int], plus: int) -> Expr:
-        """(output . w - tau)/sqrt(log n) over one denominator, like powers of n added: they may be small without cancelling."""
+    def _collected(self, row: Row, signs: tuple[int, int, int], rest: int) -> Expr:
+        """The excess over one denominator, like powers of n added: they may be small without cancelling."""
         numbers = {symbol: number for symbol, number in self.values.items() if symbol != symbols.n}
-        mark, own, other = (f.subs(numbers) for f in self.formula(row))
-        rest = 2 * plus - (self.parameters.classes - 1)
-        excess = mark * signs[0] + own * signs[1] + other * rest + self._constant(signs[2])
-        above, below = fraction(together(excess))
+        above, below = fraction(together(RowOutput(*(f.subs(numbers) for f in self.formulas[row])).excess(signs, rest)))
         return expand(above) / below
 
-    def _is_zero(self, excess: Expr) -> bool:
-        return bool(expand(numer(together(excess.subs(self.values)))) == 0)
 
-    def _enclose_to(self, bits: int, number: Expr) -> Any:
-        with ctx.workprec(bits):
-            return _enclose(number, self.values)
+@lru_cache(maxsize=16)
+def data_set_outputs(parameters: Separation, kernel: Expr, which: int) -> DataSetOutputs:
+    """The rows of one kernel on one data set, with the balls that others have asked for."""
+    return DataSetOutputs(parameters, kernel, which)
 
 
 def _sign(ball: Callable[[int], Any]) -> int | None:
     """Sign of the number that ``ball(bits)`` encloses, None where 4096 bits leave it open."""
-    bits = 64
+    bits = BITS
     while bits <= MOST_BITS:
         number = ball(bits)
         if number > 0 or number < 0 or number.is_zero():
             return int(number > 0) - int(number < 0)
         bits *= 4
     return None
-
-
-def _enclose(expr: Expr, values: Mapping[Expr, Expr]) -> Any:
-    """A ball; what occurs twice, such as the weight of a kernel at a score, is enclosed once."""
-    known: dict[Expr, Any] = {}
-
-    def descend(part: Expr) -> Any:
-        if part not in known:
-            known[part] = descend(values[part]) if part in values else elementary_ball(part, descend)
-        return known[part]
-
-    return descend(expr)

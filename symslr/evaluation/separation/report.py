@@ -12,7 +12,7 @@ from symslr.evaluation.admission.inputs import checked_digits
 from symslr.evaluation.numbers.balls import centre, radius
 from symslr.evaluation.separation.hoeffding import HoeffdingBound, classes_that_suffice, hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
-from symslr.evaluation.separation.outputs import DataSetOutputs
+from symslr.evaluation.separation.outputs import data_set_outputs
 from symslr.evaluation.separation.probability import Probability
 from symslr.expression.value import Kind, Value
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
@@ -69,8 +69,7 @@ class SeparationReport:
             "kernel": str(self.kernel),
             "rival": str(self.rival),
             **{name: getattr(self, name).as_json() for name in PROBABILITIES},
-            "neuron": {name: value.as_json() for name, value in self.neuron.items()},
-            "shares": {name: value.as_json() for name, value in self.shares.items()},
+            **{table: {k: v.as_json() for k, v in getattr(self, table).items()} for table in ("neuron", "shares")},
             "hoeffding": {
                 "bad": nstr(self.hoeffding.bad, FLOAT_DIGITS),
                 "useful": nstr(self.hoeffding.useful, FLOAT_DIGITS),
@@ -133,19 +132,18 @@ def _limit(p: Separation, kernel: Expr) -> LimitVerdict | None:
 
 
 def _shares(parameters: Separation, kernel: Expr, rival: Expr, digits: int) -> dict[str, Value]:
+    def share(of: Expr, which: int, row: Row, column: Column) -> Value:
+        outputs = data_set_outputs(parameters, of, which)
+        ball = outputs.enclose(outputs.shares[row, column], max(SHARE_BITS, 4 * digits))
+        return Value(centre(ball), radius(ball), Kind.CERTIFIED, digits, "derived formula in ball arithmetic")
+
     table = {}
     for name, of in (("kernel", kernel), ("rival", rival)):
         for which in (0, 1):
-            outputs = DataSetOutputs(parameters, of, which)
-            table[f"p_{name}_D{which}"] = _share(outputs, Row.MARKED, Column.MARK, digits)
-            table[f"m_{name}_D{which}"] = _share(outputs, Row.MARKED, Column.OWN, digits)
-        table[f"mu_{name}"] = _share(DataSetOutputs(parameters, of, 0), Row.STRANGER, Column.OWN, digits)
+            table[f"p_{name}_D{which}"] = share(of, which, Row.MARKED, Column.MARK)
+            table[f"m_{name}_D{which}"] = share(of, which, Row.MARKED, Column.OWN)
+        table[f"mu_{name}"] = share(of, 0, Row.STRANGER, Column.OWN)
     return table
-
-
-def _share(outputs: DataSetOutputs, row: Row, column: Column, digits: int) -> Value:
-    ball = outputs.share(row, column, max(SHARE_BITS, 4 * digits))
-    return Value(centre(ball), radius(ball), Kind.CERTIFIED, digits, "derived formula in ball arithmetic")
 
 
 RARE = 0.02
@@ -186,13 +184,12 @@ def reason(law: NeuronLaw) -> str:
 
 
 def _marked_share(law: NeuronLaw) -> float:
-    ball = DataSetOutputs(law.parameters, law.kernel, 1).share(Row.MARKED, Column.MARK)
-    return float(ball.mid())
+    outputs = data_set_outputs(law.parameters, law.kernel, 1)
+    return float(outputs.enclose(outputs.shares[Row.MARKED, Column.MARK]).mid())
 
 
 def _most(law: NeuronLaw) -> str:
-    outputs = DataSetOutputs(law.parameters, law.kernel, 1)
-    output, others = outputs.row(Row.MARKED), law.parameters.classes - 1
+    output, others = data_set_outputs(law.parameters, law.kernel, 1).row(Row.MARKED), law.parameters.classes - 1
     most = float((output.mark + abs(output.own) + others * abs(output.other)).mid())
     margin = float(law.parameters.margin)
     return f"with every sign +1 the marked row of D1 pushes {most:.3f} against a margin of {margin:.3g}"
@@ -200,7 +197,7 @@ def _most(law: NeuronLaw) -> str:
 
 def _who(law: NeuronLaw) -> str:
     """The kind of row of D0 that lies nearest to the threshold, and how much the other signs move it."""
-    outputs = DataSetOutputs(law.parameters, law.kernel, 0)
+    outputs = data_set_outputs(law.parameters, law.kernel, 0)
     pushes = {row: float((outputs.row(row).mark + outputs.row(row).own).mid()) for row in outputs.rows}
     row, push = max(pushes.items(), key=lambda item: item[1])
     others = law.parameters.classes - 1

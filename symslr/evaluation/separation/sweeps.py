@@ -10,7 +10,7 @@ from sympy import Expr
 
 from symslr.evaluation.separation.hoeffding import hoeffding_bound
 from symslr.evaluation.separation.law import NeuronLaw
-from symslr.evaluation.separation.outputs import DataSetOutputs
+from symslr.evaluation.separation.outputs import data_set_outputs
 from symslr.evaluation.separation.report import reason
 from symslr.model.exact import exact
 from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, taylor_kernel
@@ -42,21 +42,6 @@ class SweepRow:
     reason: str
 
 
-def law_at(value: object, parameters: Separation, kernel: Expr = SOFTMAX_KERNEL) -> SweepRow:
-    """The row of a table for one construction."""
-    law = NeuronLaw(parameters, kernel)
-    return SweepRow(
-        value=exact(value, "value"),
-        parameters=parameters,
-        fixed_row=float(law.fixed_row),
-        all_rows=float(law.all_rows),
-        bad=float(law.single(law.bad)),
-        useful=float(law.single(law.useful)),
-        hoeffding=hoeffding_bound(parameters, kernel).success,
-        reason=reason(law),
-    )
-
-
 def sweep(base: Separation, name: str, values: Iterable[object], kernel: Expr = SOFTMAX_KERNEL) -> list[SweepRow]:
     """The exact law along one parameter, all others as in ``base``.
 
@@ -67,7 +52,22 @@ def sweep(base: Separation, name: str, values: Iterable[object], kernel: Expr = 
     """
     if name not in SWEPT:
         raise ValueError(f"parameter: found {name!r}; expected one of {', '.join(SWEPT)}")
-    return [law_at(value, moved(base, name, value), kernel) for value in values]
+
+    def row(value: object) -> SweepRow:
+        parameters = moved(base, name, value)
+        law = NeuronLaw(parameters, kernel)
+        return SweepRow(
+            value=exact(value, "value"),
+            parameters=parameters,
+            fixed_row=float(law.fixed_row),
+            all_rows=float(law.all_rows),
+            bad=float(law.single(law.bad)),
+            useful=float(law.single(law.useful)),
+            hoeffding=hoeffding_bound(parameters, kernel).success,
+            reason=reason(law),
+        )
+
+    return [row(value) for value in values]
 
 
 def moved(base: Separation, name: str, value: object) -> Separation:
@@ -97,11 +97,12 @@ class Gap:
 
 def gap(parameters: Separation, kernel: Expr = SOFTMAX_KERNEL, rival: Expr = LINEAR_KERNEL) -> Gap:
     """The two gaps of one construction."""
-    reach = {
-        (of, which): DataSetOutputs(parameters, of, which).row(Row.MARKED) for of in (kernel, rival) for which in (0, 1)
-    }
-    values = {key: float((output.mark + output.own).mid()) for key, output in reach.items()}
-    return Gap(parameters, *(values[of, 1] - values[of, 0] for of in (kernel, rival)))
+
+    def reach(of: Expr, which: int) -> float:
+        output = data_set_outputs(parameters, of, which).row(Row.MARKED)
+        return float((output.mark + output.own).mid())
+
+    return Gap(parameters, *(reach(of, 1) - reach(of, 0) for of in (kernel, rival)))
 
 
 def by_degree(parameters: Separation, family: Callable[[int], Expr], scan: Iterable[int]) -> dict[int, float]:

@@ -60,7 +60,7 @@ def sufficient_widths(
     allowed = failure_allowed(delta)
     law = NeuronLaw(parameters, kernel, rival)
     bound = hoeffding_bound(parameters, kernel, rival)
-    bad, useful = (Rational(law.single(sets).terms[0][1], 1 << parameters.d) for sets in (law.bad, law.useful))
+    bad, useful = (Rational(law.count(sets), 1 << parameters.d) for sets in (law.bad, law.useful))
     hoeffding_bad, hoeffding_useful = (Rational(*to_rational(rate._mpf_)) for rate in (bound.bad, bound.useful))
     return SufficientWidths(
         allowed,
@@ -104,7 +104,7 @@ def _by_union(bad: Rational, either: Rational, allowed: Expr) -> Widths | None:
 def _exactly(law: NeuronLaw, allowed: Expr) -> Widths | None:
     """Where 1 - (1 - bad)^m + (1 - either)^m <= allowed: it falls up to one width and rises from there."""
     size = law.parameters.d
-    bad, useful = (law.single(sets).terms[0][1] for sets in (law.bad, law.useful))
+    bad, useful = law.count(law.bad), law.count(law.useful)
     either = bad + useful
     good, idle = ((1 << size) - count for count in (bad, either))
     failure = law.fixed_row.complement()
