@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sympy import Expr
 
 from symslr.algebra.rule import RuleRefused
 from symslr.algebra.rules import CameronMartin
 from symslr.algebra.rules.gaussian.cameron_martin import gaussian_shift
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of
 from symslr.evaluation.landscape.moments.kernel import Array, Kernel
-from symslr.evaluation.landscape.moments.moments import Moments
 from symslr.evaluation.landscape.moments.sharpness import sharpened
-from symslr.evaluation.landscape.moments.tokens import LogWeight, shifted_moments, weighted_moments
+from symslr.evaluation.landscape.moments.tokens import Lengths, Weight, shifted_moments, weighted_moments
 from symslr.evaluation.landscape.order import NAMES
 from symslr.evaluation.landscape.risk import compiled_risk
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, x
 from symslr.model.task import Task
 
@@ -42,19 +42,14 @@ class Landscape:
         kernel: of the attention, with the free parameters it is minimised over (the shift c of erf).
         lengths: (length, probability) pairs.
         noise: Delta.
-        shift: s where the weight is exp(s chi_eps - s^2/2), None elsewhere.
-        log_weight: log of w(chi_eps), or of w in L w(chi_eps)/sum_l w(chi_l) where ``selects``.
-        steepness: largest slope of ``log_weight``, which sets the mesh.
+        weight: s where it is exp(s chi_eps - s^2/2), its logarithm elsewhere.
         refined: mesh points beyond the usual number, as a factor.
     """
 
     kernel: Kernel
-    lengths: tuple[tuple[int, float], ...]
+    lengths: Lengths
     noise: float
-    shift: float | None
-    log_weight: LogWeight
-    steepness: float
-    selects: bool
+    weight: float | Weight
     refined: float = 1.0
 
     @classmethod
@@ -71,31 +66,11 @@ class Landscape:
             raise ValueError(
                 f"task {task.name}: found the token law {law.base.density}; expected N(0, 1) off the manifold"
             )
-        try:
-            shift = 0.0 if not law.weight.has(chi) else float(gaussian_shift(law, CameronMartin()))
-        except RuleRefused:
-            shift = None
-        log_weight: LogWeight = np.zeros_like
-        steepness, selects = 0.0, False
-        if shift is None:
-            selects = law.is_selection
-            weight = law.posterior_kernel if selects else law.relevant_factor
-            if law.selects_largest:
-                raise ValueError(f"task {task.name}: found the largest token selected (nu = inf); expected a finite nu")
-            if weight is None:
-                raise ValueError(
-                    f"task {task.name}: found the weight {law.weight}; expected w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)"
-                )
-            log_weight, steepness = _log_weight(weight)
-            if selects and steepness > STEEPEST:
-                raise ValueError(
-                    f"task {task.name}: found a weight whose logarithm has slope {steepness:.4g}; expected {STEEPEST:g} at"
-                    " most, as a mesh grows with its square"
-                )
+        weight = _weight(law, task.name)
         noise = float(task.noise.subs(numbers_of(task.noise.free_symbols, by_name, "noise")))
         kernel = sharpened(Kernel.of(attention, by_name))
         lengths = lengths_of(task, by_name, LONGEST, "for a landscape")
-        return cls(kernel, lengths, noise, shift, log_weight, steepness, selects)
+        return cls(kernel, lengths, noise, weight)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -113,19 +88,21 @@ class Landscape:
             ValueError: where the result is not finite.
         """
         w, own = np.asarray(at[:7], dtype=float), np.asarray(at[7:], dtype=float)
+        m_kk, q_kk = float(w[0]), float(w[4])
+        weight, shifted = self.weight, not isinstance(self.weight, Weight)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            parts = [(probability, self._moments(w[0], w[4], own, n)) for n, probability in self.lengths]
-            values = np.sum([probability * item.values for probability, item in parts], axis=0)
-            numbers = (*map(float, w), *map(float, values), self.noise, self.shift or 0.0)
-            risk, *slopes = compiled_risk(shifted=self.shift is not None)(*numbers)
-            by_moment = np.array(slopes[7:])
-            inner = np.sum([probability * item.slopes(by_moment) for probability, item in parts], axis=0)
-        gradient = np.array([*slopes[:7], *inner[2:]])
-        if self.shift is not None:
-            gradient[0] += self.shift * inner[0]
-        else:
-            gradient[0] += inner[0] - 2 * w[0] * inner[1]
-        gradient[4] += inner[1]
+            if isinstance(weight, Weight):
+                shift, squared = 0.0, q_kk - m_kk**2
+                moments = weighted_moments(self.kernel, own, m_kk, squared, weight, self.lengths, self.refined)
+            else:
+                shift = weight
+                moments = shifted_moments(self.kernel, own, shift * m_kk, q_kk, self.lengths, self.refined)
+            numbers = (*map(float, w), *map(float, moments.values), self.noise, shift)
+            risk, *slopes = compiled_risk(shifted=shifted)(*numbers)
+            in_mean, in_square, *in_own = moments.slopes(np.array(slopes[7:]))
+        gradient = np.array([*slopes[:7], *in_own])
+        gradient[0] += shift * in_mean if shifted else in_mean - 2 * m_kk * in_square
+        gradient[4] += in_square
         if not (math.isfinite(risk) and np.all(np.isfinite(gradient))):
             raise ValueError(
                 f"landscape of {self.kernel.attention.name}: the risk is not finite at {list(map(float, at))}; "
@@ -142,14 +119,6 @@ class Landscape:
         """The same on a mesh with ``factor`` times as many points."""
         return replace(self, refined=self.refined * factor)
 
-    def _moments(self, m_kk: float, q_kk: float, own: Array, length: int) -> Moments:
-        """At one length, with slopes in the shift or m_kk, the squared scale and the kernel's own parameters."""
-        if self.shift is not None:
-            return shifted_moments(self.kernel, own, self.shift * m_kk, q_kk, length, self.refined)
-        squared = q_kk - m_kk**2
-        weight = self.log_weight, self.steepness
-        return weighted_moments(self.kernel, own, m_kk, squared, *weight, length, self.refined, selects=self.selects)
-
 
 LONGEST = 10**6
 """Tokens further out than a mesh reaches have the probability 4e-17 each."""
@@ -162,15 +131,36 @@ def differences(gradient: Callable[[Array], Array], at: Array, steps: Array) -> 
     return (found + found.T) / 2
 
 
-def _log_weight(weight: Expr) -> tuple[LogWeight, float]:
+def _weight(law: SequenceLaw, name: str) -> float | Weight:
+    """s of a weight exp(s chi_eps - s^2/2), or the logarithm of another.
+
+    Raises:
+        ValueError: for a weight that is neither one of the relevant token nor a selection, or a selection that is too steep.
+    """
     from symslr.evaluation.numbers.logarithm import signed_log
 
-    function = signed_log(weight, (x,))
+    if not law.weight.has(chi):
+        return 0.0
+    with suppress(RuleRefused):
+        return float(gaussian_shift(law, CameronMartin()))
+    if law.selects_largest:
+        raise ValueError(f"task {name}: found the largest token selected (nu = inf); expected a finite nu")
+    selects = law.is_selection
+    factor = law.posterior_kernel if selects else law.relevant_factor
+    if factor is None:
+        raise ValueError(
+            f"task {name}: found the weight {law.weight}; expected w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)"
+        )
+    function = signed_log(factor, (x,))
+
+    def log(at: Array) -> Array:
+        return np.broadcast_to(np.asarray(function(at)[1], dtype=float), at.shape)
+
     grid = np.linspace(-8.0, 8.0, 1601)
-    log_size = np.broadcast_to(function(grid)[1], grid.shape)
-    slopes = np.abs(np.diff(log_size)) / (grid[1] - grid[0])
-
-    def log_weight(chi: Array) -> Array:
-        return np.broadcast_to(np.asarray(function(chi)[1], dtype=float), chi.shape)
-
-    return log_weight, float(slopes.max())
+    steepness = float(np.max(np.abs(np.diff(log(grid))))) / (grid[1] - grid[0])
+    if selects and steepness > STEEPEST:
+        raise ValueError(
+            f"task {name}: found a weight whose logarithm has slope {steepness:.4g}; expected {STEEPEST:g} at most, as a "
+            "mesh grows with its square"
+        )
+    return Weight(log, float(steepness), selects)

@@ -91,7 +91,7 @@ def _best_value(landscape: Landscape, k: Array, direction: Array) -> Array:
     Raises:
         ValueError: where the outputs are so large or so small that the risk beside them has no digits.
     """
-    own = np.array([_middle(landscape, i) for i in range(len(landscape.names) - 7)])
+    own = landscape.kernel.bounds.mean(axis=1)
 
     def point(size: float) -> Array:
         return np.concatenate([k, size * direction, own])
@@ -106,11 +106,6 @@ def _best_value(landscape: Landscape, k: Array, direction: Array) -> Array:
     return point((left - right) / (2 * curvature))
 
 
-def _middle(landscape: Landscape, i: int) -> float:
-    low, high = landscape.kernel.attention.bounds[landscape.kernel.parameters[i]]
-    return (float(low) + float(high)) / 2
-
-
 def descend(landscape: Landscape, start: Array) -> LocalMinimum:
     """The minimum that L-BFGS finds from ``start`` on a coarse mesh, polished by Newton steps, with the Hessian there.
 
@@ -121,8 +116,7 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
         ValueError: where the risk is not finite on the way.
     """
     coarse = landscape.refine(COARSE)
-    own = [landscape.kernel.attention.bounds[s] for s in landscape.kernel.parameters]
-    bounds = [(-FARTHEST, FARTHEST)] * COORDINATES + [(float(low), float(high)) for low, high in own]
+    bounds = np.vstack([np.full((COORDINATES, 2), (-FARTHEST, FARTHEST)), landscape.kernel.bounds])
     options = {"gtol": 1e-7, "ftol": 1e-15, "maxiter": 400, "maxcor": 20}
 
     def loss(point: Array) -> tuple[float, Array]:
@@ -133,7 +127,7 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
 
     found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     point = np.asarray(found.x, dtype=float)
-    low, high = np.array(bounds).T
+    low, high = bounds.T
     risk, gradient = in_vectors(landscape, point)
     hessian = hessian_in_vectors(landscape, point)
     for _ in range(4):

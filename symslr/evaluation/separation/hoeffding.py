@@ -17,7 +17,7 @@ from symslr.theory.separation import sufficient
 from symslr.theory.separation.definition import Row, m
 from symslr.theory.separation.hoeffding import excess, hoeffding_exponent, other_share, others
 
-TRIPLES = tuple(product(SIGNS, repeat=3))
+TRIPLES = tuple(product(SIGNS, SIGNS, SIGNS))
 """Signs (w_1, w of the row's class, w_d)."""
 
 

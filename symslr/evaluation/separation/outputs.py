@@ -110,12 +110,14 @@ class DataSetOutputs:
     @cached_property
     def formulas(self) -> dict[Row, RowOutput]:
         """Derived formulas of what the rows put out."""
-        own, margin = symbols.SELF, self.parameters.margin
-        units = {Column.MARK: own.a, Column.OWN: own.b, Column.OTHER: own.b}
-        return {
-            row: RowOutput(*(unit * self.shares[row, at] for at, unit in units.items()), own.c, margin)
-            for row in self.rows
-        }
+        names, margin = symbols.SELF, self.parameters.margin
+        units = {Column.MARK: names.a, Column.OWN: names.b, Column.OTHER: names.b}
+
+        def formula(row: Row) -> RowOutput:
+            mark, own, other = (unit * self.shares[row, column] for column, unit in units.items())
+            return RowOutput(mark, own, other, names.c, margin)
+
+        return {row: formula(row) for row in self.rows}
 
     def enclose(self, number: Expr, bits: int = BITS) -> Any:
         """Ball of a formula, at a working precision of ``bits``; what occurs twice in it is enclosed once."""

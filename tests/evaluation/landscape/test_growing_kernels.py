@@ -73,3 +73,16 @@ def test_a_square_without_a_mean_is_refused() -> None:
     assert landscape.risk(at(landscape, m_vv=1.0, q_kk=1.0, q_vv=1.0)) > 0
     with pytest.raises(ValueError, match="grows as fast"):
         landscape.risk(at(landscape, m_vv=1.0, q_kk=3.0, q_vv=1.0))
+
+
+def test_a_square_beyond_where_weights_underflow_keeps_its_moment() -> None:
+    """kappa^2 = exp(2 x - 1200) at scores of variance 400 has its mean at 40 deviations, where the weight exp(-800) underflows."""
+    landscape = Landscape.of(SpikedSLR(noise=0), Attention(exp(x - 600), None), {"L": 2, "nu": 2})
+    _, gradient = landscape.risk_and_gradient(at(landscape, q_kk=400.0, q_vv=1.0))
+    assert gradient[landscape.names.index("q_vv")] == pytest.approx(2 * e(-400), rel=1e-11)
+
+
+def test_what_is_smaller_than_any_float_needs_no_window() -> None:
+    """Regression: exp(x - 2000) is 0 in float64, and its window was that of nothing: an IndexError."""
+    landscape = Landscape.of(SpikedSLR(noise=0), Attention(exp(x - 2000), None), {"L": 2, "nu": 2})
+    assert landscape.risk(at(landscape, q_kk=900.0, q_vv=1.0, m_vv=0.5)) == 1.0

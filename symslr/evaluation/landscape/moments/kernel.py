@@ -65,6 +65,11 @@ class Kernel:
         return self.attention.is_normalised
 
     @property
+    def bounds(self) -> Array:
+        """(low, high) of each parameter, shape (parameters, 2)."""
+        return np.array([list(map(float, self.attention.bounds[s])) for s in self.parameters]).reshape(-1, 2)
+
+    @property
     def is_smooth(self) -> bool:
         """Whether ``jets`` are there."""
         return _smooth(self.attention.kernel)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from math import gamma
 
 import numpy as np
 
@@ -16,10 +15,13 @@ REACH = 8.4
 LOOK = 0.35
 """Step, in standard deviations, of the grid on which the size of an integrand is looked at."""
 
-FARTHEST = 130.0
-"""Standard deviations out to which the size of an integrand is looked at. Weights underflow at 38: what lies beyond counts for
-less than 1e-5, as squares of kernels end at 1e308.
+FARTHEST = 53.0
+"""Standard deviations out to which the size of an integrand is looked at: the root of a weight, exp(-53^2/4) = 1e-305, underflows
+there.
 """
+
+LEAST = -745.0
+"""log of the least number of float64: what is smaller, density included, counts for nothing."""
 
 OVERFLOW = 1e6
 """Size that stands for the logarithm of infinity, above all others."""
@@ -56,19 +58,17 @@ def windows(log_sizes: Callable[..., list[Array]], axes: int) -> list[Window]:
     Raises:
         ValueError: where the functions grow as fast as N(0, 1) falls, or out of float64 before it has fallen.
     """
-    end = 2 * REACH
-    while end < FARTHEST:
+    for end in (2 * REACH, 4 * REACH, FARTHEST):
         line = np.arange(-end, end + LOOK, LOOK)
         grid = np.meshgrid(*[line] * axes, indexing="ij", sparse=True)
         rare = sum(axis**2 / 2 for axis in grid)
         near = np.zeros([len(line)] * axes, dtype=bool)
         for log_size in log_sizes(*grid):
             log = np.nan_to_num(log_size, nan=np.inf, posinf=np.inf, neginf=-np.inf) - rare
-            near |= log > min(float(log.max()), OVERFLOW) - REACH**2 / 2
+            near |= log > max(min(float(log.max()), OVERFLOW) - REACH**2 / 2, LEAST)
         seen = [line[np.any(near, axis=tuple(other for other in range(axes) if other != own))] for own in range(axes)]
-        if all(-end < one[0] and one[-1] < end for one in seen):
-            return [(min(-REACH, float(one[0]) - LOOK), max(REACH, float(one[-1]) + LOOK)) for one in seen]
-        end *= 2
+        if all(-end < one.min(initial=0.0) and one.max(initial=0.0) < end for one in seen):
+            return [(one.min(initial=LOOK - REACH) - LOOK, one.max(initial=REACH - LOOK) + LOOK) for one in seen]
     raise ValueError(
         "landscape: found a kernel that leaves float64, or grows as fast as N(0, 1) falls, where tokens still matter; "
         "expected a smaller m_kk, q_kk or nu"
@@ -76,7 +76,9 @@ def windows(log_sizes: Callable[..., list[Array]], axes: int) -> list[Window]:
 
 
 def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window: Window = USUAL) -> tuple[Array, Array]:
-    """Nodes x and weights of N(0, 1) for a function of scale * x that varies on the scale of exp(-e^y).
+    """Nodes x and the roots of N(0, 1)'s weights, for a function of scale * x that varies on the scale of exp(-e^y).
+
+    Roots, as a weight underflows at 38 deviations where the square of a kernel may be largest.
 
     ``wider`` multiplies the step where what it leaves out oscillates in a variable that is summed over afterwards.
 
@@ -90,15 +92,15 @@ def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window:
             f"landscape: found scores that vary by {scale:.3g} per key; expected a smaller m_kk, q_kk or nu"
         )
     nodes: Array = np.arange(np.floor(low / step), np.ceil(high / step) + 1, dtype=np.float64) * step
-    weights = np.exp(-(nodes**2) / 2)
-    return nodes, np.asarray(weights / weights.sum(), dtype=float)
+    roots = np.exp(-(nodes**2) / 4)
+    return nodes, np.asarray(roots / np.linalg.norm(roots), dtype=float)
 
 
 @cache
 def few_normal_nodes() -> tuple[Array, Array]:
-    """Gauss-Hermite nodes and weights of N(0, 1), for a function that is nearly a polynomial of low degree."""
+    """Gauss-Hermite nodes and the roots of their weights, for a function that is nearly a polynomial of low degree."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(FEW)
-    return np.asarray(nodes, dtype=float), np.asarray(weights / weights.sum(), dtype=float)
+    return nodes, np.sqrt(weights / weights.sum())
 
 
 def laplace_nodes(low: float, high: float, refined: float = 1.0, wider: float = 1.0) -> tuple[Array, Array]:
@@ -135,8 +137,3 @@ def kernel_range(kappa: Array, mass: Array, tokens: int, offset: float) -> tuple
         least = float(flat[flat > 0].min())
     low, high = float(np.log(least)), float(np.log(mean))
     return (max(low, np.log(offset)), max(high, np.log(offset))) if offset > 0 else (low, high)
-
-
-def inverse_power(u: Array, weights: Array, power: int, offset: float) -> Array:
-    """Weights of 1/S^power = int u^(power-1)/Gamma(power) e^(-u S) du with the offset's factor e^(-u o)."""
-    return weights * u ** (power - 1) * np.exp(-u * offset) / gamma(power)

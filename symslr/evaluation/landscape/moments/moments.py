@@ -15,14 +15,14 @@ Where the weight shifts a Gaussian, chi is 1 for the relevant token and 0 for ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import perm
 from typing import final
 
 import numpy as np
 
 from symslr.evaluation.landscape.moments.kernel import Array
-from symslr.evaluation.landscape.moments.mesh import inverse_power
 from symslr.evaluation.landscape.moments.smoothed import Smoothed
 
 MOMENTS = ("h", "n", "d1", "e1", "d2", "e2", "p")
@@ -46,15 +46,23 @@ class Roles:
 
 @final
 class Moments:
-    """``values`` in the order of ``MOMENTS``; ``slopes`` of any combination of them."""
+    """``values`` in the order of ``MOMENTS``; ``slopes`` of any combination of them.
 
-    def __init__(self, smoothed: Smoothed, roles: Roles, dt: Array, offset: float, length: int) -> None:
-        self.smoothed, self.roles, self.length = smoothed, roles, length
+    Args:
+        dt: weights of the Laplace nodes; the one of ``t`` = 0 where nothing is normalised.
+        offset: what is added to the normaliser, in the unit of ``smoothed``.
+        lengths: (L, what this length counts).
+    """
+
+    def __init__(
+        self, smoothed: Smoothed, roles: Roles, dt: Array, offset: float, lengths: Sequence[tuple[int, float]]
+    ) -> None:
+        self.smoothed, self.roles, self.lengths = smoothed, roles, lengths
         self.chi = roles.chi[:, None]
-        normalised = smoothed.kernel.is_normalised
-        self.w1, self.w2 = (
-            np.outer(roles.du, inverse_power(smoothed.t, dt, power, offset) if normalised else dt) for power in (1, 2)
-        )
+        # 1/S^k = int t^(k-1)/Gamma(k) e^(-t S) dt, with the offset's factor e^(-t o); Gamma(1) = Gamma(2) = 1
+        once = dt * np.exp(-smoothed.t * offset)
+        twice = once * smoothed.t if smoothed.kernel.is_normalised else once
+        self.w1, self.w2 = (np.outer(roles.du, weights) for weights in (once, twice))
         at_zero, at_one, slope, value = (
             smoothed.table(0, 0),
             smoothed.table(0, 1),
@@ -146,6 +154,12 @@ class Moments:
         )
 
     def _falling(self, n: int) -> Array:
-        """(L-1)...(L-n) phi^(L-1-n), nought where the factor is."""
-        factor = float(np.prod([self.length - 1 - i for i in range(n)]))
-        return factor * self.phi ** max(self.length - 1 - n, 0)
+        """(L-1)...(L-n) phi^(L-1-n), nought where the factor is, over all lengths."""
+        return sum(
+            (
+                share * perm(length - 1, n) * self.phi ** (length - 1 - n)
+                for length, share in self.lengths
+                if length > n
+            ),
+            np.zeros_like(self.phi),
+        )

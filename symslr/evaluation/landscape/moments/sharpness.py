@@ -21,7 +21,7 @@ TRIALS = 10
 ENOUGH = 2e-9
 """What the moments and their slopes may still move by, relative to the largest; 2e-10 is the catalogue's worst."""
 
-LENGTH = 4
+LENGTHS = ((4, 1.0),)
 PROBES = ((0.4, 0.18**2), (1.0, 0.6**2), (1.5, 2.0**2))
 """Shift and squared scale of the scores: one below and two above the scale at which kernels are differentiated."""
 
@@ -30,7 +30,7 @@ def sharpened(kernel: Kernel) -> Kernel:
     """The kernel with the ``sharpness`` at which a finer mesh changes its moments no more."""
     if kernel.is_polynomial:
         return kernel
-    own = np.array([float(sum(kernel.attention.bounds[symbol])) / 2 for symbol in kernel.parameters])
+    own = kernel.bounds.mean(axis=1)
     before = _probed(kernel, own)
     for _ in range(1, TRIALS):
         finer = replace(kernel, sharpness=kernel.sharpness * FACTOR)
@@ -47,6 +47,6 @@ def _probed(kernel: Kernel, own: Array) -> list[Array]:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for shift, squared_scale in PROBES:
             with suppress(ValueError):
-                moments = shifted_moments(kernel, own, shift, squared_scale, LENGTH, 1.0)
+                moments = shifted_moments(kernel, own, shift, squared_scale, LENGTHS, 1.0)
                 found.append(np.append(moments.values, moments.slopes(np.ones(7))))
     return found

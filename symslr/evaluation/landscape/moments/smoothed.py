@@ -39,38 +39,43 @@ def hermite(nodes: Array) -> list[Array]:
 class Smoothed:
     """G(a, j) for a <= 2 and j <= ``ORDER``, and its derivatives in the kernel's own parameters.
 
+    Args:
+        roots: of what each centre counts, so that no weight underflows beside the square of a kernel; G holds the weight.
+
     Attributes:
         kappa: at every centre and node, shape (centres, nodes), divided by ``size``.
-        mass: weights of the nodes.
+        mass: weights of the same.
         size: see ``Kernel.size``.
     """
 
     def __init__(
-        self, kernel: Kernel, own: Array, centres: Array, squared_scale: float, refined: float, window: Window = USUAL
+        self,
+        kernel: Kernel,
+        own: Array,
+        centres: Array,
+        roots: Array,
+        squared_scale: float,
+        refined: float,
+        window: Window = USUAL,
     ) -> None:
         self.kernel = kernel
-        scale = float(np.sqrt(max(squared_scale, 0.0)))
-        wider = AVERAGED if kernel.is_normalised else 1.0
-        self.differentiates = kernel.is_smooth and scale * kernel.sharpness < SMALL
+        self.scale = float(np.sqrt(max(squared_scale, 0.0)))
+        self.differentiates = kernel.is_smooth and self.scale * kernel.sharpness < SMALL
         if self.differentiates:
-            self.scale = scale
-            self.rho, self.mass = few_normal_nodes()
+            rho, along = few_normal_nodes()
         else:
-            self.scale = max(scale, KINKED)
-            self.rho, self.mass = normal_nodes(
-                0.0 if kernel.is_polynomial else self.scale * kernel.sharpness, refined, wider, window
-            )
-        scores = centres[:, None] + self.scale * self.rho
-        if self.differentiates:
-            jets = kernel.jets(scores, own)
-            self.size = kernel.size(jets[0, 0])
-            self._jets = jets / self.size
-            self.kappa = self._jets[0, 0]
-        else:
-            parts = kernel.at(scores, own)
-            self.size = kernel.size(parts[0])
-            self.kappa, *self._in_parameters = parts / self.size
-        self._scores = scores
+            self.scale = max(self.scale, KINKED)
+            varies = 0.0 if kernel.is_polynomial else self.scale * kernel.sharpness
+            rho, along = normal_nodes(varies, refined, AVERAGED if kernel.is_normalised else 1.0, window)
+        scores = centres[:, None] + self.scale * rho
+        # Taylor coefficients in the score of kappa and its derivatives in the parameters, or their values alone
+        jets = kernel.jets(scores, own) if self.differentiates else kernel.at(scores, own)[:, None]
+        self.size = kernel.size(jets[0, 0])
+        self._jets = jets / self.size
+        self.kappa = self._jets[0, 0]
+        self._roots = np.outer(roots, along)
+        self.mass = self._roots**2
+        self._hermite = hermite(rho)
 
     def on(self, t: Array) -> Smoothed:
         """Set the Laplace nodes; the object itself."""
@@ -90,37 +95,31 @@ class Smoothed:
 
     @cached_property
     def _tables(self) -> list[list[Array]]:
-        return self._averages([self._power(a) for a in range(3)])
+        return self._averages([self.power(a) for a in range(3)])
 
     @cached_property
     def _moved(self) -> list[list[tuple[list[Array], list[Array]]]]:
         found = []
-        for i in range(len(self.kernel.parameters)):
-            if self.differentiates:
-                rows = [_product(self._power(a), self._jets[1 + i]) for a in range(3)]
-            else:
-                rows = [self._power(a) * self._in_parameters[i] for a in range(3)]
-            made = self._averages(rows)
+        for moved in self._jets[1:]:
+            made = self._averages([_product(self.power(a), moved) for a in range(3)])
             found.append([(made[a - 1] if a else [], made[a]) for a in range(3)])
         return found
 
-    def _power(self, a: int) -> Array:
-        """kappa^a, or its Taylor coefficients."""
-        if not self.differentiates:
-            return self.kappa**a
-        jet = np.zeros_like(self._jets[0])
-        jet[0] = 1.0
+    def power(self, a: int) -> Array:
+        """kappa^a and its further Taylor coefficients, with the weight of every node."""
+        power = np.zeros_like(self._jets[0])
+        power[0] = self._roots ** (2 - a)
         for _ in range(a):
-            jet = _product(jet, self._jets[0])
-        return jet
+            power = _product(power, self._jets[0] * self._roots)
+        return power
 
     def _averages(self, rows: list[Array]) -> list[list[Array]]:
         """E (d/dy)^j [row e^(-t kappa)], j = 0 to ORDER, for each row."""
         if not self.differentiates:
-            weights = [self.mass * he / self.scale**j for j, he in enumerate(hermite(self.rho))]
-            made = np.stack([row * weight for row in rows for weight in weights], axis=1) @ self.decay
+            weights = [he / self.scale**j for j, he in enumerate(self._hermite)]
+            made = np.stack([row[0] * weight for row in rows for weight in weights], axis=1) @ self.decay
             return _split(made, len(rows))
-        columns = np.stack([part * self.mass for row in rows for part in row], axis=1)
+        columns = np.stack([part for row in rows for part in row], axis=1)
         made = [_split(columns @ falling, len(rows)) for falling in self._falling]
         return [
             [factorial(n) * sum(made[n - k][i][k] for k in range(n + 1)) for n in range(ORDER + 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,12 +18,26 @@ WIDEST = 0.8
 CLOSE = 1.15
 """What a sum over chi* leaves out oscillates in log u, over which it is averaged: 1e-10 at this factor, 2e-8 at 1.4."""
 
-LogWeight = Callable[[Array], Array]
-"""log w at key projections, for a weight w(chi_eps) or L w(chi_eps)/sum_l w(chi_l)."""
+Lengths = tuple[tuple[int, float], ...]
+"""(L, P(L))."""
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A weight w(chi_eps), or L w(chi_eps)/sum_l w(chi_l) where it ``selects``.
+
+    Attributes:
+        log: log w at key projections.
+        steepness: its largest slope, which sets the mesh.
+    """
+
+    log: Callable[[Array], Array]
+    steepness: float
+    selects: bool
 
 
 def shifted_moments(
-    kernel: Kernel, own: Array, shift: float, squared_scale: float, length: int, refined: float
+    kernel: Kernel, own: Array, shift: float, squared_scale: float, lengths: Lengths, refined: float
 ) -> Moments:
     """Scores shift + s rho for the relevant token and s rho for another; slopes in (shift, s^2, parameters)."""
     chi = np.array([0.0, 1.0])
@@ -33,66 +48,61 @@ def shifted_moments(
         return [size for centre in (0.0, shift) for size in _log_sizes(kernel, own, centre + scale * rho)]
 
     window = USUAL if kernel.is_normalised else windows(sizes, 1)[0]
-    smoothed = Smoothed(kernel, own, shift * chi, squared_scale, refined, window)
-    offset = kernel.offset / smoothed.size
+    smoothed = Smoothed(kernel, own, shift * chi, np.ones(2), squared_scale, refined, window)
     if not kernel.is_normalised:
-        return Moments(smoothed.on(np.zeros(1)), roles, np.ones(1), 0.0, length)
-    noise, moved = smoothed.kappa
-    own_low, own_high = kernel_range(moved, smoothed.mass, 1, offset)
-    low, high = kernel_range(noise, smoothed.mass, length - 1, offset) if length > 1 else (own_low, own_high)
-    t, dt = laplace_nodes(low, max(high, own_high), refined)
-    return Moments(smoothed.on(t), roles, dt, offset, length)
+        return Moments(smoothed.on(np.zeros(1)), roles, np.ones(1), 0.0, lengths)
+    offset = kernel.offset / smoothed.size
+    noise, moved = zip(smoothed.kappa, smoothed.mass)
+    low, high = kernel_range(*moved, 1, offset)
+    others = [length - 1 for length, _ in lengths if length > 1]
+    if others:
+        least, most = kernel_range(*noise, min(others), offset)
+        # the relevant token's own size ends the range below only where it may be the only one
+        low, high = least if len(others) == len(lengths) else min(low, least), max(high, most)
+    t, dt = laplace_nodes(low, high, refined)
+    return Moments(smoothed.on(t), roles, dt, offset, lengths)
 
 
 def weighted_moments(
-    kernel: Kernel,
-    own: Array,
-    m: float,
-    squared_scale: float,
-    log_weight: LogWeight,
-    steepness: float,
-    length: int,
-    refined: float,
-    *,
-    selects: bool,
+    kernel: Kernel, own: Array, m: float, squared_scale: float, weight: Weight, lengths: Lengths, refined: float
 ) -> Moments:
     """Scores m chi* + s rho with chi*, rho ~ N(0, 1) under E_0; slopes in (m, s^2, parameters).
 
-    The weight has a normaliser, and a Laplace variable of its own, where ``selects``.
+    The weight has a normaliser, and a Laplace variable of its own, where it selects.
     """
     scale = np.sqrt(max(squared_scale, 0.0))
 
     def sizes(chi: Array, rho: Array | float = 0.0) -> list[Array]:
         bare = [np.zeros(1)] if kernel.is_normalised else _log_sizes(kernel, own, m * chi + scale * rho)
-        return bare if selects else [*bare, *(size + log_weight(chi) for size in bare)]
+        return bare if weight.selects else [*bare, *(size + weight.log(chi) for size in bare)]
 
     of_chi, of_rho = [*windows(sizes, 1 if kernel.is_normalised else 2), USUAL][:2]
-    chi, w = normal_nodes(
-        max(0.0 if kernel.is_polynomial else abs(m) * kernel.sharpness, steepness),
-        refined,
-        CLOSE if selects and kernel.is_normalised else 1.0,
-        of_chi,
-    )
-    smoothed = Smoothed(kernel, own, m * chi, squared_scale, refined, of_rho)
-    offset = kernel.offset / smoothed.size
-    t, dt = np.zeros(1), np.ones(1)
+    varies = 0.0 if kernel.is_polynomial else abs(m) * kernel.sharpness
+    closer = CLOSE if weight.selects and kernel.is_normalised else 1.0
+    chi, roots = normal_nodes(max(varies, weight.steepness), refined, closer, of_chi)
+    smoothed = Smoothed(kernel, own, m * chi, roots, squared_scale, refined, of_rho)
+    fewest = min(length for length, _ in lengths)
+    t, dt, offset = np.zeros(1), np.ones(1), 0.0
     if kernel.is_normalised:
-        t, dt = laplace_nodes(*kernel_range(smoothed.kappa, np.outer(w, smoothed.mass), length, offset), refined)
-    score = log_weight(chi)
-    if not selects:
-        roles = Roles(chi, (w * np.exp(score))[None, :], w[None, :], np.ones(1))
-        return Moments(smoothed.on(t), roles, dt, offset, length)
+        offset = kernel.offset / smoothed.size
+        t, dt = laplace_nodes(*kernel_range(smoothed.kappa, smoothed.mass, fewest, offset), refined)
+    score = weight.log(chi)
+    if not weight.selects:
+        roles = Roles(chi, np.exp(score)[None, :], np.ones((1, len(chi))), np.ones(1))
+        return Moments(smoothed.on(t), roles, dt, offset, lengths)
     # A shift of chi* into the complex plane widens the strip of log u; N(0, 1) itself smooths over the steepness.
+    steepness = weight.steepness
     wider = max(1.0, min(1 + steepness / max(abs(m), 1e-300), WIDEST * steepness))
-    masses = [w]
+    masses = [smoothed.mass.sum(axis=1)]
     if not kernel.is_normalised:  # tokens count by the square of a kernel that grows
-        squares = w * (smoothed.kappa**2 @ smoothed.mass)
+        squares = smoothed.power(2)[0].sum(axis=1)
         masses.append(squares / squares.sum())
-    lows, highs = zip(*(kernel_range(np.exp(score), mass, length, 0.0) for mass in masses), strict=True)
+    lows, highs = zip(*(kernel_range(np.exp(score), mass, fewest, 0.0) for mass in masses), strict=True)
     u, du = laplace_nodes(min(lows), max(highs), refined, wider)
     y = np.log(u)[:, None] + score
     tail = np.exp(-np.exp(np.minimum(y, 700.0)))
-    return Moments(smoothed.on(t), Roles(chi, w * np.exp(y) * tail, w * tail, length * du / u), dt, offset, length)
+    times_length = [(length, length * share) for length, share in lengths]
+    return Moments(smoothed.on(t), Roles(chi, np.exp(y) * tail, tail, du / u), dt, offset, times_length)
 
 
 def _log_sizes(kernel: Kernel, own: Array, scores: Array) -> list[Array]:
