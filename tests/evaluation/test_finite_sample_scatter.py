@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm, t
 
-from symslr.evaluation.finite_sample.fixed_point.saddle import Training
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
-from symslr.evaluation.finite_sample.problem import numeric_problem
+from symslr.evaluation.finite_sample.problem import Training, numeric_problem
 from symslr.evaluation.finite_sample.randomised import randomised
 from symslr.evaluation.finite_sample.samples.scatter import standard_error, student_factor
 from symslr.model.catalogue import SpikedSLR, linear

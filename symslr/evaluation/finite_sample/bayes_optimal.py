@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from sympy import Symbol
 
-from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, Share, own_seed
-from symslr.evaluation.finite_sample.problem import numeric_problem
-from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical, sub_seed
-from symslr.evaluation.finite_sample.samples.points import Array, normal_points
+from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED
+from symslr.evaluation.finite_sample.problem import Problem, Share, numeric_problem
+from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
+from symslr.evaluation.finite_sample.samples.points import Array, normal_points, sub_seed
 from symslr.evaluation.finite_sample.samples.posterior_channel import Seen, position_channel
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.numbers.compiled import compile_float
@@ -30,8 +30,6 @@ TOLERANCE = 1e-6
 MOST_STEPS = 1000
 LEAST_NOISE = 1e-4
 """Delta below which the noise is taken to be this: at Delta = 0 exactly, q_v = 1 has infinite free entropy."""
-
-INFORMED, UNINFORMED = "informed", "uninformed"
 
 
 @dataclass(frozen=True)
@@ -86,19 +84,6 @@ def _equations() -> tuple[Any, Any]:
     return compile_float([ALPHA, mean], [qhat]), compile_float([KEY.q, VALUE.q], [prior])
 
 
-@dataclass(frozen=True)
-class _Posterior:
-    """p_l, (y - omega_z,l)/V and log Z of every sample at one true position, and that position's probability."""
-
-    probability: Array
-    push: Array
-    log_z: Array
-    weight: Array | None
-
-    def mean(self, per_sample: Array) -> float:
-        return float(np.mean(per_sample if self.weight is None else per_sample * self.weight))
-
-
 class _Sequences:
     """Random samples of one length, and their posteriors at given overlaps."""
 
@@ -109,21 +94,21 @@ class _Sequences:
         self.channel = position_channel(share.law, share.length, normals[:keys])
         self.values, self.label = normals[keys:-1], normals[-1]
 
-    def posteriors(self, seen: Seen, logit: float) -> Iterator[_Posterior]:
-        """The posterior of the position for every true position that can be: one, or L with their weights."""
+    def posteriors(self, seen: Seen, logit: float) -> Iterator[tuple[Array, Array, Array, Array]]:
+        """The posterior of the position given the label too, for every true position that can be.
+
+        P(true position) of every sample, P(eps = l), (y - omega_z,l)/V and log Z.
+        """
         hidden = 1 / (1 + math.exp(logit))
         omega = math.sqrt(1 - hidden) * self.values
         variance = hidden + self.noise**2
-        places = range(1 if seen.positions is None else len(omega))
-        for true in places:
+        for true, weight in enumerate(seen.positions):
             error = omega[true] + math.sqrt(variance) * self.label - omega
             score = seen.log_weight - error**2 / (2 * variance)
             top = score.max(axis=0)
             mass = np.exp(score - top)
             total = mass.sum(axis=0)
-            log_z = top + np.log(total) - math.log(2 * math.pi * variance) / 2
-            weight = None if seen.positions is None else seen.positions[true]
-            yield _Posterior(mass / total, error / variance, log_z, weight)
+            yield weight, mass / total, error / variance, top + np.log(total) - math.log(2 * math.pi * variance) / 2
 
     def seen(self, logit: float) -> Seen:
         """What the fields of the keys say at the overlap with this logit."""
@@ -131,23 +116,17 @@ class _Sequences:
 
     def squares(self, logits: Array) -> Array:
         """E sum f^2 for keys and for values."""
-        seen = self.seen(logits[0])
-        squares = np.zeros(2)
-        for found in self.posteriors(seen, logits[1]):
-            p = found.probability
-            if isinstance(seen.slopes, float):
-                force = seen.slopes * p
-            else:
-                force = sum((each * slope for each, slope in zip(p, seen.slopes, strict=True)), np.zeros_like(p))
-            squares += found.mean((force**2).sum(axis=0)), found.mean(((p * found.push) ** 2).sum(axis=0))
+        seen, squares = self.seen(logits[0]), np.zeros(2)
+        for weight, p, push, _ in self.posteriors(seen, logits[1]):
+            squares += [np.mean((force**2).sum(axis=0) * weight) for force in (seen.force(p), p * push)]
         return squares
 
     def agreement_and_log_z(self, logits: Array) -> Array:
         """E sum_l p_l^2 on a new sample, whose label is not seen, and E log Z."""
         seen = self.seen(logits[0])
-        log_z = sum(found.mean(found.log_z) for found in self.posteriors(seen, float(logits[1])))
+        log_z = sum(np.mean(found * weight) for weight, _, _, found in self.posteriors(seen, float(logits[1])))
         mass = np.exp(seen.log_weight - seen.log_weight.max(axis=0))
-        return np.array([float(np.mean((mass**2).sum(axis=0) / mass.sum(axis=0) ** 2)), log_z])
+        return np.array([np.mean((mass**2).sum(axis=0) / mass.sum(axis=0) ** 2), log_z])
 
 
 class StateEvolution:
@@ -155,9 +134,7 @@ class StateEvolution:
 
     def __init__(self, problem: Problem, count: int, seed: int) -> None:
         self.noise = max(problem.noise, LEAST_NOISE)
-        self.sets = [
-            _Sequences(share, self.noise, count, own_seed(seed, number)) for number, share in enumerate(problem.shares)
-        ]
+        self.sets = [_Sequences(share, self.noise, count, own) for share, own in problem.scrambled(seed)]
 
     def step(self, logits: Array, alpha: float) -> Array:
         """One step of state evolution."""
@@ -231,7 +208,7 @@ def bayes_optimal(
 
     def value(read: Callable[[Overlaps], float], points: Sequence[Overlaps] = best) -> Value:
         numbers = [read(point) for point in points]
-        return statistical(float(np.mean(numbers)), standard_error(numbers), method, time.perf_counter() - began)
+        return statistical(numbers, standard_error(numbers), method, time.perf_counter() - began)
 
     return BayesOptimal(
         value(lambda p: p.risk),
@@ -240,7 +217,7 @@ def bayes_optimal(
         branch,
         apart and branch == INFORMED,
         value(lambda p: p.risk, found[UNINFORMED]),
-        statistical(float(np.mean(gaps)), standard_error(gaps), method, 0.0),
+        statistical(gaps, standard_error(gaps), method, 0.0),
         max(point.change for point in best),
     )
 

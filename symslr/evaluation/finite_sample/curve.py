@@ -8,21 +8,12 @@ from itertools import pairwise
 
 from symslr.budget import reached
 from symslr.evaluation.finite_sample.fit import PRECISION, check_precision
-from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, SaddleMap, Training
-from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
+from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
+from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, attempt, is_new
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
-from symslr.evaluation.finite_sample.problem import numeric_problem, training
-from symslr.evaluation.finite_sample.randomised import (
-    ARRIVED,
-    COARSE,
-    FiniteSample,
-    attempt,
-    branches,
-    is_same,
-    not_found,
-    randomised,
-    sub_seed,
-)
+from symslr.evaluation.finite_sample.problem import Problem, Training, numeric_problem, training
+from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, branches, not_found, randomised
+from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
@@ -125,17 +116,16 @@ def track(
         found.append(branches(problem, fit, seed))
     for fit, here, state in zip(fits, found, states):
         given = attempt(saddle, fit, state)
-        if given is not None and not any(is_same(given.state, other.state) for other in here.values()):
+        if given is not None and is_new(given, here.values()):
             here["tuned"] = given
     for places in (range(len(fits))[::-1], range(len(fits))):
         for before, place in pairwise(places):
             here = found[place]
             for name, point in found[before].items():
-                known = any(is_same(point.state, other.state) for other in here.values())
-                if known or len(here) == MOST_BRANCHES:
+                if len(here) == MOST_BRANCHES or not is_new(point, here.values()):
                     continue
-                continued = solve(saddle, fits[place], point.state)
-                if continued.change < ARRIVED and not any(is_same(continued.state, b.state) for b in here.values()):
+                continued = attempt(saddle, fits[place], point.state)
+                if continued is not None and is_new(continued, here.values()):
                     here[_unused(name, here)] = continued
     return found
 

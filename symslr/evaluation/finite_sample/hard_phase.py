@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.bayes_optimal import INFORMED, STARTS, UNINFORMED, StateEvolution, differ
+from symslr.evaluation.finite_sample.bayes_optimal import STARTS, StateEvolution, differ
+from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED
 from symslr.evaluation.finite_sample.problem import numeric_problem
-from symslr.evaluation.finite_sample.randomised import statistical, sub_seed
+from symslr.evaluation.finite_sample.randomised import statistical
+from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.expression.value import Value
 from symslr.model.catalogue import softmax
@@ -90,7 +92,7 @@ def hard_phase(
         numbers = [edge[column] for edge in edges]
         # Bisection of a bracket no wider than two steps of the scan leaves half its last interval in doubt.
         resolution = float(grid[1] / grid[0] - 1) * max(numbers) / 2**halvings
-        return statistical(float(np.mean(numbers)), max(standard_error(numbers), resolution), method, 0.0)
+        return statistical(numbers, max(standard_error(numbers), resolution), method, 0.0)
 
     return HardPhase(value(0), value(1), value(2))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of
-from symslr.evaluation.finite_sample.fixed_point.saddle import Problem, Share, Training
+from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
+from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L
 from symslr.model.task import Task
 
@@ -19,6 +20,43 @@ MOST_ABUNDANT = 1e4
 """Beyond, the fixed point is too steep for the samples to hold, and its risk within 1/alpha of the population's."""
 NOISIEST = 1e6
 """Beyond, nothing but the noise is left of the risk in float64."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The sequences of one length: L from 1 to 10, P(L), and the law of such a sequence."""
+
+    length: int
+    probability: float
+    law: SequenceLaw
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is fitted and on what; every formula has numbers for its parameters.
+
+    Attributes:
+        shares: one per length that occurs.
+        noise: Delta.
+        attention: kernel and normaliser.
+    """
+
+    shares: tuple[Share, ...]
+    noise: float
+    attention: Attention
+
+    def scrambled(self, seed: int) -> list[tuple[Share, int]]:
+        """Every length with a scrambling of its own."""
+        return [(share, sub_seed(seed, number) if number else seed) for number, share in enumerate(self.shares)]
+
+
+@dataclass(frozen=True)
+class Training:
+    """alpha = N/D and the ridges of sum_mu (y - f)^2/2 + r_k |k|^2/2 + r_v |v|^2/2."""
+
+    alpha: float
+    r_k: float
+    r_v: float
 
 
 def numeric_problem(task: Task, attention: Attention, values: Mapping[object, object]) -> Problem:

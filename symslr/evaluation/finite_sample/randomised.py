@@ -6,15 +6,18 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 
 import numpy as np
 from mpmath import mpf
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, Problem, SaddleMap, Training
-from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
+from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
+from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new, solve
 from symslr.evaluation.finite_sample.order_parameters import STARTS, OrderParameters, start
+from symslr.evaluation.finite_sample.problem import Problem, Training
+from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.expression.value import Kind, Value
 
@@ -23,10 +26,8 @@ COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
 FIRST = COARSE, 4 * COARSE
 """Samples on which branches are looked for: the second where the first shows none."""
 ABUNDANT = 1000.0
-MODERATE, MOST_DECADES = 10.0, 16
-"""Ridges from a tenth to this need no detour; beyond so many decades from them there is none."""
-ARRIVED = 0.1
-"""A solution that still moves by more has not arrived: its branch may have ended."""
+MODERATE, MOST_DECADES = 1.0, 16
+"""Ridges within so many decades of 1 need no detour; beyond so many more there is none."""
 STABILITY = 2048
 """Samples from which the stability is found."""
 
@@ -125,34 +126,28 @@ def branches(problem: Problem, training: Training, seed: int, starts: Sequence[s
     for count in FIRST:
         saddle = SaddleMap(problem, count, sub_seed(seed, 0, count))
         for name in starts:
-            point = _from_start(saddle, training, name)
-            if point is not None and not any(is_same(point.state, other.state) for other in found.values()):
+            ways = (_along(saddle, name, way) for way in _ways(training))
+            point = next((point for point in ways if point is not None), None)
+            if point is not None and is_new(point, found.values()):
                 found[name] = point
         if found:
             break
     return dict(sorted(found.items(), key=lambda item: item[1].energy))
 
 
-def _from_start(saddle: SaddleMap, training: Training, name: str) -> FixedPoint | None:
-    """The fixed point from a start, None where the iteration does not arrive.
-
-    Where data abound the basin shrinks like 1/alpha, and a second attempt goes by way of fewer samples; where ridges are
-    extreme, by way of moderate ones.
-    """
-    return next((point for way in _ways(training) if (point := _along(saddle, name, way)) is not None), None)
-
-
 def _ways(training: Training) -> Iterator[list[Training]]:
+    """Stages on the way to a training: none before it, then fewer samples, as where data abound the basin shrinks like
+    1/alpha; then moderate ridges where its own are extreme.
+    """
     yield [training]
     if training.alpha > ABUNDANT:
         yield [replace(training, alpha=ABUNDANT), training]
-    moderate = [min(max(ridge, 1 / MODERATE), MODERATE) for ridge in (training.r_k, training.r_v)]
-    decades = max(abs(math.log10(ridge / near)) for ridge, near in zip((training.r_k, training.r_v), moderate))
-    count = math.ceil(decades)
+    ends = np.log10([training.r_k, training.r_v])
+    moderate = np.clip(ends, -MODERATE, MODERATE)
+    count = math.ceil(np.max(np.abs(ends - moderate)))
     if 0 < count <= MOST_DECADES:
-        shares = [step / count for step in range(count + 1)]
-        ends = tuple(zip(moderate, (training.r_k, training.r_v), strict=True))
-        yield [Training(training.alpha, *(near * (end / near) ** share for near, end in ends)) for share in shares]
+        logs = np.linspace(moderate, ends, count + 1)
+        yield [*(Training(training.alpha, *map(float, 10**log)) for log in logs[:-1]), training]
 
 
 def _along(saddle: SaddleMap, name: str, way: Sequence[Training]) -> FixedPoint | None:
@@ -166,15 +161,6 @@ def _along(saddle: SaddleMap, name: str, way: Sequence[Training]) -> FixedPoint 
     return point
 
 
-def attempt(saddle: SaddleMap, training: Training, state: OrderParameters) -> FixedPoint | None:
-    """The fixed point reached from a state, None where the iteration does not arrive."""
-    try:
-        point = solve(saddle, training, state)
-    except CannotEvaluate:
-        return None
-    return point if point.change < ARRIVED else None
-
-
 def not_found(training: Training) -> CannotEvaluate:
     """What to say where no iteration arrives."""
     return CannotEvaluate(
@@ -183,30 +169,20 @@ def not_found(training: Training) -> CannotEvaluate:
     )
 
 
-def is_same(one: OrderParameters, two: OrderParameters) -> bool:
-    """Whether two fixed points are one branch."""
-    return bool(np.max(np.abs(one.coordinates() - two.coordinates())) < 0.02)
-
-
-def sub_seed(seed: int, number: int, count: int) -> int:
-    """Its own scrambling for every randomisation and size; the same on every machine."""
-    return int(np.random.SeedSequence([seed, number, count]).generate_state(1)[0])
-
-
 def _summary(
     found: Sequence[FixedPoint], stability: tuple[float, float], branch: str, count: int, seconds: float
 ) -> FiniteSample:
     method = f"replica-symmetric fixed point, {len(found)} scrambled Sobol sets of {count} samples"
 
-    def value(numbers: Sequence[float]) -> Value:
-        return statistical(float(np.mean(numbers)), _error(numbers, found), method, seconds)
+    def value(name: str) -> Value:
+        numbers = [attrgetter(name)(point) for point in found]
+        return statistical(numbers, _error(numbers, found), method, seconds)
 
-    states = [point.state for point in found]
     return FiniteSample(
-        value([point.risk for point in found]),
-        value([point.training_loss for point in found]),
-        value([point.energy for point in found]),
-        {item.name: value([getattr(state, item.name) for state in states]) for item in fields(OrderParameters)},
+        value("risk"),
+        value("training_loss"),
+        value("energy"),
+        {item.name: value(f"state.{item.name}") for item in fields(OrderParameters)},
         max(point.change for point in found),
         *stability,
         branch,
@@ -214,10 +190,8 @@ def _summary(
     )
 
 
-def statistical(number: float, error: float, method: str, seconds: float) -> Value:
-    """A Value whose error is one standard error."""
-    if error > 0 and number:
-        digits = max(0, math.floor(math.log10(abs(number) / error)) + 1)
-    else:
-        digits = 15 if number else 0
-    return Value(mpf(number), mpf(error), Kind.STATISTICAL, min(digits, 15), method, seconds)
+def statistical(numbers: Sequence[float], error: float, method: str, seconds: float) -> Value:
+    """The mean of independent numbers as a Value, with this for one standard error."""
+    mean = float(np.mean(numbers))
+    digits = math.floor(math.log10(abs(mean) / error)) + 1 if mean and error > 0 else 15 if mean else 0
+    return Value(mpf(mean), mpf(error), Kind.STATISTICAL, min(max(digits, 0), 15), method, seconds)

@@ -11,12 +11,13 @@ from scipy.optimize import minimize
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
-from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, Problem, SaddleMap, Training
-from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, solve
+from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
+from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, OrderParameters
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
-from symslr.evaluation.finite_sample.randomised import ARRIVED, is_same, not_found, sub_seed
-from symslr.evaluation.finite_sample.samples.points import Array
+from symslr.evaluation.finite_sample.problem import Problem, Training
+from symslr.evaluation.finite_sample.randomised import not_found
+from symslr.evaluation.finite_sample.samples.points import Array, sub_seed
 
 USUAL = 0.5, 0.5
 """Ridges at which a search begins where nothing is known."""
@@ -132,11 +133,8 @@ def _wanted(problem: Problem, fit: Training, state: OrderParameters, seed: int, 
     memory, risks = Memory(), []
     for number in range(1, COMPARED + 1):
         saddle = SaddleMap(problem, count, sub_seed(seed, 10_000 + number, count))
-        try:
-            point = solve(saddle, fit, state, TOLERANCE, memory)
-        except CannotEvaluate:
-            return LARGEST
-        if point.change >= ARRIVED:
+        point = attempt(saddle, fit, state, tolerance=TOLERANCE, memory=memory)
+        if point is None:
             return LARGEST
         risks.append(point.risk)
     scatter = float(np.std(risks, ddof=1) / np.mean(risks))
@@ -153,8 +151,8 @@ def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, Ord
     for _ in range(MOST_ROUNDS):
         logs, limits = minimise_within(followed.risk, followed.aside, logs, _box_around(logs), radius)
         best, fit = followed.lowest(logs), followed.training(logs)
-        rivals = [solve(followed.saddle, fit, start_of(name, fit.alpha), TOLERANCE) for name in STARTS]
-        lower = [rival for rival in rivals if rival.energy < best.energy and not is_same(rival.state, best.state)]
+        rivals = [attempt(followed.saddle, fit, start_of(name, fit.alpha), tolerance=TOLERANCE) for name in STARTS]
+        lower = [rival for rival in rivals if rival and rival.energy < best.energy and is_new(rival, [best])]
         if not lower:
             break
         followed.add(logs, min(lower, key=lambda rival: rival.energy).state)
@@ -304,13 +302,10 @@ class _Followed:
         branch = self.found[tuple(logs)][1]
         count = math.ceil(np.max(np.abs(there - logs)) / STRIDE)
         for part in np.linspace(0, 1, count + 1)[1:]:
-            fit = self.training(logs + part * (there - logs))
-            try:
-                point = solve(self.saddle, fit, point.state, TOLERANCE, branch.memory, MOST_STEPS)
-            except CannotEvaluate:
+            further = self._reached(branch, logs + part * (there - logs), point.state, SETTLED)
+            if further is None:
                 return math.nan
-            if point.change >= SETTLED:
-                return math.nan
+            point = further
         return self._counted(there, point, branch)
 
     def lowest(self, logs: Array) -> FixedPoint:
@@ -321,17 +316,16 @@ class _Followed:
         """
         key = tuple(logs)
         if key not in self.found:
-            points = [(point, branch) for branch in self.branches if (point := self._point(branch, logs)) is not None]
+            reached = [(self._reached(branch, logs, branch.nearest(logs)), branch) for branch in self.branches]
+            points = [(point, branch) for point, branch in reached if point is not None]
             if not points:
                 raise not_found(self.training(logs))
             self.found[key] = min(points, key=lambda each: each[0].energy)
         return self.found[key][0]
 
-    def _point(self, branch: _Branch, logs: Array) -> FixedPoint | None:
-        """Of one branch; None where no iteration arrives."""
-        fit, state = self.training(logs), branch.nearest(logs)
-        try:
-            point = solve(self.saddle, fit, state, TOLERANCE, branch.memory, MOST_STEPS)
-        except CannotEvaluate:
-            return None
-        return point if point.change < ARRIVED else None
+    def _reached(
+        self, branch: _Branch, logs: Array, state: OrderParameters, arrived: float = ARRIVED
+    ) -> FixedPoint | None:
+        """A branch at these ridges, from a state nearby."""
+        how = {"tolerance": TOLERANCE, "memory": branch.memory, "most_steps": MOST_STEPS}
+        return attempt(self.saddle, self.training(logs), state, arrived, **how)

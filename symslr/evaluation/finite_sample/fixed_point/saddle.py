@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -11,46 +12,12 @@ from sympy import Symbol, simplify
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
+from symslr.evaluation.finite_sample.problem import Problem, Training
 from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.finite_sample.samples.sample_set import SampleSet
 from symslr.evaluation.numbers.compiled import compile_float
-from symslr.model.attention import Attention
-from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample_energy import ALPHA, KEY, force_means
 from symslr.theory.finite_sample_saddle import saddle_point_equations
-
-
-@dataclass(frozen=True)
-class Share:
-    """The sequences of one length: L from 1 to 10, P(L), and the law of such a sequence."""
-
-    length: int
-    probability: float
-    law: SequenceLaw
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is fitted and on what; every formula has numbers for its parameters.
-
-    Attributes:
-        shares: one per length that occurs.
-        noise: Delta.
-        attention: kernel and normaliser.
-    """
-
-    shares: tuple[Share, ...]
-    noise: float
-    attention: Attention
-
-
-@dataclass(frozen=True)
-class Training:
-    """alpha = N/D and the ridges of sum_mu (y - f)^2/2 + r_k |k|^2/2 + r_v |v|^2/2."""
-
-    alpha: float
-    r_k: float
-    r_v: float
 
 
 @dataclass(frozen=True)
@@ -116,10 +83,9 @@ class SaddleMap:
             )
         self.problem = problem
         self.sets = [
-            SampleSet(share.law, share.length, problem.noise, attention, count, own_seed(seed, number))
-            for number, share in enumerate(problem.shares)
+            SampleSet(share.law, share.length, problem.noise, attention, count, own)
+            for share, own in problem.scrambled(seed)
         ]
-        self.probabilities = [share.probability for share in problem.shares]
 
     @property
     def is_affine(self) -> bool:
@@ -140,13 +106,12 @@ class SaddleMap:
         Raises:
             CannotEvaluate: where the step leaves the reals, as it may far from a fixed point.
         """
-        moments = [samples.moments(state, guarded, training.alpha > ABUNDANT) for samples in self.sets]
-        key_means, value_means = (self._mixed([getattr(m, name) for m in moments]) for name in ("keys", "values"))
-        loss = float(self._mixed([np.array(m.loss) for m in moments]))
+        means = self._mixed(lambda samples: samples.means(state, guarded, training.alpha > ABUNDANT))
+        loss = float(means[6])
         energy = training.alpha * loss + (training.r_k * state.q_k + training.r_v * state.q_v) / 2
         with np.errstate(all="ignore"):
-            keys = _channel(training.alpha, training.r_k, state.m_k, state.q_k, state.V_k, key_means)
-            vals = _channel(training.alpha, training.r_v, state.m_v, state.q_v, state.V_v, value_means)
+            keys = _channel(training.alpha, training.r_k, state.m_k, state.q_k, state.V_k, means[:3])
+            vals = _channel(training.alpha, training.r_v, state.m_v, state.q_v, state.V_v, means[3:6])
         outside = (keys[1] - keys[0] ** 2, vals[1] - vals[0] ** 2)
         if not (np.all(np.isfinite([*keys, *vals])) and min(outside) > 0):
             raise CannotEvaluate(
@@ -155,9 +120,10 @@ class SaddleMap:
             )
         return Step(OrderParameters(*keys, *vals), loss, energy)
 
-    def _mixed(self, parts: list[Array]) -> Array:
-        """The mean over lengths."""
-        return np.asarray(sum(p * part for p, part in zip(self.probabilities, parts, strict=True)))
+    def _mixed(self, read: Callable[[SampleSet], Any]) -> Array:
+        """The mean of what is read off the samples over their lengths."""
+        pairs = zip(self.problem.shares, self.sets, strict=True)
+        return np.asarray(sum(share.probability * np.asarray(read(samples)) for share, samples in pairs))
 
     def jumps(self, state: OrderParameters) -> float:
         """Share of samples whose proximal minimum is not the one that descent from their field finds.
@@ -165,7 +131,7 @@ class SaddleMap:
         There the proximal point jumps as the field moves, and with a finite share of such samples replica symmetry is
         broken: the energy is a lower bound, and a fit gets stuck above it. Linear attention never jumps.
         """
-        return float(self._mixed([np.array(samples.jumps(state)) for samples in self.sets]))
+        return float(self._mixed(lambda samples: samples.jumps(state)))
 
     def replicon(self, state: OrderParameters, training: Training) -> float:
         """Largest eigenvalue of M_ab = alpha V_a^2 E sum_lm (d f_a,l/d omega_b,m)^2 over a, b = k, v.
@@ -174,7 +140,7 @@ class SaddleMap:
         two minima are about to merge the squared slope has a finite mean and an infinite variance, so the mean is the
         median of the means of a few blocks of samples.
         """
-        squares = self._mixed([samples.squared_slopes(state) for samples in self.sets])
+        squares = self._mixed(lambda samples: samples.squared_slopes(state))
         scale = training.alpha * np.array([[state.V_k**2], [state.V_v**2]])
         means = (scale * block.mean(axis=2) for block in np.array_split(squares, BLOCKS, axis=2))
         return float(np.median([np.max(np.abs(np.linalg.eigvals(mean))) for mean in means]))
@@ -185,7 +151,7 @@ class SaddleMap:
 
     def test_risk(self, state: OrderParameters) -> float:
         """E (y - f)^2 of the fit on a new sample: Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2, values integrated."""
-        hit, norm = self._mixed([np.array(samples.attention(state)) for samples in self.sets])
+        hit, norm = self._mixed(lambda samples: samples.attention(state))
         return float(self.problem.noise**2 + 1 - 2 * state.m_v * hit + state.q_v * norm)
 
 
@@ -197,8 +163,3 @@ def _channel(alpha: float, ridge: float, m: float, q: float, V: float, means: Ar
     width = 1 / max(stiffness, 1 / (FASTEST * V))
     overlap, outside = map(float, response(width, mhat, qhat))
     return overlap, overlap**2 + outside, width
-
-
-def own_seed(seed: int, number: int) -> int:
-    """The scrambling of each length is its own."""
-    return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1)[0])

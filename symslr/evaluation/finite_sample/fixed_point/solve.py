@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory, fixed_point
-from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Step, Training
+from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Step
 from symslr.evaluation.finite_sample.order_parameters import OrderParameters
+from symslr.evaluation.finite_sample.problem import Training
 from symslr.evaluation.finite_sample.samples.points import Array
 
 TOLERANCE = 1e-6
 """No coordinate (m, log R, log V of keys and values) may move by more under one more step."""
+ARRIVED = 0.1
+"""A solution that still moves by more has not arrived: its branch may have ended."""
 MOST_STEPS = 150
 MOST_ROUNDS = 6
+SAME = 0.02
+"""Fixed points no farther apart in any coordinate are one branch."""
 
 
 @dataclass(frozen=True)
@@ -94,3 +101,20 @@ def solve(
     change, state, step = best
     change = max(change, left)
     return FixedPoint(state, saddle.test_risk(state), step.training_loss, step.energy, change, steps)
+
+
+def attempt(
+    saddle: SaddleMap, training: Training, start: OrderParameters, arrived: float = ARRIVED, **how: Any
+) -> FixedPoint | None:
+    """``solve``, or None where the iteration leaves the reals or ends while it still moves by ``arrived``."""
+    try:
+        point = solve(saddle, training, start, **how)
+    except CannotEvaluate:
+        return None
+    return point if point.change < arrived else None
+
+
+def is_new(point: FixedPoint, known: Iterable[FixedPoint]) -> bool:
+    """Whether a fixed point is on none of the branches that are known."""
+    at = point.state.coordinates()
+    return all(np.max(np.abs(at - other.state.coordinates())) >= SAME for other in known)

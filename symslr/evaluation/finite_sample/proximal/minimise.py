@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from symslr.evaluation.finite_sample.proximal.quadratic_model import Matrix, newton_step
+from symslr.evaluation.finite_sample.proximal.quadratic_model import newton_step
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
 from symslr.evaluation.finite_sample.samples.points import Array
 
@@ -146,7 +146,7 @@ class _Model:
 
     value: Array
     gradient: Array
-    hessian: Matrix
+    hessian: Array
     data: Array
     data_slope: Array
 
@@ -154,8 +154,7 @@ class _Model:
 def _expansion(terms: SampleTerms, samples: Samples, keys: Array) -> _Model:
     data, slope, hessian = terms.expansion(keys, samples.omega_z, samples.label, samples.V_v)
     moved = keys - samples.omega_chi
-    for l in range(len(keys)):
-        hessian[l][l] += 1 / samples.V_k
+    np.einsum("lln->ln", hessian)[...] += 1 / samples.V_k
     value = data + np.einsum("ln,ln->n", moved, moved) / (2 * samples.V_k)
     return _Model(value, slope + moved / samples.V_k, hessian, data, slope)
 
@@ -194,10 +193,10 @@ def _gauss_newton(model: _Model, V_k: float) -> Array:
     return -V_k * (gradient - data_slope * (along / (2 * model.data / V_k + norm + 1e-300)))
 
 
-def _in_differences(hessian: Matrix, gradient: Array) -> tuple[Array, Array]:
+def _in_differences(hessian: Array, gradient: Array) -> tuple[Array, Array]:
     """The step with zero sum: the mean of the keys stays at the mean of the fields, where the optimum has it."""
-    last = len(gradient) - 1
-    corner, edge = hessian[last][last], hessian[last]
-    reduced = [[hessian[i][j] - edge[i] - edge[j] + corner for j in range(i + 1)] for i in range(last)]
-    free, pivot = newton_step(reduced, gradient[:last] - gradient[last])
+    edge = hessian[-1, :-1]
+    reduced = hessian[:-1, :-1] - edge[:, None]
+    reduced += hessian[-1, -1] - edge
+    free, pivot = newton_step(reduced, gradient[:-1] - gradient[-1])
     return np.vstack([free, -free.sum(axis=0)]), pivot

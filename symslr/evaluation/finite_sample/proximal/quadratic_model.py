@@ -6,34 +6,23 @@ import numpy as np
 
 from symslr.evaluation.finite_sample.samples.points import Array
 
-Matrix = list[list[Array]]
-"""Lower triangle of a symmetric matrix: ``matrix[i][j]`` for j <= i, each an array over the columns."""
-
 
 @np.errstate(all="ignore")  # a vanishing pivot makes an infinite step, which its pivot marks as useless
-def newton_step(matrix: Matrix, gradient: Array) -> tuple[Array, Array]:
+def newton_step(matrix: Array, gradient: Array) -> tuple[Array, Array]:
     """(-H^-1 g, smallest pivot) by H = L D L^T without pivoting: exact wherever the smallest pivot is positive.
 
     Args:
-        matrix: lower triangle; overwritten.
+        matrix: symmetric, shape (dimension, dimension, n); overwritten.
         gradient: shape (dimension, n).
     """
-    size = len(gradient)
     step = -gradient
-    pivots: list[Array] = []
-    for i in range(size):
-        pivot = np.where(matrix[i][i] > 0, matrix[i][i], 1.0)
-        pivots.append(pivot)
-        column = [matrix[j][i] / pivot for j in range(i + 1, size)]
-        for j, factor in enumerate(column, i + 1):
-            for k in range(i + 1, j + 1):
-                matrix[j][k] -= factor * matrix[k][i]
-            step[j] -= factor * step[i]
-        for j, factor in enumerate(column, i + 1):
-            matrix[j][i] = factor
-    smallest = np.minimum.reduce([matrix[i][i] for i in range(size)])
-    for i in reversed(range(size)):
-        step[i] /= pivots[i]
-        for j in range(i + 1, size):
-            step[i] -= matrix[j][i] * step[j]
-    return step, smallest
+    for i in range(len(gradient)):
+        pivot = np.where(matrix[i, i] > 0, matrix[i, i], 1.0)
+        below = matrix[i + 1 :, i] / pivot
+        matrix[i + 1 :, i + 1 :] -= below[:, None] * matrix[i, i + 1 :]
+        step[i + 1 :] -= below * step[i]
+        step[i] /= pivot
+        matrix[i, i + 1 :] = below
+    for i in reversed(range(len(gradient) - 1)):
+        step[i] -= np.einsum("ln,ln->n", matrix[i, i + 1 :], step[i + 1 :])
+    return step, np.einsum("iin->in", matrix).min(axis=0)

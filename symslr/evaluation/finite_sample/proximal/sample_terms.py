@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
 from sympy import Add, Expr, Symbol, simplify
 
-from symslr.evaluation.finite_sample.proximal.quadratic_model import Matrix
 from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.model.symbols import x
@@ -40,11 +41,11 @@ class SampleTerms:
         self._first = 0 if self.normalised else 1
         active = range(self._first, 3)
         arguments = [*SUMS, y, V_v, offset]
-        upper = [problem.curvatures[i, j] for i in active for j in active if i <= j]
+        upper = [problem.curvatures[pair] for pair in combinations_with_replacement(active, 2)]
         self._kernel = compile_float([x], [problem.attention.kernel])
-        self._data = compile_float(arguments, [problem.data_term])
-        self._slopes = compile_float(arguments, [problem.slopes[i] for i in active])
-        self._derivatives = compile_float(arguments, [problem.slopes[i] for i in active] + upper)
+        slopes = [problem.slopes[i] for i in active]
+        self._slopes = compile_float(arguments, slopes)
+        self._derivatives = compile_float(arguments, [problem.data_term, *slopes, *upper])
         diagonal = Add(*(g * s for g, s in zip(G, problem.token_curvatures, strict=True)))
         force = Add(*(g * s for g, s in zip(G, problem.token_slopes, strict=True)))
         self._force = compile_float([x, w, *G], [force])
@@ -71,25 +72,21 @@ class SampleTerms:
         slopes = self._pad(self._slopes(*sums.totals, label, width, sums.offset))
         return np.asarray(self._force(centred, values, *slopes)[0])
 
-    def expansion(self, keys: Array, values: Array, label: Array, width: float) -> tuple[Array, Array, Matrix]:
-        """(data term, gradient, Hessian's lower triangle)."""
+    def expansion(self, keys: Array, values: Array, label: Array, width: float) -> tuple[Array, Array, Array]:
+        """(data term, gradient, Hessian), the last of shape (L, L, n)."""
         centred, sums = self._sums(keys, values)
         found = self._derivatives(*sums.totals, label, width, sums.offset)
-        data = np.asarray(self._data(*sums.totals, label, width, sums.offset)[0])
         active = 3 - self._first
-        slopes, upper = self._pad(found[:active]), iter(found[active:])
-        curvature: dict[tuple[int, int], Any] = {}
-        for i in range(active):
-            for j in range(i, active):
-                curvature[i, j] = curvature[j, i] = next(upper)
+        data, slopes = np.asarray(found[0]), self._pad(found[1 : active + 1])
+        curvature = dict(zip(combinations_with_replacement(range(active), 2), found[active + 1 :], strict=True))
         force, diagonal, *rows = (np.broadcast_to(part, keys.shape) for part in self._token(centred, values, *slopes))
         mixed = [
-            sum((curvature[i, j] * rows[j] for j in range(1, active)), curvature[i, 0] * rows[0]) for i in range(active)
+            reduce(np.add, (curvature[min(i, j), max(i, j)] * row for j, row in enumerate(rows))) for i in range(active)
         ]
-        size = len(keys)
-        hessian = [[_contract(rows, mixed, l, m) for m in range(l + 1)] for l in range(size)]
-        for l in range(size):
-            hessian[l][l] += diagonal[l]
+        hessian = rows[0][:, None] * mixed[0]
+        for row, mix in zip(rows[1:], mixed[1:]):
+            hessian += row[:, None] * mix
+        np.einsum("lln->ln", hessian)[...] += diagonal
         return data, np.array(force), hessian
 
     def activation(self, keys: Array) -> Array:
@@ -100,13 +97,6 @@ class SampleTerms:
 
     def _pad(self, slopes: list[Any]) -> list[Any]:
         return [0.0] * self._first + list(slopes)
-
-
-def _contract(rows: list[Array], mixed: list[Array], l: int, m: int) -> Array:
-    total = rows[0][l] * mixed[0][m]
-    for row, mix in zip(rows[1:], mixed[1:], strict=True):
-        total += row[l] * mix[m]
-    return total
 
 
 def _rate(kernel: Expr) -> float | None:

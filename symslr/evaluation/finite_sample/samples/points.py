@@ -35,3 +35,8 @@ def uniform_points(count: int, dimensions: int, seed: int) -> Array:
 def normal_points(count: int, dimensions: int, seed: int) -> Array:
     """Standard normals, shape (dimensions, count)."""
     return np.asarray(ndtri(uniform_points(count, dimensions, seed)))
+
+
+def sub_seed(seed: int, *numbers: int) -> int:
+    """Its own scrambling for every randomisation, size and length; the same on every machine."""
+    return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])

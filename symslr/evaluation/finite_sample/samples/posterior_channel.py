@@ -23,13 +23,19 @@ class Seen:
         log_weight: log E[g(l, chi*) | omega] up to a constant shared by all samples, shape (L, n).
         slopes: ``slopes[l]`` is the gradient of ``log_weight[l]`` in omega, shape (L, n); or the one slope s where
             d log_weight[l]/d omega_m = s delta_lm.
-        positions: P(eps = l | omega), shape (L, n), where the fields are drawn before the position; None where the
-            relevant token is the first.
+        positions: P(eps = l | omega) of the positions that can be, shape (L, n) where the fields are drawn before the
+            position, ones of shape (1, n) where the relevant token is the first.
     """
 
     log_weight: Array
     slopes: list[Array] | float
-    positions: Array | None = None
+    positions: Array
+
+    def force(self, probability: Array) -> Array:
+        """sum_l p_l d log_weight[l]/d omega, shape (L, n)."""
+        if isinstance(self.slopes, float):
+            return self.slopes * probability
+        return np.sum([p * slope for p, slope in zip(probability, self.slopes, strict=True)], axis=0)
 
 
 def position_channel(law: SequenceLaw, length: int, normals: Array) -> ShiftChannel | SelectionChannel:
@@ -67,7 +73,7 @@ class ShiftChannel:
     def seen(self, overlap: float) -> Seen:
         omega = np.sqrt(overlap) * self.normals
         omega[0] += overlap * self.shift
-        return Seen(self.shift * omega - self.shift**2 * overlap / 2, self.shift)
+        return Seen(self.shift * omega - self.shift**2 * overlap / 2, self.shift, np.ones_like(omega[:1]))
 
 
 TAIL = 14.0

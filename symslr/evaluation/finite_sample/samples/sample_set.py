@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,20 +17,6 @@ from symslr.evaluation.finite_sample.samples.values import value_fields
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample import ProximalProblem
-
-
-@dataclass(frozen=True)
-class Moments:
-    """Means over the samples of one length.
-
-    Attributes:
-        keys, values: E sum f^2, E sum f xi/sqrt(q - m^2) and E sum f h of each channel, shape (3,).
-        loss: E (y - f)^2/2 on the training samples.
-    """
-
-    keys: Array
-    values: Array
-    loss: float
 
 
 @lru_cache(maxsize=64)
@@ -76,65 +61,60 @@ class SampleSet:
         """Drop the remembered proximal points."""
         self._keys = self._quiet_keys = None
 
-    def moments(self, state: OrderParameters, guarded: bool, quieted: bool = False) -> Moments:
-        """What the saddle-point equations ask of these samples.
+    def means(self, state: OrderParameters, guarded: bool, quieted: bool = False) -> Array:
+        """What the saddle-point equations ask of these samples, shape (7,).
+
+        E sum f^2, E sum f xi/sqrt(q - m^2) and E sum f h of the keys, the same of the values, and E (y - f)^2/2 on the
+        training samples.
 
         Args:
             quieted: subtract the same means with forces that know neither the label's noise nor that of drawn keys. What
                 is subtracted has mean zero, and without it E f xi/sqrt(q - m^2) scatters like sqrt(alpha/n) where data
                 abound. It costs a second proximal problem a sample.
         """
-        fields, values, samples = self._samples(state)
-        force_k, force_v, residual = self._forces(samples, guarded)
-        key_means, value_means = self._channel(force_k, fields), self._channel(force_v, values)
+        keys, values, samples = self._samples(state)
+        self._keys, force_k, force_v, residual = self._forces(samples, self._keys, guarded)
+        with np.errstate(all="ignore"):
+            pairs = [(f, g) for f, of in ((force_k, keys), (force_v, values)) for g in (f, of.push, of.hidden)]
+            means = np.array([*(self.mean(np.einsum("ln,ln->n", *pair)) for pair in pairs), self.mean(residual**2) / 2])
         if quieted:
-            quiet = self._quiet_means(state, fields, values, samples, guarded)
-            key_means, value_means = key_means - quiet[0], value_means - quiet[1]
-        return Moments(key_means, value_means, self.mean(residual**2) / 2)
+            means[[1, 4, 5]] -= self._quiet_means(state, keys, values, samples, guarded)
+        return means
 
     def _quiet_means(
-        self, state: OrderParameters, fields: Fields, values: Fields, samples: Samples, guarded: bool
-    ) -> Array:
-        """Means of noise times forces that do not know it, for keys and for values, shape (2, 3)."""
+        self, state: OrderParameters, keys: Fields, values: Fields, samples: Samples, guarded: bool
+    ) -> list[float]:
+        """Means of noise times forces that do not know it: f xi of the keys, f xi and f h of the values."""
         share = state.m_v / state.q_v
-        omega = samples.omega_chi if fields.quiet is None else fields.quiet
+        omega = samples.omega_chi if keys.quiet is None else keys.quiet
         known = replace(samples, omega_chi=omega, label=share * values.omega[0])
-        keys, self._keys = self._keys, self._quiet_keys
-        force_k, force_v, _ = self._forces(known, guarded)
-        self._quiet_keys, self._keys = self._keys, keys
+        self._quiet_keys, force_k, force_v, _ = self._forces(known, self._quiet_keys, guarded)
         of_label = values.push[0] - values.omega[0] / state.q_v, values.hidden[0] - share * values.omega[0]
-        means = np.zeros((2, 3))
-        means[1, 1:] = [self.mean(force_v[0] * part) for part in of_label]
-        if fields.quiet is not None:
-            means[0, 1] = self.mean(np.einsum("ln,ln->n", force_k, fields.push))
-        return means
+        of_keys = 0.0 if keys.quiet is None else self.mean(np.einsum("ln,ln->n", force_k, keys.push))
+        return [of_keys, *(self.mean(force_v[0] * part) for part in of_label)]
 
     def _samples(self, state: OrderParameters) -> tuple[Fields, Fields, Samples]:
         keys = self.sampler.fields(state.m_k, state.q_k)
         values, label = value_fields(self.value_normals, state.m_v, state.q_v, self.noise)
         return keys, values, Samples(keys.omega, values.omega, label, state.V_k, state.V_v)
 
-    def _channel(self, force: Array, fields: Fields) -> Array:
-        with np.errstate(all="ignore"):
-            parts = (np.einsum("ln,ln->n", force, other) for other in (force, fields.push, fields.hidden))
-            return np.array([self.mean(part) for part in parts])
+    def _forces(self, samples: Samples, start: Array | None, guarded: bool) -> tuple[Array | None, Array, Array, Array]:
+        """Proximal keys, forces on keys and values, each of shape (L, n), and residuals y - f there.
 
-    def _forces(self, samples: Samples, guarded: bool) -> tuple[Array, Array, Array]:
-        """Forces on keys and values, shape (L, n), and residuals y - f at the proximal points."""
+        Args:
+            start: keys near the proximal ones; where there are none, several starts are tried.
+        """
         if self.affine is not None:
-            return self._affine_forces(samples)
-        start = self._keys
+            return None, *self._affine_forces(samples, *self.affine)
         keys, _ = minimise(self.terms, samples, start, guarded or start is None)
-        self._keys = keys
         sigma = self.terms.activation(keys)
         norm = np.einsum("ln,ln->n", sigma, sigma)
         residual = (samples.label - np.einsum("ln,ln->n", sigma, samples.omega_z)) / (1 + samples.V_v * norm)
         # (chi - omega)/V_k without the cancellation where V_k is small: minus the data term's slope.
         force = -self.terms.force(keys, samples.omega_z, samples.label, samples.V_v)
-        return force, sigma * residual, residual
+        return keys, force, sigma * residual, residual
 
-    def _affine_forces(self, samples: Samples) -> tuple[Array, Array, Array]:
-        constant, slope = self.affine or (0.0, 0.0)
+    def _affine_forces(self, samples: Samples, constant: float, slope: float) -> tuple[Array, Array, Array]:
         u, w = constant + slope * samples.omega_chi, samples.omega_z
         width = slope**2 * samples.V_k
         uu, uw, ww = (np.einsum("ln,ln->n", a, b) for a, b in ((u, u), (u, w), (w, w)))
@@ -157,29 +137,17 @@ class SampleSet:
         By central differences of the forces along every field; jumps of the proximal point are not in them.
         """
         samples = self._samples(state)[2]
-        self._forces(samples, guarded=True)
-        keys, squares = self._keys, np.zeros((2, 2, len(samples.label)))
-        for b, moved in self._moved(samples):
-            sides = []
-            for side in moved:
-                self._keys = keys
-                sides.append(self._forces(side, guarded=False))
-            for a in (0, 1):
-                slope = (sides[0][a] - sides[1][a]) / (2 * NUDGE)
-                squares[a, b] += np.einsum("ln,ln->n", slope, slope)
-        self._keys = keys
-        return squares if self.sampler.weights is None else squares * self.sampler.weights
-
-    def _moved(self, samples: Samples) -> Iterator[tuple[int, list[Samples]]]:
-        """Every field moved up and down by ``NUDGE``."""
+        self._keys, *_ = self._forces(samples, self._keys, guarded=True)
+        squares = np.zeros((2, 2, len(samples.label)))
         for b, name in enumerate(("omega_chi", "omega_z")):
-            for token in range(self.length):
-                sides = []
-                for sign in (1, -1):
-                    field = getattr(samples, name).copy()
-                    field[token] += sign * NUDGE
-                    sides.append(replace(samples, **{name: field}))
-                yield b, sides
+            field = getattr(samples, name)
+            for moved in NUDGE * np.eye(self.length)[:, :, None]:
+                sides = (replace(samples, **{name: field + side}) for side in (moved, -moved))
+                up, down = (self._forces(side, self._keys, guarded=False)[1:3] for side in sides)
+                for a in (0, 1):
+                    slope = (up[a] - down[a]) / (2 * NUDGE)
+                    squares[a, b] += np.einsum("ln,ln->n", slope, slope)
+        return squares if self.sampler.weights is None else squares * self.sampler.weights
 
     def attention(self, state: OrderParameters) -> tuple[float, float]:
         """(E sigma_eps, E |sigma|^2) on a new sequence."""
