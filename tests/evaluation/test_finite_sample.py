@@ -9,7 +9,7 @@ from symslr.evaluation import evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import solve
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, OrderParameters, start
+from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED, ReplicaState, start
 from symslr.evaluation.finite_sample.problem import Training, numeric_problem
 from symslr.evaluation.finite_sample.proximal.affine import dual_residual
 from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise, newton
@@ -262,7 +262,7 @@ def test_bad_input_is_one_line(change, message):
 
 def test_coordinates_give_the_order_parameters_back():
     point = start(INFORMED, 1.0)
-    again = OrderParameters.from_coordinates(point.coordinates())
+    again = ReplicaState.from_coordinates(point.coordinates())
     np.testing.assert_allclose(again.coordinates(), point.coordinates(), rtol=1e-12)
 
 

@@ -14,7 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample import tuning
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, start
-from symslr.evaluation.finite_sample.problem import Problem, Training, numeric_problem
+from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem
 from symslr.evaluation.finite_sample.tuning import COMPARED, HIGHEST, LOWEST, _wanted, minimise_within, tune
 
 BOX = np.log([[LOWEST, HIGHEST]] * 2)
@@ -72,7 +72,7 @@ def test_selection_of_the_largest_key_wants_a_key_ridge_far_below_the_first_box(
     searched: list[int] = []
 
     class Recorded(SaddleMap):
-        def __init__(self, problem: Problem, count: int, seed: int) -> None:
+        def __init__(self, problem: FitProblem, count: int, seed: int) -> None:
             searched.append(count)
             super().__init__(problem, count, seed)
 

@@ -13,7 +13,7 @@ import numpy as np
 from sympy import Symbol
 
 from symslr.evaluation.finite_sample.order_parameters import INFORMED, UNINFORMED
-from symslr.evaluation.finite_sample.problem import Problem, Share, numeric_problem
+from symslr.evaluation.finite_sample.problem import FitProblem, Share, numeric_problem
 from symslr.evaluation.finite_sample.randomised import RANDOMISATIONS, statistical
 from symslr.evaluation.finite_sample.samples.points import Array, normal_points, sub_seed
 from symslr.evaluation.finite_sample.samples.posterior_channel import Seen, position_channel
@@ -132,7 +132,7 @@ class _Sequences:
 class StateEvolution:
     """The map (q_k, q_v) -> (q_k, q_v) on one randomisation, in the coordinates log q/(1-q) = log qhat."""
 
-    def __init__(self, problem: Problem, count: int, seed: int) -> None:
+    def __init__(self, problem: FitProblem, count: int, seed: int) -> None:
         self.noise = max(problem.noise, LEAST_NOISE)
         self.sets = [_Sequences(share, self.noise, count, own) for share, own in problem.scrambled(seed)]
 

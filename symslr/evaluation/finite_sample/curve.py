@@ -10,8 +10,8 @@ from symslr.budget import reached
 from symslr.evaluation.finite_sample.fit import PRECISION, check_precision
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, attempt, is_new
-from symslr.evaluation.finite_sample.order_parameters import OrderParameters
-from symslr.evaluation.finite_sample.problem import Problem, Training, numeric_problem, training
+from symslr.evaluation.finite_sample.order_parameters import ReplicaState
+from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem, training
 from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, branches, not_found, randomised
 from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
@@ -89,9 +89,9 @@ def finite_sample_curve(
     return [points[float(alpha)] for alpha in alphas]
 
 
-def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> tuple[list[Tuned], list[OrderParameters]]:
+def _tuned(problem: FitProblem, alphas: Sequence[float], seed: int) -> tuple[list[Tuned], list[ReplicaState]]:
     """Tuned ridges at increasing alphas, and what is there, from the largest downwards: there luck decides least."""
-    found: list[tuple[Tuned, OrderParameters]] = []
+    found: list[tuple[Tuned, ReplicaState]] = []
     for alpha in reversed(alphas):
         reached(f"the best ridges at alpha = {alpha:g}")
         ridge, states = (found[-1][0].ridge, [found[-1][1]]) if found else (USUAL, [])
@@ -100,7 +100,7 @@ def _tuned(problem: Problem, alphas: Sequence[float], seed: int) -> tuple[list[T
 
 
 def track(
-    problem: Problem, fits: Sequence[Training], seed: int, states: Sequence[OrderParameters] = ()
+    problem: FitProblem, fits: Sequence[Training], seed: int, states: Sequence[ReplicaState] = ()
 ) -> list[dict[str, FixedPoint]]:
     """Distinct branches at each of ``fits``, by the start they come from, on one coarse randomisation.
 

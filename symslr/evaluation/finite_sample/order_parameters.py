@@ -11,7 +11,7 @@ from symslr.evaluation.finite_sample.samples.points import Array
 
 
 @dataclass(frozen=True)
-class OrderParameters:
+class ReplicaState:
     """What the fit looks like seen from the true vectors k*, v*; keys k, values v.
 
     Attributes:
@@ -44,12 +44,12 @@ class OrderParameters:
         )
 
     @classmethod
-    def from_coordinates(cls, point: Array) -> OrderParameters:
+    def from_coordinates(cls, point: Array) -> ReplicaState:
         m_k, m_v = float(point[0]), float(point[3])
         R_k, V_k, R_v, V_v = (float(np.exp(point[i])) for i in (1, 2, 4, 5))
         return cls(m_k, m_k**2 + R_k, V_k, m_v, m_v**2 + R_v, V_v)
 
-    def with_samples(self, factor: float) -> OrderParameters:
+    def with_samples(self, factor: float) -> ReplicaState:
         """A guess at ``factor`` times as many samples: V and q - m^2 die like 1/alpha where data abound."""
         less = math.log(factor)
         return self.from_coordinates(self.coordinates() - np.array([0.0, less, less, 0.0, less, less]))
@@ -58,12 +58,12 @@ class OrderParameters:
 STARTS = INFORMED, UNINFORMED = "informed", "uninformed"
 
 
-def start(name: str, alpha: float) -> OrderParameters:
+def start(name: str, alpha: float) -> ReplicaState:
     """A start near the truth, or one that knows almost nothing; responses shrink like 1/alpha where data abound.
 
     At exactly m = 0 the iteration could not leave the symmetric point, so the uninformed start has m = 0.02.
     """
     shrink = min(1.0, 4 / alpha)
     if name == INFORMED:
-        return OrderParameters(m_k=1.0, q_k=1.1, V_k=0.5 * shrink, m_v=0.9, q_v=0.9, V_v=0.3 * shrink)
-    return OrderParameters(m_k=0.02, q_k=0.2, V_k=shrink, m_v=0.02, q_v=0.2, V_v=shrink)
+        return ReplicaState(m_k=1.0, q_k=1.1, V_k=0.5 * shrink, m_v=0.9, q_v=0.9, V_v=0.3 * shrink)
+    return ReplicaState(m_k=0.02, q_k=0.2, V_k=shrink, m_v=0.02, q_v=0.2, V_v=shrink)

@@ -32,7 +32,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """What is fitted and on what; every formula has numbers for its parameters.
 
     Attributes:
@@ -59,7 +59,7 @@ class Training:
     r_v: float
 
 
-def numeric_problem(task: Task, attention: Attention, values: Mapping[object, object]) -> Problem:
+def numeric_problem(task: Task, attention: Attention, values: Mapping[object, object]) -> FitProblem:
     """The problem with numbers for every symbol.
 
     Args:
@@ -76,7 +76,7 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
         raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta from 0 to {NOISIEST:g}")
     fixed = numbers_of(attention.parameters | attention.offset.free_symbols, named, f"attention {attention.name}")
     fitted = replace(attention, kernel=attention.kernel.subs(fixed), offset=attention.offset.subs(fixed), bounds={})
-    return Problem(shares, noise, fitted)
+    return FitProblem(shares, noise, fitted)
 
 
 def training(alpha: float, ridge: tuple[float, float]) -> Training:

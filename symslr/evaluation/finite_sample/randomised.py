@@ -15,8 +15,8 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
 from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new, solve
-from symslr.evaluation.finite_sample.order_parameters import STARTS, OrderParameters, start
-from symslr.evaluation.finite_sample.problem import Problem, Training
+from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
+from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.expression.value import Kind, Value
@@ -64,15 +64,15 @@ class FiniteSample:
         return self.replicon < 1 and self.jumps < MOST_JUMPS
 
     @property
-    def state(self) -> OrderParameters:
+    def state(self) -> ReplicaState:
         """The order parameters as plain numbers."""
-        return OrderParameters(**{name: float(value) for name, value in self.order_parameters.items()})
+        return ReplicaState(**{name: float(value) for name, value in self.order_parameters.items()})
 
 
 def randomised(
-    problem: Problem,
+    problem: FitProblem,
     training: Training,
-    state: OrderParameters,
+    state: ReplicaState,
     *,
     precision: float,
     seed: int,
@@ -117,7 +117,9 @@ def _error(numbers: Sequence[float], found: Sequence[FixedPoint]) -> float:
     return math.hypot(standard_error(numbers), abs(float(np.mean(numbers))) * float(np.max(scatter)) / 2)
 
 
-def branches(problem: Problem, training: Training, seed: int, starts: Sequence[str] = STARTS) -> dict[str, FixedPoint]:
+def branches(
+    problem: FitProblem, training: Training, seed: int, starts: Sequence[str] = STARTS
+) -> dict[str, FixedPoint]:
     """The fixed point of one coarse randomisation from each start, the lowest energy first; equal ones once.
 
     An iteration that did not arrive is left out, as the energy where it stopped says nothing; maybe none is left.
@@ -182,7 +184,7 @@ def _summary(
         value("risk"),
         value("training_loss"),
         value("energy"),
-        {item.name: value(f"state.{item.name}") for item in fields(OrderParameters)},
+        {item.name: value(f"state.{item.name}") for item in fields(ReplicaState)},
         max(point.change for point in found),
         *stability,
         branch,

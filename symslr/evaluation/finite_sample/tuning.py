@@ -13,9 +13,9 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
 from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new
-from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, OrderParameters
+from symslr.evaluation.finite_sample.order_parameters import INFORMED, STARTS, ReplicaState
 from symslr.evaluation.finite_sample.order_parameters import start as start_of
-from symslr.evaluation.finite_sample.problem import Problem, Training
+from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.randomised import not_found
 from symslr.evaluation.finite_sample.samples.points import Array, sub_seed
 
@@ -93,14 +93,14 @@ class Tuned:
 
 
 def tune(
-    problem: Problem,
+    problem: FitProblem,
     alpha: float,
     *,
     seed: int,
     start: tuple[float, float] = USUAL,
-    states: Sequence[OrderParameters] = (),
+    states: Sequence[ReplicaState] = (),
     count: int = COUNT,
-) -> tuple[Tuned, OrderParameters]:
+) -> tuple[Tuned, ReplicaState]:
     """The ridges of least test risk at this alpha, on the branch of lowest energy at every ridge, and what is there.
 
     They are searched on one sample of points. Where other samples find another risk there, the search goes on from
@@ -128,7 +128,7 @@ def tune(
     return replace(near, confined=near.confined or found.confined), state
 
 
-def _wanted(problem: Problem, fit: Training, state: OrderParameters, seed: int, count: int) -> int:
+def _wanted(problem: FitProblem, fit: Training, state: ReplicaState, seed: int, count: int) -> int:
     """How many samples it takes for the risk to scatter by no more than ``COARSE_ENOUGH``; no fewer than ``count``."""
     memory, risks = Memory(), []
     for number in range(1, COMPARED + 1):
@@ -141,7 +141,7 @@ def _wanted(problem: Problem, fit: Training, state: OrderParameters, seed: int, 
     return max(count, min(LARGEST, count * 2 ** max(0, math.ceil(2 * math.log2(scatter / COARSE_ENOUGH)))))
 
 
-def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, OrderParameters]:
+def _search(followed: _Followed, logs: Array, radius: float) -> tuple[Tuned, ReplicaState]:
     """The ridges of least risk among those at which replica symmetry holds, and what is there.
 
     COBYQA in (log r_k, log r_v): with common random numbers the risk is a smooth function of the ridges while one
@@ -224,10 +224,10 @@ class _Branch:
             nothing lower was known.
     """
 
-    known: list[tuple[Array, OrderParameters]]
+    known: list[tuple[Array, ReplicaState]]
     memory: Memory = field(default_factory=Memory)
 
-    def nearest(self, logs: Array) -> OrderParameters:
+    def nearest(self, logs: Array) -> ReplicaState:
         """Where it is known nearest to these ridges."""
         return min(self.known, key=lambda at: float(np.max(np.abs(at[0] - logs))))[1]
 
@@ -246,7 +246,7 @@ class _Followed:
     """
 
     def __init__(
-        self, saddle: SaddleMap, judge: SaddleMap, alpha: float, start: Array, states: Sequence[OrderParameters]
+        self, saddle: SaddleMap, judge: SaddleMap, alpha: float, start: Array, states: Sequence[ReplicaState]
     ) -> None:
         self.saddle, self.judge, self.alpha = saddle, judge, alpha
         self.branches = [_Branch([(start, state)]) for state in states]
@@ -256,7 +256,7 @@ class _Followed:
     def training(self, logs: Array) -> Training:
         return Training(self.alpha, *map(float, np.exp(logs)))
 
-    def add(self, logs: Array, state: OrderParameters) -> None:
+    def add(self, logs: Array, state: ReplicaState) -> None:
         """Follow another branch, known at these ridges; what the others gave is forgotten."""
         self.branches.append(_Branch([(logs, state)]))
         self.found.clear()
@@ -324,7 +324,7 @@ class _Followed:
         return self.found[key][0]
 
     def _reached(
-        self, branch: _Branch, logs: Array, state: OrderParameters, arrived: float = ARRIVED
+        self, branch: _Branch, logs: Array, state: ReplicaState, arrived: float = ARRIVED
     ) -> FixedPoint | None:
         """A branch at these ridges, from a state nearby."""
         how = {"tolerance": TOLERANCE, "memory": branch.memory, "most_steps": MOST_STEPS}

@@ -11,8 +11,8 @@ import numpy as np
 from sympy import Symbol, simplify
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.finite_sample.order_parameters import OrderParameters
-from symslr.evaluation.finite_sample.problem import Problem, Training
+from symslr.evaluation.finite_sample.order_parameters import ReplicaState
+from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.finite_sample.samples.sample_set import SampleSet
 from symslr.evaluation.numbers.compiled import compile_float
@@ -30,7 +30,7 @@ class Step:
         energy: value of the fit's objective per dimension, alpha (training loss) + r_k q_k/2 + r_v q_v/2.
     """
 
-    following: OrderParameters
+    following: ReplicaState
     training_loss: float
     energy: float
 
@@ -74,7 +74,7 @@ class SaddleMap:
         seed: of the scrambling.
     """
 
-    def __init__(self, problem: Problem, count: int, seed: int) -> None:
+    def __init__(self, problem: FitProblem, count: int, seed: int) -> None:
         attention = problem.attention
         if all(share.length == 1 for share in problem.shares) and attention.is_normalised and attention.offset == 0:
             raise ValueError(
@@ -97,7 +97,7 @@ class SaddleMap:
         for samples in self.sets:
             samples.forget()
 
-    def step(self, state: OrderParameters, training: Training, guarded: bool = True) -> Step:
+    def step(self, state: ReplicaState, training: Training, guarded: bool = True) -> Step:
         """One application of the map at these order parameters.
 
         Args:
@@ -118,14 +118,14 @@ class SaddleMap:
                 f"fixed point at alpha = {training.alpha:g}: found a step to no real order parameters; expected "
                 "convergence, so try larger ridges or an alpha nearer 1"
             )
-        return Step(OrderParameters(*keys, *vals), loss, energy)
+        return Step(ReplicaState(*keys, *vals), loss, energy)
 
     def _mixed(self, read: Callable[[SampleSet], Any]) -> Array:
         """The mean of what is read off the samples over their lengths."""
         pairs = zip(self.problem.shares, self.sets, strict=True)
         return np.asarray(sum(share.probability * np.asarray(read(samples)) for share, samples in pairs))
 
-    def jumps(self, state: OrderParameters) -> float:
+    def jumps(self, state: ReplicaState) -> float:
         """Share of samples whose proximal minimum is not the one that descent from their field finds.
 
         There the proximal point jumps as the field moves, and with a finite share of such samples replica symmetry is
@@ -133,7 +133,7 @@ class SaddleMap:
         """
         return float(self._mixed(lambda samples: samples.jumps(state)))
 
-    def replicon(self, state: OrderParameters, training: Training) -> float:
+    def replicon(self, state: ReplicaState, training: Training) -> float:
         """Largest eigenvalue of M_ab = alpha V_a^2 E sum_lm (d f_a,l/d omega_b,m)^2 over a, b = k, v.
 
         Replica symmetry is stable where it is below 1: two fits that differ a little are then pulled together. Where
@@ -145,11 +145,11 @@ class SaddleMap:
         means = (scale * block.mean(axis=2) for block in np.array_split(squares, BLOCKS, axis=2))
         return float(np.median([np.max(np.abs(np.linalg.eigvals(mean))) for mean in means]))
 
-    def strain(self, state: OrderParameters, training: Training, most_jumps: float = MOST_JUMPS) -> float:
+    def strain(self, state: ReplicaState, training: Training, most_jumps: float = MOST_JUMPS) -> float:
         """How much of what replica symmetry bears is there: at 1 it breaks, by the replicon or by samples that jump."""
         return max(self.replicon(state, training), self.jumps(state) / most_jumps)
 
-    def test_risk(self, state: OrderParameters) -> float:
+    def test_risk(self, state: ReplicaState) -> float:
         """E (y - f)^2 of the fit on a new sample: Delta^2 + 1 - 2 m_v E sigma_eps + q_v E |sigma|^2, values integrated."""
         hit, norm = self._mixed(lambda samples: samples.attention(state))
         return float(self.problem.noise**2 + 1 - 2 * state.m_v * hit + state.q_v * norm)

@@ -11,7 +11,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory, fixed_point
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap, Step
-from symslr.evaluation.finite_sample.order_parameters import OrderParameters
+from symslr.evaluation.finite_sample.order_parameters import ReplicaState
 from symslr.evaluation.finite_sample.problem import Training
 from symslr.evaluation.finite_sample.samples.points import Array
 
@@ -37,21 +37,19 @@ class FixedPoint:
         change: largest move of a coordinate under one more guarded step, or what is left of the way where the iteration was
             given up. Above ``TOLERANCE`` it is the jump of the few samples whose two best minima are nearly level, of order
             1/n, unless the iteration has not arrived.
-        steps: passes over the samples.
     """
 
-    state: OrderParameters
+    state: ReplicaState
     risk: float
     training_loss: float
     energy: float
     change: float
-    steps: int
 
 
 def solve(
     saddle: SaddleMap,
     training: Training,
-    start: OrderParameters,
+    start: ReplicaState,
     tolerance: float = TOLERANCE,
     memory: Memory | None = None,
     most_steps: int = MOST_STEPS,
@@ -72,13 +70,13 @@ def solve(
     memory = Memory() if memory is None else memory
     saddle.forget()
     point, steps, left = start.coordinates(), 0, 0.0
-    best: tuple[float, OrderParameters, Step] | None = None
+    best: tuple[float, ReplicaState, Step] | None = None
 
     def settled(at: Array) -> Array:
-        return saddle.step(OrderParameters.from_coordinates(at), training, guarded=False).following.coordinates()
+        return saddle.step(ReplicaState.from_coordinates(at), training, guarded=False).following.coordinates()
 
     for _ in range(MOST_ROUNDS):
-        state = OrderParameters.from_coordinates(point)
+        state = ReplicaState.from_coordinates(point)
         try:
             step = saddle.step(state, training, guarded=True)
         except CannotEvaluate:
@@ -100,11 +98,11 @@ def solve(
     assert best is not None
     change, state, step = best
     change = max(change, left)
-    return FixedPoint(state, saddle.test_risk(state), step.training_loss, step.energy, change, steps)
+    return FixedPoint(state, saddle.test_risk(state), step.training_loss, step.energy, change)
 
 
 def attempt(
-    saddle: SaddleMap, training: Training, start: OrderParameters, arrived: float = ARRIVED, **how: Any
+    saddle: SaddleMap, training: Training, start: ReplicaState, arrived: float = ARRIVED, **how: Any
 ) -> FixedPoint | None:
     """``solve``, or None where the iteration leaves the reals or ends while it still moves by ``arrived``."""
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import reduce
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -16,14 +14,6 @@ from symslr.model.symbols import x
 from symslr.theory.finite_sample import S_0, SUMS, ProximalProblem, V_v, offset, w, y
 
 G = tuple(Symbol(f"G_{i}", real=True) for i in range(3))
-
-
-@dataclass(frozen=True)
-class Sums:
-    """S_i of every sample (S_0 is 1 where nothing is normalised), and the offset in the units of the kernel."""
-
-    totals: tuple[Any, Array, Array]
-    offset: Any
 
 
 class SampleTerms:
@@ -59,30 +49,31 @@ class SampleTerms:
         moved = self.offset * np.exp(-top) if self.offset else 0.0
         return keys - top / self.rate, moved
 
-    def _sums(self, keys: Array, values: Array) -> tuple[Array, Sums]:
+    def _arguments(self, keys: Array, values: Array, label: Array, width: float) -> tuple[Array, list[Any]]:
+        """(centred keys, what G is a function of: S_0, which is 1 where nothing is normalised, S_1, S_2, y, V_v, offset)."""
         centred, moved = self.centred(keys)
-        kernel = np.broadcast_to(self._kernel(centred)[0], centred.shape)
+        kernel = _shaped(self._kernel(centred)[0], keys)
         total = kernel.sum(axis=0) if self.normalised else 1.0
-        totals = (total, np.einsum("ln,ln->n", kernel, values), np.einsum("ln,ln->n", kernel, kernel))
-        return centred, Sums(totals, moved)
+        sums = total, np.einsum("ln,ln->n", kernel, values), np.einsum("ln,ln->n", kernel, kernel)
+        return centred, [*sums, label, width, moved]
 
     def force(self, keys: Array, values: Array, label: Array, width: float) -> Array:
         """d data/d chi_l, shape (L, n)."""
-        centred, sums = self._sums(keys, values)
-        slopes = self._pad(self._slopes(*sums.totals, label, width, sums.offset))
-        return np.asarray(self._force(centred, values, *slopes)[0])
+        centred, arguments = self._arguments(keys, values, label, width)
+        return np.asarray(self._force(centred, values, *self._pad(self._slopes(*arguments)))[0])
 
     def expansion(self, keys: Array, values: Array, label: Array, width: float) -> tuple[Array, Array, Array]:
         """(data term, gradient, Hessian), the last of shape (L, L, n)."""
-        centred, sums = self._sums(keys, values)
-        found = self._derivatives(*sums.totals, label, width, sums.offset)
+        centred, arguments = self._arguments(keys, values, label, width)
+        found = self._derivatives(*arguments)
         active = 3 - self._first
         data, slopes = np.asarray(found[0]), self._pad(found[1 : active + 1])
-        curvature = dict(zip(combinations_with_replacement(range(active), 2), found[active + 1 :], strict=True))
-        force, diagonal, *rows = (np.broadcast_to(part, keys.shape) for part in self._token(centred, values, *slopes))
-        mixed = [
-            reduce(np.add, (curvature[min(i, j), max(i, j)] * row for j, row in enumerate(rows))) for i in range(active)
-        ]
+        force, diagonal, *rows = (_shaped(part, keys) for part in self._token(centred, values, *slopes))
+        mixed = [np.zeros_like(row) for row in rows]
+        for (i, j), second in zip(combinations_with_replacement(range(active), 2), found[active + 1 :], strict=True):
+            mixed[i] += second * rows[j]
+            if i != j:
+                mixed[j] += second * rows[i]
         hessian = rows[0][:, None] * mixed[0]
         for row, mix in zip(rows[1:], mixed[1:]):
             hessian += row[:, None] * mix
@@ -92,11 +83,16 @@ class SampleTerms:
     def activation(self, keys: Array) -> Array:
         """sigma_l, shape (L, n)."""
         centred, moved = self.centred(keys)
-        kernel = np.broadcast_to(self._kernel(centred)[0], centred.shape)
+        kernel = _shaped(self._kernel(centred)[0], keys)
         return kernel / (moved + kernel.sum(axis=0)) if self.normalised else np.asarray(kernel)
 
     def _pad(self, slopes: list[Any]) -> list[Any]:
         return [0.0] * self._first + list(slopes)
+
+
+def _shaped(part: Any, like: Array) -> Array:
+    """A formula's value at every token; one without a variable in it is a single number."""
+    return part if np.shape(part) == like.shape else np.broadcast_to(part, like.shape)
 
 
 def _rate(kernel: Expr) -> float | None:

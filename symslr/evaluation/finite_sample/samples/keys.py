@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, final
+from typing import ClassVar, final
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -43,26 +43,14 @@ class Fields:
     quiet: Array | None = None
 
 
-class KeySampler(Protocol):
-    """What turns order parameters into fields.
-
-    Attributes:
-        weights: importance of each sample, mean 1, or None where all weigh the same.
-    """
-
-    weights: Array | None = None
-
-    def fields(self, m: float, q: float) -> Fields:
-        """Fields of keys of overlap m and squared length q >= m^2."""
-        ...
-
-
 @final
-class ShiftedKeys(KeySampler):
+@dataclass(frozen=True)
+class ShiftedKeys:
     """chi*_eps ~ N(shift, 1), the others N(0, 1) (spiked-SLR): omega is Gaussian, and so is h given omega."""
 
-    def __init__(self, shift: float, normals: Array) -> None:
-        self.shift, self.normals = shift, normals
+    shift: float
+    normals: Array
+    weights: ClassVar[None] = None
 
     def fields(self, m: float, q: float) -> Fields:
         centred = np.sqrt(q) * self.normals
@@ -73,15 +61,18 @@ class ShiftedKeys(KeySampler):
 
 
 @final
-class ScoredKeys(KeySampler):
+@dataclass(frozen=True)
+class ScoredKeys:
     """Gaussian keys under a smooth weight: h is drawn, and its noise integrated by parts.
 
     With the score s_l = d log g(eps, h)/dh_l, E[f xi]/sqrt(q - m^2) = E[f (omega - m s)/q] and
     E[f h] = E[f (m omega + (q - m^2) s)/q]: the factor 1/sqrt(q - m^2) and its variance are gone.
     """
 
-    def __init__(self, hidden: Array, score: Array, normals: Array) -> None:
-        self.hidden, self.score, self.normals = hidden, score, normals
+    hidden: Array
+    score: Array
+    normals: Array
+    weights: ClassVar[None] = None
 
     def fields(self, m: float, q: float) -> Fields:
         omega = m * self.hidden + np.sqrt(q - m * m) * self.normals
@@ -89,16 +80,24 @@ class ScoredKeys(KeySampler):
 
 
 @final
-class DrawnKeys(KeySampler):
+@dataclass(frozen=True)
+class DrawnKeys:
     """h and xi are drawn: omega = m h + sqrt(q - m^2) xi."""
 
-    def __init__(self, hidden: Array, normals: Array, weights: Array | None = None) -> None:
-        self.hidden, self.normals, self.weights = hidden, normals, weights
+    hidden: Array
+    normals: Array
+    weights: Array | None = None
 
     def fields(self, m: float, q: float) -> Fields:
         root = np.sqrt(q - m * m)
         quiet = m * self.hidden
         return Fields(quiet + root * self.normals, self.hidden, self.normals / root, quiet)
+
+
+KeySampler = ShiftedKeys | ScoredKeys | DrawnKeys
+"""``fields(m, q)`` are those of keys of overlap m and squared length q >= m^2; ``weights`` the importance of each sample, of
+mean 1, or None where all weigh the same.
+"""
 
 
 def key_dimensions(law: SequenceLaw, length: int) -> int:

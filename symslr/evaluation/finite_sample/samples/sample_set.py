@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.order_parameters import OrderParameters
+from symslr.evaluation.finite_sample.order_parameters import ReplicaState
 from symslr.evaluation.finite_sample.proximal.affine import dual_residual
 from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
@@ -61,7 +61,7 @@ class SampleSet:
         """Drop the remembered proximal points."""
         self._keys = self._quiet_keys = None
 
-    def means(self, state: OrderParameters, guarded: bool, quieted: bool = False) -> Array:
+    def means(self, state: ReplicaState, guarded: bool, quieted: bool = False) -> Array:
         """What the saddle-point equations ask of these samples, shape (7,).
 
         E sum f^2, E sum f xi/sqrt(q - m^2) and E sum f h of the keys, the same of the values, and E (y - f)^2/2 on the
@@ -82,7 +82,7 @@ class SampleSet:
         return means
 
     def _quiet_means(
-        self, state: OrderParameters, keys: Fields, values: Fields, samples: Samples, guarded: bool
+        self, state: ReplicaState, keys: Fields, values: Fields, samples: Samples, guarded: bool
     ) -> list[float]:
         """Means of noise times forces that do not know it: f xi of the keys, f xi and f h of the values."""
         share = state.m_v / state.q_v
@@ -93,7 +93,7 @@ class SampleSet:
         of_keys = 0.0 if keys.quiet is None else self.mean(np.einsum("ln,ln->n", force_k, keys.push))
         return [of_keys, *(self.mean(force_v[0] * part) for part in of_label)]
 
-    def _samples(self, state: OrderParameters) -> tuple[Fields, Fields, Samples]:
+    def _samples(self, state: ReplicaState) -> tuple[Fields, Fields, Samples]:
         keys = self.sampler.fields(state.m_k, state.q_k)
         values, label = value_fields(self.value_normals, state.m_v, state.q_v, self.noise)
         return keys, values, Samples(keys.omega, values.omega, label, state.V_k, state.V_v)
@@ -123,7 +123,7 @@ class SampleSet:
         attention, value = (u + width * rho * w) / shrink, (w + samples.V_v * rho * u) / shrink
         return slope * rho * value, rho * attention, rho
 
-    def jumps(self, state: OrderParameters) -> float:
+    def jumps(self, state: ReplicaState) -> float:
         """Share of samples whose proximal minimum is not the one that descent from their field finds."""
         if self.affine is not None:
             return 0.0
@@ -131,7 +131,7 @@ class SampleSet:
         near, best = (minimise(self.terms, samples, guarded=guarded)[1] for guarded in (False, True))
         return self.mean((near > best + 1e-9 * (1 + best)).astype(float))
 
-    def squared_slopes(self, state: OrderParameters) -> Array:
+    def squared_slopes(self, state: ReplicaState) -> Array:
         """sum_lm (d f_a,l/d omega_b,m)^2 of every sample with its weight, shape (2, 2, n), a, b = k, v.
 
         By central differences of the forces along every field; jumps of the proximal point are not in them.
@@ -149,7 +149,7 @@ class SampleSet:
                     squares[a, b] += np.einsum("ln,ln->n", slope, slope)
         return squares if self.sampler.weights is None else squares * self.sampler.weights
 
-    def attention(self, state: OrderParameters) -> tuple[float, float]:
+    def attention(self, state: ReplicaState) -> tuple[float, float]:
         """(E sigma_eps, E |sigma|^2) on a new sequence."""
         sigma = self.terms.activation(self.sampler.fields(state.m_k, state.q_k).omega)
         return self.mean(sigma[0]), self.mean(np.einsum("ln,ln->n", sigma, sigma))

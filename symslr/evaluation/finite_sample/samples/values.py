@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from symslr.evaluation.finite_sample.samples.keys import Fields
+from symslr.evaluation.finite_sample.samples.keys import Fields, ShiftedKeys
 from symslr.evaluation.finite_sample.samples.points import Array
 
 
@@ -18,12 +18,9 @@ def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fiel
     Args:
         noise: Delta, the label noise.
     """
-    fields, label_normal = normals[:-1], normals[-1]
-    omega = np.sqrt(q) * fields
+    fields, label_normal = ShiftedKeys(0.0, normals[:-1]).fields(m, q), normals[-1]
     left = np.sqrt(max(1 + noise**2 - m * m / q, 1e-14))
-    label = (m / q) * omega[0] + left * label_normal
-    hidden, push = omega * (m / q), omega / q
     # The label says more about its own token: its part g outside the field is correlated with z* and with xi.
-    hidden[0] += (1 - m * m / q) / left * label_normal
-    push[0] -= m / (q * left) * label_normal
-    return Fields(omega, hidden, push), label
+    fields.hidden[0] += (1 - m * m / q) / left * label_normal
+    fields.push[0] -= m / (q * left) * label_normal
+    return fields, (m / q) * fields.omega[0] + left * label_normal

@@ -59,9 +59,7 @@ def windows(log_sizes: Callable[..., list[Array]], axes: int) -> list[Window]:
         ValueError: where the functions grow as fast as N(0, 1) falls, or out of float64 before it has fallen.
     """
     for end in (2 * REACH, 4 * REACH, FARTHEST):
-        line = np.arange(-end, end + LOOK, LOOK)
-        grid = np.meshgrid(*[line] * axes, indexing="ij", sparse=True)
-        rare = sum(axis**2 / 2 for axis in grid)
+        line, grid, rare = _looked_at(end, axes)
         near = np.zeros([len(line)] * axes, dtype=bool)
         for log_size in log_sizes(*grid):
             log = np.nan_to_num(log_size, nan=np.inf, posinf=np.inf, neginf=-np.inf) - rare
@@ -73,6 +71,14 @@ def windows(log_sizes: Callable[..., list[Array]], axes: int) -> list[Window]:
         "landscape: found a kernel that leaves float64, or grows as fast as N(0, 1) falls, where tokens still matter; "
         "expected a smaller m_kk, q_kk or nu"
     )
+
+
+@cache
+def _looked_at(end: float, axes: int) -> tuple[Array, tuple[Array, ...], Array]:
+    """A grid of independent N(0, 1) out to ``end``: one axis, all of them for broadcasting, and minus the log density."""
+    line = np.arange(-end, end + LOOK, LOOK)
+    grid = np.meshgrid(*[line] * axes, indexing="ij", sparse=True)
+    return line, grid, np.add.reduce(np.broadcast_arrays(*(axis**2 / 2 for axis in grid)))
 
 
 def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window: Window = USUAL) -> tuple[Array, Array]:
