@@ -14,9 +14,14 @@ from symslr.evaluation.finite_sample.problem import Training, numeric_problem
 from symslr.evaluation.finite_sample.proximal.affine import dual_residual
 from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise, newton
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
-from symslr.evaluation.finite_sample.samples.keys import ScoredKeys, ShiftedKeys, key_dimensions, key_sampler
+from symslr.evaluation.finite_sample.samples.fields import (
+    ScoredKeys,
+    ShiftedKeys,
+    key_dimensions,
+    key_sampler,
+    value_fields,
+)
 from symslr.evaluation.finite_sample.samples.points import normal_points, uniform_points
-from symslr.evaluation.finite_sample.samples.values import value_fields
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal

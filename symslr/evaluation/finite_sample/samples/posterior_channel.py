@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from scipy.special import ndtr
 
-from symslr.evaluation.finite_sample.samples.keys import gaussian_shift
+from symslr.evaluation.finite_sample.samples.fields import gaussian_shift
 from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.model.exponential import exponential_slope
 from symslr.model.scalar_law import STANDARD_NORMAL

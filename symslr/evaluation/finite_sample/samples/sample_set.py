@@ -11,9 +11,8 @@ from symslr.evaluation.finite_sample.order_parameters import ReplicaState
 from symslr.evaluation.finite_sample.proximal.affine import dual_residual
 from symslr.evaluation.finite_sample.proximal.minimise import Samples, minimise
 from symslr.evaluation.finite_sample.proximal.sample_terms import SampleTerms
-from symslr.evaluation.finite_sample.samples.keys import Fields, KeySampler, key_dimensions, key_sampler
+from symslr.evaluation.finite_sample.samples.fields import Fields, KeySampler, key_dimensions, key_sampler, value_fields
 from symslr.evaluation.finite_sample.samples.points import Array, normal_points
-from symslr.evaluation.finite_sample.samples.values import value_fields
 from symslr.model.attention import Attention
 from symslr.model.sequence_law import SequenceLaw
 from symslr.theory.finite_sample import ProximalProblem

@@ -1,4 +1,4 @@
-"""Fields of the keys: samplers of (chi*, omega_chi) with the relevant token in the first row.
+"""Fields of the keys and of the values: samplers of (chi*, omega_chi) and labels, with the relevant token in the first row.
 
 Attention treats tokens alike, so the hidden position may be called the first. Each sampler holds fixed random points
 and turns order parameters into fields, so that a fixed point is a smooth function of its parameters. What the saddle
@@ -134,6 +134,23 @@ def key_sampler(law: SequenceLaw, length: int, normals: Array) -> KeySampler:
         posterior[0] -= 1
         return ScoredKeys(keys, -posterior * _slope(law.posterior_kernel, keys), noise)
     return DrawnKeys(keys, noise, weights)
+
+
+def value_fields(normals: Array, m: float, q: float, noise: float) -> tuple[Fields, Array]:
+    """(fields of the values, labels) from L + 1 rows of normals: jointly Gaussian, so z* itself is never drawn.
+
+    With omega = m z* + sqrt(q - m^2) xi and y = z*_eps + Delta noise, the label given its token's field is Gaussian,
+    y = (m/q) omega_eps + c g, c^2 = 1 + Delta^2 - m^2/q, and the means of z* and xi given (omega, y) are linear.
+
+    Args:
+        noise: Delta, the label noise.
+    """
+    fields, label_normal = ShiftedKeys(0.0, normals[:-1]).fields(m, q), normals[-1]
+    left = np.sqrt(max(1 + noise**2 - m * m / q, 1e-14))
+    # The label says more about its own token: its part g outside the field is correlated with z* and with xi.
+    fields.hidden[0] += (1 - m * m / q) / left * label_normal
+    fields.push[0] -= m / (q * left) * label_normal
+    return fields, (m / q) * fields.omega[0] + left * label_normal
 
 
 def _first(rows: Array, chosen: Array) -> Array:
