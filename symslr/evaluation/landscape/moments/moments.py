@@ -71,6 +71,9 @@ class Moments:
         )
         self.s0, self.s01, self.s11, self.s10 = (roles.relevant @ part for part in (at_zero, at_one, slope, value))
         self.phi, self.n11, self.n10 = (roles.other @ part for part in (at_zero, slope, value))
+        if not smoothed.kernel.is_normalised and len(roles.du) == 1:
+            # nothing depends on the other tokens: rounding would be raised to the power L, 2e-10 at L = 10^6
+            self.phi = np.ones_like(self.phi)
         # phi^(L-1), (L-1) phi^(L-2), (L-1)(L-2) phi^(L-3), (L-1)(L-2)(L-3) phi^(L-4)
         self.f1, self.f2, self.f3, self.f4 = (self._falling(n) for n in range(4))
         self.v1 = roles.relevant.T @ (self.w1 * self.f1)
