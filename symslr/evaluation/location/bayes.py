@@ -21,13 +21,13 @@ from symslr.evaluation.location.means import Means, Part, added, by_two_rules
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
-from symslr.evaluation.location.samples.subsets import subset_means
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.subsets.compressed import compressed_means
+from symslr.evaluation.location.subsets.controls import subset_means
+from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.one_correlation import common_means
-from symslr.evaluation.location.tables.pairs import pairs_means
-from symslr.evaluation.location.tables.rules import Rule, has_grid, rules
-from symslr.evaluation.location.tables.subsets import compressed_means
+from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import nodes
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
@@ -185,9 +185,9 @@ def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
     where, independent = setting.task.location, setting.are_keys_independent and has_grid(setting)
     if independent and isinstance(where, OnePosition) and setting.are_values_independent:
         method = "Laplace transform over one-token tables in float64"
-        return by_two_rules(partial(_one, setting), rules(setting), method)
+        return by_two_rules(partial(_one, setting), method)
     if independent and isinstance(where, Independent):
-        return by_two_rules(partial(_coins, setting), rules(setting), "quadrature over one token in float64")
+        return by_two_rules(partial(_coins, setting), "quadrature over one token in float64")
     compressed = partial(compressed_means, seconds=seconds / 2)
     for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means, compressed):
         found = route(setting) if setting.length >= SHORT else None
@@ -224,14 +224,14 @@ def _over_all_keys(setting: Setting, seconds: float) -> Means:
 
 
 def _one(setting: Setting, rule: Rule) -> float:
-    found = nodes(setting, rule.key)
+    found = nodes(setting, key_step(setting, rule))
     own = positions(setting, None if setting.is_uniform else setting.log_prior)
-    return one_position(found, token_log_weight(setting, found.keys), own, 0.0, rule.load).miss
+    return one_position(found, token_log_weight(setting, found.keys), own, 0.0, rule).miss
 
 
 def _coins(setting: Setting, rule: Rule) -> float:
     """sum_l C_ll E_l[p (1 - p)] under the law of every token."""
-    found = nodes(setting, rule.key)
+    found = nodes(setting, key_step(setting, rule))
     logs, spread = token_log_weight(setting, found.keys), setting.value_variances
     if setting.is_uniform:
         shares, counts = setting.coins[:1], np.array([float(np.sum(spread))])

@@ -11,7 +11,7 @@ import scipy
 from sympy import Expr, Integer, expand_log, lambdify, log
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.counts import inclusion
+from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.model.float64 import in_float64
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
@@ -117,7 +117,7 @@ class Setting:
             inside, outside = inclusion(self.log_prior[None], self.size)
             return np.log(inside[0]) - np.log(outside[0])
 
-    @property
+    @cached_property
     def expected(self) -> float:
         """How many positions are relevant on average."""
         return float(self.size or np.sum(self.coins))

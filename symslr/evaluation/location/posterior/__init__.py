@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.counts import inclusion
 from symslr.evaluation.location.posterior.along_chain import along_the_chain
 from symslr.evaluation.location.posterior.configurations import configurations, enumerated, ways
 from symslr.evaluation.location.posterior.one_correlation import given_all
 from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.setting import Setting, chain_of, common_part
+from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.model.location.where import Independent, OnePosition
 
 FEW_CONFIGURATIONS = 64

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.counts import inclusion, log_symmetric
 from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.setting import Setting, common_part
+from symslr.evaluation.location.subsets.counts import inclusion_and_sum
 from symslr.model.location.where import Independent
 
 STEP, REACH = 0.75, 8.0
@@ -67,9 +67,9 @@ def _batch(setting: Setting, keys: Any) -> tuple[Any, Any]:
         inside, outside = scipy.special.expit(logits), scipy.special.expit(-logits)
         together = np.sum(np.logaddexp(0.0, logits), axis=2)
     else:
-        flat = (logs + setting.log_prior).reshape(-1, length)
-        inside, outside = (part.reshape(logs.shape) for part in inclusion(flat, setting.size))
-        together = log_symmetric(flat, setting.size).reshape(count, nodes)
+        found = inclusion_and_sum((logs + setting.log_prior).reshape(-1, length), setting.size)
+        inside, outside, together = (part.reshape(count, nodes, -1) for part in found)
+        together = together[..., 0]
     log_mass = together - at**2 / 2
     mass = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)

@@ -11,8 +11,7 @@ from symslr.evaluation.location.setting import Setting
 
 def log_weights(setting: Setting, keys: Any) -> Any:
     """log w_l = log E_theta exp(sqrt(nu) theta.(C^-1 chi)_l - nu |theta|^2 (C^-1)_ll / 2), (n, L)."""
-    cost = setting.strength / 2 * setting.precision_diagonal[:, None] * setting.norms
-    return log_mean(np.sqrt(setting.strength) * filtered(setting, keys) @ setting.values.T - cost, setting.shares)
+    return token_log_weight(setting, filtered(setting, keys), setting.precision_diagonal[:, None])
 
 
 def filtered(setting: Setting, keys: Any) -> Any:
@@ -20,15 +19,10 @@ def filtered(setting: Setting, keys: Any) -> Any:
     return keys if setting.are_keys_independent else np.einsum("lm,nmp->nlp", setting.precision, keys)
 
 
-def token_log_weight(setting: Setting, keys: Any, precision: float = 1.0) -> Any:
-    """log w of one token from its filtered key, (n,), for keys of this (C^-1)_ll."""
+def token_log_weight(setting: Setting, keys: Any, precision: Any = 1.0) -> Any:
+    """log w of tokens from their filtered keys (..., p), for keys of this (C^-1)_ll."""
     logs = np.sqrt(setting.strength) * keys @ setting.values.T - setting.strength / 2 * precision * setting.norms
-    return log_mean(logs, setting.shares)
-
-
-def log_mean(logs: Any, shares: Any) -> Any:
-    """log of the mean of exp(logs) over the last axis."""
-    if len(shares) == 1:
+    if len(setting.shares) == 1:
         return logs[..., 0]
     top = logs.max(axis=-1)
-    return top + np.log(np.exp(logs - top[..., None]) @ shares)
+    return top + np.log(np.exp(logs - top[..., None]) @ setting.shares)

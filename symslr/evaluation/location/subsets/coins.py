@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.counts import tilt
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.subsets.counts import tilt
+from symslr.evaluation.location.tables.rules import Rule, key_step
 from symslr.evaluation.location.tables.tokens import FINEST, Spectrum, nodes
 
 SPREAD, STEP, COARSE, DEGREE = 45.0, 1 / 1024, 1 / 24, 9
@@ -52,9 +53,9 @@ class Coins:
     size: int
 
     @classmethod
-    def of(cls, setting: Setting, step: float) -> Coins:
-        """For independent keys, by a trapezoid rule with this step; of several directions log w alone is kept, on a grid."""
-        found, size = nodes(setting, step), setting.size
+    def of(cls, setting: Setting, rule: Rule) -> Coins:
+        """For independent keys, by a trapezoid rule; of several directions log w alone is kept, on a grid."""
+        found, size = nodes(setting, key_step(setting, rule)), setting.size
         if setting.is_uniform:
             logs, counts = np.log([size / (setting.length - size)]), np.array([setting.length])
             variances = np.array([float(np.sum(setting.value_variances))])
@@ -66,7 +67,7 @@ class Coins:
         weights, others, relevant = token_log_weight(setting, found.keys), found.others, found.relevant
         if setting.directions > 1:
             law = Spectrum.of(found, weights, FINEST)
-            weights, (others, relevant) = law.step * (law.first + np.arange(len(law.masses))), law.masses.T
+            weights, (others, relevant) = law.step * (law.first + np.arange(law.masses.shape[1])), law.masses
         return cls(weights, others, relevant, logs, numbers, variances, size)
 
     @property
