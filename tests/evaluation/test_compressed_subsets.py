@@ -13,8 +13,9 @@ from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import sampled
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.subsets.coins import Coins, convolved
+from symslr.evaluation.location.subsets.coins import Coins
 from symslr.evaluation.location.subsets.compressed import compressed_means
+from symslr.evaluation.location.subsets.counts import convolved
 from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.evaluation.location.tables.rules import FINE
 from symslr.expression.value import Kind

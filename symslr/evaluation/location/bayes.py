@@ -21,7 +21,7 @@ from symslr.evaluation.location.means import Means, Part, added, by_two_rules
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
-from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.setting import Setting, relevant
 from symslr.evaluation.location.subsets.compressed import compressed_means
 from symslr.evaluation.location.subsets.controls import subset_means
 from symslr.evaluation.location.subsets.pairs import pairs_means
@@ -33,7 +33,7 @@ from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
-from symslr.model.location.where import Independent, OnePosition, Subset, Where
+from symslr.model.location.where import Independent, OnePosition, Subset
 from symslr.theory.bayes import bayes_risk
 
 CARRIED = 0.1
@@ -118,7 +118,7 @@ def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationT
 
 def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
     """E (r - a)^T C_v (r - a) at a fixed length."""
-    if task.length == _relevant(task.location):
+    if task.length == relevant(task.location):
         return Part(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
     plain, factor = without_common_parts(task)
     plain, share = by_the_irrelevant(plain)
@@ -136,11 +136,6 @@ def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds
             f"{backend}: no formula by one-token integrals for this law of location; leave the digits open"
         )
     return bayes_means(Setting.of(plain), seconds).part().scaled(float(factor))
-
-
-def _relevant(where: Where) -> int:
-    """How many positions are relevant; 0 where that is random."""
-    return int(where.size) if isinstance(where, Subset) else int(isinstance(where, OnePosition))
 
 
 def _exactly(number: Expr) -> Any:
@@ -232,12 +227,9 @@ def _one(setting: Setting, rule: Rule) -> float:
 def _coins(setting: Setting, rule: Rule) -> float:
     """sum_l C_ll E_l[p (1 - p)] under the law of every token."""
     found = nodes(setting, key_step(setting, rule))
-    logs, spread = token_log_weight(setting, found.keys), setting.value_variances
-    if setting.is_uniform:
-        shares, counts = setting.coins[:1], np.array([float(np.sum(spread))])
-    else:
-        shares, inverse = np.unique(setting.coins, return_inverse=True)
-        counts = np.bincount(inverse.ravel(), spread)
+    logs = token_log_weight(setting, found.keys)
+    shares, inverse = np.unique(setting.coins, return_inverse=True)
+    counts = np.bincount(inverse.ravel(), setting.value_variances)
     if len(shares) > DIFFERENT:
         raise CannotEvaluate(f"found {len(shares)} different coins; expected at most {DIFFERENT}")
     total = 0.0

@@ -15,7 +15,7 @@ from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.model.float64 import in_float64
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
-from symslr.model.location.where import Independent, OnePosition, Subset
+from symslr.model.location.where import Independent, OnePosition, Subset, Where
 from symslr.model.symbols import L, l
 
 LONGEST = 10**7
@@ -60,12 +60,11 @@ class Setting:
                 f"length: found {task.length} positions; expected at most {FURTHEST} where the law of location has no formula, "
                 "as a mesh leaves out tokens of the probability 1e-18"
             )
-        size = {OnePosition: 1, Independent: 0}.get(type(task.location), 0)
-        if isinstance(task.location, Subset):
-            size = int(task.location.size)
         values = np.array([[float(entry) for entry in value] for value, _ in task.signal])
         shares = np.array([float(share) for _, share in task.signal])
-        return cls(task, int(task.length), size, float(task.strength), float(task.noise), values, shares)
+        return cls(
+            task, int(task.length), relevant(task.location), float(task.strength), float(task.noise), values, shares
+        )
 
     @property
     def directions(self) -> int:
@@ -176,6 +175,11 @@ class Setting:
         found = np.full(self.length, (1 + chain[1] ** 2) / (chain[0] * (1 - chain[1] ** 2)))
         found[[0, -1]] = 1 / (chain[0] * (1 - chain[1] ** 2 * (self.length > 1)))
         return found
+
+
+def relevant(where: Where) -> int:
+    """How many positions are relevant; 0 where that is random."""
+    return int(where.size) if isinstance(where, Subset) else int(isinstance(where, OnePosition))
 
 
 def over_positions(expr: Expr, length: int) -> Any:

@@ -15,7 +15,7 @@ import scipy
 
 from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.subsets.counts import tilt
+from symslr.evaluation.location.subsets.counts import convolved, tilt
 from symslr.evaluation.location.tables.rules import Rule, key_step
 from symslr.evaluation.location.tables.tokens import FINEST, Spectrum, nodes
 
@@ -23,12 +23,6 @@ SPREAD, STEP, COARSE, DEGREE = 45.0, 1 / 1024, 1 / 24, 9
 """Nats of log rho beyond -log w at which F is 0 or 1; steps of its table and of the spline that makes it, and its degree."""
 PART = 2**20
 """Nodes laid out at once."""
-
-
-def convolved(first: Any, second: Any) -> Any:
-    """Probabilities of the counts of two groups together, cut off beyond s; all (..., s + 1)."""
-    count = first.shape[-1]
-    return np.stack([sum(first[..., j] * second[..., k - j] for j in range(k + 1)) for k in range(count)], axis=-1)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ import scipy
 
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.subsets.coins import Coins, convolved
+from symslr.evaluation.location.subsets.coins import Coins
+from symslr.evaluation.location.subsets.counts import convolved
 from symslr.evaluation.location.tables.rules import COARSE, FINE, has_grid
 from symslr.expression.value import Kind
 from symslr.model.location.where import Subset

@@ -68,22 +68,27 @@ def _all_but_one(fall: Any, stay: Any, size: int) -> Any:
     level[:, length:, 0] = 1.0
     levels = [level]
     while levels[-1].shape[1] > 1:
-        levels.append(_product(levels[-1][:, 0::2], levels[-1][:, 1::2], size))
+        levels.append(convolved(levels[-1][:, 0::2], levels[-1][:, 1::2], size))
     context = np.ones((n, 1, 1))
     for level in reversed(levels[:-1]):
         swapped = np.empty_like(level)
         swapped[:, 0::2], swapped[:, 1::2] = level[:, 1::2], level[:, 0::2]
-        context = _product(np.repeat(context, 2, axis=1), swapped, size)
+        context = convolved(np.repeat(context, 2, axis=1), swapped, size)
     found = np.zeros((n, length, size + 1))
     found[..., : context.shape[2]] = context[:, :length]
     return found
 
 
-def _product(first: Any, second: Any, size: int) -> Any:
-    """The product of polynomials, cut off beyond degree ``size``."""
-    degree = min(first.shape[2] + second.shape[2] - 2, size)
-    found = np.zeros((*first.shape[:2], degree + 1))
-    for power in range(min(second.shape[2], degree + 1)):
-        count = min(first.shape[2], degree + 1 - power)
+def convolved(first: Any, second: Any, most: int | None = None) -> Any:
+    """Probabilities of the counts of two groups together from those of each, (..., counts), cut off beyond ``most``.
+
+    Args:
+        most: by default the largest count of the first group.
+    """
+    last = first.shape[-1] - 1
+    degree = min(last + second.shape[-1] - 1, last if most is None else most)
+    found = np.zeros((*first.shape[:-1], degree + 1))
+    for power in range(min(second.shape[-1], degree + 1)):
+        count = min(last + 1, degree + 1 - power)
         found[..., power : power + count] += second[..., power, None] * first[..., :count]
     return found

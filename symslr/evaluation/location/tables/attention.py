@@ -123,11 +123,9 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
     if isinstance(setting.task.location, OnePosition):
         positions = laplace.positions(setting, attend.bias)
         moments = laplace.one_position(found, log_kernel, positions, offset, rule)
-        return _common(setting, 1.0, moments)
-    moments = laplace.exchangeable(found, log_kernel, setting, offset, rule)
-    if isinstance(setting.task.location, Independent):
-        return row(setting.length * float(setting.coins[0]), moments.hit, moments.norm)
-    return _common(setting, 1 / setting.size, moments)
+    else:
+        moments = laplace.exchangeable(found, log_kernel, setting, offset, rule)
+    return _common(setting, row(setting, moments.hit, moments.norm))
 
 
 def far_enough(attend: Attend, line: Setting, place: Place, shift: float = 0.0) -> float:
@@ -154,9 +152,9 @@ def _as_seen(setting: Setting, place: Place) -> tuple[Setting, Place]:
     return line, replace(place, scales=np.array([[slope]]))
 
 
-def _common(setting: Setting, own: float, moments: laplace.Moments) -> Any:
+def _common(setting: Setting, plain: Any) -> Any:
     """The row, or the same with values of one correlation, where all that is common is known."""
-    plain, covariance = row(own, moments.hit, moments.norm), setting.task.value_covariance
+    covariance = setting.task.value_covariance
     if covariance is None:
         return plain
     found = covariance.structure
@@ -173,7 +171,7 @@ def _elementwise(setting: Setting, found: Nodes, bias: Any, values: Callable[[fl
         seen = values(lean)
         hit += ours * float(found.relevant @ seen) / size
         norm += ours * float(found.relevant @ seen**2) + theirs * float(found.others @ seen**2)
-    return row(relevant / size**2, hit, norm)
+    return row(setting, hit, norm)
 
 
 def _fallen(found: Nodes, seen: Any) -> Any:
@@ -207,6 +205,6 @@ def _grouped(
     yield from zip(leans.tolist(), *(count.tolist() for count in counts))
 
 
-def row(own: float, hit: float, norm: float) -> Any:
-    """All products of (r, sigma): E r^T C r, E r^T C sigma twice, E sigma^T C sigma."""
-    return np.array([own, hit, hit, norm])
+def row(setting: Setting, hit: float, norm: float) -> Any:
+    """All products of (r, sigma) with independent values: E |r|^2, E r^T sigma twice, E |sigma|^2."""
+    return np.array([setting.expected / max(setting.size, 1) ** 2, hit, hit, norm])

@@ -41,20 +41,6 @@ class Positions:
     priors: Any
     counts: Any
 
-    @classmethod
-    def of(cls, leans: Any, log_prior: Any) -> Positions:
-        """Equal positions counted together."""
-        order = np.lexsort((log_prior, leans))
-        lean, prior = leans[order], log_prior[order]
-        starts = np.flatnonzero(np.concatenate([[True], (np.diff(lean) != 0) | (np.diff(prior) != 0)]))
-        counts = np.diff(np.append(starts, len(order))).astype(float)
-        return cls(lean[starts], np.exp(prior[starts]), counts)
-
-    @classmethod
-    def alike(cls, length: int) -> Positions:
-        """L positions without differences."""
-        return cls(np.zeros(1), np.array([1.0 / length]), np.array([float(length)]))
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -66,10 +52,15 @@ class Moments:
 
 
 def positions(setting: Setting, leans: Any | None) -> Positions:
-    """The positions of a setting with weights e^{b_l} before the kernel."""
+    """The positions of a setting with weights e^{b_l} before the kernel, equal ones counted together."""
     if leans is None and setting.is_uniform:
-        return Positions.alike(setting.length)
-    return Positions.of(np.zeros(setting.length) if leans is None else leans, setting.log_prior)
+        return Positions(np.zeros(1), np.array([1.0 / setting.length]), np.array([float(setting.length)]))
+    leans, log_prior = np.zeros(setting.length) if leans is None else leans, setting.log_prior
+    order = np.lexsort((log_prior, leans))
+    lean, prior = leans[order], log_prior[order]
+    starts = np.flatnonzero(np.concatenate([[True], (np.diff(lean) != 0) | (np.diff(prior) != 0)]))
+    counts = np.diff(np.append(starts, len(order))).astype(float)
+    return Positions(lean[starts], np.exp(prior[starts]), counts)
 
 
 def one_position(found: Nodes, log_kernel: Any, positions: Positions, offset: float, rule: Rule) -> Moments:

@@ -41,6 +41,24 @@ class Nodes:
     others: Any
     relevant: Any
 
+    @classmethod
+    def of(cls, setting: Setting, keys: Any, weights: Any = 1.0, least: float = 0.0) -> Nodes:
+        """Of a rule with these weights, without nodes of no more than the ``least`` mass."""
+        others, relevant = (density * weights for density in densities(setting, keys))
+        others, relevant = others / others.sum(), relevant / relevant.sum()
+        kept = others + relevant > least
+        return cls(keys[kept], others[kept], relevant[kept])
+
+
+def densities(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    """Of an irrelevant and of a relevant token at keys (..., p), in units of the normal density's largest value."""
+
+    def normal(centre: Any) -> Any:
+        return np.exp(-np.sum((keys - centre) ** 2, axis=-1) / 2)
+
+    centres = np.sqrt(setting.strength) * setting.values
+    return normal(0.0), sum(share * normal(centre) for share, centre in zip(setting.shares, centres))
+
 
 LEAST_MASS = 1e-20
 
@@ -54,23 +72,14 @@ def nodes(setting: Setting, step: float, least: float = LEAST_MASS, reach: float
     Raises:
         CannotEvaluate: for more directions than a grid can have.
     """
-    shift = np.sqrt(setting.strength) * setting.values
     axes = []
-    for low, high in zip(*_means(setting)):
+    for low, high in zip(*means_of(setting)):
         first, last = int(np.floor((low - reach) / step)), int(np.ceil((high + reach) / step))
         axes.append(step * np.arange(first, last + 1))
     if np.prod([float(len(axis)) for axis in axes]) > MOST_NODES:
         raise CannotEvaluate(f"found keys along {setting.directions} directions; too many for a grid over one token")
     keys = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
-
-    def mass(centre: Any) -> Any:
-        return np.exp(-np.sum((keys - centre) ** 2, axis=1) / 2)
-
-    others = mass(np.zeros(setting.directions))
-    relevant = sum(share * mass(centre) for share, centre in zip(setting.shares, shift))
-    others, relevant = others / others.sum(), relevant / relevant.sum()
-    kept = others + relevant > least
-    return Nodes(keys[kept], others[kept], relevant[kept])
+    return Nodes.of(setting, keys, least=least)
 
 
 def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
@@ -81,7 +90,7 @@ def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
     Raises:
         CannotEvaluate: for a function that grows as fast as a density falls.
     """
-    low, high = _means(setting)
+    low, high = means_of(setting)
     reach = REACH
     while reach <= FARTHEST:
         found = nodes(setting, LOOK, 0.0, reach + FARTHER)
@@ -97,7 +106,7 @@ def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
     )
 
 
-def _means(setting: Setting) -> tuple[Any, Any]:
+def means_of(setting: Setting) -> tuple[Any, Any]:
     """The least and the largest mean of a token's key in every direction."""
     shift = np.sqrt(setting.strength) * setting.values
     return np.minimum(shift.min(axis=0), 0), np.maximum(shift.max(axis=0), 0)
@@ -109,15 +118,10 @@ LEAST_KEY = -690.0
 
 def around_zero(setting: Setting, step: float, reach: float) -> Nodes:
     """A trapezoid rule over log |key| on both sides of 0, where a kernel has a pole or a kink, for keys along one direction."""
-    shift = np.sqrt(setting.strength) * setting.values[:, 0]
-    log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(reach + np.max(np.abs(shift))) / step)) + 1)
+    furthest = reach + np.sqrt(setting.strength) * np.max(np.abs(setting.values))
+    log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(furthest) / step)) + 1)
     keys = np.concatenate([-np.exp(log), np.exp(log)])
-
-    def mass(centre: float) -> Any:
-        return np.abs(keys) * np.exp(-((keys - centre) ** 2) / 2)
-
-    others, relevant = mass(0.0), sum(share * mass(centre) for share, centre in zip(setting.shares, shift))
-    return Nodes(keys[:, None], others / others.sum(), relevant / relevant.sum())
+    return Nodes.of(setting, keys[:, None], np.abs(keys), -1.0)
 
 
 @dataclass(frozen=True)
