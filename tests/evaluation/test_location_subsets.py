@@ -9,7 +9,6 @@ import pytest
 
 from symslr.evaluation.location import bayes_value
 from symslr.evaluation.location.bayes import bayes_means
-from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.samples.points import quadrature, sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.coins import Coins
@@ -27,7 +26,7 @@ def test_means_of_counts_and_of_their_products_are_those_of_coins(signal: str) -
     controls = Controls.of(Coins.of(others, FINE), np.array([-1.0, 0.5, 2.0]), 3)
 
     def integrand(keys: Any, mass: Any) -> Any:
-        found = controls.read(log_weights(others, keys))[1]
+        found = controls.read(others.log_weights(keys))[1]
         return np.concatenate([mass @ found, ((found * mass[:, None]).T @ found).ravel()])
 
     means = quadrature(others, integrand, 60.0)

@@ -19,7 +19,6 @@ from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.formulas import bayes_integral
 from symslr.evaluation.location.means import Means, Part, added, by_two_rules
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
 from symslr.evaluation.location.setting import Setting, relevant
 from symslr.evaluation.location.subsets.compressed import compressed_means
@@ -221,13 +220,13 @@ def _over_all_keys(setting: Setting, seconds: float) -> Means:
 def _one(setting: Setting, rule: Rule) -> float:
     found = nodes(setting, key_step(setting, rule))
     own = positions(setting, None if setting.is_uniform else setting.log_prior)
-    return one_position(found, token_log_weight(setting, found.keys), own, 0.0, rule).miss
+    return one_position(found, setting.token_log_weight(found.keys), own, 0.0, rule).miss
 
 
 def _coins(setting: Setting, rule: Rule) -> float:
     """sum_l C_ll E_l[p (1 - p)] under the law of every token."""
     found = nodes(setting, key_step(setting, rule))
-    logs = token_log_weight(setting, found.keys)
+    logs = setting.token_log_weight(found.keys)
     shares, inverse = np.unique(setting.coins, return_inverse=True)
     counts = np.bincount(inverse.ravel(), setting.value_variances)
     if len(shares) > DIFFERENT:

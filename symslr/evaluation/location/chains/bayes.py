@@ -18,7 +18,6 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, attention_terms, joined, marked, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting, chain_of
 from symslr.evaluation.location.tables.over_log_u import BLOCK, LOWEST, over_log_u
 from symslr.evaluation.location.tables.rules import FINE, Rule
@@ -85,7 +84,7 @@ class _Chain:
         ahead = 0.0 if place == last else self.rho
         score = (own * self.nodes[:, None] - ahead * self.nodes[None, :]) / self.scale
         diagonal = 1 / self.scale**2 * (1.0 if place in (1, last) else 1 + self.rho**2)
-        return setting.log_prior[place - 1] + token_log_weight(setting, score[..., None], diagonal)
+        return setting.log_prior[place - 1] + setting.token_log_weight(score[..., None], diagonal)
 
     def risk(self) -> float:
         """v' int du E_0[sum_{l, m} omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}] with omega = pi w."""

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.setting import Setting, common_part
 from symslr.evaluation.location.subsets.counts import inclusion_and_sum
 from symslr.model.location.where import Independent
@@ -39,7 +38,7 @@ def _parts(setting: Setting) -> tuple[float, float, float]:
     """c, d and tau."""
     found = common_part(setting.task.key_covariance)
     assert found is not None
-    common, own = found
+    common, own = (float(part) for part in found)
     return common**0.5, own**0.5, (1 + setting.length * common / own) ** -0.5
 
 
@@ -61,7 +60,7 @@ def _batch(setting: Setting, keys: Any) -> tuple[Any, Any]:
     zeta = mean[:, None] + width * at
     apart = (keys[:, None, :, 0] - common * zeta[..., None]) / own
     count, nodes, length = apart.shape
-    logs = log_weights(plain, apart.reshape(-1, length, 1)).reshape(count, nodes, length)
+    logs = plain.log_weights(apart.reshape(-1, length, 1)).reshape(count, nodes, length)
     if isinstance(task.location, Independent):
         logits = logs + setting.log_odds
         inside, outside = scipy.special.expit(logits), scipy.special.expit(-logits)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.counts import convolved, tilt
 from symslr.evaluation.location.tables.rules import Rule, key_step
@@ -58,7 +57,7 @@ class Coins:
             variances = np.bincount(inverse.ravel(), setting.value_variances)
             logs = logs + tilt(setting.log_prior[None], size)
         numbers = tuple(int(count) for count in counts)
-        weights, others, relevant = token_log_weight(setting, found.keys), found.others, found.relevant
+        weights, others, relevant = setting.token_log_weight(found.keys), found.others, found.relevant
         if setting.directions > 1:
             law = Spectrum.of(found, weights, FINEST)
             weights, (others, relevant) = law.step * (law.first + np.arange(law.masses.shape[1])), law.masses

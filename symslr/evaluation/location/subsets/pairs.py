@@ -26,7 +26,6 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.over_log_u import over_log_u
 from symslr.evaluation.location.tables.rules import Rule
@@ -64,7 +63,7 @@ class Token:
         theta, root = setting.values[:, 0], np.sqrt(setting.strength)
 
         def log_weight(x: Any) -> Any:
-            return token_log_weight(setting, np.asarray(x)[..., None])
+            return setting.token_log_weight(np.asarray(x)[..., None])
 
         low, high = root * min(0.0, float(theta.min())) - REACH, root * max(0.0, float(theta.max())) + REACH
         bottom = float(scipy.optimize.minimize_scalar(log_weight, bounds=(low, high), method="bounded").x)

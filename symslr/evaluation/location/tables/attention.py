@@ -61,12 +61,8 @@ def given_common_part(setting: Setting) -> tuple[Setting, float, float] | None:
     found = common_part(setting.task.key_covariance)
     if found is None or setting.directions > 1:
         return None
-    covariance = setting.task.key_covariance
-    assert covariance is not None
-    assert isinstance(covariance.structure, Equicorrelated)
-    own = covariance.structure.own_variance
-    plain = Setting.of(replace(setting.task, key_covariance=None, strength=setting.task.strength / own))
-    return plain, found[1] ** 0.5, (found[0] / found[1]) ** 0.5
+    common, own = (float(part) for part in found)
+    return setting.of_independent_keys(found[1]), own**0.5, (common / own) ** 0.5
 
 
 def given_no_others(attend: Attend, setting: Setting) -> tuple[Setting, float] | None:
@@ -78,8 +74,7 @@ def given_no_others(attend: Attend, setting: Setting) -> tuple[Setting, float] |
     variance = S.One if covariance is None else covariance.variance
     if variance is None or not isinstance(base, Attention) or base.is_normalised:
         return None
-    plain = replace(setting.task, key_covariance=None, strength=setting.task.strength / variance)
-    return Setting.of(plain), float(variance) ** 0.5
+    return setting.of_independent_keys(variance), float(variance) ** 0.5
 
 
 def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float], rule: Rule) -> Any:

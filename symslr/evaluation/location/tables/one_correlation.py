@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import given_common_part
 from symslr.evaluation.location.tables.over_log_u import LOWEST, over_log_u
@@ -75,9 +74,9 @@ class _Phased:
         step = 2 * np.pi / (REACH * (narrow + 1) + 2 * self.ratio * self.slope) * self.rule.load / COARSE.load
         tau = step * np.arange(int(REACH / step) + 1)
         mass = step * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) * np.where(tau > 0, 2.0, 1.0)
-        logs = token_log_weight(self.plain, self.found.keys, 1 - self.ratio**2 / narrow**2)
+        logs = self.plain.token_log_weight(self.found.keys, 1 - self.ratio**2 / narrow**2)
         phase = np.exp(1j * self.ratio * np.multiply.outer(self.found.keys[:, 0], tau))
-        relevant = self.found.relevant * np.exp(logs - token_log_weight(self.plain, self.found.keys))
+        relevant = self.found.relevant * np.exp(logs - self.plain.token_log_weight(self.found.keys))
         others, relevant = self.found.others[:, None] * phase, relevant[:, None] * phase
 
         def integrand(log_u: Any) -> tuple[Any, Any]:
