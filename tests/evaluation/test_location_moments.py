@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Abs, Rational, exp, log, sign
+from sympy import Abs, Heaviside, Rational, exp, log, sign
 
 from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
@@ -139,6 +139,14 @@ def test_a_chain_without_correlation_is_a_table() -> None:
         assert isinstance(tabled, ByRules)
         assert "tables" in tabled.method
         assert row_along(attend, at(2.5), FINE) == pytest.approx(tabled.means(at(2.5)).rows[0], rel=1e-11)
+
+
+def test_a_kernel_of_two_sizes_is_summed_beyond_the_gap_between_them() -> None:
+    """Regression: the sum over log u ended where 1 no longer counts and 1e-30 not yet, and 0.4698 was 0.5936 +- 0.28."""
+    setting = Setting.of(task(2, Rational(1, 4), key_covariance=CHAIN, prior=[1, 2]))
+    kernels = [Attention(Rational(1, 10**power) + Heaviside(x, 0), name="step") for power in (9, 30)]
+    near, far = (row_along(Attend(LocatedAttention(kernel), setting), at(1.0), FINE) for kernel in kernels)
+    assert near == pytest.approx(far, rel=1e-8)
 
 
 def test_long_chains_keep_their_digits() -> None:
