@@ -40,6 +40,8 @@ HEAVIEST = 2000.0
 """cu beyond which e^{-cu} is 0 whatever the power of cu before it."""
 LOAD, ORDER = 0.285, 24
 """Step of log c, and terms of the sum over k."""
+ROUNDING = 5e-15
+"""Finer rules scatter so far, for theta = 1/2 or 3/2, L = 5 and nu = 0.6."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def pairs_means(setting: Setting) -> Means | None:
     if setting.strength == 0 or not np.any(setting.values):
         return None
     method = "Laplace integral and series below the largest weight in float64"
-    return by_two_rules(partial(_risk, Token.of(setting), setting.length - 1), method)
+    return by_two_rules(partial(_risk, Token.of(setting), setting.length - 1), method, ROUNDING)
 
 
 def _risk(token: Token, others: int, rule: Rule) -> float:
