@@ -91,9 +91,9 @@ def quadrature(setting: Setting, integrand: Integrand, seconds: float, alike: bo
     """
     if not is_griddable(setting, alike):
         return None
-    began, rows, done, step = time.process_time(), [], 0, STEPS[dimensions(setting)]
+    step = STEPS[dimensions(setting)]
     grids = [Grid.of(setting, rule.key * step, alike, reach) for rule, reach in ((FINE, REACH), (COARSE, NEARER))]
-    whole = sum(grid.work for grid in grids)
+    began, rows, done, whole = time.process_time(), [], 0, sum(grid.work for grid in grids)
     for grid in grids:
         row: Any = 0.0
         for keys, mass, count in grid.parts():

@@ -37,7 +37,7 @@ class Rule:
 
 
 FINE, COARSE = Rule(1.0, 1.0, 1e-19, PANELS[0]), Rule(1.15, 1.15, 1e-19, PANELS[1])
-SEARCH = Rule(1.8, 1.6, 1e-10, PANELS[2])
+SEARCH = Rule(1.6, 1.6, 1e-10, PANELS[2])
 """While a minimum is searched."""
 
 
