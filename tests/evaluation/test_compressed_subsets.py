@@ -13,9 +13,11 @@ from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import sampled
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.coins import Coins, convolved
-from symslr.evaluation.location.tables.pairs import pairs_means
-from symslr.evaluation.location.tables.subsets import compressed_means
+from symslr.evaluation.location.subsets.coins import Coins
+from symslr.evaluation.location.subsets.compressed import compressed_means
+from symslr.evaluation.location.subsets.counts import convolved
+from symslr.evaluation.location.subsets.pairs import pairs_means
+from symslr.evaluation.location.tables.rules import FINE
 from symslr.expression.value import Kind
 from tests.evaluation.laws_of_location import CHAIN, SIGNS, VECTORS, task
 
@@ -108,7 +110,7 @@ def test_samples_agree(law: dict[str, Any]) -> None:
 def test_counts_of_groups_are_convolved() -> None:
     """Beside all falls of five coins."""
     chances = np.array([0.1, 0.5, 0.9, 0.3, 0.7])
-    coins = Coins.of(Setting.of(task(5, 2, location="subset(3)")), 0.1)
+    coins = Coins.of(Setting.of(task(5, 2, location="subset(3)")), FINE)
     one = coins.vectors(np.log(chances) - np.log1p(-chances))
     first, second = convolved(one[:1], one[1:2]), convolved(convolved(one[2:3], one[3:4]), one[4:])
     found = convolved(first, second)[0]
@@ -118,7 +120,7 @@ def test_counts_of_groups_are_convolved() -> None:
 
 
 def test_the_table_of_chances_is_exact() -> None:
-    coins = Coins.of(Setting.of(task(5, 4, location="subset(2)", signal=SIGNS)), 0.085)
+    coins = Coins.of(Setting.of(task(5, 4, location="subset(2)", signal=SIGNS)), FINE)
     at = np.linspace(-60, 60, 997)
     known = np.array([coins.others @ (1 / (1 + np.exp(-np.clip(rho + coins.logs, -700, 700)))) for rho in at])
     np.testing.assert_allclose(coins.chance(at), known, atol=2e-14)

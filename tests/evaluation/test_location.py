@@ -18,7 +18,7 @@ from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.posterior.configurations import configurations
 from symslr.evaluation.location.samples.points import quadrature, refined, sampled
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.pairs import pairs_means
+from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.expression.value import Kind, Value
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.symbols import i, j, l, nu

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import Abs, Rational, exp, log, sign
+from sympy import Abs, Heaviside, Rational, exp, log, sign
 
 from symslr import Attention, LocationTask, softmax
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.chains.attention import FINE, Rule, row_along
+from symslr.evaluation.location.chains.attention import row_along
 from symslr.evaluation.location.moments import ByRules, residual, route
 from symslr.evaluation.location.posterior import posterior, sized
 from symslr.evaluation.location.posterior.configurations import configurations, enumerated
 from symslr.evaluation.location.posterior.one_correlation import given_all
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.rules import FINE, Rule
 from symslr.expression.value import Kind
 from symslr.model.location import Independent
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -140,13 +141,21 @@ def test_a_chain_without_correlation_is_a_table() -> None:
         assert row_along(attend, at(2.5), FINE) == pytest.approx(tabled.means(at(2.5)).rows[0], rel=1e-11)
 
 
+def test_a_kernel_of_two_sizes_is_summed_beyond_the_gap_between_them() -> None:
+    """Regression: the sum over log u ended where 1 no longer counts and 1e-30 not yet, and 0.4698 was 0.5936 +- 0.28."""
+    setting = Setting.of(task(2, Rational(1, 4), key_covariance=CHAIN, prior=[1, 2]))
+    kernels = [Attention(Rational(1, 10**power) + Heaviside(x, 0), name="step") for power in (9, 30)]
+    near, far = (row_along(Attend(LocatedAttention(kernel), setting), at(1.0), FINE) for kernel in kernels)
+    assert near == pytest.approx(far, rel=1e-8)
+
+
 def test_long_chains_keep_their_digits() -> None:
     """The difference of two rules bounds what a third one changes, at ten thousand tokens."""
     law = task(10_000, 20, key_covariance=CHAIN)
     value = risk_value(law, softmax, 4)
     assert value.digits >= 10
     attend = Attend(LocatedAttention(softmax), Setting.of(law))
-    third = residual(row_along(attend, at(4.0), Rule(0.23, 0.17, 0.58, 0.22, 1e-18)))
+    third = residual(row_along(attend, at(4.0), Rule(0.86, 0.82, 1e-18, FINE.panels)))
     assert abs(third - float(value)) < float(value.error) + 1e-12
 
 

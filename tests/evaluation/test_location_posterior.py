@@ -9,11 +9,12 @@ import pytest
 from sympy import Abs, Rational
 
 from symslr.evaluation.location import bayes_value
-from symslr.evaluation.location.counts import inclusion
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.posterior.configurations import configurations, enumerated
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.tokens import Spectrum, nodes
+from symslr.evaluation.location.subsets.counts import inclusion
+from symslr.evaluation.location.tables.rules import COARSE
+from symslr.evaluation.location.tables.tokens import FINEST, Spectrum, nodes
 from symslr.model.symbols import i, j, l
 from tests.evaluation.laws_of_location import (
     CHAIN,
@@ -38,7 +39,7 @@ def test_a_table_of_moments_is_the_sum_over_tokens() -> None:
     setting = Setting.of(task(3, 4, signal=VECTORS))
     found = nodes(setting, 0.3)
     log_kernel = np.where(found.keys[:, 0] > 2, -np.inf, 3 * found.keys[:, 0] - found.keys[:, 1])
-    for step in (1 / 3, 1 / 16):
+    for step in (FINEST, COARSE.load * FINEST):
         made = Spectrum.of(found, log_kernel, step).table(int(-60 / step), int(80 / step))
         size = np.exp(np.minimum(made.logs[:, None] + log_kernel, 700.0))
         for masses, moments, log_left in (

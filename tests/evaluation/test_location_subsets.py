@@ -9,13 +9,12 @@ import pytest
 
 from symslr.evaluation.location import bayes_value
 from symslr.evaluation.location.bayes import bayes_means
-from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.samples.points import quadrature, sampled
-from symslr.evaluation.location.samples.subsets import Controlled, Controls, subset_means
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.coins import Coins
-from symslr.evaluation.location.tables.pairs import pairs_means
-from symslr.evaluation.location.tables.rules import rules
+from symslr.evaluation.location.subsets.coins import Coins
+from symslr.evaluation.location.subsets.controls import Controlled, Controls, subset_means
+from symslr.evaluation.location.subsets.pairs import pairs_means
+from symslr.evaluation.location.tables.rules import FINE
 from symslr.expression.value import Kind
 from tests.evaluation.laws_of_location import SIGNS, VECTORS, task
 
@@ -24,10 +23,10 @@ from tests.evaluation.laws_of_location import SIGNS, VECTORS, task
 def test_means_of_counts_and_of_their_products_are_those_of_coins(signal: str) -> None:
     """Beside a rule over all keys of three tokens, two of which are relevant."""
     others = Setting.of(task(3, 2, location="subset(2)", signal=signal))
-    controls = Controls.of(Coins.of(others, rules(others)[0].key), np.array([-1.0, 0.5, 2.0]), 3)
+    controls = Controls.of(Coins.of(others, FINE), np.array([-1.0, 0.5, 2.0]), 3)
 
     def integrand(keys: Any, mass: Any) -> Any:
-        found = controls.read(log_weights(others, keys))[1]
+        found = controls.read(others.log_weights(keys))[1]
         return np.concatenate([mass @ found, ((found * mass[:, None]).T @ found).ravel()])
 
     means = quadrature(others, integrand, 60.0)

@@ -19,21 +19,20 @@ from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.formulas import bayes_integral
 from symslr.evaluation.location.means import Means, Part, added, by_two_rules
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.samples.points import PRECISE, dimensions, quadrature, refined, sampled
-from symslr.evaluation.location.samples.subsets import subset_means
-from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.setting import Setting, relevant
+from symslr.evaluation.location.subsets.compressed import compressed_means
+from symslr.evaluation.location.subsets.controls import subset_means
+from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.evaluation.location.tables.laplace import one_position, positions
 from symslr.evaluation.location.tables.one_correlation import common_means
-from symslr.evaluation.location.tables.pairs import pairs_means
-from symslr.evaluation.location.tables.rules import Rule, has_grid, rules
-from symslr.evaluation.location.tables.subsets import compressed_means
+from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import nodes
 from symslr.expression.value import Kind, Value
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
-from symslr.model.location.where import Independent, OnePosition, Subset, Where
+from symslr.model.location.where import Independent, OnePosition, Subset
 from symslr.theory.bayes import bayes_risk
 
 CARRIED = 0.1
@@ -118,7 +117,7 @@ def valued(task: LocationTask, values: Mapping[Any, object] | None) -> LocationT
 
 def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds: float) -> Part:
     """E (r - a)^T C_v (r - a) at a fixed length."""
-    if task.length == _relevant(task.location):
+    if task.length == relevant(task.location):
         return Part(mpf(0), mpf(0), Kind.CERTIFIED, "every position is relevant")
     plain, factor = without_common_parts(task)
     plain, share = by_the_irrelevant(plain)
@@ -136,11 +135,6 @@ def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds
             f"{backend}: no formula by one-token integrals for this law of location; leave the digits open"
         )
     return bayes_means(Setting.of(plain), seconds).part().scaled(float(factor))
-
-
-def _relevant(where: Where) -> int:
-    """How many positions are relevant; 0 where that is random."""
-    return int(where.size) if isinstance(where, Subset) else int(isinstance(where, OnePosition))
 
 
 def _exactly(number: Expr) -> Any:
@@ -185,9 +179,9 @@ def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
     where, independent = setting.task.location, setting.are_keys_independent and has_grid(setting)
     if independent and isinstance(where, OnePosition) and setting.are_values_independent:
         method = "Laplace transform over one-token tables in float64"
-        return by_two_rules(partial(_one, setting), rules(setting), method)
+        return by_two_rules(partial(_one, setting), method)
     if independent and isinstance(where, Independent):
-        return by_two_rules(partial(_coins, setting), rules(setting), "quadrature over one token in float64")
+        return by_two_rules(partial(_coins, setting), "quadrature over one token in float64")
     compressed = partial(compressed_means, seconds=seconds / 2)
     for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means, compressed):
         found = route(setting) if setting.length >= SHORT else None
@@ -224,20 +218,17 @@ def _over_all_keys(setting: Setting, seconds: float) -> Means:
 
 
 def _one(setting: Setting, rule: Rule) -> float:
-    found = nodes(setting, rule.key)
+    found = nodes(setting, key_step(setting, rule))
     own = positions(setting, None if setting.is_uniform else setting.log_prior)
-    return one_position(found, token_log_weight(setting, found.keys), own, 0.0, rule.load).miss
+    return one_position(found, setting.token_log_weight(found.keys), own, 0.0, rule).miss
 
 
 def _coins(setting: Setting, rule: Rule) -> float:
     """sum_l C_ll E_l[p (1 - p)] under the law of every token."""
-    found = nodes(setting, rule.key)
-    logs, spread = token_log_weight(setting, found.keys), setting.value_variances
-    if setting.is_uniform:
-        shares, counts = setting.coins[:1], np.array([float(np.sum(spread))])
-    else:
-        shares, inverse = np.unique(setting.coins, return_inverse=True)
-        counts = np.bincount(inverse.ravel(), spread)
+    found = nodes(setting, key_step(setting, rule))
+    logs = setting.token_log_weight(found.keys)
+    shares, inverse = np.unique(setting.coins, return_inverse=True)
+    counts = np.bincount(inverse.ravel(), setting.value_variances)
     if len(shares) > DIFFERENT:
         raise CannotEvaluate(f"found {len(shares)} different coins; expected at most {DIFFERENT}")
     total = 0.0

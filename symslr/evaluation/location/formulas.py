@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 
 from sympy import Add, Expr, Integral, Mul, S, Symbol, exp, oo, sqrt
@@ -40,13 +41,8 @@ def _is_short(task: LocationTask) -> bool:
 
 
 def _kinds(weights: list[Expr]) -> dict[Expr, int] | None:
-    found: dict[Expr, int] = {}
-    for weight in weights:
-        found[weight] = found.get(weight, 0) + 1
-    if len(found) > MOST_KINDS:
-        return None
-    total = Add(*(weight * count for weight, count in found.items()))
-    return {weight / total: count for weight, count in found.items()}
+    found, total = Counter(weights), Add(*weights)
+    return None if len(found) > MOST_KINDS else {weight / total: count for weight, count in found.items()}
 
 
 def _one(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
@@ -70,12 +66,9 @@ def _one(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
 def _coins(task: LocationTask, weight: Expr) -> Expr | None:
     probability = task.location.probability if isinstance(task.location, Independent) else S.Zero
     if not probability.has(l):
-        kinds: dict[Expr, Expr] = {probability.subs(L, task.length): task.length}
+        kinds: Mapping[Expr, Expr | int] = {probability.subs(L, task.length): task.length}
     elif task.length <= MOST_KINDS:
-        places = range(1, int(task.length) + 1)
-        kinds = dict[Expr, Expr]()
-        for share in (probability.subs({l: place, L: task.length}) for place in places):
-            kinds[share] = kinds.get(share, S.Zero) + 1
+        kinds = Counter(probability.subs({l: place, L: task.length}) for place in range(1, int(task.length) + 1))
     else:
         return None
     risks = (

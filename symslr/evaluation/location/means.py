@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
+from symslr.evaluation.location.tables.rules import COARSE, FINE, Rule
 from symslr.expression.value import Kind
 
 
@@ -62,9 +63,9 @@ class Means:
         return Part(found[0], error, self.kind, self.method)
 
 
-def by_two_rules(compute: Callable[[Any], Any], rules: Sequence[Any], method: str, rounding: float = 1e-15) -> Means:
-    """What is computed by a fine and by a coarse rule, as a number or a row; further rules are left alone."""
-    rows = np.array([np.atleast_1d(compute(rule)) for rule in rules[:2]])
+def by_two_rules(compute: Callable[[Rule], Any], method: str, rounding: float = 1e-15, factor: float = 1.0) -> Means:
+    """What is computed by the fine and by the coarse rule, as a number or a row, with so many times more nodes of a key."""
+    rows = np.array([np.atleast_1d(compute(rule.finer(factor))) for rule in (FINE, COARSE)])
     return Means(rows, Kind.ESTIMATED, method, rounding)
 
 

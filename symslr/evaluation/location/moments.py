@@ -27,10 +27,9 @@ from symslr.evaluation.location.tables.attention import (
     given_no_others,
     is_tabled,
     shared_row,
-    shared_rules,
     tabled_row,
 )
-from symslr.evaluation.location.tables.rules import rules
+from symslr.evaluation.location.tables.rules import SEARCH, Rule
 from symslr.model.length_law import LengthLaw
 from symslr.model.location.attention import LocatedAttention
 from symslr.model.location.task import LocationTask
@@ -70,26 +69,24 @@ class Route(Protocol):
 class ByRules:
     """Rows by a fine and a coarse rule, and by one for a search."""
 
-    row: Callable[[Place, Any], Any]
-    rules: tuple[Any, Any, Any]
+    row: Callable[[Place, Rule], Any]
     method: str
     rounding: float = 1e-15
     place_error: float = 1e-4
     is_averaged: bool = False
 
     def search(self, place: Place) -> Any:
-        """The row by the third rule."""
-        return self.row(place, self.rules[2])
+        """The row by the rule for a search."""
+        return self.row(place, SEARCH)
 
     def means(self, place: Place) -> Means:
-        """The rows by the first two, which are made finer until they agree, or no longer come closer."""
-        found = by_two_rules(partial(self.row, place), self.rules, self.method, self.rounding)
+        """The rows by the other two, which are made finer until they agree, or no longer come closer."""
+        found = by_two_rules(partial(self.row, place), self.method, self.rounding)
         factor = 1
         while (apart := _apart(found)) > SETTLED:
             factor *= 2
             try:
-                rules = [rule.finer(factor) for rule in self.rules[:2]]
-                closer = by_two_rules(partial(self.row, place), rules, self.method, self.rounding)
+                closer = by_two_rules(partial(self.row, place), self.method, self.rounding, factor)
             except CannotEvaluate:
                 break
             if factor > FINEST or _apart(closer) > apart / 2:
@@ -106,19 +103,17 @@ def route(attend: Attend, seconds: float) -> Route:
     """
     setting = attend.setting
     if setting.are_keys_independent and is_tabled(attend, setting):
-        return ByRules(partial(tabled_row, attend, setting), rules(setting), "one-token tables in float64")
+        return ByRules(partial(tabled_row, attend, setting), "one-token tables in float64")
     alone = given_no_others(attend, setting)
     if alone is not None and is_tabled(attend, alone[0]):
         plain, unit = alone
         return ByRules(
             lambda place, rule: tabled_row(attend, plain, replace(place, scales=unit * place.scales), rule),
-            rules(plain),
             "one-token tables in float64",
         )
     if attend.has_one_kernel and along_chain.reaches(setting, attend.bias is None):
         return ByRules(
             partial(along_chain.row_along, attend),
-            along_chain.RULES,
             "transfer operator along the chain in float64",
             1e-15 + ROUNDING * setting.length,
         )
@@ -126,7 +121,6 @@ def route(attend: Attend, seconds: float) -> Route:
     if parts is not None and is_tabled(attend, parts[0]):
         return ByRules(
             lambda place, rule: shared_row(attend, place, parts, rule),
-            shared_rules(parts[0]),
             "one-token tables given what keys share in float64",
         )
     largest = LargestKeys(attend, seconds)

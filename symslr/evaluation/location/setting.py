@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,11 +11,11 @@ import scipy
 from sympy import Expr, Integer, expand_log, lambdify, log
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.counts import inclusion
+from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.model.float64 import in_float64
 from symslr.model.location.covariance import AutoRegressive, Covariance, Equicorrelated
 from symslr.model.location.task import LocationTask
-from symslr.model.location.where import Independent, OnePosition, Subset
+from symslr.model.location.where import Independent, OnePosition, Subset, Where
 from symslr.model.symbols import L, l
 
 LONGEST = 10**7
@@ -60,12 +60,11 @@ class Setting:
                 f"length: found {task.length} positions; expected at most {FURTHEST} where the law of location has no formula, "
                 "as a mesh leaves out tokens of the probability 1e-18"
             )
-        size = {OnePosition: 1, Independent: 0}.get(type(task.location), 0)
-        if isinstance(task.location, Subset):
-            size = int(task.location.size)
         values = np.array([[float(entry) for entry in value] for value, _ in task.signal])
         shares = np.array([float(share) for _, share in task.signal])
-        return cls(task, int(task.length), size, float(task.strength), float(task.noise), values, shares)
+        return cls(
+            task, int(task.length), relevant(task.location), float(task.strength), float(task.noise), values, shares
+        )
 
     @property
     def directions(self) -> int:
@@ -117,7 +116,7 @@ class Setting:
             inside, outside = inclusion(self.log_prior[None], self.size)
             return np.log(inside[0]) - np.log(outside[0])
 
-    @property
+    @cached_property
     def expected(self) -> float:
         """How many positions are relevant on average."""
         return float(self.size or np.sum(self.coins))
@@ -169,13 +168,38 @@ class Setting:
             return np.ones(1)
         chain, common = chain_of(self.task.key_covariance), common_part(self.task.key_covariance)
         if common is not None:
-            shared, own = common
+            shared, own = (float(part) for part in common)
             return np.full(self.length, (1 - shared / (own + self.length * shared)) / own)
         if chain is None:
             return np.diag(self.precision).copy()
         found = np.full(self.length, (1 + chain[1] ** 2) / (chain[0] * (1 - chain[1] ** 2)))
         found[[0, -1]] = 1 / (chain[0] * (1 - chain[1] ** 2 * (self.length > 1)))
         return found
+
+    def filtered(self, keys: Any) -> Any:
+        """C^-1 chi, (n, L, p)."""
+        return keys if self.are_keys_independent else np.einsum("lm,nmp->nlp", self.precision, keys)
+
+    def log_weights(self, keys: Any) -> Any:
+        """log w_l = log E_theta exp(sqrt(nu) theta.(C^-1 chi)_l - nu |theta|^2 (C^-1)_ll / 2), (n, L)."""
+        return self.token_log_weight(self.filtered(keys), self.precision_diagonal[:, None])
+
+    def token_log_weight(self, keys: Any, precision: Any = 1.0) -> Any:
+        """log w of tokens from their filtered keys (..., p), for keys of this (C^-1)_ll."""
+        logs = np.sqrt(self.strength) * keys @ self.values.T - self.strength / 2 * precision * self.norms
+        if len(self.shares) == 1:
+            return logs[..., 0]
+        top = logs.max(axis=-1)
+        return top + np.log(np.exp(logs - top[..., None]) @ self.shares)
+
+    def of_independent_keys(self, variance: Expr) -> Setting:
+        """The setting with independent keys of this variance, in units of their deviation."""
+        return Setting.of(replace(self.task, key_covariance=None, strength=self.task.strength / variance))
+
+
+def relevant(where: Where) -> int:
+    """How many positions are relevant; 0 where that is random."""
+    return int(where.size) if isinstance(where, Subset) else int(isinstance(where, OnePosition))
 
 
 def over_positions(expr: Expr, length: int) -> Any:
@@ -203,9 +227,9 @@ def chain_of(covariance: Covariance | None) -> tuple[float, float] | None:
     return None
 
 
-def common_part(covariance: Covariance | None) -> tuple[float, float] | None:
+def common_part(covariance: Covariance | None) -> tuple[Expr, Expr] | None:
     """(variance of what all share, variance of the rest) where all pairs have one correlation, and that is positive."""
     found = None if covariance is None else covariance.structure
     if not isinstance(found, Equicorrelated) or found.correlation <= 0:
         return None
-    return float(found.variance * found.correlation), float(found.own_variance)
+    return found.variance * found.correlation, found.own_variance

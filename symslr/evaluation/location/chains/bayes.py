@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, joined, marked, repeated
+from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, attention_terms, joined, marked, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.over_log_u import LOWEST
-from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting, chain_of
+from symslr.evaluation.location.tables.over_log_u import BLOCK, LOWEST, over_log_u
+from symslr.evaluation.location.tables.rules import FINE, Rule
 
 REACH = 8.8
 LONGEST_WALK = 300
@@ -30,17 +30,8 @@ LONGEST = 2000
 MOST_NODES = 300
 CHUNK = 12_000_000
 """Matrix entries held at once."""
-
-
-@dataclass(frozen=True)
-class Steps:
-    """Steps of a rule, relative to those that resolve the steepest weight: of g, and of log u."""
-
-    noise: float
-    load: float
-
-
-FINE, COARSE = Steps(0.40, 0.22), Steps(0.46, 0.27)
+NOISE, LOAD = 0.4, 0.22
+"""Steps of g, relative to what resolves the steepest weight, and of log u."""
 
 
 def chain_means(setting: Setting) -> Means | None:
@@ -55,10 +46,13 @@ def chain_means(setting: Setting) -> Means | None:
         return None
     if setting.length > LONGEST and not setting.is_uniform:
         raise CannotEvaluate(f"found {setting.length} correlated positions with a prior; expected at most {LONGEST}")
-    chains = [_Chain.of(setting, keys, values, steps) for steps in (FINE, COARSE)]
-    if len(chains[0].nodes) > MOST_NODES:
+    if len(_Chain.of(setting, keys, values, FINE).nodes) > MOST_NODES:
         return None
-    return by_two_rules(_Chain.risk, chains, "transfer operator along the chain in float64", 1e-14)
+    return by_two_rules(
+        lambda rule: _Chain.of(setting, keys, values, rule).risk(),
+        "transfer operator along the chain in float64",
+        1e-14,
+    )
 
 
 @dataclass(frozen=True)
@@ -70,18 +64,18 @@ class _Chain:
     value_rho: float
     nodes: Any
     masses: Any
-    load: float
+    rule: Rule
 
     @classmethod
-    def of(cls, setting: Setting, keys: tuple[float, float], values: tuple[float, float], steps: Steps) -> _Chain:
+    def of(cls, setting: Setting, keys: tuple[float, float], values: tuple[float, float], rule: Rule) -> _Chain:
         variance, rho = keys
         scale = np.sqrt(variance * (1 - rho**2))
         steepness = np.sqrt(setting.strength) * np.max(np.abs(setting.values)) / scale
-        step = min(steps.noise, steps.noise / max(steepness, 1e-300))
+        step = NOISE * rule.key / max(steepness, 1.0)
         half = int(np.ceil(REACH / step))
         nodes = step * np.arange(-half, half + 1)
         masses = np.exp(-(nodes**2) / 2)
-        return cls(setting, rho, float(scale), *values, nodes, masses / masses.sum(), steps.load)
+        return cls(setting, rho, float(scale), *values, nodes, masses / masses.sum(), rule)
 
     def log_weight(self, place: int) -> Any:
         """log(pi_l w_l) on pairs of nodes (g_l, g_{l+1})."""
@@ -90,25 +84,13 @@ class _Chain:
         ahead = 0.0 if place == last else self.rho
         score = (own * self.nodes[:, None] - ahead * self.nodes[None, :]) / self.scale
         diagonal = 1 / self.scale**2 * (1.0 if place in (1, last) else 1 + self.rho**2)
-        theta = setting.values[:, 0]
-        logs = np.sqrt(setting.strength) * score[..., None] * theta - theta**2 * setting.strength * diagonal / 2
-        return setting.log_prior[place - 1] + log_mean(logs, setting.shares)
+        return setting.log_prior[place - 1] + setting.token_log_weight(score[..., None], diagonal)
 
     def risk(self) -> float:
-        """2 v' int du E_0[sum_{l<m} omega_l omega_m (1 - rho'^{m-l}) e^{-u sum omega}] with omega = pi w."""
-        size = len(self.nodes)
-        logs = self._loads()
-        total, rows = 0.0, max(1, CHUNK // size**2 // 6)
-        for start in range(0, len(logs), rows):
-            total += float(np.sum(self._pairs(logs[start : start + rows])))
-        return 2 * self.value_variance * self.load * total
-
-    def _loads(self) -> Any:
-        """log u, from where no weight matters to where hardly any sequence is left by its most likely position alone."""
-        place, high = int(np.argmax(self.setting.log_prior)) + 1, 8.0
-        while high < 700 and float(self.masses @ self._step(place, np.array([high]))[0][0] @ self.masses) > 1e-22:
-            high += 6.0
-        return self.load * np.arange(int(np.floor(LOWEST / self.load)), int(np.ceil((high + 3) / self.load)))
+        """v' int du E_0[sum_{l, m} omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}] with omega = pi w."""
+        rows = max(1, CHUNK // len(self.nodes) ** 2 // 6)
+        total = over_log_u(self._pairs, LOAD * self.rule.load, LOWEST, self.rule.least, min(rows, BLOCK))
+        return self.value_variance * float(total)
 
     def _step(self, place: int, logs: Any) -> tuple[Any, Any]:
         """e^{-u omega} and u omega e^{-u omega} on pairs of nodes, (loads, nodes, nodes)."""
@@ -116,12 +98,12 @@ class _Chain:
         decay = np.exp(-load)
         return decay, np.where(decay > 0, load, 0.0) * decay
 
-    def _pairs(self, logs: Any) -> Any:
-        """E sum_{l<m} (u omega_l)(u omega_m)(1 - rho'^{m-l}) e^{-u sum omega} over u, for every load."""
+    def _pairs(self, logs: Any) -> tuple[float, float]:
+        """E sum_{l, m} u omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}, summed over u, and what is left beyond."""
         length, alike, rho = self.setting.length, self.setting.is_uniform, self.value_rho
         terms, many = _terms(rho), alike and length - 2 > LONGEST_WALK
         decay, pick = (np.sum(part, axis=1, keepdims=True) for part in self._weighted(1, logs))
-        rows: Stretch = {NONE: decay, ONE: pick, LATE: pick}
+        rows: Stretch = _entries(decay, pick)
         shared = _entries(*self._weighted(2, logs)) if alike and length > 2 else None
         if many and shared is not None:
             rows = joined(
@@ -131,25 +113,25 @@ class _Chain:
             here = _entries(*self._weighted(place, logs)) if shared is None else shared
             rows = joined(terms, rows, here, (place - 1, 1), rho, np.matmul, KEPT)
         decay, pick = (part[..., :1] for part in self._weighted(length, logs))
-        last = joined(terms, rows, _entries(decay, pick), (length - 1, 1), rho, np.matmul, ["both"])
-        return last[BOTH][:, 0, 0] * np.exp(-logs)
+        last = joined(terms, rows, _entries(decay, pick), (length - 1, 1), rho, np.matmul, ["one", "norm"])
+        both, one = (last[key][:, 0, 0] * np.exp(-logs) for key in (BOTH, ONE))
+        # E[sum_{l, m} omega_l omega_m / S e^{-uS}] <= E[S e^{-uS}], S = sum omega
+        return float(np.sum(both)), float(one[-1])
 
     def _weighted(self, place: int, logs: Any) -> tuple[Any, Any]:
         decay, pick = self._step(place, logs)
         return self.masses[:, None] * decay, self.masses[:, None] * pick
 
 
-NONE, ONE, LATE, EARLY, BOTH = (("none", 0), ("one", 0), ("late", 0), ("early", 0), ("both", 0))
-KEPT = ("none", "one", "late", "both")
+NONE, ONE, BOTH = ("none", 0), ("one", 0), ("norm", 0)
+KEPT = ("none", "one", "late pick", "norm")
 """Entries of a stretch to which positions are added at its end alone."""
 
 
 def _entries(none: Any, pick: Any) -> dict[Key, Any]:
-    return {NONE: none, ONE: pick, LATE: pick, EARLY: pick}
+    return {NONE: none, ONE: pick, ("late pick", 0): pick, ("early pick", 0): pick}
 
 
 def _terms(rho: float) -> list[Term]:
-    """One omega picked, that times rho'^(its distance to an end), and both, times 1 - rho'^(their distance)."""
-    ends = [Term(LATE, LATE, NONE, 1.0, "second"), Term(LATE, NONE, LATE), Term(EARLY, EARLY, NONE)]
-    ends += [Term(EARLY, NONE, EARLY, 1.0, "first"), Term(BOTH, ONE, ONE), Term(BOTH, LATE, EARLY, -rho)]
-    return [Term(NONE, NONE, NONE), *marked(ONE), *marked(BOTH), *ends]
+    """One omega picked, and both in either order, times 1 - rho'^(their distance)."""
+    return [*attention_terms(0, -1.0, rho), *marked(ONE), Term(BOTH, ONE, ONE, 2.0)]

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.counts import inclusion
 from symslr.evaluation.location.posterior.along_chain import along_the_chain
 from symslr.evaluation.location.posterior.configurations import configurations, enumerated, ways
 from symslr.evaluation.location.posterior.one_correlation import given_all
-from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.setting import Setting, chain_of, common_part
+from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.model.location.where import Independent, OnePosition
 
 FEW_CONFIGURATIONS = 64
@@ -37,7 +36,7 @@ def posterior(setting: Setting) -> Posterior:
     if setting.are_values_independent and ways(setting) > FEW_CONFIGURATIONS:
         if independent:
             odds = setting.log_prior
-            return lambda keys: sized(setting, *inclusion(log_weights(setting, keys) + odds, setting.size))
+            return lambda keys: sized(setting, *inclusion(setting.log_weights(keys) + odds, setting.size))
         if chain_of(setting.task.key_covariance) is not None:
             return lambda keys: sized(setting, *along_the_chain(setting, keys))
         if common_part(setting.task.key_covariance) and setting.directions == 1:
@@ -47,7 +46,7 @@ def posterior(setting: Setting) -> Posterior:
 
 
 def _one(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    logs = log_weights(setting, keys) + setting.log_prior
+    logs = setting.log_weights(keys) + setting.log_prior
     p = np.exp(logs - logs.max(axis=1, keepdims=True))
     p /= p.sum(axis=1, keepdims=True)
     if setting.are_values_independent:
@@ -65,7 +64,7 @@ def _one(setting: Setting, keys: Any) -> tuple[Any, Any]:
 
 
 def _coins(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    logits = log_weights(setting, keys) + setting.log_odds
+    logits = setting.log_weights(keys) + setting.log_odds
     p, miss = scipy.special.expit(logits), scipy.special.expit(-logits)
     return p, np.einsum("l,nl,nl->n", setting.value_variances, p, miss)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.location.posterior.weights import filtered
 from symslr.evaluation.location.setting import Setting
 from symslr.model.location.where import Independent
 
@@ -53,7 +52,7 @@ def _own(setting: Setting, keys: Any) -> Any:
     """log of the prior and of what a position weighs by itself, (n, L, states)."""
     theta = _signals(setting)
     cost = setting.strength / 2 * setting.precision_diagonal[:, None] * np.sum(theta**2, axis=1)
-    logs = np.sqrt(setting.strength) * filtered(setting, keys) @ theta.T - cost
+    logs = np.sqrt(setting.strength) * setting.filtered(keys) @ theta.T - cost
     coins = isinstance(setting.task.location, Independent)
     odds = setting.log_odds if coins else setting.log_prior + np.log(setting.length)
     logs[:, :, 1:] += odds[:, None] + np.log(setting.shares)

@@ -11,7 +11,6 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.posterior.weights import filtered
 from symslr.evaluation.location.setting import Setting
 from symslr.model.location.where import Independent
 
@@ -66,7 +65,7 @@ def configurations(setting: Setting) -> Configurations:
 def enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any, Any]:
     """(a, left) at keys (n, L, p), by Bayes' rule over all configurations."""
     flat = every.signals.reshape(len(every.logs), -1)
-    inner = np.sqrt(setting.strength) * filtered(setting, keys).reshape(len(keys), -1) @ flat.T
+    inner = np.sqrt(setting.strength) * setting.filtered(keys).reshape(len(keys), -1) @ flat.T
     precision = np.eye(setting.length) if setting.are_keys_independent else setting.precision
     cost = np.einsum("hlp,lm,hmp->h", every.signals, precision, every.signals, optimize=True)
     logs = inner - setting.strength / 2 * cost + every.logs

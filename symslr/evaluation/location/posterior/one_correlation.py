@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.counts import inclusion, log_symmetric
-from symslr.evaluation.location.posterior.weights import log_weights
 from symslr.evaluation.location.setting import Setting, common_part
+from symslr.evaluation.location.subsets.counts import inclusion_and_sum
 from symslr.model.location.where import Independent
 
 STEP, REACH = 0.75, 8.0
@@ -39,7 +38,7 @@ def _parts(setting: Setting) -> tuple[float, float, float]:
     """c, d and tau."""
     found = common_part(setting.task.key_covariance)
     assert found is not None
-    common, own = found
+    common, own = (float(part) for part in found)
     return common**0.5, own**0.5, (1 + setting.length * common / own) ** -0.5
 
 
@@ -61,15 +60,15 @@ def _batch(setting: Setting, keys: Any) -> tuple[Any, Any]:
     zeta = mean[:, None] + width * at
     apart = (keys[:, None, :, 0] - common * zeta[..., None]) / own
     count, nodes, length = apart.shape
-    logs = log_weights(plain, apart.reshape(-1, length, 1)).reshape(count, nodes, length)
+    logs = plain.log_weights(apart.reshape(-1, length, 1)).reshape(count, nodes, length)
     if isinstance(task.location, Independent):
         logits = logs + setting.log_odds
         inside, outside = scipy.special.expit(logits), scipy.special.expit(-logits)
         together = np.sum(np.logaddexp(0.0, logits), axis=2)
     else:
-        flat = (logs + setting.log_prior).reshape(-1, length)
-        inside, outside = (part.reshape(logs.shape) for part in inclusion(flat, setting.size))
-        together = log_symmetric(flat, setting.size).reshape(count, nodes)
+        found = inclusion_and_sum((logs + setting.log_prior).reshape(-1, length), setting.size)
+        inside, outside, together = (part.reshape(count, nodes, -1) for part in found)
+        together = together[..., 0]
     log_mass = together - at**2 / 2
     mass = np.exp(log_mass - log_mass.max(axis=1, keepdims=True))
     mass /= mass.sum(axis=1, keepdims=True)

@@ -15,9 +15,9 @@ from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import (
     MOST_DIMENSIONS,
     PRECISE,
-    Sampler,
+    Grid,
+    batches,
     dimensions,
-    gridded,
     is_griddable,
     quadrature,
     refined,
@@ -75,13 +75,14 @@ class Sampled:
         setting = self.attend.setting
         left = posterior(setting)
         if dimensions(setting) < MOST_DIMENSIONS and is_griddable(setting, self._is_alike):
-            batches = gridded(setting, SEARCH_GRID, self._is_alike)
+            grid = Grid.of(setting, SEARCH_GRID, self._is_alike)
+            every = [(keys, mass) for keys, mass, _ in grid.parts()]
         else:
             laid_out = strata(setting, self._is_alike)
-            size = SEARCHED // (1 if laid_out is None else len(laid_out.shares)) // (1 if setting.length <= 64 else 8)
-            batches = Sampler(setting, self._is_alike).batches(max(size, FEWEST), 0)
+            size = SEARCHED // (1 if laid_out is None else len(laid_out[0])) // (1 if setting.length <= 64 else 8)
+            every = list(batches(setting, self._is_alike, max(size, FEWEST), 0))
         found = []
-        for keys, mass in batches:
+        for keys, mass in every:
             kept = mass > LEAST * np.max(mass)
             found.append((self.attend.filtered(keys[kept]), mass[kept], left(keys[kept])[0]))
         return found

@@ -17,7 +17,7 @@ import scipy
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.means import Means
-from symslr.evaluation.location.samples.points import BLOCK, PRECISE, REPLICATIONS, engine, refined
+from symslr.evaluation.location.samples.points import PRECISE, REPLICATIONS, refined, uniforms
 from symslr.expression.value import Kind
 from symslr.model.location.where import OnePosition
 
@@ -90,19 +90,18 @@ class LargestKeys:
         setting = self.attend.setting
         others = setting.length - 1
         keys = min(keys, others)
-        draw, done = engine(1 + keys, seed), 0
         scale = float(place.scales[0, 0])
-        while done < size:
-            count = 1 << max(0, min(size - done, BLOCK // (1 + keys)).bit_length() - 1)
-            uniform = draw(count)
+        for uniform in uniforms(1 + keys, size, seed):
             noise = scipy.special.ndtri(uniform[:, :1])
             above = -np.expm1(np.cumsum(np.log(uniform[:, 1:]) / (others - np.arange(keys)), axis=1))
             largest = -scipy.special.ndtri(above)
             for theta, share in zip(setting.values[:, 0], setting.shares):
                 own = scale * (np.sqrt(setting.strength) * theta + noise)
                 # the others' law is symmetric, so their largest scores are |a| times their largest keys
-                yield np.concatenate([own, abs(scale) * largest], axis=1)[..., None], np.full(count, share / size)
-            done += count
+                yield (
+                    np.concatenate([own, abs(scale) * largest], axis=1)[..., None],
+                    np.full(len(uniform), share / size),
+                )
 
 
 def risk(row: Any) -> float:

@@ -14,6 +14,7 @@ import scipy
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.posterior.configurations import configurations, ways
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.rules import COARSE, FINE
 from symslr.expression.value import Kind
 from symslr.model.location.where import Independent
 
@@ -22,8 +23,8 @@ MOST_DIMENSIONS = 4
 REACH, NEARER = 8.6, 8.0
 """Standard deviations that two rules go out to: beyond, a normal density is below the rounding of its top. What grows as fast
 as the density falls shows in their difference."""
-STEPS = {1: (0.12, 0.15), 2: (0.18, 0.22), 3: (0.28, 0.34), 4: (0.36, 0.44)}
-"""Of two trapezoid rules, by dimensions: their difference bounds the error of the finer one, which falls as exp(-c/step)."""
+STEPS = {1: 0.12, 2: 0.18, 3: 0.285, 4: 0.37}
+"""Of a trapezoid rule, by dimensions: its error falls as exp(-c/step)."""
 MOST_STRATA = 40
 """Hidden configurations under each of which keys are drawn."""
 MOST_MIXED = 128
@@ -46,14 +47,8 @@ SOBOL_DIMENSIONS = 2000
 
 Integrand = Callable[[Any, Any], Any]
 """Keys (n, L, p) and their masses (n,) to sums over them (k,)."""
-
-
-@dataclass(frozen=True)
-class Strata:
-    """Hidden configurations with their probabilities (M,) and signals (M, L, p)."""
-
-    shares: Any
-    signals: Any
+Strata = tuple[Any, Any]
+"""Hidden configurations: their probabilities (M,) and signals (M, L, p)."""
 
 
 def dimensions(setting: Setting) -> int:
@@ -72,23 +67,20 @@ def strata(setting: Setting, alike: bool, most: int = MOST_STRATA) -> Strata | N
         if ways(setting) > most:
             return None
         every = configurations(setting)
-        return Strata(np.exp(every.logs), every.signals)
+        return np.exp(every.logs), every.signals
+    counts, chances = [setting.size], np.ones(1)
     if isinstance(setting.task.location, Independent):
-        share = float(setting.coins[0])
-        counts = np.arange(length + 1)
-        chances = scipy.stats.binom.pmf(counts, length, share)
-    else:
-        counts, chances = np.array([setting.size]), np.array([1.0])
-    if sum(float(kinds) ** min(int(count), 60) for count in counts) > most:
+        counts = list(range(length + 1))
+        chances = scipy.stats.binom.pmf(counts, length, float(setting.coins[0]))
+    if sum(float(kinds) ** min(count, 60) for count in counts) > most:
         return None
     shares, signals = [], []
-    for count, chance in zip(counts.tolist(), chances.tolist()):
-        for chosen in product(range(kinds), repeat=count):
-            signal = np.zeros((length, setting.directions))
-            signal[:count] = setting.values[list(chosen)]
-            shares.append(chance * float(np.prod(setting.shares[list(chosen)])))
-            signals.append(signal)
-    return Strata(np.array(shares), np.array(signals))
+    for count, chance in zip(counts, chances.tolist()):
+        for chosen in map(list, product(range(kinds), repeat=count)):
+            signals.append(np.zeros((length, setting.directions)))
+            signals[-1][:count] = setting.values[chosen]
+            shares.append(chance * float(np.prod(setting.shares[chosen])))
+    return np.array(shares), np.array(signals)
 
 
 def quadrature(setting: Setting, integrand: Integrand, seconds: float, alike: bool = True) -> Means | None:
@@ -99,10 +91,10 @@ def quadrature(setting: Setting, integrand: Integrand, seconds: float, alike: bo
     """
     if not is_griddable(setting, alike):
         return None
-    steps = STEPS[dimensions(setting)]
-    fine, coarse = (Grid.of(setting, step, alike, reach) for step, reach in zip(steps, (REACH, NEARER), strict=True))
-    began, rows, done, whole = time.process_time(), [], 0, fine.work + coarse.work
-    for grid in (fine, coarse):
+    step = STEPS[dimensions(setting)]
+    grids = [Grid.of(setting, rule.key * step, alike, reach) for rule, reach in ((FINE, REACH), (COARSE, NEARER))]
+    began, rows, done, whole = time.process_time(), [], 0, sum(grid.work for grid in grids)
+    for grid in grids:
         row: Any = 0.0
         for keys, mass, count in grid.parts():
             row = row + integrand(keys, mass)
@@ -142,8 +134,8 @@ class Grid:
         """With the nodes that are near the mean of a configuration."""
         found = strata(setting, alike, MOST_MIXED)
         assert found is not None
-        root = np.linalg.cholesky(setting.key_matrix)
-        shift = np.sqrt(setting.strength) * found.signals
+        shares, signals = found
+        root, shift = np.linalg.cholesky(setting.key_matrix), np.sqrt(setting.strength) * signals
         centres = np.einsum("lm,nmp->nlp", np.linalg.inv(root), shift).reshape(len(shift), -1)
         low = np.floor((centres.min(axis=0) - reach) / step).astype(int)
         high = np.ceil((centres.max(axis=0) + reach) / step).astype(int)
@@ -153,7 +145,7 @@ class Grid:
             inner = np.concatenate([np.repeat(inner, len(axis), axis=0), np.tile(axis, len(inner))[:, None]], axis=1)
             away = [np.sum((inner - centre[1 : column + 1]) ** 2, axis=1) for centre in centres]
             inner = inner[np.min(away, axis=0) < reach**2 + FURTHER]
-        return cls(setting, found.shares, centres, step, axes[0], inner, root)
+        return cls(setting, shares, centres, step, axes[0], inner, root)
 
     @property
     def work(self) -> int:
@@ -179,59 +171,35 @@ class Grid:
                 count = 0
 
 
-def gridded(setting: Setting, step: float, alike: bool) -> Iterator[tuple[Any, Any]]:
-    """Keys (n, L, p) of a trapezoid rule with their masses (n,), which sum to 1 in all."""
-    for keys, mass, _ in Grid.of(setting, step, alike).parts():
-        yield keys, mass
+def hidden(setting: Setting, alike: bool) -> int:
+    """Coordinates that draw the hidden configuration where it is not laid out in strata."""
+    if strata(setting, alike) is not None:
+        return 0
+    choices = setting.length if setting.size != 1 else 1
+    return choices if len(setting.shares) == 1 else 2 * choices
 
 
-@dataclass(frozen=True)
-class Sampler:
-    """Randomised points of a setting: keys of ``size`` sequences in each of a number of independent replications."""
-
-    setting: Setting
-    alike: bool
-
-    @property
-    def hidden(self) -> int:
-        """Coordinates that draw the hidden configuration where it is not laid out in strata."""
-        setting = self.setting
-        if strata(setting, self.alike) is not None:
-            return 0
-        choices = setting.length if setting.size != 1 else 1
-        kinds = 0 if len(setting.shares) == 1 else (setting.length if setting.size != 1 else 1)
-        return choices + kinds
-
-    def batches(self, size: int, seed: int) -> Iterator[tuple[Any, Any]]:
-        """Keys (n, L, p) with the weights of the sequences (n,), which sum to 1 over all batches."""
-        setting, found = self.setting, strata(self.setting, self.alike)
-        width = dimensions(setting) + self.hidden
-        draw = engine(width, seed)
-        root = None if setting.are_keys_independent else np.linalg.cholesky(setting.key_matrix)
-        done = 0
-        while done < size:
-            count = 1 << max(0, min(size - done, BLOCK // width).bit_length() - 1)
-            uniform = draw(count)
-            normal = scipy.special.ndtri(uniform[:, : dimensions(setting)]).reshape(
-                count, setting.length, setting.directions
-            )
-            noise = normal if root is None else np.einsum("lm,nmp->nlp", root, normal)
-            shift = np.sqrt(setting.strength)
-            if found is None:
-                yield noise + shift * _drawn(setting, uniform[:, dimensions(setting) :]), np.full(count, 1 / size)
-            else:
-                for share, signal in zip(found.shares, found.signals):
-                    yield noise + shift * signal, np.full(count, share / size)
-            done += count
+def batches(setting: Setting, alike: bool, size: int, seed: int) -> Iterator[tuple[Any, Any]]:
+    """Randomised keys (n, L, p) of ``size`` sequences under each stratum, with weights (n,) that sum to 1 over all batches."""
+    found, count_of_keys = strata(setting, alike), dimensions(setting)
+    root = None if setting.are_keys_independent else np.linalg.cholesky(setting.key_matrix)
+    for uniform in uniforms(count_of_keys + hidden(setting, alike), size, seed):
+        normal = scipy.special.ndtri(uniform[:, :count_of_keys]).reshape(-1, setting.length, setting.directions)
+        noise = normal if root is None else np.einsum("lm,nmp->nlp", root, normal)
+        strata_here = [(1.0, _drawn(setting, uniform[:, count_of_keys:]))] if found is None else zip(*found)
+        for share, signal in strata_here:
+            yield noise + np.sqrt(setting.strength) * signal, np.full(len(uniform), share / size)
 
 
-def engine(width: int, seed: int) -> Callable[[int], Any]:
-    """Uniform points (count, width) by their number: scrambled Sobol points, or random ones in very many dimensions."""
-    if width <= SOBOL_DIMENSIONS:
-        sobol = scipy.stats.qmc.Sobol(width, scramble=True, rng=np.random.default_rng(seed))
-        return lambda count: np.clip(sobol.random(count), 1e-16, 1 - 1e-16)
+def uniforms(width: int, size: int, seed: int) -> Iterator[Any]:
+    """``size`` uniform points (n, width) in batches: scrambled Sobol points, or random ones in very many dimensions."""
     random = np.random.default_rng(seed)
-    return lambda count: np.clip(random.random((count, width)), 1e-16, 1 - 1e-16)
+    sobol = scipy.stats.qmc.Sobol(width, scramble=True, rng=random) if width <= SOBOL_DIMENSIONS else None
+    done = 0
+    while done < size:
+        count = 1 << max(0, min(size - done, BLOCK // width).bit_length() - 1)
+        yield np.clip(random.random((count, width)) if sobol is None else sobol.random(count), 1e-16, 1 - 1e-16)
+        done += count
 
 
 def _drawn(setting: Setting, uniform: Any) -> Any:
@@ -273,14 +241,8 @@ def _drawn_subset(setting: Setting, uniform: Any) -> Any:
 
 def sampled(setting: Setting, integrand: Integrand, size: int, alike: bool = True) -> Means:
     """The means by independent replications of randomised points."""
-    sampler = Sampler(setting, alike)
-    rows = []
-    for seed in range(REPLICATIONS):
-        total: Any = 0.0
-        for keys, weights in sampler.batches(size, seed):
-            total = total + integrand(keys, weights)
-        rows.append(total)
-    width = dimensions(setting) + sampler.hidden
+    rows = [sum(integrand(*batch) for batch in batches(setting, alike, size, seed)) for seed in range(REPLICATIONS)]
+    width = dimensions(setting) + hidden(setting, alike)
     points = "Sobol" if width <= SOBOL_DIMENSIONS else "random"
     method = f"{REPLICATIONS} replications of {size} {points} points in {width} dimensions"
     return Means(np.array(rows), Kind.STATISTICAL, method)

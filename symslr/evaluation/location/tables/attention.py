@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,14 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.setting import Setting, common_part
 from symslr.evaluation.location.tables import laplace
-from symslr.evaluation.location.tables.rules import Rule, has_grid, rules
+from symslr.evaluation.location.tables.rules import Rule, has_grid, key_step
 from symslr.evaluation.location.tables.tokens import Nodes, around_zero, nodes, reach_of
 from symslr.model.attention import Attention
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.where import Independent, OnePosition
 
-SHARED = ((0.5, 0.6, 0.62), (0.57, 0.68, 0.7), (0.8, 1.2, 1.1))
-"""Steps of what all keys share, in its standard deviations: of two rules, and of a search.
+GENTLE, STEEP, ANY = 0.5, 0.6, 0.62
+"""Steps of what all keys share, in its standard deviations.
 
 The last is one that every attention allows, times sqrt(1 + L d^2), d the deviation of what is shared in a key's own: seen from
 there a mean over L keys grows by no more than e^{L d^2 t^2/2} at a distance t from the real axis, so that errors fall as
@@ -61,12 +61,8 @@ def given_common_part(setting: Setting) -> tuple[Setting, float, float] | None:
     found = common_part(setting.task.key_covariance)
     if found is None or setting.directions > 1:
         return None
-    covariance = setting.task.key_covariance
-    assert covariance is not None
-    assert isinstance(covariance.structure, Equicorrelated)
-    own = covariance.structure.own_variance
-    plain = Setting.of(replace(setting.task, key_covariance=None, strength=setting.task.strength / own))
-    return plain, found[1] ** 0.5, (found[0] / found[1]) ** 0.5
+    common, own = (float(part) for part in found)
+    return setting.of_independent_keys(found[1]), own**0.5, (common / own) ** 0.5
 
 
 def given_no_others(attend: Attend, setting: Setting) -> tuple[Setting, float] | None:
@@ -78,45 +74,10 @@ def given_no_others(attend: Attend, setting: Setting) -> tuple[Setting, float] |
     variance = S.One if covariance is None else covariance.variance
     if variance is None or not isinstance(base, Attention) or base.is_normalised:
         return None
-    plain = replace(setting.task, key_covariance=None, strength=setting.task.strength / variance)
-    return Setting.of(plain), float(variance) ** 0.5
+    return setting.of_independent_keys(variance), float(variance) ** 0.5
 
 
-@dataclass(frozen=True)
-class SharedRule:
-    """Steps of what all keys share.
-
-    Attributes:
-        inner: of a token, given that.
-        widest: step in standard deviations of what is shared.
-        steep: step times the scale of the attention.
-        any_kernel: step times sqrt(1 + L d^2).
-    """
-
-    inner: Rule
-    widest: float
-    steep: float
-    any_kernel: float
-
-    def finer(self, factor: float) -> SharedRule:
-        """The same with so many times more nodes."""
-        return SharedRule(
-            self.inner.finer(factor), *(step / factor for step in (self.widest, self.steep, self.any_kernel))
-        )
-
-    def step(self, slope: float, deviation: float, length: int) -> float:
-        """The step of what is shared, in its standard deviations."""
-        gentle = min(self.widest, self.steep / max(deviation * slope, 1e-300))
-        return max(gentle, self.any_kernel / np.sqrt(1 + length * deviation**2))
-
-
-def shared_rules(setting: Setting) -> tuple[SharedRule, SharedRule, SharedRule]:
-    """A fine and a coarse rule, and one for a search, in a setting given what is shared."""
-    fine, coarse, search = (SharedRule(inner, *steps) for inner, steps in zip(rules(setting), SHARED))
-    return fine, coarse, search
-
-
-def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float], rule: SharedRule) -> Any:
+def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float], rule: Rule) -> Any:
     """Means over the part that all keys share, which shifts them.
 
     Args:
@@ -124,11 +85,12 @@ def shared_row(attend: Attend, place: Place, parts: tuple[Setting, float, float]
     """
     setting, unit, deviation = parts
     inner = replace(place, scales=unit * place.scales)
-    step = rule.step(inner.slope, deviation, setting.length)
+    gentle = min(GENTLE, STEEP / max(deviation * inner.slope, 1e-300))
+    step = rule.key * max(gentle, ANY / np.sqrt(1 + setting.length * deviation**2))
     half = int(SHARED_REACH / step)
     at = step * np.arange(-half, half + 1)
     mass = np.exp(-(at**2) / 2) / np.sum(np.exp(-(at**2) / 2))
-    return sum(m * tabled_row(attend, setting, inner, rule.inner, deviation * part) for m, part in zip(mass, at))
+    return sum(m * tabled_row(attend, setting, inner, rule, deviation * part) for m, part in zip(mass, at))
 
 
 def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift: float = 0.0) -> Any:
@@ -139,9 +101,9 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
         reach = far_enough(attend, line, place, shift)
         is_split = attend.breaks_at_zero and line.directions == 1 and attend.bias is None and place.bias == shift == 0
         if is_split:
-            found = around_zero(line, rule.step(place.slope) / 2, reach)
+            found = around_zero(line, key_step(line, rule, place.slope) / 2, reach)
             return _elementwise(setting, found, None, lambda _: _fallen(found, attend.elements(found.keys, place, 0.0)))
-        found = nodes(line, rule.step(place.slope), 0.0, reach)
+        found = nodes(line, key_step(line, rule, place.slope), 0.0, reach)
         return _elementwise(setting, found, attend.bias, lambda b: attend.elements(found.keys + shift, place, b))
 
     def of(keys: Any) -> Any:
@@ -150,17 +112,15 @@ def tabled_row(attend: Attend, setting: Setting, place: Place, rule: Rule, shift
     if line.directions == 1:
         found, log_kernel = rule.panels.on(line, of, place.slope)
     else:
-        found = nodes(line, rule.step(place.slope), rule.least)
+        found = nodes(line, key_step(line, rule, place.slope), rule.least)
         log_kernel = of(found.keys)
     offset = float(base.offset)
     if isinstance(setting.task.location, OnePosition):
         positions = laplace.positions(setting, attend.bias)
-        moments = laplace.one_position(found, log_kernel, positions, offset, rule.load, rule.least)
-        return _common(setting, 1.0, moments)
-    moments = laplace.exchangeable(found, log_kernel, setting, offset, rule.load, rule.least)
-    if isinstance(setting.task.location, Independent):
-        return row(setting.length * float(setting.coins[0]), moments.hit, moments.norm)
-    return _common(setting, 1 / setting.size, moments)
+        moments = laplace.one_position(found, log_kernel, positions, offset, rule)
+    else:
+        moments = laplace.exchangeable(found, log_kernel, setting, offset, rule)
+    return _common(setting, row(setting, moments.hit, moments.norm))
 
 
 def far_enough(attend: Attend, line: Setting, place: Place, shift: float = 0.0) -> float:
@@ -187,9 +147,9 @@ def _as_seen(setting: Setting, place: Place) -> tuple[Setting, Place]:
     return line, replace(place, scales=np.array([[slope]]))
 
 
-def _common(setting: Setting, own: float, moments: laplace.Moments) -> Any:
+def _common(setting: Setting, plain: Any) -> Any:
     """The row, or the same with values of one correlation, where all that is common is known."""
-    plain, covariance = row(own, moments.hit, moments.norm), setting.task.value_covariance
+    covariance = setting.task.value_covariance
     if covariance is None:
         return plain
     found = covariance.structure
@@ -206,7 +166,7 @@ def _elementwise(setting: Setting, found: Nodes, bias: Any, values: Callable[[fl
         seen = values(lean)
         hit += ours * float(found.relevant @ seen) / size
         norm += ours * float(found.relevant @ seen**2) + theirs * float(found.others @ seen**2)
-    return row(relevant / size**2, hit, norm)
+    return row(setting, hit, norm)
 
 
 def _fallen(found: Nodes, seen: Any) -> Any:
@@ -240,6 +200,6 @@ def _grouped(
     yield from zip(leans.tolist(), *(count.tolist() for count in counts))
 
 
-def row(own: float, hit: float, norm: float) -> Any:
-    """All products of (r, sigma): E r^T C r, E r^T C sigma twice, E sigma^T C sigma."""
-    return np.array([own, hit, hit, norm])
+def row(setting: Setting, hit: float, norm: float) -> Any:
+    """All products of (r, sigma) with independent values: E |r|^2, E r^T sigma twice, E |sigma|^2."""
+    return np.array([setting.expected / max(setting.size, 1) ** 2, hit, hit, norm])

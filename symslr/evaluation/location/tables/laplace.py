@@ -12,21 +12,25 @@ b_l by Lagrange's weights.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.tokens import LEAST_LEFT, ORDER, Nodes, Spectrum, Table, lagrange, survival
+from symslr.evaluation.location.tables.over_log_u import HIGHEST, over_log_u
+from symslr.evaluation.location.tables.rules import Rule
+from symslr.evaluation.location.tables.tokens import FINEST, LEAST_LEFT, ORDER, Nodes, Spectrum, Table, lagrange
 from symslr.model.location.where import Independent
 
 FALLEN = 90.0
 """Nats below the largest weight at which a position no longer counts: its load is 1e-39 of the other's."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
-LEAST, HIGHEST = 1e-19, 4.0
-"""The window of log u begins where this is left of the integrand, and reaches so far beyond its end."""
+BLOCK = 256
+"""Values of log u at once."""
+ENDED = 5.0
+"""log of a load of which nothing is left."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +40,6 @@ class Positions:
     leans: Any
     priors: Any
     counts: Any
-
-    @classmethod
-    def of(cls, leans: Any, log_prior: Any) -> Positions:
-        """Equal positions counted together."""
-        order = np.lexsort((log_prior, leans))
-        lean, prior = leans[order], log_prior[order]
-        starts = np.flatnonzero(np.concatenate([[True], (np.diff(lean) != 0) | (np.diff(prior) != 0)]))
-        counts = np.diff(np.append(starts, len(order))).astype(float)
-        return cls(lean[starts], np.exp(prior[starts]), counts)
-
-    @classmethod
-    def alike(cls, length: int) -> Positions:
-        """L positions without differences."""
-        return cls(np.zeros(1), np.array([1.0 / length]), np.array([float(length)]))
 
 
 @dataclass(frozen=True)
@@ -62,15 +52,18 @@ class Moments:
 
 
 def positions(setting: Setting, leans: Any | None) -> Positions:
-    """The positions of a setting with weights e^{b_l} before the kernel."""
+    """The positions of a setting with weights e^{b_l} before the kernel, equal ones counted together."""
     if leans is None and setting.is_uniform:
-        return Positions.alike(setting.length)
-    return Positions.of(np.zeros(setting.length) if leans is None else leans, setting.log_prior)
+        return Positions(np.zeros(1), np.array([1.0 / setting.length]), np.array([float(setting.length)]))
+    leans, log_prior = np.zeros(setting.length) if leans is None else leans, setting.log_prior
+    order = np.lexsort((log_prior, leans))
+    lean, prior = leans[order], log_prior[order]
+    starts = np.flatnonzero(np.concatenate([[True], (np.diff(lean) != 0) | (np.diff(prior) != 0)]))
+    counts = np.diff(np.append(starts, len(order))).astype(float)
+    return Positions(lean[starts], np.exp(prior[starts]), counts)
 
 
-def one_position(
-    found: Nodes, log_kernel: Any, positions: Positions, offset: float, step: float, least: float = LEAST
-) -> Moments:
+def one_position(found: Nodes, log_kernel: Any, positions: Positions, offset: float, rule: Rule) -> Moments:
     """The moments of a normalised attention with one relevant position.
 
     Args:
@@ -78,55 +71,69 @@ def one_position(
         log_kernel: log kappa on them.
         positions: their weights and priors.
         offset: o of the normaliser.
-        step: of log u.
 
     Raises:
-        CannotEvaluate: where the window of log u does not end.
+        CannotEvaluate: where the integral over u does not end.
     """
-    kept = positions.leans > positions.leans.max() - FALLEN
-    leans, priors, counts = positions.leans[kept], positions.priors[kept], positions.counts[kept]
-    top = leans.max()
-    one = _table(
-        found, log_kernel, float(np.sum(counts * np.exp(leans - top))), offset, top, step, top - leans.min(), least
+    top = positions.leans.max()
+    kept = positions.leans > top - FALLEN
+    leans, priors, counts = positions.leans[kept] - top, positions.priors[kept], positions.counts[kept]
+    outside = float(np.sum(positions.counts[~kept] * positions.priors[~kept]))
+    # sum_l c_l f(v + b_l) on a grid of v is a correlation of f there with Lagrange's weights of b_l
+    first, shares = lagrange(leans / (FINEST * rule.load))
+    places = first[:, None] + np.arange(ORDER)
+    depth = int(-places.min())
+    every, own = (
+        np.bincount((places + depth).ravel(), (shares * numbers[:, None]).ravel())
+        for numbers in (counts, counts * priors)
     )
-    spread = _Spread.of(leans - top, one.logs, step)
-    base = np.maximum(one.others[0], LEAST_LEFT)
-    ratios = [part / base for part in (*one.relevant, one.others[1], one.others[2])]
-    r0, r1, r2, b1, b2 = ratios
-    weights = {"n": counts, "pi": counts * priors}
-    log_all = spread.sums(one.log_others, weights["n"])
-    outside = 0.0 if not np.any(~kept) else float(np.sum(positions.counts[~kept] * positions.priors[~kept]))
+    beside = depth, len(every) - 1 - depth
 
-    def relevant(values: Any) -> Any:
-        return spread.sums(values, weights["pi"])
+    def integrand(one: Table) -> tuple[Any, Any]:
+        base = np.maximum(one.others[0], LEAST_LEFT)
+        r0, r1, r2, b1, b2 = (part / base for part in (*one.relevant, one.others[1], one.others[2]))
+        density = np.exp(
+            _summed(every, one.log_others) - _left_out(offset, one.logs[depth : len(base) - beside[1]] - top)
+        )
+        r0_seen = _summed(own, r0) + outside
+        miss = r0_seen * _summed(every, b1) - _summed(own, r0 * b1)
+        norm = _summed(own, r2) + r0_seen * _summed(every, b2) - _summed(own, r0 * b2)
+        return [float(density @ part) for part in (_summed(own, r1), norm, miss)], density[-1] * r0_seen[-1]
 
-    v = spread.nodes(one.logs)
-    density = np.exp(log_all - _left_out(offset, v - top))
-    mean_r0 = relevant(r0) + outside
-    hit = relevant(r1)
-    beside = mean_r0 * spread.sums(b1, weights["n"]) - relevant(r0 * b1)
-    norm = relevant(r2) + mean_r0 * spread.sums(b2, weights["n"]) - relevant(r0 * b2)
-    return Moments(*(step * float(np.sum(density * part)) for part in (hit, norm, beside)))
+    load = np.log(np.sum(counts * np.exp(leans))) + max(0.0, np.log1p(offset) - top)
+    return Moments(*_integrals(found, log_kernel, integrand, load, rule, beside))
 
 
-def exchangeable(
-    found: Nodes, log_kernel: Any, setting: Setting, offset: float, step: float, least: float = LEAST
-) -> Moments:
+def _summed(kernel: Any, values: Any) -> Any:
+    """The correlation of values with a kernel that is 0 nearly everywhere, where it is known."""
+    count = len(values) - len(kernel) + 1
+    found = np.zeros(count)
+    for place in np.flatnonzero(kernel):
+        found += kernel[place] * values[place : place + count]
+    return found
+
+
+def exchangeable(found: Nodes, log_kernel: Any, setting: Setting, offset: float, rule: Rule) -> Moments:
     """The moments where all positions are alike, and s of them are relevant or each by its own coin; ``hit`` is E r^T sigma."""
-    one = _table(found, log_kernel, float(setting.length), offset, 0.0, step, 0.0, least)
-    base, own = np.maximum(one.others[0], LEAST_LEFT), np.maximum(one.relevant[0], LEAST_LEFT)
-    if isinstance(setting.task.location, Independent):
-        share, relevant = float(setting.coins[0]), setting.length * float(setting.coins[0])
-        gone = -share * np.expm1(one.log_relevant) - (1 - share) * np.expm1(one.log_others)
-        log_all, size = (setting.length - 1) * np.log1p(-np.minimum(gone, BELOW_ONE)), 1
-        ours, theirs = relevant * one.relevant, (setting.length - relevant) * one.others
-    else:
-        relevant, size = float(setting.size), setting.size
-        log_all = relevant * one.log_relevant + (setting.length - relevant) * one.log_others
-        ours, theirs = relevant * one.relevant / own, (setting.length - relevant) * one.others / base
-    density = step * np.exp(log_all - _left_out(offset, one.logs))
-    hit = float(np.sum(density * ours[1]))
-    return Moments(hit / size, float(np.sum(density * (ours[2] + theirs[2]))), 1 - hit)
+    relevant, size = setting.expected, max(setting.size, 1)
+
+    def integrand(one: Table) -> tuple[Any, Any]:
+        if isinstance(setting.task.location, Independent):
+            share = float(setting.coins[0])
+            gone = -share * np.expm1(one.log_relevant) - (1 - share) * np.expm1(one.log_others)
+            log_all = (setting.length - 1) * np.log1p(-np.minimum(gone, BELOW_ONE))
+            ours, theirs = relevant * one.relevant, (setting.length - relevant) * one.others
+        else:
+            log_all = relevant * one.log_relevant + (setting.length - relevant) * one.log_others
+            ours = relevant * one.relevant / np.maximum(one.relevant[0], LEAST_LEFT)
+            theirs = (setting.length - relevant) * one.others / np.maximum(one.others[0], LEAST_LEFT)
+        density = np.exp(log_all - _left_out(offset, one.logs))
+        sums = [float(density @ part) for part in (ours[1], ours[2] + theirs[2])]
+        return sums, density[-1] * (ours[0] + theirs[0])[-1]
+
+    load = np.log(setting.length) + np.log1p(offset)
+    hit, norm = _integrals(found, log_kernel, integrand, float(load), rule)
+    return Moments(hit / size, norm, 1 - hit)
 
 
 def _left_out(offset: float, logs: Any) -> Any:
@@ -135,64 +142,26 @@ def _left_out(offset: float, logs: Any) -> Any:
         return offset * np.exp(logs) if offset else 0.0
 
 
-def _table(
+def _integrals(
     found: Nodes,
     log_kernel: Any,
+    integrand: Callable[[Table], tuple[Any, Any]],
     load: float,
-    offset: float,
-    top: float,
-    step: float,
-    reach: float,
-    least: float,
-) -> Table:
-    """The moments on a window of log u outside of which nothing is left, ``reach`` longer below for weights that fall."""
-    finite = log_kernel[np.isfinite(log_kernel)]
-    mean = np.log(max(float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0)))), 1e-290))
-    low = np.log(least) - mean - np.log(max(load, 1.0)) - max(0.0, np.log1p(offset) - top)
+    rule: Rule,
+    beside: tuple[int, int] = (0, 0),
+) -> Any:
+    """Integrals over log u of what tables give.
 
-    def is_over(high: float) -> bool:
-        left = survival(found, log_kernel, high)
-        return left * np.exp(-_left_out(offset, min(high - top, 700.0))) <= least * 1e-5
+    Args:
+        integrand: as ``over_log_u`` takes it, from a table that is so many nodes longer ``beside`` what is summed.
+        load: log of the sum of the weights before the kernel, with the offset.
+    """
+    mean = float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0))))
+    step, lowest = FINEST * rule.load, np.log(rule.least) - np.log(max(mean, 1e-290)) - max(load, 0.0)
+    spectrum, (below, above) = Spectrum.of(found, log_kernel, step), beside
 
-    short, long = 0.0, 4.0
-    while not is_over(low + long):
-        short, long = long, 2 * long
-        if short > 4000.0 + 20 * float(np.ptp(finite)):
-            raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")
-    while long - short > 4.0:
-        middle = (short + long) / 2
-        short, long = (short, middle) if is_over(low + middle) else (middle, long)
-    high = low + long
-    high += HIGHEST
-    first = int(np.floor((low - reach) / step)) - ORDER
-    return Spectrum.of(found, log_kernel, step).table(first, int(np.ceil(high / step)) + ORDER - first)
+    def of(logs: Any) -> tuple[Any, Any]:
+        return integrand(spectrum.table(round(logs[0] / step) - below, len(logs) + below + above))
 
-
-@dataclass(frozen=True)
-class _Spread:
-    """Positions on the grid of log u: sum_l c_l f(v + b_l) as a correlation with Lagrange's weights."""
-
-    places: Any
-    shares: Any
-    depth: int
-
-    @classmethod
-    def of(cls, leans: Any, logs: Any, step: float) -> _Spread:
-        """For b_l <= 0."""
-        first, shares = lagrange(leans / step)
-        places = first[:, None] + np.arange(ORDER)
-        depth = int(-places.min())
-        return cls(places + depth, shares, depth)
-
-    def nodes(self, logs: Any) -> Any:
-        """The nodes v at which sums are known."""
-        return logs[self.depth : len(logs) - ORDER]
-
-    def sums(self, values: Any, weights: Any) -> Any:
-        """sum_l weights_l f(v + b_l) at ``nodes``."""
-        kernel = np.bincount(self.places.ravel(), (self.shares * weights[:, None]).ravel())
-        count = len(values) - ORDER - self.depth
-        found = np.zeros(count)
-        for place in np.flatnonzero(kernel):
-            found += kernel[place] * values[place : place + count]
-        return found
+    highest = ENDED - float(log_kernel[np.isfinite(log_kernel)].min())
+    return over_log_u(of, step, lowest, rule.least, BLOCK + below, max(highest, HIGHEST))

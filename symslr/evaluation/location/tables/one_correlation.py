@@ -17,23 +17,20 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.over_log_u import LOWEST, over_log_u
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import given_common_part
-from symslr.evaluation.location.tables.rules import rules
+from symslr.evaluation.location.tables.over_log_u import LOWEST, over_log_u
+from symslr.evaluation.location.tables.rules import COARSE, Rule, key_step
 from symslr.evaluation.location.tables.tokens import Nodes, nodes
 
 LONGEST = 300
 """Positions of different priors."""
 REACH = 8.6
 """Standard deviations beyond which a normal density is below the rounding of its top."""
-LEAST = 1e-18
-"""Share of the integral over u that is left out."""
 HIGHEST = 700.0
 """Logarithms below this have an exponential in float64."""
-LOADS = (0.2, 0.23)
-"""Steps of log u, of two rules."""
+LOAD = 0.2
+"""Step of log u."""
 
 
 def common_means(setting: Setting) -> Means | None:
@@ -45,11 +42,12 @@ def common_means(setting: Setting) -> Means | None:
         return None
     plain, _, ratio = parts
     slope = float(np.sqrt(plain.strength * np.max(plain.norms)))
-    tables = [
-        _Phased(setting, nodes(plain, rule.step(slope)), plain, ratio, slope, load)
-        for rule, load in zip(rules(plain), LOADS)
-    ]
-    return by_two_rules(_Phased.risk, tables, "tables with phases of what keys share in float64", 1e-14)
+
+    def risk(rule: Rule) -> float:
+        found = nodes(plain, key_step(plain, rule, slope))
+        return _Phased(setting, found, plain, ratio, slope, rule).risk()
+
+    return by_two_rules(risk, "tables with phases of what keys share in float64", 1e-14)
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,6 @@ class _Phased:
         plain: the setting with independent keys in units of d.
         ratio: c/d.
         slope: of log w.
-        load: step of log u.
     """
 
     setting: Setting
@@ -68,25 +65,27 @@ class _Phased:
     plain: Setting
     ratio: float
     slope: float
-    load: float
+    rule: Rule
 
     def risk(self) -> float:
         """sqrt(1 + L c^2/d^2) int dtau int du Re E sum_{l != m} omega_l omega_m e^{-u sum omega} e^{i tau ...}, omega = pi w."""
         narrow = np.sqrt(1 + self.setting.length * self.ratio**2)
         # the sum over tau repeats itself after 2 pi/step, beyond what the sum of keys reaches
-        step = 2 * np.pi / (REACH * (narrow + 1) + 2 * self.ratio * self.slope) * self.load / LOADS[-1]
+        step = 2 * np.pi / (REACH * (narrow + 1) + 2 * self.ratio * self.slope) * self.rule.load / COARSE.load
         tau = step * np.arange(int(REACH / step) + 1)
         mass = step * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) * np.where(tau > 0, 2.0, 1.0)
-        logs = token_log_weight(self.plain, self.found.keys, 1 - self.ratio**2 / narrow**2)
+        logs = self.plain.token_log_weight(self.found.keys, 1 - self.ratio**2 / narrow**2)
         phase = np.exp(1j * self.ratio * np.multiply.outer(self.found.keys[:, 0], tau))
-        relevant = self.found.relevant * np.exp(logs - token_log_weight(self.plain, self.found.keys))
+        relevant = self.found.relevant * np.exp(logs - self.plain.token_log_weight(self.found.keys))
         others, relevant = self.found.others[:, None] * phase, relevant[:, None] * phase
 
-        def integrand(log_u: Any) -> Any:
+        def integrand(log_u: Any) -> tuple[Any, Any]:
             picked = partial(self._picked, log_u, logs, others, relevant)
-            return np.sum(self._pairs(self.setting.log_prior, picked).real @ mass)
+            pairs = np.sum(self._pairs(self.setting.log_prior, picked).real @ mass)
+            return pairs, step_of_u * pairs
 
-        return float(narrow * over_log_u(integrand, self.load, LOWEST, LEAST))
+        step_of_u = LOAD * self.rule.load
+        return float(narrow * over_log_u(integrand, step_of_u, LOWEST, self.rule.least))
 
     def _pairs(self, prior: Any, picked: Any) -> Any:
         """E sum_{l != m} omega_l (u omega_m) e^{-u sum omega} e^{i tau ...}, (log u, tau)."""

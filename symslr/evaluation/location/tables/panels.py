@@ -16,7 +16,7 @@ from numpy.polynomial import legendre
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.tokens import LEAST_MASS, REACH, Nodes
+from symslr.evaluation.location.tables.tokens import LEAST_MASS, REACH, Nodes, densities, means_of
 
 MOST_NODES = 2_000_000
 WIDEST = 1.0
@@ -66,9 +66,8 @@ class Panels:
         Raises:
             CannotEvaluate: for a kernel that needs too many panels.
         """
-        centres = np.sqrt(setting.strength) * setting.values[:, 0]
-        laws = (np.array([0.0]), np.array([1.0])), (centres, np.asarray(setting.shares, dtype=float))
-        low, high = min(centres.min(), 0.0) - REACH, max(centres.max(), 0.0) + REACH
+        (low,), (high,) = means_of(setting)
+        low, high = low - REACH, high + REACH
         count = int(np.ceil((high - low) * max(1 / WIDEST, slope)))
         if count * self.order > MOST_NODES:
             raise _too_many(count * self.order)
@@ -81,19 +80,16 @@ class Panels:
             seen = np.concatenate([left[:, None], middle[:, None] + half[:, None] * nodes, right[:, None]], axis=1)
             logs = log_kernel(seen.reshape(-1, 1)).reshape(seen.shape)
             keys, there, logs = seen[:, 1:-1], logs[:, [0, -1]], logs[:, 1:-1]
-            densities = np.stack([_density(keys, *law) for law in laws])
-            done = self._resolved(logs, there, 2 * half * densities.max(axis=(0, 2))) | (half < NARROWEST)
-            kept.append((keys[done], logs[done], densities[:, done] * half[done][:, None] * weights))
+            most = np.maximum(*densities(setting, keys[..., None])).max(axis=1)
+            done = self._resolved(logs, there, 2 * half * most) | (half < NARROWEST)
+            kept.append((keys[done], logs[done], half[done][:, None] * weights))
             left, right, middle = left[~done], right[~done], middle[~done]
             left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
             total = sum(part[0].size for part in kept) + len(left) * self.order
             if total > MOST_NODES:
                 raise _too_many(total)
-        at, found = (np.concatenate([part[k] for part in kept]).ravel() for k in (0, 1))
-        masses = np.concatenate([part[2] for part in kept], axis=1).reshape(2, -1)
-        others, relevant = (mass / mass.sum() for mass in masses)
-        some = others + relevant > LEAST_MASS
-        return Nodes(at[some, None], others[some], relevant[some]), found[some]
+        at, found, masses = (np.concatenate(parts).ravel() for parts in zip(*kept))
+        return Nodes.of(setting, at[:, None], masses, -1.0), found
 
     def _resolved(self, logs: Any, there: Any, mass: Any) -> Any:
         """Which panels are smooth and level enough, or of no mass, or nowhere reached by the kernel.
@@ -114,10 +110,6 @@ class Panels:
         smooth &= np.ptp(filled, axis=1) <= self.swing
         nowhere = ~finite.any(axis=1) & ~np.isfinite(there).any(axis=1)
         return smooth | nowhere | (mass < LEAST_MASS)
-
-
-def _density(keys: Any, centres: Any, shares: Any) -> Any:
-    return sum(share * np.exp(-((keys - centre) ** 2) / 2) for centre, share in zip(centres, shares))
 
 
 def _too_many(count: int) -> CannotEvaluate:

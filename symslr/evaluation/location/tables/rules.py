@@ -1,4 +1,4 @@
-"""Steps of one-token tables: of a token's key, and of log u."""
+"""How fine a rule is, on every route: a fine and a coarse one, whose difference is the error, and one for a search."""
 
 from __future__ import annotations
 
@@ -7,44 +7,37 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.laplace import LEAST
 from symslr.evaluation.location.tables.panels import PANELS, Panels
 
-STEEPEST = 0.28
-"""The slope of log w, or of log kappa, times the step of a token's key stays below."""
+KEY, STEEPEST = 0.085, 0.28
+"""Step of a token's key, whose product with the slope of log w, or of log kappa, is at most this: errors fall as
+exp(-pi^2/(sqrt(nu) |theta| step)) and faster."""
 WIDER = {2: (1.6, STEEPEST), 3: (2.6, 2 * STEEPEST)}
 """By the number of directions, how much wider steps are where weights are not steep, and that bound on them."""
-GRIDS = ((0.085, 1 / 19), (0.1, 1 / 16))
-"""Steps of two rules, whose difference is the error, the finer first."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Steps of a table, and what it leaves out.
+    """Steps in units of those of the fine rule of a route, and what is left out.
 
     Attributes:
-        key, load: steps of a token's key, and of log u.
-        steepest: the scale of an attention times the step of the key stays below.
-        least: the mass that is left out.
+        key, load: of a token's key; of log u, and of what else is smooth however steep the attention is.
+        least: share of an integral over log u, or of a search's masses, that is left out.
         panels: of a token's key along one direction, for a kernel under a normaliser.
     """
 
     key: float
     load: float
-    steepest: float = STEEPEST
-    least: float = LEAST
-    panels: Panels = PANELS[0]
-
-    def step(self, slope: float) -> float:
-        """The step of a key for an attention of this scale."""
-        return self.key / max(1.0, slope * self.key / self.steepest)
+    least: float
+    panels: Panels
 
     def finer(self, factor: float) -> Rule:
         """The same with so many times more nodes of a key."""
-        return replace(self, key=self.key / factor, steepest=self.steepest / factor)
+        return replace(self, key=self.key / factor)
 
 
-SEARCH = Rule(0.3, 1 / 3, 2 * STEEPEST, 1e-10, PANELS[2])
+FINE, COARSE = Rule(1.0, 1.0, 1e-19, PANELS[0]), Rule(1.15, 1.15, 1e-19, PANELS[1])
+SEARCH = Rule(1.6, 1.6, 1e-10, PANELS[2])
 """While a minimum is searched."""
 
 
@@ -53,16 +46,9 @@ def has_grid(setting: Setting) -> bool:
     return setting.directions <= max(WIDER)
 
 
-def rules(setting: Setting) -> tuple[Rule, Rule, Rule]:
-    """A fine and a coarse rule, and one for a search.
-
-    Their errors fall as exp(-pi^2/(sqrt(nu) |theta| step)) and faster.
-    """
-    slope = np.sqrt(setting.strength * float(np.max(setting.norms)))
+def key_step(setting: Setting, rule: Rule, slope: float = 0.0) -> float:
+    """The step of a token's key, for an attention of this scale."""
     wider, steepest = WIDER.get(setting.directions, (1.0, STEEPEST))
-    finer = max(1.0, slope * wider * GRIDS[1][0] / steepest) / wider
-    fine, coarse = (
-        Rule(key / finer, load, STEEPEST * key / GRIDS[0][0], panels=panels)
-        for (key, load), panels in zip(GRIDS, PANELS)
-    )
-    return fine, coarse, SEARCH
+    own = np.sqrt(setting.strength * float(np.max(setting.norms)))
+    step = KEY * wider / max(1.0, own * KEY * wider * COARSE.key / steepest)
+    return rule.key * step / max(1.0, slope * step / STEEPEST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from math import factorial
 from typing import Any
 
@@ -30,8 +31,6 @@ FINEST = 1 / 24
 """Step of log u + log kappa at which that is exact to rounding: its error is 5e-5 step^12 times a twelfth derivative below 1e6."""
 NOTHING, ALL = -75.0, 6.6
 """log(u kappa) below which e^{-u kappa} is 1 to 1e-32, and above which it is 0."""
-ROWS = 1024
-"""Of a table, summed at once."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,24 @@ class Nodes:
     keys: Any
     others: Any
     relevant: Any
+
+    @classmethod
+    def of(cls, setting: Setting, keys: Any, weights: Any = 1.0, least: float = 0.0) -> Nodes:
+        """Of a rule with these weights, without nodes of no more than the ``least`` mass."""
+        others, relevant = (density * weights for density in densities(setting, keys))
+        others, relevant = others / others.sum(), relevant / relevant.sum()
+        kept = others + relevant > least
+        return cls(keys[kept], others[kept], relevant[kept])
+
+
+def densities(setting: Setting, keys: Any) -> tuple[Any, Any]:
+    """Of an irrelevant and of a relevant token at keys (..., p), in units of the normal density's largest value."""
+
+    def normal(centre: Any) -> Any:
+        return np.exp(-np.sum((keys - centre) ** 2, axis=-1) / 2)
+
+    centres = np.sqrt(setting.strength) * setting.values
+    return normal(0.0), sum(share * normal(centre) for share, centre in zip(setting.shares, centres))
 
 
 LEAST_MASS = 1e-20
@@ -55,23 +72,14 @@ def nodes(setting: Setting, step: float, least: float = LEAST_MASS, reach: float
     Raises:
         CannotEvaluate: for more directions than a grid can have.
     """
-    shift = np.sqrt(setting.strength) * setting.values
     axes = []
-    for low, high in zip(*_means(setting)):
+    for low, high in zip(*means_of(setting)):
         first, last = int(np.floor((low - reach) / step)), int(np.ceil((high + reach) / step))
         axes.append(step * np.arange(first, last + 1))
     if np.prod([float(len(axis)) for axis in axes]) > MOST_NODES:
         raise CannotEvaluate(f"found keys along {setting.directions} directions; too many for a grid over one token")
     keys = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=-1)
-
-    def mass(centre: Any) -> Any:
-        return np.exp(-np.sum((keys - centre) ** 2, axis=1) / 2)
-
-    others = mass(np.zeros(setting.directions))
-    relevant = sum(share * mass(centre) for share, centre in zip(setting.shares, shift))
-    others, relevant = others / others.sum(), relevant / relevant.sum()
-    kept = others + relevant > least
-    return Nodes(keys[kept], others[kept], relevant[kept])
+    return Nodes.of(setting, keys, least=least)
 
 
 def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
@@ -82,7 +90,7 @@ def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
     Raises:
         CannotEvaluate: for a function that grows as fast as a density falls.
     """
-    low, high = _means(setting)
+    low, high = means_of(setting)
     reach = REACH
     while reach <= FARTHEST:
         found = nodes(setting, LOOK, 0.0, reach + FARTHER)
@@ -98,7 +106,7 @@ def reach_of(setting: Setting, function: Callable[[Any], Any]) -> float:
     )
 
 
-def _means(setting: Setting) -> tuple[Any, Any]:
+def means_of(setting: Setting) -> tuple[Any, Any]:
     """The least and the largest mean of a token's key in every direction."""
     shift = np.sqrt(setting.strength) * setting.values
     return np.minimum(shift.min(axis=0), 0), np.maximum(shift.max(axis=0), 0)
@@ -110,15 +118,10 @@ LEAST_KEY = -690.0
 
 def around_zero(setting: Setting, step: float, reach: float) -> Nodes:
     """A trapezoid rule over log |key| on both sides of 0, where a kernel has a pole or a kink, for keys along one direction."""
-    shift = np.sqrt(setting.strength) * setting.values[:, 0]
-    log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(reach + np.max(np.abs(shift))) / step)) + 1)
+    furthest = reach + np.sqrt(setting.strength) * np.max(np.abs(setting.values))
+    log = step * np.arange(int(LEAST_KEY / step), int(np.ceil(np.log(furthest) / step)) + 1)
     keys = np.concatenate([-np.exp(log), np.exp(log)])
-
-    def mass(centre: float) -> Any:
-        return np.abs(keys) * np.exp(-((keys - centre) ** 2) / 2)
-
-    others, relevant = mass(0.0), sum(share * mass(centre) for share, centre in zip(setting.shares, shift))
-    return Nodes(keys[:, None], others / others.sum(), relevant / relevant.sum())
+    return Nodes.of(setting, keys[:, None], np.abs(keys), -1.0)
 
 
 @dataclass(frozen=True)
@@ -159,15 +162,13 @@ class Spectrum:
     smooth functions of log u + v that the moments are.
 
     Attributes:
-        step: of the grid, a whole part of the step of log u.
-        finer: how many of them that has.
+        step: of the grid, and of log u.
         first: number of the first point of the grid.
-        masses: of the others and of the relevant token, (points, 2).
+        masses: of the others and of the relevant token, (2, points).
         vanishing: their masses where the kernel is 0, (2,).
     """
 
     step: float
-    finer: int
     first: int
     masses: Any
     vanishing: Any
@@ -175,52 +176,43 @@ class Spectrum:
     @classmethod
     def of(cls, found: Nodes, log_kernel: Any, step: float) -> Spectrum:
         """For tables with this step of log u."""
-        finer = int(np.ceil(step / FINEST))
-        masses, there = np.stack([found.others, found.relevant], axis=1), np.isfinite(log_kernel)
-        at = log_kernel[there] * (finer / step)
+        masses, there = np.stack([found.others, found.relevant]), np.isfinite(log_kernel)
+        at = log_kernel[there] / step
         low = int(np.floor(at.min())) - ORDER
-        grid = np.zeros((int(np.floor(at.max())) - low + ORDER, 2))
+        grid = np.zeros((2, int(np.floor(at.max())) - low + ORDER))
         for start in range(0, len(at), BLOCK // ORDER):
             part = slice(start, start + BLOCK // ORDER)
             first, shares = lagrange(at[part])
             places = (first[:, None] - low + np.arange(ORDER)).ravel()
-            for law in range(2):
-                weights = (shares * masses[there][part, law, None]).ravel()
-                grid[:, law] += np.bincount(places, weights, len(grid))
-        return cls(step / finer, finer, low, grid, masses[~there].sum(axis=0))
+            for law, mass in zip(grid, masses[:, there]):
+                law += np.bincount(places, (shares * mass[part, None]).ravel(), len(law))
+        return cls(step, low, grid, masses[:, ~there].sum(axis=1))
+
+    @cached_property
+    def _moments(self) -> tuple[int, Any]:
+        """Number of the first log(u kappa) at which e^{-u kappa} is neither 1 nor 0, and all four moments there, (4, points)."""
+        low = int(np.floor(NOTHING / self.step))
+        size = np.exp(self.step * np.arange(low, int(np.ceil(ALL / self.step))))
+        decay = np.exp(-size)
+        return low, np.array([decay, size * decay, size**2 * decay, -np.expm1(-size)])
 
     def table(self, first: int, count: int) -> Table:
-        """The moments at log u = (first, first + 1, ...) times the step of log u."""
-        low, high = int(np.floor(NOTHING / self.step)), int(np.ceil(ALL / self.step))
-        size = np.exp(self.step * np.arange(low, high))
-        decay = np.exp(-size)
-        moments = np.stack([decay, size * decay, size**2 * decay, -np.expm1(-size)], axis=1)
-        # log u + v is in the window where the grid's number is between low and high less that of log u
-        begin, end = low - self.finer * (first + count - 1), high - self.finer * first
-        padded = np.zeros((end - begin, 2))
-        own = slice(max(self.first, begin), min(self.first + len(self.masses), end))
-        padded[own.start - begin : own.stop - begin] = self.masses[own.start - self.first : own.stop - self.first]
-        gone, found = np.empty((2, count)), np.empty((2, 3, count))
-        for law in range(2):
-            windows = np.lib.stride_tricks.sliding_window_view(padded[:, law], high - low)[:: self.finer][::-1]
-            sums = np.concatenate([windows[i : i + ROWS] @ moments for i in range(0, count, ROWS)])
-            left = np.concatenate([[0.0], np.cumsum(self.masses[:, law])])
-            right = np.concatenate([np.cumsum(self.masses[::-1, law])[::-1], [0.0]])
-            below = low - self.finer * np.arange(first, first + count) - self.first
-            found[law] = sums[:, :3].T
-            found[law, 0] += left[np.clip(below, 0, len(left) - 1)] + self.vanishing[law]
-            gone[law] = sums[:, 3] + right[np.clip(below + high - low, 0, len(right) - 1)]
-        others, relevant = found
-        survived = [
-            np.where(m < 0.5, np.log1p(-np.minimum(m, 0.5)), np.log(np.maximum(own[0], LEAST_LEFT)))
-            for m, own in zip(gone, (others, relevant))
-        ]
-        logs = self.step * self.finer * np.arange(first, first + count)
-        return Table(logs, others, relevant, *survived)
-
-
-def survival(found: Nodes, log_kernel: Any, log: float) -> float:
-    """E[e^{-u kappa}] at one log u, the larger of the two laws'."""
-    with np.errstate(under="ignore"):
-        decay = np.exp(-np.exp(np.minimum(log + log_kernel, 700.0)))
-    return max(float(decay @ found.others), float(decay @ found.relevant))
+        """The moments at log u = (first, first + 1, ...) times the step."""
+        low, moments = self._moments
+        width, points = moments.shape[1], self.masses.shape[1]
+        # log u + v is among the moments where the grid's number is ``low`` or more less that of log u
+        begin, end = low - (first + count - 1), low + width - first
+        padded = np.zeros((2, end - begin))
+        own = slice(max(self.first, begin), min(self.first + points, end))
+        padded[:, own.start - begin : own.stop - begin] = self.masses[:, own.start - self.first : own.stop - self.first]
+        below = low - np.arange(first, first + count) - self.first
+        found, gone = np.empty((2, 3, count)), np.empty((2, count))
+        for law, (seen, masses) in enumerate(zip(padded, self.masses)):
+            left, right = np.zeros(points + 1), np.zeros(points + 1)
+            np.cumsum(masses, out=left[1:])
+            np.cumsum(masses[::-1], out=right[-2::-1])
+            *found[law], gone[law] = (np.correlate(seen, moment)[::-1] for moment in moments)
+            found[law, 0] += left[np.clip(below, 0, points)] + self.vanishing[law]
+            gone[law] += right[np.clip(below + width, 0, points)]
+        survived = np.where(gone < 0.5, np.log1p(-np.minimum(gone, 0.5)), np.log(np.maximum(found[:, 0], LEAST_LEFT)))
+        return Table(self.step * np.arange(first, first + count), *found, *survived)

@@ -24,34 +24,26 @@ def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
         logs: log w, (n, L).
         size: s, 1 <= s <= L.
     """
+    return inclusion_and_sum(logs, size)[:2]
+
+
+def inclusion_and_sum(logs: Any, size: int) -> tuple[Any, Any, Any]:
+    """The same, and log e_s(w), (n,)."""
     count, length = logs.shape
     if size == length:
-        return np.ones_like(logs), np.zeros_like(logs)
+        return np.ones_like(logs), np.zeros_like(logs), logs.sum(axis=1)
     most = max(1, MOST_CHANCES // (length * (size + 1)))
     if count > most:
-        parts = [inclusion(logs[start : start + most], size) for start in range(0, count, most)]
-        return tuple(np.concatenate(found) for found in zip(*parts))  # type: ignore[return-value]
-    tilted = logs + tilt(logs, size)[:, None]
+        inside, outside, total = zip(*(inclusion_and_sum(logs[k : k + most], size) for k in range(0, count, most)))
+        return np.concatenate(inside), np.concatenate(outside), np.concatenate(total)
+    log_t = tilt(logs, size)
+    tilted = logs + log_t[:, None]
     fall, stay = scipy.special.expit(tilted), scipy.special.expit(-tilted)
     others = _all_but_one(fall, stay, size)
     inside = fall * others[..., size - 1]
     outside = stay * others[..., size]
-    total = inside + outside
-    return inside / total, outside / total
-
-
-def log_symmetric(logs: Any, size: int) -> Any:
-    """log e_s(w), (n,), by adding one position after another.
-
-    Args:
-        logs: log w, (n, L).
-        size: s, 1 <= s <= L.
-    """
-    found = np.full((len(logs), size + 1), -np.inf)
-    found[:, 0] = 0.0
-    for place in range(logs.shape[1]):
-        found[:, 1:] = np.logaddexp(found[:, 1:], found[:, :-1] + logs[:, place, None])
-    return found[:, size]
+    total = inside + outside  # P(s fall) = t^s e_s(w) prod_l stay_l, for every l
+    return inside / total, outside / total, np.log(total[:, 0]) - size * log_t - np.log(stay).sum(axis=1)
 
 
 def tilt(logs: Any, size: int) -> Any:
@@ -76,22 +68,27 @@ def _all_but_one(fall: Any, stay: Any, size: int) -> Any:
     level[:, length:, 0] = 1.0
     levels = [level]
     while levels[-1].shape[1] > 1:
-        levels.append(_product(levels[-1][:, 0::2], levels[-1][:, 1::2], size))
+        levels.append(convolved(levels[-1][:, 0::2], levels[-1][:, 1::2], size))
     context = np.ones((n, 1, 1))
     for level in reversed(levels[:-1]):
         swapped = np.empty_like(level)
         swapped[:, 0::2], swapped[:, 1::2] = level[:, 1::2], level[:, 0::2]
-        context = _product(np.repeat(context, 2, axis=1), swapped, size)
+        context = convolved(np.repeat(context, 2, axis=1), swapped, size)
     found = np.zeros((n, length, size + 1))
     found[..., : context.shape[2]] = context[:, :length]
     return found
 
 
-def _product(first: Any, second: Any, size: int) -> Any:
-    """The product of polynomials, cut off beyond degree ``size``."""
-    degree = min(first.shape[2] + second.shape[2] - 2, size)
-    found = np.zeros((*first.shape[:2], degree + 1))
-    for power in range(min(second.shape[2], degree + 1)):
-        count = min(first.shape[2], degree + 1 - power)
+def convolved(first: Any, second: Any, most: int | None = None) -> Any:
+    """Probabilities of the counts of two groups together from those of each, (..., counts), cut off beyond ``most``.
+
+    Args:
+        most: by default the largest count of the first group.
+    """
+    last = first.shape[-1] - 1
+    degree = min(last + second.shape[-1] - 1, last if most is None else most)
+    found = np.zeros((*first.shape[:-1], degree + 1))
+    for power in range(min(second.shape[-1], degree + 1)):
+        count = min(last + 1, degree + 1 - power)
         found[..., power : power + count] += second[..., power, None] * first[..., :count]
     return found

@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.counts import tilt
 from symslr.evaluation.location.means import Means
-from symslr.evaluation.location.posterior.weights import log_weights
-from symslr.evaluation.location.samples.points import Sampler, dimensions, refined, sampled, strata
+from symslr.evaluation.location.samples.points import batches, dimensions, refined, sampled, strata
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.coins import Coins
-from symslr.evaluation.location.tables.rules import has_grid, rules
+from symslr.evaluation.location.subsets.coins import Coins
+from symslr.evaluation.location.subsets.counts import tilt
+from symslr.evaluation.location.tables.rules import FINE, has_grid
 from symslr.model.location.where import Subset
 
 PILOT, LEAST_PILOT, SEED = 2**12, 2**10, 10**6
@@ -137,11 +136,11 @@ class Controlled:
     def of(cls, setting: Setting) -> Controlled:
         """Fitted on a pilot."""
         others, size = replace(setting, length=setting.length - 1), setting.size
-        coins = Coins.of(setting, rules(setting)[0].key)
+        coins = Coins.of(setting, FINE)
         laid_out = strata(others, True)
-        count = min(PILOT, WORK // setting.length) // (1 if laid_out is None else len(laid_out.shares))
-        drawn = list(Sampler(others, True).batches(max(count, 1), SEED))
-        logs = np.concatenate([log_weights(others, keys) for keys, _ in drawn])
+        count = min(PILOT, WORK // setting.length) // (1 if laid_out is None else len(laid_out[0]))
+        drawn = list(batches(others, True, max(count, 1), SEED))
+        logs = np.concatenate([others.log_weights(keys) for keys, _ in drawn])
         mass = np.concatenate([weights for _, weights in drawn])
         rough = Controls(np.zeros(1), np.array([size]), size, None, None).read(logs)[0]
         ends = rough.min() - BESIDE, rough.max() + BESIDE
@@ -166,7 +165,7 @@ class Controlled:
 
     def risk(self, keys: Any) -> Any:
         """(L - s)/s^2 (F(rho) - controls), (n,), for keys (n, L - 1, p)."""
-        log_rho, found = self.controls.read(log_weights(self.others, keys))
+        log_rho, found = self.controls.read(self.others.log_weights(keys))
         return self.factor * (self.chance(log_rho) - self._seen(found) @ self.shares)
 
 

@@ -26,9 +26,9 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.location.means import Means, by_two_rules
-from symslr.evaluation.location.over_log_u import over_log_u
-from symslr.evaluation.location.posterior.weights import log_mean
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.tables.over_log_u import over_log_u
+from symslr.evaluation.location.tables.rules import Rule
 
 REACH = 8.8
 """Standard deviations beyond which a normal density is left out."""
@@ -38,24 +38,10 @@ FIRST, NOTHING = 1e-8, 1e-16
 """c times the mean of T where the integral begins; parts below this share of it are left out."""
 HEAVIEST = 2000.0
 """cu beyond which e^{-cu} is 0 whatever the power of cu before it."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """Nodes of the integrals.
-
-    Attributes:
-        nodes: of Gauss and Legendre, relative to what the steepness of log w asks for.
-        load: step of log c.
-        order: terms of the sum over k.
-    """
-
-    nodes: float
-    load: float
-    order: int
-
-
-RULES = (Rule(1.0, 0.31, 22), Rule(0.9, 0.34, 20))
+LOAD, ORDER = 0.285, 24
+"""Step of log c, and terms of the sum over k."""
+ROUNDING = 5e-15
+"""Finer rules scatter so far, for theta = 1/2 or 3/2, L = 5 and nu = 0.6."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +65,7 @@ class Token:
         theta, root = setting.values[:, 0], np.sqrt(setting.strength)
 
         def log_weight(x: Any) -> Any:
-            logs = root * np.multiply.outer(np.asarray(x), theta) - theta**2 * setting.strength / 2
-            return log_mean(logs, setting.shares)
+            return setting.token_log_weight(np.asarray(x)[..., None])
 
         low, high = root * min(0.0, float(theta.min())) - REACH, root * max(0.0, float(theta.max())) + REACH
         bottom = float(scipy.optimize.minimize_scalar(log_weight, bounds=(low, high), method="bounded").x)
@@ -113,7 +98,7 @@ def pairs_means(setting: Setting) -> Means | None:
     if setting.strength == 0 or not np.any(setting.values):
         return None
     method = "Laplace integral and series below the largest weight in float64"
-    return by_two_rules(partial(_risk, Token.of(setting), setting.length - 1), RULES, method)
+    return by_two_rules(partial(_risk, Token.of(setting), setting.length - 1), method, ROUNDING)
 
 
 def _risk(token: Token, others: int, rule: Rule) -> float:
@@ -137,10 +122,10 @@ def _on_one_side(token: Token, others: int, rule: Rule, across: float, end: floa
     if not np.any(likely):
         return 0.0
     first = candidates[max(int(np.argmax(likely)) - 1, 0)]
-    y, mass = _gauss(first, end, int(rule.nodes * (52 + 5 * token.slope)))
+    y, mass = _gauss(first, end, int((55 + 5 * token.slope) / rule.key))
     other = token.below(y, across)
     x, weights = _gauss(
-        np.minimum(other, y), np.maximum(other, y), int(rule.nodes * (26 + 16 * token.slope + 2 * token.slope**2))
+        np.minimum(other, y), np.maximum(other, y), int((27 + 17 * token.slope + 2 * token.slope**2) / rule.key)
     )
     top = token.log_weight(y)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * weights
@@ -166,11 +151,13 @@ class Below:
     def integral(self, rule: Rule) -> Any:
         """int dc sum_k B_k(c) E[S e^{-cT} R^k/k!], S the numerator, for every largest weight."""
 
-        def integrand(logs: Any) -> Any:
+        def integrand(logs: Any) -> tuple[Any, Any]:
             c = np.exp(logs - np.log1p(self.mean)[:, None])
-            return np.sum(self._terms(c, rule.order), axis=1)
+            parts = np.sum(self._terms(c, int(ORDER / rule.key)), axis=1)
+            return parts, step * parts
 
-        return over_log_u(integrand, rule.load, float(np.log(FIRST)), NOTHING)
+        step = LOAD * rule.load
+        return over_log_u(integrand, step, float(np.log(FIRST)), NOTHING)
 
     def _terms(self, c: Any, order: int) -> Any:
         """c sum_k B_k(c) E[S e^{-cT} R^k/k!], (largest, c)."""

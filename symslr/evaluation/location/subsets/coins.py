@@ -13,21 +13,15 @@ from typing import Any
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.counts import tilt
-from symslr.evaluation.location.posterior.weights import token_log_weight
 from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.subsets.counts import convolved, tilt
+from symslr.evaluation.location.tables.rules import Rule, key_step
 from symslr.evaluation.location.tables.tokens import FINEST, Spectrum, nodes
 
 SPREAD, STEP, COARSE, DEGREE = 45.0, 1 / 1024, 1 / 24, 9
 """Nats of log rho beyond -log w at which F is 0 or 1; steps of its table and of the spline that makes it, and its degree."""
 PART = 2**20
 """Nodes laid out at once."""
-
-
-def convolved(first: Any, second: Any) -> Any:
-    """Probabilities of the counts of two groups together, cut off beyond s; all (..., s + 1)."""
-    count = first.shape[-1]
-    return np.stack([sum(first[..., j] * second[..., k - j] for j in range(k + 1)) for k in range(count)], axis=-1)
 
 
 @dataclass(frozen=True)
@@ -52,9 +46,9 @@ class Coins:
     size: int
 
     @classmethod
-    def of(cls, setting: Setting, step: float) -> Coins:
-        """For independent keys, by a trapezoid rule with this step; of several directions log w alone is kept, on a grid."""
-        found, size = nodes(setting, step), setting.size
+    def of(cls, setting: Setting, rule: Rule) -> Coins:
+        """For independent keys, by a trapezoid rule; of several directions log w alone is kept, on a grid."""
+        found, size = nodes(setting, key_step(setting, rule)), setting.size
         if setting.is_uniform:
             logs, counts = np.log([size / (setting.length - size)]), np.array([setting.length])
             variances = np.array([float(np.sum(setting.value_variances))])
@@ -63,10 +57,10 @@ class Coins:
             variances = np.bincount(inverse.ravel(), setting.value_variances)
             logs = logs + tilt(setting.log_prior[None], size)
         numbers = tuple(int(count) for count in counts)
-        weights, others, relevant = token_log_weight(setting, found.keys), found.others, found.relevant
+        weights, others, relevant = setting.token_log_weight(found.keys), found.others, found.relevant
         if setting.directions > 1:
             law = Spectrum.of(found, weights, FINEST)
-            weights, (others, relevant) = law.step * (law.first + np.arange(len(law.masses))), law.masses.T
+            weights, (others, relevant) = law.step * (law.first + np.arange(law.masses.shape[1])), law.masses
         return cls(weights, others, relevant, logs, numbers, variances, size)
 
     @property
