@@ -5,6 +5,7 @@ The trapezoid rule on the line, whose error the strip proves: docs/proofs.md, se
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from sympy import Expr, Symbol
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
-from symslr.evaluation.certified.analytic.strip import Strip, check_nonnegative, widest_strip
+from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_fall, check_nonnegative
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -31,11 +32,11 @@ FINE = 1 / 8
 REACHES = (8.0, 16.0, 32.0, 64.0)
 """Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
 
-NEAREST, GRID = 3.5, 0.5
-"""Rules end on this grid."""
+NEAREST = 24
+"""Rules end at this edge of a strip's cells, 3.4, or further out."""
 
-FARTHEST = 400.0
-"""No integral is followed beyond |x| = FARTHEST."""
+OUTSIDE_NATS = WIDEST**2 / 2
+"""What lies beyond the ends of a rule is so much below its error: a Gaussian is so much larger at the corners of its strip."""
 
 MOST_TERMS = 24
 """Of the Taylor series in u with which an integral begins: with so many a few octaves are left of the window's first half."""
@@ -59,15 +60,16 @@ class Line:
         factors: F as ``prepared``, density included.
 
     Raises:
-        NotProved: where no strip is found, or K or a factor is not seen to be >= 0.
+        NotProved: where K or a factor is not seen to be >= 0, or K comes to zero too fast.
     """
 
     def __init__(self, variable: Symbol, kernel: Expr, factors: Sequence[Expr]) -> None:
         self.variable, self.kernel, self.factors = variable, kernel, tuple(factors)
         with ctx.workprec(PROOF_BITS):
-            self.strip: Strip = widest_strip(variable, kernel, self.factors)
             for function in (kernel, *self.factors) if kernel != 0 else ():
-                check_nonnegative(variable, function, self.strip.start)
+                check_nonnegative(variable, function)
+            check_fall(variable, kernel)
+        self.strips = Strips(variable, kernel, self.factors)
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
@@ -107,7 +109,7 @@ class Line:
         return [(side.modulus(self.factors[j]), side.inverse(self.kernel)) for side in sides]
 
     def _growth(self, side: int, start: float) -> GrowthBounds:
-        return GrowthBounds(self.variable, start, side, 0.0)
+        return GrowthBounds(self.variable, start, side)
 
     def _factor_log(self, j: int, reach: float) -> Array:
         """log of the largest F_j on each cell.
@@ -144,7 +146,7 @@ class Line:
         return all_enclosed((self.kernel, *self.factors), self.variable, region, CELLS)
 
     def tails(self, side: int, at: float) -> list[Any]:
-        """Bounds of what lies beyond ``at`` on one side, for each factor; of Riemann sums too."""
+        """Bounds of what lies beyond ``at`` on one side, for each factor."""
         found: list[Any] = self._once(self._tails, side, at)
         return found
 
@@ -155,7 +157,7 @@ class Line:
                 return [growth.modulus(factor).tail(at) for factor in self.factors]
 
         try:  # bounds from nearer on serve several ends
-            return beyond(NEAREST * 2.0 ** floor(log2(at / NEAREST)))
+            return beyond(EDGES[NEAREST] * 2.0 ** floor(log2(at / EDGES[NEAREST])))
         except NotProved:
             return beyond(at)
 
@@ -188,52 +190,48 @@ class Seen:
 
 
 class LineRule:
-    """Nodes x_i = i * step between two ends, at the precision of the current context.
+    """The midpoint rule between two ends, at the precision of the current context.
 
     Attributes:
-        nodes: the x_i.
+        nodes: the x_i, ``step`` apart.
         errors: for each factor a ball above the distance of the rule to M(u), for every u >= 0.
+
+    Raises:
+        NotProved: where no strip is found, or the factors are not seen to fall.
     """
 
     def __init__(self, line: Line, nats: float) -> None:
         self.line, self.nats = line, nats
-        strip = line.strip
-        mass = max(float(mass.log()) for mass in strip.masses)
-        step = 2 * np.pi * strip.half_width / (nats + max(mass, 0.0) + log(2) + 1)
-        self.step = arb(float(step))
         ends = [self._end(side) for side in (-1, 1)]
-        low, high = -ceil(ends[0][0] / float(step)), ceil(ends[1][0] / float(step))
-        self.nodes = [i * self.step for i in range(low, high + 1)]
+        with ctx.workprec(PROOF_BITS):
+            strip = line.strips.widest(*ends)
+        mass = max(float(mass.log()) for mass in strip.masses)
+        count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
+        self.step = (arb(strip.high) - strip.low) / count
+        self.nodes = [strip.low + (2 * i + 1) * self.step / 2 for i in range(count)]
         rows = [[value.real for value in line.at(acb(x))] for x in self.nodes]
         self.kernel = [row[0] for row in rows]
         self.rows = [[value * self.step for value in row[1:]] for row in rows]
         self.weights = arb_mat(self.rows)
         self.sizes = sizes(self.rows)
         columns = zip(*self.rows)
-        decay = (2 * arb.pi() * arb(strip.half_width) / self.step).expm1()
-        self.errors = [
-            (2 * mass / decay + ends[0][1][j] + ends[1][1][j]).upper() for j, mass in enumerate(strip.masses)
-        ]
+        tails = (line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends))
+        self.errors = [(inside + left + right).upper() for inside, left, right in zip(strip.errors(self.step), *tails)]
         self.float_kernel = np.array([float(k) for k in self.kernel])
         with np.errstate(divide="ignore"):
             self.float_log_weights = np.array([[_float_log(w) for w in column] for column in columns])
 
-    def _end(self, side: int) -> tuple[float, list[Any]]:
-        """Where the rule is cut, and a bound of what lies beyond, for each factor."""
+    def _end(self, side: int) -> int:
+        """The edge beyond which nearly nothing of any factor lies, else the last."""
 
-        def reaches(at: float) -> bool:
+        def reaches(end: int) -> bool:
             try:
-                return all(float(tail.log()) < -self.nats for tail in self.line.tails(side, at))
+                return all(float(tail.log()) < -self.nats - OUTSIDE_NATS for tail in self.line.tails(side, EDGES[end]))
             except NotProved:
                 return False
 
-        low, high = 0, 1
-        while not reaches(NEAREST + GRID * high) and NEAREST + GRID * high < FARTHEST:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if reaches(NEAREST + GRID * middle) else (middle, high)
-        return NEAREST + GRID * high, self.line.tails(side, NEAREST + GRID * high)
+        last = len(EDGES) - 1
+        return bisect_left(range(last), True, lo=NEAREST, key=reaches)
 
     @cached_property
     def load_terms(self) -> list[list[Any]]:
