@@ -13,10 +13,11 @@ from sympy import Expr, Integer, Rational, Symbol, cos, cosh, erf, exp, lambdify
 
 from symslr import evaluate
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
-from symslr.evaluation.certified.analytic.integral import Integrand, Transform
+from symslr.evaluation.certified.analytic.integral import Transform
 from symslr.evaluation.certified.analytic.line import Line, LineRule
 from symslr.evaluation.certified.analytic.proof import NotProved, prepared
 from symslr.evaluation.certified.analytic.strip import Strips
+from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
@@ -147,7 +148,7 @@ def test_tokens_that_are_left_out_of_a_sum_are_in_its_error(monkeypatch: pytest.
         assert len(transform.rule.seen(arb(2) ** 5).kernel) < len(transform.rule.kernel)
         for i in (nodes[0], nodes[-1]):
             u = (i * transform.exact_step).exp()
-            for j, enclosure in enumerate(transform.at(i)):
+            for j, enclosure in enumerate(transform.known[i]):
                 assert enclosure.overlaps(by_integral(kernel, line.factors[j], u))
 
 
@@ -218,7 +219,7 @@ def test_what_lies_beyond_the_window_is_as_its_bounds_say() -> None:
 
         def node(i: int) -> arb:
             u = (i * transform.exact_step).exp()
-            first, second = transform.at(i)
+            first, second = transform.known[i]
             return u**2 * first**2 * second
 
         low = round(-2 / transform.step)

@@ -142,10 +142,11 @@ def _power(base: Any, exponent: Expr, descend: Descend) -> Any:
 
 
 def whole_power(base: Any, n: int) -> Any:
-    """base^n; Arb's own power is undefined on a ball centred at 0, where a product is not."""
-    if n > 0 and n % 2 == 0 and base.contains(0):
-        return arb(0).union(abs(base).upper() ** n)
-    return _fold(arb.__mul__, (base,) * n) if n > 0 and base.contains(0) else base**n
+    """base^n; Arb's own power is undefined on a ball centred at 0."""
+    if n > 0 and base.contains(0):
+        low = arb(0) if n % 2 == 0 else base.lower() ** n
+        return low.union((base if n % 2 else abs(base)).upper() ** n)
+    return base**n
 
 
 def ball(expr: Expr) -> Any:

@@ -11,10 +11,11 @@ from flint import arb, ctx
 from sympy import Add, E, Expr, Integral, Mul, S, Symbol, exp, oo
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.integral import Integrand, Transform
+from symslr.evaluation.certified.analytic.integral import Transform
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.proof import NotProved, prepared
 from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.numbers.elementary import ball, sign
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol

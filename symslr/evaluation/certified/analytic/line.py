@@ -20,8 +20,7 @@ from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_fall, check_nonnegative
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from symslr.evaluation.certified.outer import MOST_TERMS, Array
 
 PROOF_BITS = 256
 """Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
@@ -37,9 +36,6 @@ NEAREST = 24
 
 OUTSIDE_NATS = WIDEST**2 / 2
 """What lies beyond the ends of a rule is so much below its error: a Gaussian is so much larger at the corners of its strip."""
-
-MOST_TERMS = 24
-"""Of the Taylor series in u with which an integral begins: with so many a few octaves are left of the window's first half."""
 
 SEEN = -1e3
 """Logarithms below it are of functions far smaller than any error."""
@@ -203,6 +199,7 @@ class LineRule:
     def __init__(self, line: Line, nats: float) -> None:
         self.line, self.nats = line, nats
         ends = [self._end(side) for side in (-1, 1)]
+        tails = [line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends)]
         with ctx.workprec(PROOF_BITS):
             strip = line.strips.widest(*ends)
         mass = max(float(mass.log()) for mass in strip.masses)
@@ -215,7 +212,6 @@ class LineRule:
         self.weights = arb_mat(self.rows)
         self.sizes = sizes(self.rows)
         columns = zip(*self.rows)
-        tails = (line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends))
         self.errors = [(inside + left + right).upper() for inside, left, right in zip(strip.errors(self.step), *tails)]
         self.float_kernel = np.array([float(k) for k in self.kernel])
         with np.errstate(divide="ignore"):

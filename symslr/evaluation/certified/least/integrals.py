@@ -19,10 +19,11 @@ from sympy import Expr
 
 from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.integral import BLOCK, Integrand, Transform, Window
+from symslr.evaluation.certified.analytic.integral import BLOCK, Transform
 from symslr.evaluation.certified.analytic.line import Line, Seen, sizes
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
+from symslr.evaluation.certified.outer import Integrand, Window
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import Between
@@ -61,7 +62,7 @@ class MovingTransform(Transform):
         thin = self._sum(sums.thin, integrand, window, length)
         wide = self._sum(sums.wide, integrand, window, length + 1)
         rest = step * (wide[length] * sums.spread + arb(0, off.upper()) + window.beyond)
-        error = self._discretisation(integrand)
+        error = self.discretisation(integrand)
         around = abs(step * (wide[0] + arb(0, off.upper()) + window.beyond)) * error / (1 - error)
         rest += arb(0, around.upper())
         return sums.model([step * thin[i] for i in range(length)], rest)
@@ -107,7 +108,7 @@ class MovingTransform(Transform):
     @cached_property
     def windows(self) -> dict[Integrand, Window]:
         """For every integrand the nodes of its sum, and what lies beyond."""
-        return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
+        return {integrand: self.window(integrand, self.ends(integrand, self.goal)) for integrand in self.integrands}
 
     @cached_property
     def weights(self) -> dict[Integrand, list[Any]]:

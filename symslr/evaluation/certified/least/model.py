@@ -11,12 +11,12 @@ from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
-from symslr.evaluation.certified.analytic.integral import Integrand
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball, sign
 from symslr.expression.expectation import ScalarExpectation
