@@ -8,8 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from flint import arb, ctx
-from mpmath import log10, mp, mpf
-from mpmath.libmp import from_man_exp
+from mpmath import log10, mpf
 from sympy import Abs, Basic, Dummy, Expr, Function, Integral, oo
 
 from symslr.algebra.equal_forms import EqualForms
@@ -19,6 +18,7 @@ from symslr.evaluation.certified.exponential.token import token_terms
 from symslr.evaluation.certified.laplace_form import TokenTerms, laplace_terms
 from symslr.evaluation.certified.monomial import Monomial, merged
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.expression.folded import Minimum
@@ -190,15 +190,10 @@ def _laplace_variable(expr: Expr) -> Expr:
 def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
     """A number of about ``digits`` + 5 digits and an upper bound of its distance to every point of the enclosure."""
     with ctx.workprec(ceil((digits + 5) * BITS_PER_DIGIT)):
-        centre = (+enclosure).mid()
+        middle = (+enclosure).mid()
     with ctx.workprec(64):
-        error = (arb(enclosure) - centre).abs_upper()
-    return _exact_mpf(centre), _exact_mpf(error)
-
-
-def _exact_mpf(point: Any) -> mpf:
-    mantissa, exponent = point.man_exp()
-    return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
+        error = (arb(enclosure) - middle).abs_upper()
+    return centre(middle), centre(error)
 
 
 def correct_digits(value: mpf, error: mpf) -> int:

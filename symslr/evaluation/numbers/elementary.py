@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from operator import methodcaller
 from typing import Any
 
@@ -78,8 +79,8 @@ FUNCTIONS: dict[str, ArbFunction] = {
     "OwensT": owens_t,
     "NormalCdf": normal_cdf,
     "SkewNormal": skew_normal,
-    "Max": lambda *balls: _fold(lambda s, t: s.max(t), balls),
-    "Min": lambda *balls: _fold(lambda s, t: s.min(t), balls),
+    "Max": lambda *balls: reduce(arb.max, balls),
+    "Min": lambda *balls: reduce(arb.min, balls),
 }
 """Name of a function -> the same function on balls. A special-function node is added by its class name."""
 
@@ -93,13 +94,6 @@ class Between(Dummy):
         made: Between = super().__new__(cls, name, real=True)
         made.enclosure = enclosure
         return made
-
-
-def _fold(pair: ArbFunction, balls: tuple[Any, ...]) -> Any:
-    result = balls[0]
-    for ball in balls[1:]:
-        result = pair(result, ball)
-    return result
 
 
 def elementary_ball(expr: Expr, descend: Descend) -> Any:

@@ -37,7 +37,7 @@ class Cells(Arithmetic):
         _off_the_cut(base)
         return (base.log() * fmpq(exponent.numerator, exponent.denominator)).exp()
 
-    def function(self, name: str, at: Any) -> Any:
+    def function(self, at: Any, name: str) -> Any:
         if name == "log":
             _off_the_cut(at)
         found = getattr(at, name)()

@@ -75,7 +75,7 @@ class HalfLine(Arithmetic):
             ends.append(iv.mpf(0))
         return _values(_interval(min(e.a for e in ends), max(e.b for e in ends)), base.is_never_zero)
 
-    def function(self, name: str, at: Values) -> Values:
+    def function(self, at: Values, name: str) -> Values:
         low, high = at.interval.a, at.interval.b
         if name == "exp":
             return _values(iv.exp(at.interval), True)
