@@ -17,8 +17,9 @@ import numpy as np
 from flint import arb, arb_poly
 
 from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.taylor import Taylor
-from symslr.evaluation.numbers.elementary import whole_power
+from symslr.evaluation.numbers.elementary import ball, sign, whole_power
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -42,6 +43,20 @@ class Integrand:
     k: Any
     offset: Any
     copies: tuple[int, ...]
+
+    @classmethod
+    def of(cls, term: Monomial, copies: tuple[int, ...]) -> Integrand:
+        """What stands beside the coefficient of a term, at the current precision.
+
+        Raises:
+            NotProved: where the integral is seen to diverge, or its power is none that is known.
+        """
+        if sign(term.offset) < 0:
+            raise NotProved(f"certified: the Laplace integral diverges, found exp({-term.offset}*u)")
+        power = term.power + 1
+        if not power.is_Rational or power <= 0:
+            raise NotProved(f"certified: found u^({term.power}); expected a rational power above -1")
+        return cls(ball(power), ball(term.offset), copies)
 
 
 class Ends(NamedTuple):

@@ -16,7 +16,6 @@ from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.proof import NotProved, prepared
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.numbers.elementary import ball, sign
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
@@ -101,17 +100,12 @@ class Lines:
             NotProved: where no proof is found, with the reason.
         """
         kernel, copies = self.copies(term.tokens)
-        power = term.power + 1
-        if not power.is_Rational or power <= 0:
-            raise NotProved(f"certified: found u^({term.power}); expected a rational power above -1")
-        if sign(term.offset) < 0:
-            raise NotProved(f"certified: the Laplace integral is not seen to converge, found exp({-term.offset}*u)")
         nats = bits * log(2) + GUARD_NATS
         needed = nats + GUARD_NATS
         while True:
             transform = self._transform(kernel, needed)
             with ctx.workprec(line_bits(transform.nats)):
-                integrand = Integrand(ball(power), ball(term.offset), copies)
+                integrand = Integrand.of(term, copies)
                 needed = transform.needed_nats(integrand, nats) + 1
                 if needed <= transform.nats:
                     return transform.integral(integrand, nats)

@@ -48,29 +48,21 @@ def laplace_integral(term: Monomial, bits: int) -> Any:
     Raises:
         CannotEvaluate: when the integral diverges, or its parameters are out of reach.
     """
-    if sign(term.offset) < 0:
-        raise CannotEvaluate(f"certified: the Laplace integral diverges, found exp({-term.offset}*u)")
-    power = term.power + 1
-    if not power.is_Rational or power <= 0:
-        raise CannotEvaluate(f"certified: found u^({term.power}); expected a rational power above -1")
     tokens = {token: n for token, n in term.tokens.items() if n}
+    copies = tuple(tokens.values())
     if not tokens:
-        if sign(term.offset) == 0:
-            raise CannotEvaluate("certified: the Laplace integral diverges, nothing decays as u -> oo")
         with ctx.workprec(bits + GUARD_BITS):
-            k = ball(power)
-            return k.gamma() / ball(term.offset) ** k
-
-    def integrand() -> Integrand:
-        return Integrand(ball(power), ball(term.offset), tuple(tokens.values()))
-
+            plain = Integrand.of(term, copies)
+            if sign(term.offset) == 0:
+                raise CannotEvaluate("certified: the Laplace integral diverges, nothing decays as u -> oo")
+            return plain.k.gamma() / plain.offset**plain.k
     nats = bits * log(2) + GUARD_NATS
     try:
         with np.errstate(over="ignore", invalid="ignore"):
             with ctx.workprec(PLANNING_BITS):
-                rule = PhiRule(list(tokens), integrand(), nats)
+                rule = PhiRule(list(tokens), Integrand.of(term, copies), nats)
             with ctx.workprec(rule.bits):
-                return rule.integral(integrand(), nats)
+                return rule.integral(Integrand.of(term, copies), nats)
     except OverflowError:
         raise CannotEvaluate("certified: the window of the Laplace integral overflows: extreme parameters") from None
 

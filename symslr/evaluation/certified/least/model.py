@@ -18,7 +18,7 @@ from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Taylor
-from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball, sign
+from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
 from symslr.expression.expectation import ScalarExpectation
 
 ATTEMPTS = 6
@@ -112,10 +112,7 @@ class Moving:
     def integrand(self, term: Monomial) -> tuple[Expr, Integrand]:
         """A term under a Laplace integral: its kernel, and what stands there."""
         kernel, copies = self.lines.copies(term.tokens)
-        power = term.power + 1
-        if not power.is_Rational or power <= 0 or sign(term.offset) < 0:
-            raise NotProved(f"certified: found u^({term.power}) e^(-{term.offset}*u) under a Laplace integral")
-        return kernel, Integrand(ball(power), ball(term.offset), copies)
+        return kernel, Integrand.of(term, copies)
 
 
 class _Model:
