@@ -73,10 +73,10 @@ def test_direct_and_shared_mesh_agree() -> None:
 
 
 COARSE = [
-    Monomial(S.One, S.Zero, S.Zero, {(S.One, S.Zero): 3}),
-    Monomial(S.One, S.One, S.Zero, {(S.One, S.Zero): 1, (S.One, S.One): 2}),
-    Monomial(S.One, Integer(2), S.One, {(Integer(2), Rational(-1, 3)): 5}),
-    Monomial(S.One, Rational(-1, 2), Rational(1, 2), {(Rational(1, 3), S.Zero): 40}),
+    Monomial(S.One, (S.Zero,), (S.Zero,), {(S.One, S.Zero): 3}),
+    Monomial(S.One, (S.One,), (S.Zero,), {(S.One, S.Zero): 1, (S.One, S.One): 2}),
+    Monomial(S.One, (Integer(2),), (S.One,), {(Integer(2), Rational(-1, 3)): 5}),
+    Monomial(S.One, (Rational(-1, 2),), (Rational(1, 2),), {(Rational(1, 3), S.Zero): 40}),
 ]
 
 
@@ -111,7 +111,7 @@ def test_outer_strip_bound_dominates_coarse_steps(term: Monomial) -> None:
 def shifted(term: Monomial, by: Expr) -> Monomial:
     """The integral in u e^{by} instead of u."""
     tokens = {(s, c + by): n for (s, c), n in term.tokens.items()}
-    return replace(term, offset=term.offset * exp(by), tokens=tokens)
+    return replace(term, offsets=(term.offset * exp(by),), tokens=tokens)
 
 
 @pytest.mark.parametrize("term", COARSE)

@@ -88,7 +88,7 @@ def test_an_interval_on_a_half_line_holds_the_values(function: Expr, side: int) 
 def test_the_rule_on_the_line_is_off_by_less_than_its_bound(kernel: Expr) -> None:
     """With few nats, so that there is an error to see; the truth is Arb's adaptive integration."""
     kernel = prepared(kernel)
-    line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel**2])
+    line = Line(z, (kernel,), [GAUSSIAN, GAUSSIAN * kernel**2])
     with ctx.workprec(200):
         truths = {u: [by_integral(kernel, factor, u) for factor in line.factors] for u in (0.0, 0.3, 7.0)}
         for nats in (3.0, 8.0, 20.0):
@@ -128,7 +128,7 @@ def by_integral(kernel: Expr, factor: Expr, u: float, cuts: Sequence[float] = ra
 def test_a_bound_without_the_strip_would_be_seen_to_fail() -> None:
     """The same coarse rule without its radius misses: the test above can fail."""
     kernel = prepared(log(1 + exp(z)))
-    line = Line(z, kernel, [GAUSSIAN])
+    line = Line(z, (kernel,), [GAUSSIAN])
     with ctx.workprec(200):
         rule: LineRule = line.rule(3.0)
         rule.errors = [arb(0)]
@@ -138,7 +138,7 @@ def test_a_bound_without_the_strip_would_be_seen_to_fail() -> None:
 def test_the_transforms_at_the_nodes_of_the_outer_rule_are_those_of_adaptive_integration() -> None:
     """Also where nearly no token is left of the sum."""
     kernel = prepared(1 / (1 + exp(-4 * z)))
-    line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel**2])
+    line = Line(z, (kernel,), [GAUSSIAN, GAUSSIAN * kernel**2])
     with ctx.workprec(200):
         transform = Transform(line, 25.0)
         nodes = range(4 * transform.per_octave, 12 * transform.per_octave)
@@ -160,11 +160,11 @@ def test_a_steep_kernel_is_proved() -> None:
 
 def test_a_strip_ends_before_a_singularity_and_where_the_kernel_turns_negative() -> None:
     """log(1 + e^{2z}) has its singularity at i pi/2, and Re >= 0 up to i pi/4; 1 + z^2 up to i."""
-    assert Strips(z, log(1 + exp(2 * z)), [GAUSSIAN]).widest(40, 40).half_width < float(pi) / 4
-    assert Strips(z, 1 + z**2, [GAUSSIAN]).widest(40, 40).half_width < 1
+    assert Strips(z, (log(1 + exp(2 * z)),), [GAUSSIAN]).widest(40, 40).half_width < float(pi) / 4
+    assert Strips(z, (1 + z**2,), [GAUSSIAN]).widest(40, 40).half_width < 1
     for kernel, too_wide in ((log(1 + exp(2 * z)), 0.9), (1 + z**2, 1.01), (1 / (1 + exp(-z)), 1.7), (2 + sin(z), 1.4)):
         with pytest.raises(NotProved):
-            Strips(z, prepared(kernel), [GAUSSIAN]).of(too_wide, 40, 40)
+            Strips(z, (prepared(kernel),), [GAUSSIAN]).of(too_wide, 40, 40)
 
 
 def test_a_pole_between_the_real_line_and_a_harmless_edge_is_seen() -> None:
@@ -172,8 +172,8 @@ def test_a_pole_between_the_real_line_and_a_harmless_edge_is_seen() -> None:
     kernel = 2 + 1 / (1 + 4 * z**2)
     assert mp.re(lambdify(z, kernel, "mpmath")(mpmath.mpc(0, 0.9))) > 1
     with pytest.raises(NotProved):
-        Strips(z, kernel, [GAUSSIAN]).of(0.9, 40, 40)
-    assert Strips(z, kernel, [GAUSSIAN]).widest(40, 40).half_width < 0.5
+        Strips(z, (kernel,), [GAUSSIAN]).of(0.9, 40, 40)
+    assert Strips(z, (kernel,), [GAUSSIAN]).widest(40, 40).half_width < 0.5
 
 
 def test_the_kernel_is_positive_on_the_short_sides_of_a_strip_too() -> None:
@@ -181,7 +181,7 @@ def test_the_kernel_is_positive_on_the_short_sides_of_a_strip_too() -> None:
     top = 2 * float(pi) / 3
     assert mp.re(lambdify(z, 1 + exp(3 * z), "mpmath")(mpmath.mpc(1, top))) > 1
     with pytest.raises(NotProved, match="real part >= 0"):
-        Strips(z, 1 + exp(3 * z), [GAUSSIAN]).of(top, 24, 8)
+        Strips(z, (1 + exp(3 * z),), [GAUSSIAN]).of(top, 24, 8)
 
 
 @pytest.mark.parametrize("kernel", POSITIVE[:4], ids=str)
@@ -190,9 +190,9 @@ def test_the_midpoint_rule_between_near_ends_is_off_by_less_than_its_bound(kerne
     kernel = prepared(kernel)
     used = []
     with ctx.workprec(200):
-        strip = Strips(z, kernel, [GAUSSIAN * exp(4 * z)]).of(0.5, 8, 12)
+        strip = Strips(z, (kernel,), [GAUSSIAN * exp(4 * z)]).of(0.5, 8, 12)
         assert (strip.low, strip.high) == (-1.0, 1.5)
-        line = Line(z, kernel, [GAUSSIAN * exp(4 * z)])
+        line = Line(z, (kernel,), [GAUSSIAN * exp(4 * z)])
         for u in (0.0, 0.3, 3.0):
             truth = by_integral(kernel, line.factors[0], u, [strip.low, strip.high])
             for count in (1, 2, 3, 5, 9, 40, 200):
@@ -209,7 +209,7 @@ def test_the_midpoint_rule_between_near_ends_is_off_by_less_than_its_bound(kerne
 def test_what_lies_beyond_the_window_is_as_its_bounds_say() -> None:
     """The nodes before it are within the first Taylor terms and their rest, those beyond below their bound."""
     kernel = prepared(log(1 + exp(z)))
-    line = Line(z, kernel, [GAUSSIAN, GAUSSIAN * kernel])
+    line = Line(z, (kernel,), [GAUSSIAN, GAUSSIAN * kernel])
     with ctx.workprec(200):
         transform = Transform(line, 60.0)
         integrand = Integrand(arb(2), arb(0), (2, 1))

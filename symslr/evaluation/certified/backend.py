@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb, ctx
 from mpmath import log10, mpf
-from sympy import Abs, Basic, Dummy, Expr, Function, Integral, oo
+from sympy import Abs, Basic, Dummy, Expr, Function, Integral, S, oo
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken
@@ -34,8 +34,9 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further
     """A proved enclosure of ``expr``: |true - value| <= error.
 
     Covers sums, products, quotients and elementary functions of parameters, one-token expectations of analytic
-    functions, and Laplace integrals over (u, 0, oo) of products of powers of u, exp(-u o) and one-token expectations of
-    f(x) exp(-u K(x)), f >= 0 and K > 0 analytic, under laws with an analytic density, to any integer power.
+    functions, and Laplace integrals over one or two variables u in (0, oo) of products of powers of u, exp(-u o) and
+    one-token expectations of f(x) exp(-u K(x)), f >= 0 and K > 0 analytic, under laws with an analytic density, to any
+    integer power.
 
     Args:
         expr: conditioned and reduced.
@@ -167,24 +168,21 @@ def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
     for tokens in ways:
         try:
             if isinstance(node, ScalarExpectation):
-                return tokens(node, Dummy("u"))
-            return merged(laplace_terms(node.function, _laplace_variable(node), tokens))
+                return tokens(node, (Dummy("u"),))
+            variables = _laplace_variables(node)
+            of_all = Monomial(S.One, (S.Zero,) * len(variables), (S.Zero,) * len(variables))
+            return merged([of_all * term for term in laplace_terms(node.function, variables, tokens)])
         except CannotEvaluate:
             if tokens is ways[-1]:
                 raise
     raise AssertionError("no way of writing one-token expectations was given")
 
 
-def _laplace_variable(expr: Expr) -> Expr:
+def _laplace_variables(expr: Expr) -> tuple[Expr, ...]:
     limits = expr.limits
-    if len(limits) != 1 or len(limits[0]) != 3 or limits[0][1:] != (0, oo):
-        if len(limits) > 1:
-            raise CannotEvaluate(
-                "certified: no proof is available for integrals over several variables, as where weight and attention each "
-                "have a normaliser; expected one normaliser"
-            )
+    if len(limits) > 2 or any(len(limit) != 3 or limit[1:] != (0, oo) for limit in limits):
         raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
-    return limits[0][0]
+    return tuple(limit[0] for limit in limits)
 
 
 def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:

@@ -45,18 +45,18 @@ class Integrand:
     copies: tuple[int, ...]
 
     @classmethod
-    def of(cls, term: Monomial, copies: tuple[int, ...]) -> Integrand:
-        """What stands beside the coefficient of a term, at the current precision.
+    def of(cls, term: Monomial, copies: tuple[int, ...], axis: int = 0) -> Integrand:
+        """What stands beside the coefficient of a term, along one of its variables, at the current precision.
 
         Raises:
             NotProved: where the integral is seen to diverge, or its power is none that is known.
         """
-        if sign(term.offset) < 0:
-            raise NotProved(f"certified: the Laplace integral diverges, found exp({-term.offset}*u)")
-        power = term.power + 1
-        if not power.is_Rational or power <= 0:
-            raise NotProved(f"certified: found u^({term.power}); expected a rational power above -1")
-        return cls(ball(power), ball(term.offset), copies)
+        power, offset = term.powers[axis], term.offsets[axis]
+        if sign(offset) < 0:
+            raise NotProved(f"certified: the Laplace integral diverges, found exp({-offset}*u)")
+        if not power.is_Rational or power <= -1:
+            raise NotProved(f"certified: found u^({power}); expected a rational power above -1")
+        return cls(ball(power + 1), ball(offset), copies)
 
 
 class Ends(NamedTuple):
@@ -92,11 +92,34 @@ class Window:
     beyond: Any
 
 
-class OuterRule(ABC):
-    """Abstract: some functions M_j on the nodes e^{ih}, and the integrals of their products.
+class LogNodes(ABC):
+    """Abstract: the nodes v = ih of log u.
 
     Attributes:
         step: h in floats.
+    """
+
+    step: float
+
+    @property
+    @abstractmethod
+    def exact_step(self) -> Any:
+        """h as a ball."""
+
+    def discretisation(self, integrand: Integrand) -> Any:
+        """Theorem (outer strip): the sum over all nodes is off the integral by at most this, relative to it."""
+        return outer_error(integrand.k, self.exact_step, outer_strip(float(integrand.k), self.step))
+
+    def before(self, power: Any, low: int) -> Any:
+        """sum_{m >= 1} e^{power (low - m) h}."""
+        step = self.exact_step
+        return (power * (low * step)).exp() / (power * step).expm1()
+
+
+class OuterRule(LogNodes):
+    """Abstract: some functions M_j on the nodes e^{ih}, and the integrals of their products.
+
+    Attributes:
         grid: where the M_j are estimated in floats, in log u; ends where the right tails of all integrals are small.
         logs: log M_j there, a row for every function.
         known_logs: the same of what is computed to an absolute error, where that is not M_j itself.
@@ -105,7 +128,6 @@ class OuterRule(ABC):
         known: the M_j at nodes where they have been computed.
     """
 
-    step: float
     grid: Array
     logs: Sequence[Array]
     known_logs: Sequence[Array]
@@ -113,11 +135,6 @@ class OuterRule(ABC):
     errors: Sequence[Any]
     known: dict[int, list[Any]]
     most_terms = MOST_TERMS
-
-    @property
-    @abstractmethod
-    def exact_step(self) -> Any:
-        """h as a ball."""
 
     @property
     @abstractmethod
@@ -197,50 +214,16 @@ class OuterRule(ABC):
         beyond = start.rest * self.before(integrand.k, ends.low) + arb(0.5, 0.5) * tail
         return Window(range(ends.low, ends.high + 1), start, beyond)
 
-    def discretisation(self, integrand: Integrand) -> Any:
-        """Theorem (outer strip): the sum over all nodes is off the integral by at most this, relative to it."""
-        return outer_error(integrand.k, self.exact_step, outer_strip(float(integrand.k), self.step))
-
-    def before(self, power: Any, low: int) -> Any:
-        """sum_{m >= 1} e^{power (low - m) h}."""
-        step = self.exact_step
-        return (power * (low * step)).exp() / (power * step).expm1()
-
     def _left_end(self, integrand: Integrand, goal: float) -> tuple[int, int]:
-        """The first node and how many Taylor terms the product of the M_j has before it, those with which it comes last.
-
-        With R terms about (u rho)^R/R! is left out, rho^R = E K^R/E 1 for one factor, summed over all of them, as long as that is
-        below 1. Without any, the product is below what it is at 0.
-        """
+        """The first node and how many Taylor terms the product of the M_j has before it."""
         zero = sum(n * self.log_moments[0][j] for j, n in enumerate(integrand.copies) if n)
-        rates = [float(integrand.offset)] if integrand.offset > 0 else []
-
-        def end(count: int) -> float:
-            furthest = goal - max(zero, 0.0)
-            if not count:
-                return float(furthest / float(integrand.k))
-            moments = self.log_moments[count] - self.log_moments[0]
-            logs = [log(n) + moments[j] / count for j, n in enumerate(integrand.copies) if n]
-            left_out = count * float(np.logaddexp.reduce([*logs, *map(log, rates)])) - lgamma(count + 1)
-            return float(min((furthest - left_out) / (float(integrand.k) + count), -left_out / count))
-
-        count = max(range(self.most_terms + 1), key=end)
-        return floor((end(count) - SPARE) / self.step), count
+        end, count = left_end(integrand, self.log_moments[: self.most_terms + 1], goal - max(zero, 0.0))
+        return floor(end / self.step), count
 
     def _start(self, integrand: Integrand, low: int, count: int) -> Taylor:
         """e^{-ou} prod M_j(u)^n_j on 0 <= u <= e^{low h}."""
         radius = (low * self.exact_step).exp().upper()
-        if not count:
-            top = arb(1)
-            for j, n in enumerate(integrand.copies):
-                top *= (abs(self.taylor[j][0]) + self.errors[j]) ** n
-            return Taylor(arb_poly([]), arb(0, top.upper()), radius, 0)
-        offset = [(-integrand.offset) ** r / factorial(r) for r in range(count + 1)]
-        product = _model(offset, arb(0), radius)
-        for j, n in enumerate(integrand.copies):
-            if n:
-                product = product * _model(self.taylor[j][: count + 1], self.errors[j], radius).power(n)
-        return product
+        return beginning(integrand, [row[: count + 1] for row in self.taylor], self.errors, radius)
 
     def _right_end(
         self, integrand: Integrand, terms: Array, goal: float
@@ -291,6 +274,45 @@ class OuterRule(ABC):
         if not rate > integrand.k:
             raise NotProved("certified: the right tail of the Laplace integral could not be bounded")
         return (bound / ((rate - integrand.k) * step).expm1()).upper()
+
+
+def left_end(integrand: Integrand, log_moments: Array, room: float) -> tuple[float, int]:
+    """The rightmost place in log u for the first node, and how many Taylor terms of the product of the M_j come before it.
+
+    With R terms about (u rho)^R/R! is left out, rho^R = E K^R/E 1 for one factor, summed over all of them, as long as that is
+    below 1. Without any, the product is below what it is at 0.
+
+    Args:
+        log_moments: log E_j K^r, a row for every r.
+        room: log of what the integral may be changed by, relative to the product at u = 0.
+    """
+    rates = [log(float(integrand.offset))] if integrand.offset > 0 else []
+
+    def end(count: int) -> float:
+        if not count:
+            return float(room / float(integrand.k))
+        moments = log_moments[count] - log_moments[0]
+        logs = [log(n) + moments[j] / count for j, n in enumerate(integrand.copies) if n]
+        left_out = count * float(np.logaddexp.reduce([*logs, *rates])) - lgamma(count + 1)
+        return float(min((room - left_out) / (float(integrand.k) + count), -left_out / count))
+
+    count = max(range(len(log_moments)), key=end)
+    return end(count) - SPARE, count
+
+
+def beginning(integrand: Integrand, taylor: Sequence[Sequence[Any]], errors: Sequence[Any], radius: Any) -> Taylor:
+    """e^{-ou} prod M_j(u)^n_j on 0 <= u <= radius, from the coefficients of every M_j, one more than terms are kept."""
+    count = len(taylor[0]) - 1
+    if not count:
+        top = arb(1)
+        for own, error, n in zip(taylor, errors, integrand.copies):
+            top *= (abs(own[0]) + error) ** n
+        return Taylor(arb_poly([]), arb(0, top.upper()), radius, 0)
+    product = _model([(-integrand.offset) ** r / factorial(r) for r in range(count + 1)], arb(0), radius)
+    for own, error, n in zip(taylor, errors, integrand.copies):
+        if n:
+            product = product * _model(own, error, radius).power(n)
+    return product
 
 
 def _model(coefficients: Sequence[Any], error: Any, radius: Any) -> Taylor:

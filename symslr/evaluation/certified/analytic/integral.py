@@ -10,7 +10,7 @@ import numpy as np
 from flint import arb, arb_mat
 
 from symslr.evaluation.certified.analytic.line import Line, LineRule
-from symslr.evaluation.certified.outer import OuterRule, outer_step
+from symslr.evaluation.certified.outer import LogNodes, OuterRule, outer_step
 from symslr.evaluation.numbers.balls import exponentials
 
 BLOCK = 8
@@ -26,26 +26,30 @@ POWERS = tuple(2.0 ** (i / 4) for i in range(-20, 53))
 """The moments that are tried in the right tail."""
 
 
-class Transform(OuterRule):
-    """The functions M_j of one line at one precision; every integral of a formula takes them from here.
+class Octaves(LogNodes):
+    """Nodes with a step of log(2)/``per_octave``, with which sums are off by about e^-nats; after an octave e^{-uK} is squared."""
 
-    The step is log(2)/``per_octave``: an octave further e^{-uK} is a square.
-    """
-
-    grid = PLANNED
-
-    def __init__(self, line: Line, nats: float) -> None:
-        self.line, self.nats = line, nats
+    def __init__(self, nats: float) -> None:
         self.per_octave = ceil(log(2) / outer_step(LARGEST_POWER, nats))
         self.step = log(2) / self.per_octave
-        self.rule: LineRule = line.rule(nats)
-        self.known = {}
-        self.logs = self.known_logs = list(self.rule.float_logs(PLANNED))
-        self.log_moments, self.errors = self.rule.float_log_moments, self.rule.errors
 
     @property
     def exact_step(self) -> Any:
         return arb.const_log2() / self.per_octave
+
+
+class Transform(Octaves, OuterRule):
+    """The functions M_j of one line at one precision; every integral of a formula takes them from here."""
+
+    grid = PLANNED
+
+    def __init__(self, line: Line, nats: float) -> None:
+        super().__init__(nats)
+        self.line, self.nats = line, nats
+        self.rule: LineRule = line.rule(nats)
+        self.known = {}
+        self.logs = self.known_logs = list(self.rule.float_logs(PLANNED))
+        self.log_moments, self.errors = self.rule.float_log_moments(0), self.rule.errors
 
     @property
     def taylor(self) -> list[list[Any]]:
@@ -64,10 +68,14 @@ class Transform(OuterRule):
         return arb(self.line.log_moment(j, p))
 
     def best_power(self, j: int, v: float) -> tuple[float, float]:
-        """Of ``POWERS``: the logarithm is convex in p."""
+        return best_power(self.line, j, v)
 
-        def size(i: int) -> float:
-            return POWERS[i] * (log(POWERS[i]) - 1 - v) + self.line.log_moment(j, POWERS[i])
 
-        i = bisect_left(range(len(POWERS) - 1), True, key=lambda i: not size(i + 1) < size(i))
-        return POWERS[i], size(i)
+def best_power(line: Line, j: int, v: float, axis: int = 0) -> tuple[float, float]:
+    """(p, log of (p/(e u))^p int F_j K^-p dx) at u = e^v for the best p of ``POWERS``: the logarithm is convex in p."""
+
+    def size(i: int) -> float:
+        return POWERS[i] * (log(POWERS[i]) - 1 - v) + line.log_moment(j, POWERS[i], axis)
+
+    i = bisect_left(range(len(POWERS) - 1), True, key=lambda i: not size(i + 1) < size(i))
+    return POWERS[i], size(i)

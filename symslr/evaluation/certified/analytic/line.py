@@ -1,4 +1,4 @@
-"""M(u) = int F(x) e^{-u K(x)} dx for several factors F >= 0 beside one kernel K >= 0: values, moments, bounds.
+"""M(u) = int F(x) e^{-u K(x)} dx for several factors F >= 0 beside one kernel K >= 0, or two: values, moments, bounds.
 
 The trapezoid rule on the line, whose error the strip proves: docs/proofs.md, section 7.
 """
@@ -44,24 +44,26 @@ ROUNDING = 1e-12
 
 
 class Line:
-    """One kernel and the factors beside it.
+    """One or two kernels and the factors beside them.
 
     Args:
         variable: x.
-        kernel: K as ``prepared``; 0 where there is none.
+        kernels: K of every variable u as ``prepared``; 0 where there is none.
         factors: F as ``prepared``, density included.
 
     Raises:
         NotProved: where K or a factor is not seen to be >= 0, or K comes to zero too fast.
     """
 
-    def __init__(self, variable: Symbol, kernel: Expr, factors: Sequence[Expr]) -> None:
-        self.variable, self.kernel, self.factors = variable, kernel, tuple(factors)
+    def __init__(self, variable: Symbol, kernels: tuple[Expr, ...], factors: Sequence[Expr]) -> None:
+        self.variable, self.kernels, self.factors = variable, kernels, tuple(factors)
+        self.has_kernel = any(kernel != 0 for kernel in kernels)
         with ctx.workprec(PROOF_BITS):
-            for function in (kernel, *self.factors) if kernel != 0 else ():
+            for function in (*kernels, *self.factors) if self.has_kernel else ():
                 check_nonnegative(variable, function)
-            check_fall(variable, kernel)
-        self.strips = Strips(variable, kernel, self.factors)
+            for kernel in kernels:
+                check_fall(variable, kernel)
+        self.strips = Strips(variable, kernels, self.factors)
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
@@ -76,16 +78,16 @@ class Line:
             raise self._known[key].with_traceback(None)
         return self._known[key]
 
-    def log_moment(self, j: int, p: float) -> float:
-        """log of a bound of int F_j K^-p dx; oo where none is found within the last of ``REACHES``."""
-        return float(self._once(self._log_moment, j, p))
+    def log_moment(self, j: int, p: float, axis: int = 0) -> float:
+        """log of a bound of int F_j K^-p dx, K of one axis; oo where none is found within the last of ``REACHES``."""
+        return float(self._once(self._log_moment, j, p, axis))
 
-    def _log_moment(self, j: int, p: float) -> float:
+    def _log_moment(self, j: int, p: float, axis: int) -> float:
         for reach in REACHES:
             try:
                 with ctx.workprec(PROOF_BITS):
-                    tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, reach)]
-                    terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, reach)
+                    tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, axis, reach)]
+                    terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, axis, reach)
             except NotProved:
                 continue
             top = float(terms.max())
@@ -95,10 +97,10 @@ class Line:
             return total + ROUNDING * (abs(total) + abs(top) + len(terms))
         return inf
 
-    def _falls(self, j: int, reach: float) -> list[tuple[Exponent, Exponent]]:
+    def _falls(self, j: int, axis: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
         sides = (self._once(self._growth, side, reach) for side in (-1, 1))
-        return [(side.modulus(self.factors[j]), side.inverse(self.kernel)) for side in sides]
+        return [(side.modulus(self.factors[j]), side.inverse(self.kernels[axis])) for side in sides]
 
     def _growth(self, side: int, start: float) -> GrowthBounds:
         return GrowthBounds(self.variable, start, side)
@@ -109,24 +111,24 @@ class Line:
         Raises:
             NotProved: where there is none.
         """
-        tops = [values[1 + j].abs_upper() for values in self._cells(reach)]
+        tops = [values[len(self.kernels) + j].abs_upper() for values in self._cells(reach)]
         if not all(top.is_finite() for top in tops):
             raise NotProved(f"certified: no bound was found for {self.factors[j]}")
         return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
 
-    def _kernel_log(self, reach: float) -> Array:
+    def _kernel_log(self, axis: int, reach: float) -> Array:
         """log of the smallest K on each cell.
 
         Raises:
             NotProved: where the kernel is not seen to be positive.
         """
-        lowest = [values[0].real.lower() for values in self._cells(reach)]
+        lowest = [values[axis].real.lower() for values in self._cells(reach)]
         if not all(low > 0 for low in lowest):
-            raise NotProved(f"certified: the kernel {self.kernel} is not seen to be positive")
+            raise NotProved(f"certified: the kernel {self.kernels[axis]} is not seen to be positive")
         return np.array([_below(float(low.log().lower())) for low in lowest])
 
     def _cells(self, reach: float) -> list[list[Any]]:
-        """Enclosures of the kernel and of all factors on the cells up to the reach."""
+        """Enclosures of the kernels and of all factors on the cells up to the reach."""
         count = round(reach / FINE)
         return [self._once(self._cell, i) for i in range(-count, count)]
 
@@ -134,8 +136,8 @@ class Line:
         return self.at(rectangle(i * FINE, (i + 1) * FINE, 0.0, 0.0))
 
     def at(self, region: Any) -> list[Any]:
-        """Enclosures of the kernel and of all factors on a complex region."""
-        return all_enclosed((self.kernel, *self.factors), self.variable, region, CELLS)
+        """Enclosures of the kernels and of all factors on a complex region."""
+        return all_enclosed((*self.kernels, *self.factors), self.variable, region, CELLS)
 
     def tails(self, side: int, at: float) -> list[Any]:
         """Bounds of what lies beyond ``at`` on one side, for each factor."""
@@ -153,9 +155,9 @@ class Line:
         except NotProved:
             return beyond(at)
 
-    def rule(self, nats: float) -> LineRule:
-        """The trapezoid rule whose error is about e^-nats."""
-        return LineRule(self, nats)
+    def rule(self, nats: float, most: float = inf) -> LineRule:
+        """The midpoint rule whose error is about e^-nats, of at most so many nodes."""
+        return LineRule(self, nats, most)
 
 
 class LineRule:
@@ -163,13 +165,14 @@ class LineRule:
 
     Attributes:
         nodes: the x_i, ``step`` apart.
+        kernels: the values of every kernel there; ``kernel`` are those of the first.
         errors: for each factor a ball above the distance of the rule to M(u), for every u >= 0.
 
     Raises:
-        NotProved: where no strip is found, or the factors are not seen to fall.
+        NotProved: where no strip is found, the factors are not seen to fall, or there are too many nodes.
     """
 
-    def __init__(self, line: Line, nats: float) -> None:
+    def __init__(self, line: Line, nats: float, most: float) -> None:
         self.line, self.nats = line, nats
         ends = [self._end(side) for side in (-1, 1)]
         tails = [line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends)]
@@ -177,13 +180,19 @@ class LineRule:
             strip = line.strips.widest(*ends)
         mass = max(float(mass.log()) for mass in strip.masses)
         count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
+        if count > most:
+            raise NotProved(
+                "certified: the integrals over a token take too many nodes: a weight or a kernel is too steep"
+            )
         self.step = (arb(strip.high) - strip.low) / count
         self.nodes = [strip.low + (2 * i + 1) * self.step / 2 for i in range(count)]
         rows = [[value.real for value in line.at(acb(x))] for x in self.nodes]
-        self.kernel = [row[0] for row in rows]
-        self.weights = arb_mat([[value * self.step for value in row[1:]] for row in rows])
+        count = len(line.kernels)
+        self.kernels = [[row[axis] for row in rows] for axis in range(count)]
+        self.kernel = self.kernels[0]
+        self.weights = arb_mat([[value * self.step for value in row[count:]] for row in rows])
         self.errors = [(inside + left + right).upper() for inside, left, right in zip(strip.errors(self.step), *tails)]
-        self.float_kernel = np.array([float(k) for k in self.kernel])
+        self.float_kernels = np.array([[float(k) for k in own] for own in self.kernels])
         with np.errstate(divide="ignore"):
             self.float_log_weights = np.array(
                 [[_float_log(w) for w in column] for column in zip(*self.weights.tolist())]
@@ -201,45 +210,44 @@ class LineRule:
         last = len(EDGES) - 1
         return bisect_left(range(last), True, lo=NEAREST, key=reaches)
 
-    @cached_property
-    def load_terms(self) -> list[list[Any]]:
+    def load_terms(self, axis: int) -> list[list[Any]]:
         """The terms of e^{-uK} in powers of u, up to ``MOST_TERMS``: one row per power, one column per token."""
-        rows = [[arb(1)] * len(self.kernel)]
+        rows = [[arb(1)] * len(self.nodes)]
         for r in range(1, MOST_TERMS + 1):
-            rows.append([-before * k / r for before, k in zip(rows[-1], self.kernel)])
+            rows.append([-before * k / r for before, k in zip(rows[-1], self.kernels[axis])])
         return rows
 
     @cached_property
     def taylor(self) -> list[list[Any]]:
         """For every factor the coefficients of its sum in powers of u, up to ``MOST_TERMS``."""
-        return [list(column) for column in zip(*(arb_mat(self.load_terms) * self.weights).tolist())]
+        return [list(column) for column in zip(*(arb_mat(self.load_terms(0)) * self.weights).tolist())]
 
-    @cached_property
-    def float_log_moments(self) -> Array:
+    def float_log_moments(self, axis: int) -> Array:
         """log of the sum of F K^r, an estimate: one row per r up to ``MOST_TERMS``, one column per factor."""
         with np.errstate(divide="ignore"):
-            logs = np.log(np.maximum(self.float_kernel, 0.0))
+            logs = np.log(np.maximum(self.float_kernels[axis], 0.0))
         rows = [self.float_log_weights + (r * logs if r else 0.0) for r in range(MOST_TERMS + 1)]
         return np.array([np.logaddexp.reduce(terms, axis=1) for terms in rows])
 
-    def at(self, u: Any) -> list[Any]:
-        """Enclosures of M(u) for every factor; u >= 0 a ball."""
+    def at(self, u: Any, axis: int = 0) -> list[Any]:
+        """Enclosures of M(u) for every factor, any other variable being 0; u >= 0 a ball."""
         minus = -u
-        return self.sums(arb_mat([[(minus * k).exp() for k in self.kernel]]))[0]
+        return self.sums(arb_mat([[(minus * k).exp() for k in self.kernels[axis]]]))[0]
 
     def sums(self, loads: Any) -> list[list[Any]]:
         """As ``at`` for several u, whose e^{-uK} are the rows of a matrix, one column for every token."""
-        return [[self._enclosure(j, value) for j, value in enumerate(row)] for row in (loads * self.weights).tolist()]
+        return [[self.enclosure(j, value) for j, value in enumerate(row)] for row in (loads * self.weights).tolist()]
 
-    def _enclosure(self, j: int, total: Any) -> Any:
+    def enclosure(self, j: int, total: Any) -> Any:
+        """M of a factor from the sum of its rule."""
         value = total + arb(0, self.errors[j])
-        known = self.line.kernel == 0 or value > 0  # without a kernel a factor may have any sign
+        known = not self.line.has_kernel or value > 0  # without a kernel a factor may have any sign
         return value if known else value.intersection(arb(0).union(abs(value).upper()))
 
     def float_logs(self, v: Array) -> Array:
         """log M(e^v) in floats, an estimate: one row per factor, one column per v; of the largest term alone where that is tiny."""
         with np.errstate(over="ignore"):  # where a load is infinite nothing is left
-            loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernel)
+            loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernels[0])
         found = []
         for logs in self.float_log_weights:
             terms = logs - loads

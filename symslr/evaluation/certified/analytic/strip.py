@@ -53,7 +53,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Strip:
-    """A rectangle low <= Re x <= high, |Im x| <= half_width, where the kernel has a real part >= 0 on all sides.
+    """A rectangle low <= Re x <= high, |Im x| <= half_width, where the kernels have a real part >= 0 on all sides.
 
     Attributes:
         half_width: d.
@@ -75,15 +75,15 @@ class Strip:
 
 
 class Strips:
-    """The strips of one kernel and its factors, real on the real line; what was proved of a cell is kept.
+    """The strips of some kernels and the factors beside them, real on the real line; what was proved of a cell is kept.
 
     Args:
         variable: x.
-        kernel, factors: as ``prepared``.
+        kernels, factors: as ``prepared``.
     """
 
-    def __init__(self, variable: Symbol, kernel: Expr, factors: Sequence[Expr]) -> None:
-        self.variable, self.functions = variable, (kernel, *factors)
+    def __init__(self, variable: Symbol, kernels: tuple[Expr, ...], factors: Sequence[Expr]) -> None:
+        self.variable, self.kernels, self.functions = variable, kernels, (*kernels, *factors)
         self._half_width = WIDEST
         self._known: dict[tuple[Region, bool], list[tuple[float, Values]]] = {}
 
@@ -113,7 +113,7 @@ class Strips:
         for cell in cells:  # in the lower half the functions are mirrored
             self._proved((*cell, 0.0, half_width), False)
         ends = [self._proved((at, at, 0.0, half_width), True) for at in (-EDGES[left], EDGES[right])]
-        places = range(1, len(self.functions))
+        places = range(len(self.kernels), len(self.functions))
         return Strip(
             half_width,
             -EDGES[left],
@@ -130,8 +130,9 @@ class Strips:
             for function, values in zip(self.functions, found):
                 if not values.is_finite():
                     raise NotProved("certified: no bound was found for", function)
-            if has_positive_kernel and not found[0].real >= 0:
-                raise NotProved("certified: the kernel is not seen to have a real part >= 0:", self.functions[0])
+            for kernel, values in zip(self.kernels, found) if has_positive_kernel else ():
+                if not values.real >= 0:
+                    raise NotProved("certified: the kernel is not seen to have a real part >= 0:", kernel)
             return part[1] - part[0], [values.abs_upper() for values in found]
 
         key = region, has_positive_kernel

@@ -50,7 +50,7 @@ class MovingTransform(Transform):
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Integrand]) -> None:
         self.scale, self.goal, self.integrands = scale, goal, integrands
         super().__init__(line, nats)
-        self.is_kernel_moving = line.kernel.has(scale)
+        self.is_kernel_moving = line.kernels[0].has(scale)
         self.known_off: dict[Integrand, Any] = {}
 
     def model(self, integrand: Integrand, sums: Sums) -> Taylor:
@@ -181,7 +181,7 @@ class FiniteSums:
         if not self.transform.is_kernel_moving:
             weighted = [factor * step for factor in self._values(line.factors, x)]
             return [factor[k] for factor in weighted for k in range(self.length)]
-        kernel, *factors = all_enclosed((line.kernel, *line.factors), line.variable, arb_series([x]), self.series)
+        kernel, *factors = all_enclosed((*line.kernels, *line.factors), line.variable, arb_series([x]), self.series)
         factors = [factor * step for factor in factors]
         self.tokens.append((kernel, factors))
         change, powers = kernel - arb_series([kernel[0]]), [arb_series([1])]
@@ -233,7 +233,7 @@ class FiniteSums:
         rule, most = self.transform.rule, self.transform.most_terms
         if not self.transform.is_kernel_moving:
             with ctx.workprec(self.bits):
-                table = ((arb_mat(rule.load_terms[:most]) * arb(1)) * self.matrix).tolist()
+                table = ((arb_mat(rule.load_terms(0)[:most]) * arb(1)) * self.matrix).tolist()
             return [list(column) for column in zip(*(self._series(row, arb(0)) for row in table))]
         with terms(self.length):
             found = [[arb_series([0])] * most for _ in rule.errors]
