@@ -156,14 +156,11 @@ def _certified_exponential(expr: Expr, inputs: Inputs, digits: int) -> Value:
 
 
 def _certified(expr: Expr, inputs: Inputs, digits: int) -> Value:
-    """A proved value: by that normal form, else by integrals on the line."""
+    """A proved value: by that normal form where it serves, else by integrals on the line."""
     from symslr.evaluation.certified.analytic.form import line_terms
     from symslr.evaluation.certified.backend import evaluate_arb
 
-    try:
-        return _certified_exponential(expr, inputs, digits)
-    except CannotEvaluate:
-        return evaluate_arb(canonical(expr), inputs.scalars, digits, line_terms)
+    return evaluate_arb(canonical(expr), inputs.scalars, digits, line_terms)
 
 
 def _estimated(expr: Expr, inputs: Inputs, digits: int) -> Value:

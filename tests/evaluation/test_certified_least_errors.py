@@ -12,12 +12,12 @@ from mpmath import mp
 from sympy import Integer, exp
 
 from symslr import SpikedSLR, population_risk
-from symslr.evaluation.certified.analytic import integral
-from symslr.evaluation.certified.analytic.integral import Integrand
+from symslr.evaluation.certified import outer
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.model import Moving
 from symslr.evaluation.certified.least.search import Search
+from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.plan import canonical
 from symslr.model.attention import Attention
@@ -73,7 +73,7 @@ def test_tails_begin_where_the_window_ends(
         start = Taylor(arb_poly([2, 5]), arb(0, 3), arb(1), 2)
         monkeypatch.setattr(transform, "_start", lambda _, low, count: ends.append(low) or start)
         monkeypatch.setattr(transform, "_right_tail", lambda _, high, *__: ends.append(high) or arb(4))
-        window = transform.window(integrand, transform.goal)
+        window = transform.window(integrand, transform.ends(integrand, transform.goal))
         assert [window.nodes[0], window.nodes[-1]] == ends
         before = transform.before(integrand.k, ends[0])
         assert window.beyond.contains(4 + 3 * NEARLY * before)
@@ -89,21 +89,6 @@ def test_series_in_the_scale_begin_as_the_integrand_does(transform: MovingTransf
             for r, coefficient in enumerate(thin.start(integrand, start.length)):
                 assert start.polynomial[r].overlaps(coefficient[0])
                 assert not coefficient[0].contains(0)
-
-
-def test_tokens_that_are_left_out_are_in_every_coefficient(
-    transform: MovingTransform, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where so many are left out that they matter, against the sums over all."""
-    monkeypatch.setattr("symslr.evaluation.certified.analytic.line.SPARE_NATS", -8.0)
-    with ctx.workprec(256):
-        own = MovingTransform(transform.line, transform.nats, transform.goal, transform.scale, transform.integrands)
-        sums = Sums(own, arb(1 + RADIUS), arb(RADIUS), LENGTH)
-        assert len(own.blocks[-1].seen.places) < len(own.rule.nodes)
-        for some in (sums.thin, sums.wide):
-            every = (own.loads(own.rule.kernel, own.nodes) * some.matrix).tolist()
-            pairs = [(part, whole) for row, other in zip(some.rows, every) for part, whole in zip(row, other)]
-            assert all(part.overlaps(whole) for part, whole in pairs)
 
 
 def test_errors_of_the_rule_are_in_the_rest(
@@ -125,7 +110,7 @@ def test_errors_of_the_rule_bound_the_change_of_a_product(transform: MovingTrans
             for n, top, error in zip(integrand.copies, transform.above[i - transform.nodes[0]], transform.rule.errors):
                 before, after = before * top**n, after * (top - error) ** n
             assert transform._off_at(integrand, i) >= (before - after) * NEARLY
-            for top, moment in zip(transform.above[i - transform.nodes[0]], transform.at(i)):
+            for top, moment in zip(transform.above[i - transform.nodes[0]], transform.known[i]):
                 assert top >= moment.upper() * NEARLY
 
 
@@ -135,7 +120,7 @@ def test_the_discretisation_is_in_the_rest(
     """An error of a tenth of the infinite sum: the integral is between 10/11 and 10/9 of it."""
     model = transform.model(integrand, sums)
     size = model.polynomial(arb(0)).lower()
-    monkeypatch.setattr(integral, "outer_error", lambda *_: arb(0.1))
+    monkeypatch.setattr(outer, "outer_error", lambda *_: arb(0.1))
     after = rest(transform, integrand, sums)
     assert after.contains(size / 9)
     assert after.contains(-size / 9)

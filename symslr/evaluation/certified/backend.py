@@ -8,9 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from flint import arb, ctx
-from mpmath import log10, mp, mpf
-from mpmath.libmp import from_man_exp
-from sympy import Abs, Basic, Dummy, Expr, Function, Integral, oo
+from mpmath import log10, mpf
+from sympy import Abs, Basic, Dummy, Expr, Function, Integral, S, oo
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken
@@ -19,6 +18,7 @@ from symslr.evaluation.certified.exponential.token import token_terms
 from symslr.evaluation.certified.laplace_form import TokenTerms, laplace_terms
 from symslr.evaluation.certified.monomial import Monomial, merged
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.numbers.elementary import elementary_ball
 from symslr.expression.expectation import Expectation, LengthExpectation, ScalarExpectation
 from symslr.expression.folded import Minimum
@@ -34,8 +34,9 @@ def evaluate_arb(expr: Expr, values: Mapping[Basic, Basic], digits: int, further
     """A proved enclosure of ``expr``: |true - value| <= error.
 
     Covers sums, products, quotients and elementary functions of parameters, one-token expectations of analytic
-    functions, and Laplace integrals over (u, 0, oo) of products of powers of u, exp(-u o) and one-token expectations of
-    f(x) exp(-u K(x)), f >= 0 and K > 0 analytic, under laws with an analytic density, to any integer power.
+    functions, and Laplace integrals over one or two variables u in (0, oo) of products of powers of u, exp(-u o) and
+    one-token expectations of f(x) exp(-u K(x)), f >= 0 and K > 0 analytic, under laws with an analytic density, to any
+    integer power.
 
     Args:
         expr: conditioned and reduced.
@@ -167,38 +168,30 @@ def _normal_form(node: Expr, ways: tuple[TokenTerms, ...]) -> list[Monomial]:
     for tokens in ways:
         try:
             if isinstance(node, ScalarExpectation):
-                return tokens(node, Dummy("u"))
-            return merged(laplace_terms(node.function, _laplace_variable(node), tokens))
+                return tokens(node, (Dummy("u"),))
+            variables = _laplace_variables(node)
+            of_all = Monomial(S.One, (S.Zero,) * len(variables), (S.Zero,) * len(variables))
+            return merged([of_all * term for term in laplace_terms(node.function, variables, tokens)])
         except CannotEvaluate:
             if tokens is ways[-1]:
                 raise
     raise AssertionError("no way of writing one-token expectations was given")
 
 
-def _laplace_variable(expr: Expr) -> Expr:
+def _laplace_variables(expr: Expr) -> tuple[Expr, ...]:
     limits = expr.limits
-    if len(limits) != 1 or len(limits[0]) != 3 or limits[0][1:] != (0, oo):
-        if len(limits) > 1:
-            raise CannotEvaluate(
-                "certified: no proof is available for integrals over several variables, as where weight and attention each "
-                "have a normaliser; expected one normaliser"
-            )
+    if len(limits) > 2 or any(len(limit) != 3 or limit[1:] != (0, oo) for limit in limits):
         raise CannotEvaluate(f"certified: no proof is available for an integral over {limits}; expected (u, 0, oo)")
-    return limits[0][0]
+    return tuple(limit[0] for limit in limits)
 
 
 def centred(enclosure: Any, digits: int) -> tuple[mpf, mpf]:
     """A number of about ``digits`` + 5 digits and an upper bound of its distance to every point of the enclosure."""
     with ctx.workprec(ceil((digits + 5) * BITS_PER_DIGIT)):
-        centre = (+enclosure).mid()
+        middle = (+enclosure).mid()
     with ctx.workprec(64):
-        error = (arb(enclosure) - centre).abs_upper()
-    return _exact_mpf(centre), _exact_mpf(error)
-
-
-def _exact_mpf(point: Any) -> mpf:
-    mantissa, exponent = point.man_exp()
-    return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
+        error = (arb(enclosure) - middle).abs_upper()
+    return centre(middle), centre(error)
 
 
 def correct_digits(value: mpf, error: mpf) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 from sympy import Expr, S
@@ -13,24 +14,41 @@ Token = Any
 
 @dataclass(frozen=True)
 class Monomial:
-    """coefficient * u^power * exp(-offset u) * prod over (s, c) of phi_s(u e^c)^n."""
+    """coefficient * prod over the variables u of u^power * exp(-offset u) * prod over (s, c) of phi_s(u e^c)^n.
+
+    Powers and offsets are those of one variable after the other; what is left out at the end is zero.
+    """
 
     coefficient: Expr
-    power: Expr = S.Zero
-    offset: Expr = S.Zero
+    powers: tuple[Expr, ...] = ()
+    offsets: tuple[Expr, ...] = ()
     tokens: dict[Token, int] = field(default_factory=dict)
+
+    @property
+    def power(self) -> Expr:
+        """Of the first variable."""
+        return self.powers[0] if self.powers else S.Zero
+
+    @property
+    def offset(self) -> Expr:
+        """Of the first variable."""
+        return self.offsets[0] if self.offsets else S.Zero
 
     def __mul__(self, other: Monomial) -> Monomial:
         tokens = dict(self.tokens)
         for token, n in other.tokens.items():
             tokens[token] = tokens.get(token, 0) + n
-        return Monomial(
-            self.coefficient * other.coefficient, self.power + other.power, self.offset + other.offset, tokens
-        )
+        powers, offsets = _sums(self.powers, other.powers), _sums(self.offsets, other.offsets)
+        return Monomial(self.coefficient * other.coefficient, powers, offsets, tokens)
 
     def __pow__(self, n: int) -> Monomial:
         tokens = {token: n * count for token, count in self.tokens.items()} if n else {}
-        return Monomial(self.coefficient**n, self.power * n, self.offset * n, tokens)
+        powers, offsets = (tuple(own * n for own in parts) for parts in (self.powers, self.offsets))
+        return Monomial(self.coefficient**n, powers, offsets, tokens)
+
+
+def _sums(left: tuple[Expr, ...], right: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return tuple(a + b for a, b in zip_longest(left, right, fillvalue=S.Zero))
 
 
 def times(left: list[Monomial], right: list[Monomial]) -> list[Monomial]:
@@ -42,7 +60,7 @@ def merged(terms: list[Monomial]) -> list[Monomial]:
     """The same sum with one coefficient for each power of u, offset and set of tokens."""
     sums: dict[object, Monomial] = {}
     for term in terms:
-        key = (term.power, term.offset, frozenset((token, n) for token, n in term.tokens.items() if n))
+        key = (term.powers, term.offsets, frozenset((token, n) for token, n in term.tokens.items() if n))
         known = sums.get(key)
         sums[key] = term if known is None else replace(term, coefficient=known.coefficient + term.coefficient)
     return list(sums.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from operator import methodcaller
 from typing import Any
 
@@ -78,8 +79,8 @@ FUNCTIONS: dict[str, ArbFunction] = {
     "OwensT": owens_t,
     "NormalCdf": normal_cdf,
     "SkewNormal": skew_normal,
-    "Max": lambda *balls: _fold(lambda s, t: s.max(t), balls),
-    "Min": lambda *balls: _fold(lambda s, t: s.min(t), balls),
+    "Max": lambda *balls: reduce(arb.max, balls),
+    "Min": lambda *balls: reduce(arb.min, balls),
 }
 """Name of a function -> the same function on balls. A special-function node is added by its class name."""
 
@@ -93,13 +94,6 @@ class Between(Dummy):
         made: Between = super().__new__(cls, name, real=True)
         made.enclosure = enclosure
         return made
-
-
-def _fold(pair: ArbFunction, balls: tuple[Any, ...]) -> Any:
-    result = balls[0]
-    for ball in balls[1:]:
-        result = pair(result, ball)
-    return result
 
 
 def elementary_ball(expr: Expr, descend: Descend) -> Any:
@@ -142,10 +136,11 @@ def _power(base: Any, exponent: Expr, descend: Descend) -> Any:
 
 
 def whole_power(base: Any, n: int) -> Any:
-    """base^n; Arb's own power is undefined on a ball centred at 0, where a product is not."""
-    if n > 0 and n % 2 == 0 and base.contains(0):
-        return arb(0).union(abs(base).upper() ** n)
-    return _fold(arb.__mul__, (base,) * n) if n > 0 and base.contains(0) else base**n
+    """base^n; Arb's own power is undefined on a ball centred at 0."""
+    if n > 0 and base.contains(0):
+        low = arb(0) if n % 2 == 0 else base.lower() ** n
+        return low.union((base if n % 2 else abs(base)).upper() ** n)
+    return base**n
 
 
 def ball(expr: Expr) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 from flint import acb, arb, fmpq
@@ -36,10 +37,15 @@ class Cells(Arithmetic):
         _off_the_cut(base)
         return (base.log() * fmpq(exponent.numerator, exponent.denominator)).exp()
 
-    def function(self, name: str, at: Any) -> Any:
+    def function(self, at: Any, name: str) -> Any:
         if name == "log":
             _off_the_cut(at)
-        return getattr(at, name)()
+        found = getattr(at, name)()
+        if name == "exp" and found.real.contains(0):  # a product of wide balls loses the sign that its factors have
+            size, part = at.real.exp(), at.imag.cos()
+            corners = [s * p for s in (size.lower(), size.upper()) for p in (part.lower(), part.upper())]
+            return acb(reduce(arb.union, corners), found.imag)
+        return found
 
 
 def integer_power(base: Any, n: int) -> Any:

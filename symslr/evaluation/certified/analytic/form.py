@@ -1,4 +1,4 @@
-"""One-token expectations E[f(x) e^{-u K(x)}] as sums of ``LineToken``: one factor F >= 0 beside one kernel K each."""
+"""One-token expectations E[f(x) e^{-u K(x) - t W(x)}] as sums of ``LineToken``: a factor F >= 0 beside one or two kernels each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from flint import arb, ctx
 from sympy import Add, E, Expr, Integral, Mul, S, Symbol, exp, oo
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.integral import Integrand, Transform
+from symslr.evaluation.certified.analytic.integral import Transform
 from symslr.evaluation.certified.analytic.line import Line
+from symslr.evaluation.certified.analytic.plane import PlaneTransform
 from symslr.evaluation.certified.analytic.proof import NotProved, prepared
 from symslr.evaluation.certified.monomial import Monomial
-from symslr.evaluation.numbers.elementary import ball, sign
+from symslr.evaluation.certified.outer import Integrand
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
@@ -27,91 +28,90 @@ X = Symbol("x")
 
 @dataclass(frozen=True)
 class LineToken:
-    """u -> int F(x) e^{-u K(x)} dx over the real line, F with the density of the law."""
+    """u, t -> int F(x) e^{-u K(x) - t W(x)} dx over the real line, F with the density of the law; a kernel for every variable."""
 
     factor: Expr
-    kernel: Expr
+    kernels: tuple[Expr, ...]
 
 
-def line_terms(node: ScalarExpectation, u: Expr) -> list[Monomial]:
-    """``node`` as a sum of monomials in u, each with one ``LineToken``.
+def line_terms(node: ScalarExpectation, variables: tuple[Expr, ...]) -> list[Monomial]:
+    """``node`` as a sum of monomials in the variables, each with one ``LineToken``.
 
     Args:
         node: an expectation of one token.
-        u: the variable of the Laplace integral around it.
+        variables: those of the Laplace integral around it.
 
     Raises:
-        NotProved: for a law that does not live on the whole line, or a body that is not a sum of f(x) e^{-u K(x)} u^n.
+        NotProved: for a law that does not live on the whole line, or a body that is not a sum of f(x) e^{-u K(x) - t W(x)} u^n t^m.
     """
     law = node.law
     if (law.lower, law.upper) != (-oo, oo):
         raise NotProved(f"certified: no proof is available for a law on ({law.lower}, {law.upper})")
     density = law.density.xreplace({law_symbol: X})
     body = node.body.xreplace({node.variable: X})
-    return [_line_term(term, density, u) for term in Add.make_args(body)]
+    return [_line_term(term, density, variables) for term in Add.make_args(body)]
 
 
-def _line_term(term: Expr, density: Expr, u: Expr) -> Monomial:
-    constant, power, rate, factor = S.One, S.Zero, S.Zero, density
+def _line_term(term: Expr, density: Expr, variables: tuple[Expr, ...]) -> Monomial:
+    constant, factor = S.One, density
+    powers, rates = dict.fromkeys(variables, S.Zero), dict.fromkeys(variables, S.Zero)
     for part in Mul.make_args(term):
         base, exponent = part.as_base_exp()
-        if not part.has(X, u):
+        if not part.has(X, *variables):
             constant *= part
-        elif base == u and not exponent.has(X, u):
-            power += exponent
-        elif not part.has(u):
+        elif base in variables and not exponent.has(X, *variables):
+            powers[base] += exponent
+        elif not part.has(*variables):
             factor *= part
         else:
             inside = part.exp if isinstance(part, exp) or base == E else exponent * log_(base)
-            slope, rest = inside.diff(u), inside.subs(u, 0)
-            if slope.has(u):
+            slopes, rest = {u: inside.diff(u) for u in variables}, inside.subs(dict.fromkeys(variables, 0))
+            if any(slope.has(*variables) for slope in slopes.values()):
                 if part.has(Integral):
                     raise NotProved(
                         "certified: no proof is available for integrals that end at another variable, as where the largest "
                         "key is selected (max at nu = inf); expected integrals over the whole line"
                     )
                 raise NotProved(f"certified: no proof is available for {part} under a Laplace integral")
-            rate, factor = rate - slope, factor * exp(rest)
-    return Monomial(constant, power, S.Zero, {LineToken(prepared(factor), prepared(rate)): 1})
+            factor *= exp(rest)
+            rates = {u: rate - slopes[u] for u, rate in rates.items()}
+    token = LineToken(prepared(factor), tuple(map(prepared, rates.values())))
+    return Monomial(constant, tuple(powers.values()), (), {token: 1})
 
 
 class Lines:
-    """The lines of one formula: those with the same kernel share their strip, their nodes and the values there.
+    """The lines of one formula: those with the same kernels share their strip, their nodes and the values there.
 
     Args:
         terms: all monomials of the formula.
     """
 
     def __init__(self, terms: list[Monomial]) -> None:
-        self.factors: dict[Expr, list[Expr]] = {}
+        self.factors: dict[tuple[Expr, ...], list[Expr]] = {}
         for term in terms:
             for token in term.tokens:
                 if isinstance(token, LineToken):
-                    known = self.factors.setdefault(token.kernel, [])
+                    known = self.factors.setdefault(token.kernels, [])
                     if token.factor not in known:
                         known.append(token.factor)
-        self.lines: dict[Expr, Line] = {}
-        self.transforms: dict[Expr, Transform] = {}
+        self.lines: dict[tuple[Expr, ...], Line] = {}
+        self.transforms: dict[tuple[Expr, ...], Transform | PlaneTransform] = {}
 
     def integral(self, term: Monomial, bits: int) -> Any:
-        """The integral of u^{power} e^{-offset u} prod over tokens, over (0, oo), aimed at relative error 2^-bits.
+        """The integral of u^{power} e^{-offset u} prod over tokens, over u (and t) in (0, oo), aimed at relative error 2^-bits.
 
         Raises:
             NotProved: where no proof is found, with the reason.
         """
-        kernel, copies = self.copies(term.tokens)
-        power = term.power + 1
-        if not power.is_Rational or power <= 0:
-            raise NotProved(f"certified: found u^({term.power}); expected a rational power above -1")
-        if sign(term.offset) < 0:
-            raise NotProved(f"certified: the Laplace integral is not seen to converge, found exp({-term.offset}*u)")
+        kernels, copies = self.copies(term.tokens)
         nats = bits * log(2) + GUARD_NATS
         needed = nats + GUARD_NATS
         while True:
-            transform = self._transform(kernel, needed)
+            transform = self._transform(kernels, needed + 1)  # what is needed moves a little with the nodes
             with ctx.workprec(line_bits(transform.nats)):
-                integrand = Integrand(ball(power), ball(term.offset), copies)
-                needed = transform.needed_nats(integrand, nats) + 1
+                along = [Integrand.of(term, copies, axis) for axis in range(len(kernels))]
+                integrand = along[0] if len(along) == 1 else tuple(along)
+                needed = transform.needed_nats(integrand, nats)
                 if needed <= transform.nats:
                     return transform.integral(integrand, nats)
 
@@ -119,26 +119,29 @@ class Lines:
         """int F dx."""
         nats = bits * log(2) + GUARD_NATS
         with ctx.workprec(line_bits(nats)):
-            return self.line(token.kernel).rule(nats).at(arb(0))[self.factors[token.kernel].index(token.factor)]
+            return self.line(token.kernels).rule(nats).at(arb(0))[self.factors[token.kernels].index(token.factor)]
 
-    def copies(self, tokens: Mapping[Any, int]) -> tuple[Expr, tuple[int, ...]]:
-        kernels = {token.kernel for token, n in tokens.items() if n}
-        if len(kernels) != 1:
-            raise NotProved("certified: no proof is available for two kernels under one Laplace integral")
-        kernel = kernels.pop()
+    def copies(self, tokens: Mapping[Any, int]) -> tuple[tuple[Expr, ...], tuple[int, ...]]:
+        """The kernels of some tokens, and how often each of the factors beside them is multiplied."""
+        found = {token.kernels for token, n in tokens.items() if n}
+        if len(found) != 1:
+            raise NotProved("certified: no proof is available for different kernels under one Laplace integral")
+        kernels = found.pop()
         counts = {token.factor: n for token, n in tokens.items()}
-        return kernel, tuple(counts.get(factor, 0) for factor in self.factors[kernel])
+        return kernels, tuple(counts.get(factor, 0) for factor in self.factors[kernels])
 
-    def line(self, kernel: Expr) -> Line:
-        if kernel not in self.lines:
-            self.lines[kernel] = Line(X, kernel, self.factors[kernel])
-        return self.lines[kernel]
+    def line(self, kernels: tuple[Expr, ...]) -> Line:
+        if kernels not in self.lines:
+            self.lines[kernels] = Line(X, kernels, self.factors[kernels])
+        return self.lines[kernels]
 
-    def _transform(self, kernel: Expr, nats: float) -> Transform:
-        known = self.transforms.get(kernel)
+    def _transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
+        """A ``Transform``, or a ``PlaneTransform`` for two kernels."""
+        known = self.transforms.get(kernels)
         if known is None or known.nats < nats:
             with ctx.workprec(line_bits(nats)):
-                known = self.transforms[kernel] = Transform(self.line(kernel), nats)
+                kind = Transform if len(kernels) == 1 else PlaneTransform
+                known = self.transforms[kernels] = kind(self.line(kernels), nats)
         return known
 
 

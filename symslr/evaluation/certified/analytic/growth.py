@@ -1,4 +1,4 @@
-"""How fast a function may grow along a half strip: |f(z)| <= exp(constant + linear |x| + square x^2), z = x + iy.
+"""How fast a function may grow along a half line: |f(x)| <= exp(constant + linear |x| + square x^2).
 
 The bounds come from the expression: of a sum, a product, a power, an exponential, a logarithm. They are as good as a tail of
 an integral against a Gaussian needs, not sharp.
@@ -7,7 +7,8 @@ an integral against a Gaussian needs, not sharp.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log, pi
+from functools import reduce
+from math import inf, log
 from typing import Any
 
 from flint import arb
@@ -15,7 +16,7 @@ from mpmath import iv
 from sympy import Add, Expr, Mul, Poly, S, Symbol, exp
 from sympy import log as log_
 
-from symslr.evaluation.certified.analytic.half_strip import HALF_STRIP, Values, half_strip
+from symslr.evaluation.certified.analytic.half_line import HALF_LINE, Values, half_line
 from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
 from symslr.evaluation.numbers.elementary import ball
 
@@ -47,7 +48,7 @@ class Exponent:
         return Exponent(*(max(a, b) for a, b in zip(self._parts(), other._parts())))
 
     def tail(self, start: float) -> Any:
-        """A ball above the integral of e^{...} over |x| >= start on one side; also above any Riemann sum beyond, times its step.
+        """A ball above the integral of e^{...} over |x| >= start on one side.
 
         Raises:
             NotProved: where the exponential does not fall from there on.
@@ -62,20 +63,19 @@ class Exponent:
 
 
 class GrowthBounds:
-    """Bounds on the half strip side x >= start >= 1, |y| <= half_width."""
+    """Bounds where side x >= start >= 1."""
 
-    def __init__(self, variable: Symbol, start: float, side: int, half_width: float) -> None:
-        self.variable, self.start, self.side, self.half_width = variable, start, side, half_width
-        self.region = half_strip(start, side, half_width)
+    def __init__(self, variable: Symbol, start: float, side: int) -> None:
+        self.variable, self.side = variable, side
+        self.region = half_line(start, side)
         self._moduli: dict[Expr, Exponent] = {}
-        self._inverses: dict[Expr, Exponent] = {}
         self._line = Exponent(_up(log(start) - 1), _up(1 / start))
         """|x| <= e^{log X - 1 + |x|/X}, with equality at X = start."""
 
     def values(self, expr: Expr) -> Values:
-        """Enclosures of real part, imaginary part, modulus and argument on the half strip."""
+        """An interval of the values on the half line."""
         far = expr.replace(self._is_polynomial, self._led_by_the_highest_power)
-        found: Values = enclosed(far, self.variable, self.region, HALF_STRIP)
+        found: Values = enclosed(far, self.variable, self.region, HALF_LINE)
         return found
 
     def _is_polynomial(self, expr: Expr) -> bool:
@@ -85,7 +85,7 @@ class GrowthBounds:
         return bool(polynomial.degree() > 1 and not ball(polynomial.LC()).contains(0))
 
     def _led_by_the_highest_power(self, expr: Expr) -> Expr:
-        """z^n (c_n + c_{n-1}/z + ...), where what stands beside c_n is small far out."""
+        """x^n (c_n + c_{n-1}/x + ...), where what stands beside c_n is small far out."""
         terms = Poly(expr, self.variable).terms()
         degree = terms[0][0][0]
         return Mul(
@@ -100,78 +100,63 @@ class GrowthBounds:
 
     def _modulus(self, expr: Expr) -> Exponent:
         if isinstance(expr, exp):
-            return self.real_part(expr.exp)
+            return self.above(expr.exp)
         if expr == self.variable:
-            return self._line + Exponent(_up(self.half_width / self.start))
+            return self._line
         if expr.is_Mul:
             return self._summed(self.modulus(arg) for arg in expr.args)
         if expr.is_Pow and expr.exp.is_Rational:
-            root = float(abs(expr.exp))
-            return (self.modulus(expr.base) if expr.exp > 0 else self.inverse(expr.base)).times(root)
-        top = self.values(expr).modulus.b
+            return (self.modulus(expr.base) if expr.exp > 0 else self.inverse(expr.base)).times(float(abs(expr.exp)))
+        top = abs(self.values(expr).interval).b
         if top < iv.inf:
             return Exponent(_up(float(iv.log(top).b))) if top > 0 else Exponent(-1e6)
         if expr.is_Add:
             bounds = [self.modulus(arg) for arg in expr.args]
-            largest = bounds[0]
-            for bound in bounds[1:]:
-                largest = largest.or_more(bound)
-            return largest + Exponent(_up(log(len(bounds))))
+            return reduce(Exponent.or_more, bounds) + Exponent(_up(log(len(bounds))))
         if isinstance(expr, log_):
             return self._of_logarithm(expr.args[0])
         raise NotProved(f"certified: no bound was found for the growth of {expr}")
 
     def inverse(self, expr: Expr) -> Exponent:
-        """Of |1/f|; kept."""
-        if expr not in self._inverses:
-            self._inverses[expr] = self._inverse(expr)
-        return self._inverses[expr]
-
-    def _inverse(self, expr: Expr) -> Exponent:
+        """Of |1/f|."""
         if isinstance(expr, exp):
-            return self.real_part(-expr.exp)
+            return self.above(-expr.exp)
         if expr.is_Mul:
             return self._summed(self.inverse(arg) for arg in expr.args)
         if expr.is_Pow and expr.exp.is_Rational:
             return (self.inverse(expr.base) if expr.exp > 0 else self.modulus(expr.base)).times(float(abs(expr.exp)))
-        bottom = self.values(expr).modulus.a
         for arg in expr.args if expr.is_Add else ():
             if self._leads(arg, [other for other in expr.args if other != arg]):
                 return self.inverse(arg) + Exponent(_up(log(2)))  # |f| >= |arg| - |rest| >= |arg|/2
+        bottom = abs(self.values(expr).interval).a
         if bottom > 0:
             return Exponent(_up(float(-iv.log(bottom).a)))
-        if isinstance(expr, log_) and expr.args[0].is_Add:
-            near = expr.args[0] - 1
-            w = self.values(near)
-            if w.modulus.b <= 0.5:  # |log(1 + w)| >= |w|/2 for |w| <= 1/2
-                return self.inverse(near) + Exponent(_up(log(2)))
-            if (
-                self.half_width == 0 and w.re.a >= 0
-            ):  # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
-                return self.inverse(near).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
+        if isinstance(expr, log_) and self.values(expr.args[0] - 1).interval.a >= 0:
+            # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
+            return self.inverse(expr.args[0] - 1).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
         raise NotProved(f"certified: no bound was found for how fast {expr} falls")
 
     def _leads(self, term: Expr, others: list[Expr]) -> bool:
         """Whether the modulus of a term is at least twice that of the sum of the others."""
         try:
-            return bool(self.values(Add(*(other / term for other in others))).modulus.b <= 0.5)
+            return bool(abs(self.values(Add(*(other / term for other in others))).interval).b <= 0.5)
         except NotProved:
             return False
 
-    def real_part(self, expr: Expr) -> Exponent:
-        """A quadratic above Re f."""
+    def above(self, expr: Expr) -> Exponent:
+        """A quadratic above f itself."""
         if not expr.has(self.variable):
             return Exponent(_up(float(ball(expr).upper())))
         if expr.is_polynomial(self.variable) and Poly(expr, self.variable).degree() <= 2:
             return self._of_quadratic(Poly(expr, self.variable))
         if expr.is_Add:
-            return self._summed(self.real_part(arg) for arg in expr.args)
+            return self._summed(self.above(arg) for arg in expr.args)
         if isinstance(expr, log_):
             return self.modulus(expr.args[0])
         factor, rest = expr.as_independent(self.variable, as_Add=False)
         if factor != 1 and ball(factor) > 0:
-            return self._scaled(self.real_part(rest), factor)
-        top = self.values(expr).re.b
+            return self._scaled(self.above(rest), factor)
+        top = self.values(expr).interval.b
         if top < iv.inf:
             return Exponent(_up(float(top)))
         raise NotProved(f"certified: no bound was found for the growth of exp({expr})")
@@ -184,17 +169,14 @@ class GrowthBounds:
         return Exponent(*(_up(part * (high if part > 0 else low)) for part in parts))
 
     def _of_quadratic(self, polynomial: Poly) -> Exponent:
-        """Re(c2 z^2 + c1 z + c0) = c2 (x^2 - y^2) + c1 x + c0 for real coefficients."""
         parts = polynomial.all_coeffs()
         c2, c1, c0 = [S.Zero] * (3 - len(parts)) + parts
-        high = [_up(float(ball(c).upper())) for c in (c2, self.side * c1, c0)]
-        spare = max(0.0, -float(ball(c2).lower())) * self.half_width**2
-        return Exponent(_up(high[2] + spare), high[1], high[0])
+        return Exponent(*(_up(float(ball(c).upper())) for c in (c0, self.side * c1, c2)))
 
     def _of_logarithm(self, inside: Expr) -> Exponent:
-        """|log w| <= |log|w|| + pi, which is at most a multiple of |x|, or of x^2, as |x| >= 1."""
+        """|log w|, w > 0, is at most a multiple of |x|, or of x^2, as |x| >= 1."""
         both = self.modulus(inside).or_more(self.inverse(inside))
-        total = max(both.constant, 0.0) + max(both.linear, 0.0) + max(both.square, 0.0) + pi
+        total = max(both.constant, 1.0) + max(both.linear, 0.0) + max(both.square, 0.0)
         return Exponent(_up(log(total))) + self._line.times(2.0 if both.square > 0 else 1.0)
 
     @staticmethod

@@ -1,12 +1,12 @@
-"""M(u) = int F(x) e^{-u K(x)} dx for several factors F >= 0 beside one kernel K >= 0: values, moments, bounds.
+"""M(u) = int F(x) e^{-u K(x)} dx for several factors F >= 0 beside one kernel K >= 0, or two: values, moments, bounds.
 
 The trapezoid rule on the line, whose error the strip proves: docs/proofs.md, section 7.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf, log, log2
 from typing import Any
@@ -18,9 +18,8 @@ from sympy import Expr, Symbol
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
-from symslr.evaluation.certified.analytic.strip import Strip, check_nonnegative, widest_strip
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
+from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_fall, check_nonnegative
+from symslr.evaluation.certified.outer import MOST_TERMS, Array
 
 PROOF_BITS = 256
 """Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
@@ -31,43 +30,40 @@ FINE = 1 / 8
 REACHES = (8.0, 16.0, 32.0, 64.0)
 """Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
 
-NEAREST, GRID = 3.5, 0.5
-"""Rules end on this grid."""
+NEAREST = 24
+"""Rules end at this edge of a strip's cells, 3.4, or further out."""
 
-FARTHEST = 400.0
-"""No integral is followed beyond |x| = FARTHEST."""
-
-MOST_TERMS = 24
-"""Of the Taylor series in u with which an integral begins: with so many a few octaves are left of the window's first half."""
+OUTSIDE_NATS = WIDEST**2 / 2
+"""What lies beyond the ends of a rule is so much below its error: a Gaussian is so much larger at the corners of its strip."""
 
 SEEN = -1e3
 """Logarithms below it are of functions far smaller than any error."""
-
-SPARE_NATS = 5.0
-"""Tokens with e^{-uK} so much below the errors of a rule are left out of its sums."""
 
 ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
 
 
 class Line:
-    """One kernel and the factors beside it.
+    """One or two kernels and the factors beside them.
 
     Args:
         variable: x.
-        kernel: K as ``prepared``; 0 where there is none.
+        kernels: K of every variable u as ``prepared``; 0 where there is none.
         factors: F as ``prepared``, density included.
 
     Raises:
-        NotProved: where no strip is found, or K or a factor is not seen to be >= 0.
+        NotProved: where K or a factor is not seen to be >= 0, or K comes to zero too fast.
     """
 
-    def __init__(self, variable: Symbol, kernel: Expr, factors: Sequence[Expr]) -> None:
-        self.variable, self.kernel, self.factors = variable, kernel, tuple(factors)
+    def __init__(self, variable: Symbol, kernels: tuple[Expr, ...], factors: Sequence[Expr]) -> None:
+        self.variable, self.kernels, self.factors = variable, kernels, tuple(factors)
+        self.has_kernel = any(kernel != 0 for kernel in kernels)
         with ctx.workprec(PROOF_BITS):
-            self.strip: Strip = widest_strip(variable, kernel, self.factors)
-            for function in (kernel, *self.factors) if kernel != 0 else ():
-                check_nonnegative(variable, function, self.strip.start)
+            for function in (*kernels, *self.factors) if self.has_kernel else ():
+                check_nonnegative(variable, function)
+            for kernel in kernels:
+                check_fall(variable, kernel)
+        self.strips = Strips(variable, kernels, self.factors)
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
@@ -82,16 +78,16 @@ class Line:
             raise self._known[key].with_traceback(None)
         return self._known[key]
 
-    def log_moment(self, j: int, p: float) -> float:
-        """log of a bound of int F_j K^-p dx; oo where none is found within the last of ``REACHES``."""
-        return float(self._once(self._log_moment, j, p))
+    def log_moment(self, j: int, p: float, axis: int = 0) -> float:
+        """log of a bound of int F_j K^-p dx, K of one axis; oo where none is found within the last of ``REACHES``."""
+        return float(self._once(self._log_moment, j, p, axis))
 
-    def _log_moment(self, j: int, p: float) -> float:
+    def _log_moment(self, j: int, p: float, axis: int) -> float:
         for reach in REACHES:
             try:
                 with ctx.workprec(PROOF_BITS):
-                    tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, reach)]
-                    terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, reach)
+                    tails = [(f + k.times(p)).tail(reach) for f, k in self._once(self._falls, j, axis, reach)]
+                    terms = self._once(self._factor_log, j, reach) - p * self._once(self._kernel_log, axis, reach)
             except NotProved:
                 continue
             top = float(terms.max())
@@ -101,13 +97,13 @@ class Line:
             return total + ROUNDING * (abs(total) + abs(top) + len(terms))
         return inf
 
-    def _falls(self, j: int, reach: float) -> list[tuple[Exponent, Exponent]]:
+    def _falls(self, j: int, axis: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
         sides = (self._once(self._growth, side, reach) for side in (-1, 1))
-        return [(side.modulus(self.factors[j]), side.inverse(self.kernel)) for side in sides]
+        return [(side.modulus(self.factors[j]), side.inverse(self.kernels[axis])) for side in sides]
 
     def _growth(self, side: int, start: float) -> GrowthBounds:
-        return GrowthBounds(self.variable, start, side, 0.0)
+        return GrowthBounds(self.variable, start, side)
 
     def _factor_log(self, j: int, reach: float) -> Array:
         """log of the largest F_j on each cell.
@@ -115,24 +111,24 @@ class Line:
         Raises:
             NotProved: where there is none.
         """
-        tops = [values[1 + j].abs_upper() for values in self._cells(reach)]
+        tops = [values[len(self.kernels) + j].abs_upper() for values in self._cells(reach)]
         if not all(top.is_finite() for top in tops):
             raise NotProved(f"certified: no bound was found for {self.factors[j]}")
         return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
 
-    def _kernel_log(self, reach: float) -> Array:
+    def _kernel_log(self, axis: int, reach: float) -> Array:
         """log of the smallest K on each cell.
 
         Raises:
             NotProved: where the kernel is not seen to be positive.
         """
-        lowest = [values[0].real.lower() for values in self._cells(reach)]
+        lowest = [values[axis].real.lower() for values in self._cells(reach)]
         if not all(low > 0 for low in lowest):
-            raise NotProved(f"certified: the kernel {self.kernel} is not seen to be positive")
+            raise NotProved(f"certified: the kernel {self.kernels[axis]} is not seen to be positive")
         return np.array([_below(float(low.log().lower())) for low in lowest])
 
     def _cells(self, reach: float) -> list[list[Any]]:
-        """Enclosures of the kernel and of all factors on the cells up to the reach."""
+        """Enclosures of the kernels and of all factors on the cells up to the reach."""
         count = round(reach / FINE)
         return [self._once(self._cell, i) for i in range(-count, count)]
 
@@ -140,11 +136,11 @@ class Line:
         return self.at(rectangle(i * FINE, (i + 1) * FINE, 0.0, 0.0))
 
     def at(self, region: Any) -> list[Any]:
-        """Enclosures of the kernel and of all factors on a complex region."""
-        return all_enclosed((self.kernel, *self.factors), self.variable, region, CELLS)
+        """Enclosures of the kernels and of all factors on a complex region."""
+        return all_enclosed((*self.kernels, *self.factors), self.variable, region, CELLS)
 
     def tails(self, side: int, at: float) -> list[Any]:
-        """Bounds of what lies beyond ``at`` on one side, for each factor; of Riemann sums too."""
+        """Bounds of what lies beyond ``at`` on one side, for each factor."""
         found: list[Any] = self._once(self._tails, side, at)
         return found
 
@@ -155,135 +151,103 @@ class Line:
                 return [growth.modulus(factor).tail(at) for factor in self.factors]
 
         try:  # bounds from nearer on serve several ends
-            return beyond(NEAREST * 2.0 ** floor(log2(at / NEAREST)))
+            return beyond(EDGES[NEAREST] * 2.0 ** floor(log2(at / EDGES[NEAREST])))
         except NotProved:
             return beyond(at)
 
-    def rule(self, nats: float) -> LineRule:
-        """The trapezoid rule whose error is about e^-nats."""
-        return LineRule(self, nats)
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Tokens of a rule: their places in it, their K, and a bound of e^{-uK} for all others."""
-
-    places: list[int]
-    kernel: list[Any]
-    load: Any
-
-    def sums(self, loads: Any, rows: list[list[Any]], sizes: list[Any]) -> list[list[Any]]:
-        """The sums over all tokens of e^{-uK} and each of their weights, for several u.
-
-        Args:
-            loads: e^{-uK}: a row for every u, a column for every token that is seen.
-            rows: for every token of the rule its weights.
-            sizes: for every weight the sum of its absolute values.
-        """
-        found: list[list[Any]] = (loads * arb_mat([rows[i] for i in self.places])).tolist()
-        if len(self.places) == len(rows):
-            return found
-        left_out = [arb(0, (self.load * size).upper()) for size in sizes]
-        return [[value + off for value, off in zip(row, left_out)] for row in found]
+    def rule(self, nats: float, most: float = inf) -> LineRule:
+        """The midpoint rule whose error is about e^-nats, of at most so many nodes."""
+        return LineRule(self, nats, most)
 
 
 class LineRule:
-    """Nodes x_i = i * step between two ends, at the precision of the current context.
+    """The midpoint rule between two ends, at the precision of the current context.
 
     Attributes:
-        nodes: the x_i.
+        nodes: the x_i, ``step`` apart.
+        kernels: the values of every kernel there; ``kernel`` are those of the first.
         errors: for each factor a ball above the distance of the rule to M(u), for every u >= 0.
+
+    Raises:
+        NotProved: where no strip is found, the factors are not seen to fall, or there are too many nodes.
     """
 
-    def __init__(self, line: Line, nats: float) -> None:
+    def __init__(self, line: Line, nats: float, most: float) -> None:
         self.line, self.nats = line, nats
-        strip = line.strip
-        mass = max(float(mass.log()) for mass in strip.masses)
-        step = 2 * np.pi * strip.half_width / (nats + max(mass, 0.0) + log(2) + 1)
-        self.step = arb(float(step))
         ends = [self._end(side) for side in (-1, 1)]
-        low, high = -ceil(ends[0][0] / float(step)), ceil(ends[1][0] / float(step))
-        self.nodes = [i * self.step for i in range(low, high + 1)]
+        tails = [line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends)]
+        with ctx.workprec(PROOF_BITS):
+            strip = line.strips.widest(*ends)
+        mass = max(float(mass.log()) for mass in strip.masses)
+        count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
+        if count > most:
+            raise NotProved(
+                "certified: the integrals over a token take too many nodes: a weight or a kernel is too steep"
+            )
+        self.step = (arb(strip.high) - strip.low) / count
+        self.nodes = [strip.low + (2 * i + 1) * self.step / 2 for i in range(count)]
         rows = [[value.real for value in line.at(acb(x))] for x in self.nodes]
-        self.kernel = [row[0] for row in rows]
-        self.rows = [[value * self.step for value in row[1:]] for row in rows]
-        self.weights = arb_mat(self.rows)
-        self.sizes = sizes(self.rows)
-        columns = zip(*self.rows)
-        decay = (2 * arb.pi() * arb(strip.half_width) / self.step).expm1()
-        self.errors = [
-            (2 * mass / decay + ends[0][1][j] + ends[1][1][j]).upper() for j, mass in enumerate(strip.masses)
-        ]
-        self.float_kernel = np.array([float(k) for k in self.kernel])
+        count = len(line.kernels)
+        self.kernels = [[row[axis] for row in rows] for axis in range(count)]
+        self.kernel = self.kernels[0]
+        self.weights = arb_mat([[value * self.step for value in row[count:]] for row in rows])
+        self.errors = [(inside + left + right).upper() for inside, left, right in zip(strip.errors(self.step), *tails)]
+        self.float_kernels = np.array([[float(k) for k in own] for own in self.kernels])
         with np.errstate(divide="ignore"):
-            self.float_log_weights = np.array([[_float_log(w) for w in column] for column in columns])
+            self.float_log_weights = np.array(
+                [[_float_log(w) for w in column] for column in zip(*self.weights.tolist())]
+            )
 
-    def _end(self, side: int) -> tuple[float, list[Any]]:
-        """Where the rule is cut, and a bound of what lies beyond, for each factor."""
+    def _end(self, side: int) -> int:
+        """The edge beyond which nearly nothing of any factor lies, else the last."""
 
-        def reaches(at: float) -> bool:
+        def reaches(end: int) -> bool:
             try:
-                return all(float(tail.log()) < -self.nats for tail in self.line.tails(side, at))
+                return all(float(tail.log()) < -self.nats - OUTSIDE_NATS for tail in self.line.tails(side, EDGES[end]))
             except NotProved:
                 return False
 
-        low, high = 0, 1
-        while not reaches(NEAREST + GRID * high) and NEAREST + GRID * high < FARTHEST:
-            low, high = high, 2 * high
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if reaches(NEAREST + GRID * middle) else (middle, high)
-        return NEAREST + GRID * high, self.line.tails(side, NEAREST + GRID * high)
+        last = len(EDGES) - 1
+        return bisect_left(range(last), True, lo=NEAREST, key=reaches)
 
-    @cached_property
-    def load_terms(self) -> list[list[Any]]:
+    def load_terms(self, axis: int) -> list[list[Any]]:
         """The terms of e^{-uK} in powers of u, up to ``MOST_TERMS``: one row per power, one column per token."""
-        rows = [[arb(1)] * len(self.kernel)]
+        rows = [[arb(1)] * len(self.nodes)]
         for r in range(1, MOST_TERMS + 1):
-            rows.append([-before * k / r for before, k in zip(rows[-1], self.kernel)])
+            rows.append([-before * k / r for before, k in zip(rows[-1], self.kernels[axis])])
         return rows
 
     @cached_property
     def taylor(self) -> list[list[Any]]:
         """For every factor the coefficients of its sum in powers of u, up to ``MOST_TERMS``."""
-        return [list(column) for column in zip(*(arb_mat(self.load_terms) * self.weights).tolist())]
+        return [list(column) for column in zip(*(arb_mat(self.load_terms(0)) * self.weights).tolist())]
 
-    @cached_property
-    def float_log_moments(self) -> Array:
+    def float_log_moments(self, axis: int) -> Array:
         """log of the sum of F K^r, an estimate: one row per r up to ``MOST_TERMS``, one column per factor."""
         with np.errstate(divide="ignore"):
-            logs = np.log(np.maximum(self.float_kernel, 0.0))
+            logs = np.log(np.maximum(self.float_kernels[axis], 0.0))
         rows = [self.float_log_weights + (r * logs if r else 0.0) for r in range(MOST_TERMS + 1)]
         return np.array([np.logaddexp.reduce(terms, axis=1) for terms in rows])
 
-    def at(self, u: Any) -> list[Any]:
-        """Enclosures of M(u) for every factor; u >= 0 a ball."""
+    def at(self, u: Any, axis: int = 0) -> list[Any]:
+        """Enclosures of M(u) for every factor, any other variable being 0; u >= 0 a ball."""
         minus = -u
-        return self.sums(arb_mat([[(minus * k).exp() for k in self.kernel]]))[0]
+        return self.sums(arb_mat([[(minus * k).exp() for k in self.kernels[axis]]]))[0]
 
-    def seen(self, u: Any) -> Seen:
-        """What of the sums at u and above is not lost in their errors."""
-        own = float(u) * self.float_kernel < self.nats + SPARE_NATS
-        if own.all() or not own.any():
-            return Seen(list(range(len(self.kernel))), self.kernel, arb(0))
-        load = (-u * min(k.lower() for k, is_near in zip(self.kernel, own) if not is_near)).exp()
-        near = np.flatnonzero(own).tolist()
-        return Seen(near, [self.kernel[i] for i in near], load)
+    def sums(self, loads: Any) -> list[list[Any]]:
+        """As ``at`` for several u, whose e^{-uK} are the rows of a matrix, one column for every token."""
+        return [[self.enclosure(j, value) for j, value in enumerate(row)] for row in (loads * self.weights).tolist()]
 
-    def sums(self, loads: Any, seen: Seen | None = None) -> list[list[Any]]:
-        """As ``at`` for several u, whose e^{-uK} are the rows of a matrix, one column for every token or every one ``seen``."""
-        found = (loads * self.weights).tolist() if seen is None else seen.sums(loads, self.rows, self.sizes)
-        return [[self._enclosure(j, value) for j, value in enumerate(row)] for row in found]
-
-    def _enclosure(self, j: int, total: Any) -> Any:
+    def enclosure(self, j: int, total: Any) -> Any:
+        """M of a factor from the sum of its rule."""
         value = total + arb(0, self.errors[j])
-        known = self.line.kernel == 0 or value > 0  # without a kernel a factor may have any sign
+        known = not self.line.has_kernel or value > 0  # without a kernel a factor may have any sign
         return value if known else value.intersection(arb(0).union(abs(value).upper()))
 
     def float_logs(self, v: Array) -> Array:
         """log M(e^v) in floats, an estimate: one row per factor, one column per v; of the largest term alone where that is tiny."""
         with np.errstate(over="ignore"):  # where a load is infinite nothing is left
-            loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernel)
+            loads = np.outer(np.exp(np.minimum(v, 700.0)), self.float_kernels[0])
         found = []
         for logs in self.float_log_weights:
             terms = logs - loads
@@ -292,11 +256,6 @@ class LineRule:
             own[seen] += np.log(np.exp(terms[seen] - own[seen, None]).sum(axis=1))
             found.append(own)
         return np.array(found)
-
-
-def sizes(rows: list[list[Any]]) -> list[Any]:
-    """The sum of the absolute values in every column."""
-    return [sum(map(abs, column), arb(0)) for column in zip(*rows)]
 
 
 def _float_log(ball: Any) -> float:

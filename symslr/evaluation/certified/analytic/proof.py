@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
@@ -51,7 +50,7 @@ class Arithmetic(ABC):
         """Of the principal power."""
 
     @abstractmethod
-    def function(self, name: str, at: Any) -> Any:
+    def function(self, at: Any, name: str) -> Any:
         """Of exp, log, erf, sin or cos."""
 
 
@@ -71,31 +70,38 @@ def prepared(expr: Expr) -> Expr:
     )
 
 
-@dataclass(frozen=True)
-class Operation:
-    """One operation of a program; ``arguments`` are the places of earlier results."""
-
-    kind: str
-    payload: Any
-    arguments: tuple[int, ...]
+Step = tuple[str, tuple[Any, ...], list[int]]
+"""An operation of an arithmetic, what it takes besides earlier results, and the places of those."""
 
 
 class Program:
     """The steps that evaluate some expressions, each subexpression once; made once and run on thousands of regions."""
 
     def __init__(self, exprs: tuple[Expr, ...], variable: Symbol) -> None:
-        self.steps: list[Operation] = []
-        self.constants: dict[Any, list[Any]] = {}
-        places: dict[Expr, int] = {}
+        self.exprs, self.variable = exprs, variable
+        self.places: dict[Expr, int] = {variable: 0}
+        self.steps: list[Step] = []
+        self.known: dict[Any, dict[int, Any]] = {}
+        for expr in exprs:
+            self._place(expr)
 
-        def place(node: Expr) -> int:
-            if node not in places:
-                step = _step(node, variable, place)
-                places[node] = len(self.steps)
-                self.steps.append(step)
-            return places[node]
+    def _place(self, node: Expr) -> int:
+        if node not in self.places:
+            step = self._step(node)
+            self.steps.append(step)
+            self.places[node] = len(self.steps)
+        return self.places[node]
 
-        self.results = [place(expr) for expr in exprs]
+    def _step(self, node: Expr) -> Step:
+        if not node.has(self.variable):
+            return "constant", (node,), []
+        if node.is_Add or node.is_Mul:
+            return "add" if node.is_Add else "multiply", (), [self._place(arg) for arg in node.args]
+        if isinstance(node, FUNCTIONS):
+            return "function", (type(node).__name__,), [self._place(node.args[0])]
+        if node.is_Pow and node.exp.is_Rational:
+            return "power", (Fraction(int(node.exp.p), int(node.exp.q)),), [self._place(node.base)]
+        raise NotProved(f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf")
 
     def run(self, region: Any, arithmetic: Arithmetic) -> list[Any]:
         """Enclosures of the values of all expressions on a region.
@@ -103,42 +109,18 @@ class Program:
         Raises:
             NotProved: where a singularity cannot be excluded.
         """
-        found: list[Any] = []
-        constants = iter(self._constants(arithmetic))
-        for step in self.steps:
-            if step.kind == "variable":
-                found.append(region)
-            elif step.kind == "constant":
-                found.append(next(constants))
-            elif step.kind == "power":
-                found.append(arithmetic.power(found[step.arguments[0]], step.payload))
-            elif step.kind == "function":
-                found.append(arithmetic.function(step.payload, found[step.arguments[0]]))
+        constants = self.known.setdefault((arithmetic, ctx.prec), {})
+        found = [region]
+        for place, (name, payload, arguments) in enumerate(self.steps):
+            if name == "constant":
+                if place not in constants:
+                    constants[place] = arithmetic.constant(*payload)
+                found.append(constants[place])
+            elif name in ("add", "multiply"):
+                found.append(reduce(getattr(arithmetic, name), [found[i] for i in arguments]))
             else:
-                join = arithmetic.add if step.kind == "add" else arithmetic.multiply
-                found.append(reduce(join, [found[argument] for argument in step.arguments]))
-        return [found[i] for i in self.results]
-
-    def _constants(self, arithmetic: Arithmetic) -> list[Any]:
-        """At the precision of the current context."""
-        key = arithmetic, ctx.prec
-        if key not in self.constants:
-            self.constants[key] = [arithmetic.constant(s.payload) for s in self.steps if s.kind == "constant"]
-        return self.constants[key]
-
-
-def _step(node: Expr, variable: Symbol, place: Callable[[Expr], int]) -> Operation:
-    if node == variable:
-        return Operation("variable", None, ())
-    if not node.has(variable):
-        return Operation("constant", node, ())
-    if node.is_Add or node.is_Mul:
-        return Operation("add" if node.is_Add else "multiply", None, tuple(place(arg) for arg in node.args))
-    if isinstance(node, FUNCTIONS):
-        return Operation("function", type(node).__name__, (place(node.args[0]),))
-    if node.is_Pow and node.exp.is_Rational:
-        return Operation("power", Fraction(int(node.exp.p), int(node.exp.q)), (place(node.base),))
-    raise NotProved(f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf")
+                found.append(getattr(arithmetic, name)(found[arguments[0]], *payload))
+        return [found[self.places[expr]] for expr in self.exprs]
 
 
 @lru_cache(maxsize=1024)

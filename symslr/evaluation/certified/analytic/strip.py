@@ -1,10 +1,11 @@
-"""A strip around the real line on which a kernel has a real part >= 0 and the factors beside it are analytic and die out."""
+"""Rectangles around a piece of the real line on which a kernel has a real part >= 0 and the factors beside it are analytic."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 from flint import arb
 from sympy import Expr, Symbol, exp
@@ -16,99 +17,131 @@ from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed, 
 WIDEST, NARROWEST, NARROWER = 3.0, 0.02, 0.8
 """Half-widths are tried from the widest on, each this factor narrower: a wider strip means fewer nodes."""
 
-STARTS = (4.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0)
-"""Where the half strips begin, tried in this order: from there on one enclosure has to do for all |x|."""
+CELL, GROWTH = 0.125, 16
+"""Width of the cells near 0, where tokens and most poles lie; further out they are |x|/GROWTH wide."""
 
-CELL = 0.125
-"""Width of the cells between them."""
+FARTHEST = 400.0
+"""No integral is followed beyond |x| = FARTHEST."""
 
 SMALLEST = 2.0**-9
 """Cells are halved down to this size, where an enclosure is too wide to decide."""
 
+
+def _edges() -> list[float]:
+    found = [0.0]
+    while found[-1] < FARTHEST:
+        found.append(found[-1] + max(CELL, found[-1] / GROWTH))
+    return found
+
+
+EDGES = _edges()
+"""Of the cells on the right of 0; those on the left mirror them."""
+
+STARTS = range(27, len(EDGES), 11)
+"""Edges, from 4 on at about one ratio, from which on one enclosure may do for all x."""
+
+FASTEST = 1e-6
+"""A kernel may come to zero like e^{-FASTEST x^2}: so much is the rounding of one that is constant for an interval of scales."""
+
 Region = tuple[float, float, float, float]
 """left, right, low, high."""
+
+Values = list[Any]
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
 class Strip:
-    """|Im x| <= half_width, as far as it is proved.
+    """A rectangle low <= Re x <= high, |Im x| <= half_width, where the kernels have a real part >= 0 on all sides.
 
     Attributes:
         half_width: d.
-        start: X, from which on the growth of the factors is bounded by ``tails``.
-        masses: for each factor F a ball above the integral of |F(x + id)| over the line.
+        low, high: its ends.
+        masses: for each factor F a ball above the integral of |F(x + id)| over low <= x <= high.
+        ends: for each factor a ball above the sum of the largest |F| on the left and on the right side.
     """
 
     half_width: float
-    start: float
-    masses: tuple[Any, ...]
+    low: float
+    high: float
+    masses: list[Any]
+    ends: list[Any]
+
+    def errors(self, step: Any) -> list[Any]:
+        """For each factor a ball above what the midpoint rule is off the integral from ``low`` to ``high``, for every u >= 0."""
+        decay, corner = (2 * arb.pi() * self.half_width / step).expm1(), step * arb.const_log2() / arb.pi()
+        return [2 * mass / decay + corner * end for mass, end in zip(self.masses, self.ends)]
 
 
-def widest_strip(variable: Symbol, kernel: Expr, factors: Sequence[Expr]) -> Strip:
-    """The widest strip, of those tried, on which Re kernel >= 0 on both edges and all functions are analytic.
+class Strips:
+    """The strips of some kernels and the factors beside them, real on the real line; what was proved of a cell is kept.
 
-    Raises:
-        NotProved: when the narrowest is not proved either, with the reason of the last attempt.
+    Args:
+        variable: x.
+        kernels, factors: as ``prepared``.
     """
-    half_width = WIDEST
-    while True:
-        try:
-            return strip_of(variable, kernel, factors, half_width)
-        except NotProved as reason:
-            half_width *= NARROWER
-            if half_width < NARROWEST:
-                raise reason
+
+    def __init__(self, variable: Symbol, kernels: tuple[Expr, ...], factors: Sequence[Expr]) -> None:
+        self.variable, self.kernels, self.functions = variable, kernels, (*kernels, *factors)
+        self._half_width = WIDEST
+        self._known: dict[tuple[Region, bool], list[tuple[float, Values]]] = {}
+
+    def widest(self, left: int, right: int) -> Strip:
+        """The widest, of those tried, over so many cells on the left and on the right of 0.
+
+        Raises:
+            NotProved: when the narrowest is not proved either, with the reason of the last attempt.
+        """
+        while True:
+            try:
+                return self.of(self._half_width, left, right)
+            except NotProved:
+                if self._half_width * NARROWER < NARROWEST:
+                    raise
+                self._half_width *= NARROWER
+
+    def of(self, half_width: float, left: int, right: int) -> Strip:
+        """The strip of this half-width.
+
+        Raises:
+            NotProved: where no proof is found.
+        """
+        sides = ((-1, left), (1, right))
+        cells = [_cell(side, i) for i in range(max(left, right)) for side, count in sides if i < count]
+        edges = [self._proved((*cell, half_width, half_width), True) for cell in cells]  # cheap to refuse
+        for cell in cells:  # in the lower half the functions are mirrored
+            self._proved((*cell, 0.0, half_width), False)
+        ends = [self._proved((at, at, 0.0, half_width), True) for at in (-EDGES[left], EDGES[right])]
+        places = range(len(self.kernels), len(self.functions))
+        return Strip(
+            half_width,
+            -EDGES[left],
+            EDGES[right],
+            [sum((width * sizes[j] for edge in edges for width, sizes in edge), arb(0)) for j in places],
+            [sum((reduce(arb.max, [sizes[j] for _, sizes in end]) for end in ends), arb(0)) for j in places],
+        )
+
+    def _proved(self, region: Region, has_positive_kernel: bool) -> list[tuple[float, Values]]:
+        """The widths of the parts of a region on which all functions are bounded, and upper bounds of their moduli."""
+
+        def sizes(part: Region) -> tuple[float, Values]:
+            found = all_enclosed(self.functions, self.variable, rectangle(*part), CELLS)
+            for function, values in zip(self.functions, found):
+                if not values.is_finite():
+                    raise NotProved("certified: no bound was found for", function)
+            for kernel, values in zip(self.kernels, found) if has_positive_kernel else ():
+                if not values.real >= 0:
+                    raise NotProved("certified: the kernel is not seen to have a real part >= 0:", kernel)
+            return part[1] - part[0], [values.abs_upper() for values in found]
+
+        key = region, has_positive_kernel
+        if key not in self._known:
+            self._known[key] = _parts(region, sizes)
+        return self._known[key]
 
 
-def strip_of(variable: Symbol, kernel: Expr, factors: Sequence[Expr], half_width: float) -> Strip:
-    """The strip of this half-width.
-
-    Raises:
-        NotProved: where no proof is found.
-    """
-    functions = (kernel, *factors)
-    masses = [arb(0)] * len(factors)
-
-    def analytic(region: Region) -> None:
-        for function, values in zip(functions, all_enclosed(functions, variable, rectangle(*region), CELLS)):
-            if not values.is_finite():
-                raise NotProved("certified: no bound was found for", function)
-
-    def positive(region: Region) -> None:
-        if not enclosed(kernel, variable, rectangle(*region), CELLS).real >= 0:
-            raise NotProved("certified: the kernel is not seen to have a real part >= 0:", kernel)
-
-    def bounded(region: Region) -> None:
-        analytic(region)
-        values = all_enclosed(functions, variable, rectangle(*region), CELLS)[1:]
-        masses[:] = [mass + value.abs_upper() * (region[1] - region[0]) for mass, value in zip(masses, values)]
-
-    def prove(cells: list[float]) -> None:
-        """Real on the real line, the functions are mirrored in the lower half; what is cheap to refuse comes first."""
-        for left in cells:
-            _covered((left, left + CELL, half_width, half_width), positive)
-        for left in cells:
-            _covered((left, left + CELL, 0.0, half_width), analytic)
-            _covered((left, left + CELL, half_width, half_width), bounded)
-
-    near = _cells(STARTS[0])
-    prove(near)
-    for start in STARTS:
-        try:
-            sides = [GrowthBounds(variable, start, side, half_width) for side in (-1, 1)]
-            tails = [[side.modulus(factor).tail(start) for side in sides] for factor in factors]
-            for side in sides:
-                if not side.values(kernel).re.a >= 0:
-                    raise NotProved("certified: the kernel is not seen to have a real part >= 0 far out:", kernel)
-            break
-        except NotProved:
-            if start == STARTS[-1]:
-                raise
-    prove(_cells(start)[len(near) :])
-    return Strip(half_width, start, tuple(mass + below + above for mass, (below, above) in zip(masses, tails)))
-
-
-def check_nonnegative(variable: Symbol, function: Expr, start: float) -> None:
+def check_nonnegative(variable: Symbol, function: Expr) -> None:
     """Proves that a function is >= 0 on the real line, factor by factor: a ball around a double zero has a negative part.
 
     Raises:
@@ -118,7 +151,7 @@ def check_nonnegative(variable: Symbol, function: Expr, start: float) -> None:
         return
     if function.is_Mul or function.is_Pow:
         for factor in function.args if function.is_Mul else function.args[:1]:
-            check_nonnegative(variable, factor, start)
+            check_nonnegative(variable, factor)
         return
 
     def nonnegative(region: Region) -> None:
@@ -126,25 +159,49 @@ def check_nonnegative(variable: Symbol, function: Expr, start: float) -> None:
             raise NotProved("certified: not seen to be >= 0:", function)
 
     for side in (-1, 1):
-        if not GrowthBounds(variable, start, side, 0.0).values(function).re.a >= 0:
-            raise NotProved("certified: not seen to be >= 0 far out:", function)
-    for left in _cells(start):
-        _covered((left, left + CELL, 0.0, 0.0), nonnegative)
+        for i in range(_start(variable, function, side)):
+            _parts((*_cell(side, i), 0.0, 0.0), nonnegative)
 
 
-def _cells(start: float) -> list[float]:
-    """Left ends of the cells, from the middle outwards: there tokens lie, and most poles."""
-    return sorted((CELL * i - start for i in range(round(2 * start / CELL))), key=lambda left: abs(left + CELL / 2))
-
-
-def _covered(region: Region, holds: Callable[[Region], None]) -> None:
-    """Whether something holds on a region or on the halves it is cut into.
+def check_fall(variable: Symbol, kernel: Expr) -> None:
+    """Whether a kernel may come to zero no faster than every exponential: e^{-x^2} would take tens of thousands of nodes.
 
     Raises:
-        NotProved: that of the smallest part where it does not.
+        NotProved: where it does.
+    """
+    for side in (-1, 1):
+        try:
+            square = GrowthBounds(variable, EDGES[STARTS[0]], side).inverse(kernel).square
+        except NotProved:  # its moments will be asked for from further out
+            continue
+        if square > FASTEST:
+            raise NotProved("certified: the kernel comes to zero faster than every exponential:", kernel)
+
+
+def _start(variable: Symbol, function: Expr, side: int) -> int:
+    """The edge from which on a function is >= 0."""
+    reason = NotProved("certified: not seen to be >= 0 far out:", function)
+    for start in STARTS:
+        try:
+            if GrowthBounds(variable, EDGES[start], side).values(function).interval.a >= 0:
+                return start
+        except NotProved as found:
+            reason = found
+    raise reason
+
+
+def _cell(side: int, i: int) -> tuple[float, float]:
+    return (EDGES[i], EDGES[i + 1]) if side > 0 else (-EDGES[i + 1], -EDGES[i])
+
+
+def _parts(region: Region, find: Callable[[Region], Found]) -> list[Found]:
+    """What is found on a region, or on the parts it is halved into until something is on each.
+
+    Raises:
+        NotProved: that of the smallest part where nothing is.
     """
     try:
-        holds(region)
+        return [find(region)]
     except NotProved:
         left, right, low, high = region
         if max(right - left, high - low) < SMALLEST:
@@ -155,5 +212,4 @@ def _covered(region: Region, holds: Callable[[Region], None]) -> None:
         else:
             middle = (low + high) / 2
             parts = [(left, right, low, middle), (left, right, middle, high)]
-        for part in parts:
-            _covered(part, holds)
+        return [found for part in parts for found in _parts(part, find)]

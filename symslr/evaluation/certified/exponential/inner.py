@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from math import ceil, floor, log, sqrt
+from math import ceil, cos, floor, log, pi, sqrt, tan
 from typing import Any
 
 from flint import arb
 
 from symslr.evaluation.certified.exponential.fixed_point import fixed_point_product
-from symslr.evaluation.certified.exponential.steps import inner_strip
+
+WITHIN = 1 - 1e-12
+"""Keeps a strip strictly inside its limit."""
 
 DIRECT_COST = 0.5
 """Cost of one exponential of the direct rule over one sample of the shared mesh (measured, roughly)."""
@@ -156,9 +158,24 @@ def clip(enclosure: Any) -> Any:
     return enclosure if 0 < enclosure < 1 else enclosure.intersection(arb(0.5, 0.5))
 
 
-def power(number: Any, n: int) -> Any:
-    """number^n for a number in [0, 1]; Arb's own power is undefined on balls around 0."""
-    if number > 0 or n == 0:
-        return number**n
-    top = number.abs_upper()
-    return arb(0.5, 0.5) * top**n if top > 0 else arb(0)
+def inner_strip(s: float, delta: float, p: float) -> float:
+    """The half-width d < pi/(2s) that minimises e^{d^2/2 - 2 pi d/delta} cos(s d)^-p."""
+    largest = pi / (2 * s) * WITHIN
+    left, right = 0.0, min(2 * pi / delta, largest)
+    if p == 0:
+        return right
+    while right - left > 1e-6 * right:
+        d = (left + right) / 2
+        left, right = (d, right) if 2 * pi / delta - d - p * s * tan(s * d) > 0 else (left, d)
+    return left
+
+
+def inner_step(s: float, nats: float, p: float) -> float:
+    """About the largest step delta in z for which the inner strip bound is below e^-nats."""
+    left, right = 1e-9, 10.0
+    while right / left > 1.001:
+        delta = sqrt(left * right)
+        d = inner_strip(s, delta, p)
+        gain = 2 * pi * d / delta - d**2 / 2 - log(2) + (p * log(cos(s * d)) if p else 0.0)
+        left, right = (delta, right) if gain > nats else (left, delta)
+    return left

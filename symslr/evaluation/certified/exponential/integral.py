@@ -1,43 +1,43 @@
-"""int_0^oo u^{k-1} e^{-ou} prod_j phi_{s_j}(u e^{c_j})^{n_j} du, enclosed: the outer trapezoid rule in v = log u.
+"""The outer rule for the functions phi_s(u e^c) = E exp(-u e^{c + s z}), z ~ N(0, 1): docs/proofs.md, sections 3 to 6.
 
-Discretisation error relative to the integral itself, tails by moments: docs/proofs.md, sections 3 and 5.
+Double precision decides where the nodes lie and how many digits a function takes. No proof rests on that: a poor plan makes an
+enclosure wide, never wrong.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import ceil, log, log2
+from functools import cached_property
+from math import ceil, factorial, isfinite, log, log2
 from typing import Any
 
 import numpy as np
 from flint import arb, ctx
-from sympy import Expr, Rational
+from sympy import Expr
 
-from symslr.evaluation.certified.exponential.common_step import common_step, multiple
-from symslr.evaluation.certified.exponential.inner import InnerRule, clip, power
-from symslr.evaluation.certified.exponential.plan import Plan, Shape, make_plan, moment_copies
-from symslr.evaluation.certified.exponential.steps import inner_step, outer_step, outer_strip, stride
+from symslr.evaluation.certified.exponential.inner import InnerRule, clip, inner_step
+from symslr.evaluation.certified.exponential.phi import log_phi, wright_omega
 from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.outer import MOST_TERMS, Array, Integrand, OuterRule, outer_step
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
 
 GUARD_NATS = 3.0
 GUARD_BITS = 40
+PLANNING_BITS = 80
+
+LARGEST_RANGE = 2e5
+"""Of log u."""
+ZOOMS, PLACES = 5, 61
+"""The peak is looked for at so many places, so often, each time between two neighbours of the highest: to 1e-2."""
+POINTS = 900
+"""Of the grid."""
+
+UNTILTED_EXCESS = 1.3
+"""Functions are tilted where they take more than so many times the nats of the integral."""
+TILTS_PER_UNIT = 4
+"""Tilts are binary fractions."""
 LARGEST_SHRINK = 1.6
-
-
-@dataclass(frozen=True)
-class Mesh:
-    """Nodes v_i = low + i*step, i = 0..count-1; the strip |Im v| <= strip bounds the discretisation."""
-
-    low: Any
-    step: Any
-    count: int
-    strip: float
-
-    @property
-    def high(self) -> Any:
-        return self.low + (self.count - 1) * self.step
+"""The outer step is made smaller by at most so much where that spares the inner rule a second set of samples."""
 
 
 def laplace_integral(term: Monomial, bits: int) -> Any:
@@ -48,150 +48,153 @@ def laplace_integral(term: Monomial, bits: int) -> Any:
     Raises:
         CannotEvaluate: when the integral diverges, or its parameters are out of reach.
     """
-    if sign(term.offset) < 0:
-        raise CannotEvaluate(f"certified: the Laplace integral diverges, found exp({-term.offset}*u)")
-    power = term.power + 1
-    if not power.is_Rational or power <= 0:
-        raise CannotEvaluate(f"certified: found u^({term.power}); expected a rational power above -1")
-    tokens = _present(term)
+    tokens = {token: n for token, n in term.tokens.items() if n}
+    copies = tuple(tokens.values())
     if not tokens:
-        if sign(term.offset) == 0:
-            raise CannotEvaluate("certified: the Laplace integral diverges, nothing decays as u -> oo")
         with ctx.workprec(bits + GUARD_BITS):
-            k = ball(power)
-            return k.gamma() / ball(term.offset) ** k
-    floats = tuple((nearest_float(s), nearest_float(c), n) for s, c, n in tokens)
-    shape = Shape(float(power), nearest_float(term.offset), floats)
+            plain = Integrand.of(term, copies)
+            if sign(term.offset) == 0:
+                raise CannotEvaluate("certified: the Laplace integral diverges, nothing decays as u -> oo")
+            return plain.k.gamma() / plain.offset**plain.k
     nats = bits * log(2) + GUARD_NATS
     try:
         with np.errstate(over="ignore", invalid="ignore"):
-            plan = make_plan(shape, nats)
+            with ctx.workprec(PLANNING_BITS):
+                rule = PhiRule(list(tokens), Integrand.of(term, copies), nats)
+            with ctx.workprec(rule.bits):
+                return rule.integral(Integrand.of(term, copies), nats)
     except OverflowError:
         raise CannotEvaluate("certified: the window of the Laplace integral overflows: extreme parameters") from None
-    size = log2(sum(n for _, _, n in tokens) + 1) + log2(plan.high - plan.low + 2)
-    with ctx.workprec(int(plan.token_nats / log(2) + size) + GUARD_BITS):
-        return _Integral(term, shape, plan, nats).enclosure()
 
 
-def _present(term: Monomial) -> list[tuple[Expr, Expr, int]]:
-    return [(s, c, n) for (s, c), n in term.tokens.items() if n]
+class PhiRule(OuterRule):
+    """The functions of one integral.
 
+    Args:
+        tokens: (s, c) of each, exact.
+        integrand: the integral, to the precision of floats.
+        nats: its relative error is to be e^-nats.
 
-class _Integral:
-    """One monomial with its plan, at the working precision of the current context."""
+    Attributes:
+        tilts: p of each; ``inner.InnerRule`` computes psi_p instead of phi.
+        nats: of every psi_p.
 
-    def __init__(
-        self,
-        term: Monomial,
-        shape: Shape,
-        plan: Plan,
-        nats: float,
-    ) -> None:
-        tokens = _present(term)
-        self.shape, self.tokens, self.tilts = shape, tokens, plan.tilts
-        self.k, self.offset = ball(term.power + 1), ball(term.offset)
-        self.scales = [ball(s) for s, _, _ in tokens]
-        self.shifts = [ball(c) for _, c, _ in tokens]
-        self.token_nats = plan.token_nats + GUARD_NATS
-        largest = outer_step(shape.k, nats)
-        inner = [s * inner_step(s, self.token_nats, p) for (s, _, _), p in zip(shape.tokens, self.tilts)]
-        largest = tied_to_inner(largest, inner)
-        # psi_p is wanted at v + c - p s^2.
-        self.places = [c - Rational(p) * s**2 for (s, c, _), p in zip(tokens, self.tilts)]
-        self.symbolic_step = common_step(self.places, largest)
-        step = arb(largest) if self.symbolic_step is None else ball(self.symbolic_step)
-        count = ceil((plan.high - plan.low) / float(step.mid())) + 1
-        self.mesh = Mesh(arb(plan.low), step, count, outer_strip(shape.k, float(step.mid())))
+    Raises:
+        CannotEvaluate: where the integral lies too far out, or takes too many digits.
+    """
 
-    def enclosure(self) -> Any:
-        """Trapezoid sum, plus both tails of the infinite sum, over 1 + [-eps, eps]."""
-        psis = self._psis()
-        exponent, constant = self.k, arb(0)
-        for index, (_, _, n) in enumerate(self.tokens):
-            exponent -= n * arb(self.tilts[index])
-            constant += n * self._log_factor(index)
-        total, value = arb(0), (exponent * self.mesh.low + constant).exp()
-        u, growth, rise = self.mesh.low.exp(), self.mesh.step.exp(), (exponent * self.mesh.step).exp()
-        for i in range(self.mesh.count):
-            term = value * (-self.offset * u).exp()
-            for (_, _, n), psi in zip(self.tokens, psis):
-                term *= power(psi[i], n)
-            total += term
-            value *= rise
-            u *= growth
-        tails = self.mesh.step * (total + self.left_tail() + self.right_tail([psi[-1] for psi in psis]))
-        return tails / (1 + arb(0, self.discretisation().upper()))
+    def __init__(self, tokens: list[tuple[Expr, Expr]], integrand: Integrand, nats: float) -> None:
+        self.exact_tokens = tokens
+        self.slopes, self.shifts = ([nearest_float(token[i]) for token in tokens] for i in (0, 1))
+        self.copies = integrand.copies
+        self.known = {}
+        self.errors = [arb(0)] * len(tokens)
+        orders = np.arange(MOST_TERMS + 1)[:, None]
+        self.log_moments = orders * np.array(self.shifts) + (orders * np.array(self.slopes)) ** 2 / 2
+        peak = self._plan(integrand, nats)
+        self.tilts = [0.0] * len(tokens)
+        self.nats = self.needed_nats(integrand, nats)
+        if self.nats > UNTILTED_EXCESS * nats:
+            self._tilt(peak)
+            self.nats = self.needed_nats(integrand, nats)
+        if self.nats > nats + LARGEST_RANGE:
+            raise CannotEvaluate(
+                "certified: the Laplace integral takes too many digits of its tokens: extreme parameters"
+            )
+        self.nats += GUARD_NATS
+        largest = outer_step(float(integrand.k), nats)
+        inner = [s * inner_step(s, self.nats, p) for s, p in zip(self.slopes, self.tilts)]
+        self.step = min((step for step in inner if largest / LARGEST_SHRINK < step < largest), default=largest)
 
-    def _log_factor(self, index: int) -> Any:
-        """log of phi_s(e^{v+c}) / (e^{-p v} psi_p(v + c - p s^2)), free of v."""
-        p = arb(self.tilts[index])
+    @property
+    def bits(self) -> int:
+        """The working precision."""
+        size = log2(sum(self.copies) + 1) + log2(self.grid[-1] - self.grid[0] + 2)
+        return int(self.nats / log(2) + size) + GUARD_BITS
+
+    def _plan(self, integrand: Integrand, nats: float) -> float:
+        """Lay the grid; the integrand's peak, by its logarithm, which is concave: phi is that of a log-concave function."""
+        low, high = -LARGEST_RANGE, LARGEST_RANGE
+        for _ in range(ZOOMS):
+            terms = self._estimate(integrand, np.linspace(low, high, PLACES))
+            best = int(np.argmax(terms))
+            low, high = float(self.grid[max(best - 1, 0)]), float(self.grid[min(best + 1, PLACES - 1)])
+        peak, top = float(self.grid[best]), float(terms[best])
+        if not (abs(peak) < LARGEST_RANGE / 2 and isfinite(top)):
+            raise CannotEvaluate("certified: the window of the Laplace integral is too wide: extreme parameters")
+        low, reach = (top - nats) / float(integrand.k) - 1, 1.0
+        while not self._moment_bound(integrand, [0] * len(self.copies), peak + reach)[0] < top - nats - 2:
+            reach *= 2
+            if reach > LARGEST_RANGE:
+                raise CannotEvaluate("certified: the window of the Laplace integral is too wide: extreme parameters")
+        if not low < peak < peak + reach:
+            raise CannotEvaluate("certified: the Laplace integral lies where float64 has no digits: extreme parameters")
+        self._estimate(integrand, np.linspace(low, peak + reach, POINTS))
+        return peak
+
+    def _estimate(self, integrand: Integrand, grid: Array) -> Array:
+        """Take a grid; the logarithm of the integrand there."""
+        self.grid = grid
+        self.logs = self.known_logs = [
+            log_phi(s, grid + c, n) for s, c, n in zip(self.slopes, self.shifts, self.copies)
+        ]
+        return self._log_terms(integrand)
+
+    def _tilt(self, peak: float) -> None:
+        """Each function by its saddle point; the factor between phi and psi is explicit and costs no accuracy."""
+        places = zip(self.slopes, self.shifts)
+        self.tilts = [
+            round(TILTS_PER_UNIT * self.best_power(j, peak)[0]) / TILTS_PER_UNIT for j in range(len(self.slopes))
+        ]
+        self.known_logs = [
+            phi + p * (self.grid + c) - (p * s) ** 2 / 2 - (p * log(p) - p if p else 0.0)
+            for phi, p, (s, c) in zip(self.logs, self.tilts, places)
+        ]
+
+    @cached_property
+    def tokens(self) -> list[tuple[Any, Any]]:
+        """(s, c) of each as balls, at the working precision."""
+        return [(ball(s), ball(c)) for s, c in self.exact_tokens]
+
+    @property
+    def exact_step(self) -> Any:
+        return arb(self.step)
+
+    @cached_property
+    def taylor(self) -> list[list[Any]]:
+        """E e^{r(c + sz)} (-1)^r/r!."""
+        return [
+            [(r * c + (r * s) ** 2 / 2).exp() * (-1) ** r / factorial(r) for r in range(MOST_TERMS + 1)]
+            for s, c in self.tokens
+        ]
+
+    def fill(self, nodes: range) -> None:
+        if not self.known.keys() >= set(nodes):
+            columns = [self._column(j, nodes) for j in range(len(self.tokens))]
+            self.known |= zip(nodes, map(list, zip(*columns)))
+
+    def _column(self, j: int, nodes: range) -> list[Any]:
+        """phi at v is e^{factor - p v} psi_p(v + c - p s^2)."""
+        (s, c), p, step = self.tokens[j], self.tilts[j], self.exact_step
+        stride = max(1, ceil(self.step / (self.slopes[j] * inner_step(self.slopes[j], self.nats, p)) * (1 - 1e-3)))
+        rule = InnerRule.for_nats(s, step / stride, p, self.nats)
+        psis = rule.at(nodes[0] * step + c - p * s**2, stride, len(nodes))
         if p == 0:
-            return arb(0)
-        return p * p.log() - p - p * self.shifts[index] + (p * self.scales[index]) ** 2 / 2
+            return psis
+        tilt = arb(p)
+        factor = (tilt * tilt.log() - tilt - tilt * (c + nodes[0] * step) + (tilt * s) ** 2 / 2).exp()
+        fall, phis = (-tilt * step).exp(), []
+        for psi in psis:
+            phis.append(clip(psi * factor))
+            factor *= fall
+        return phis
 
-    def discretisation(self) -> Any:
-        """Theorem (outer strip): |S - I| <= eps I with eps = 2 cos(d)^-k / (e^{2 pi d/h} - 1), d < pi/2."""
-        return outer_error(self.k, self.mesh.step, self.mesh.strip)
+    def log_moment(self, j: int, p: float) -> Any:
+        s, c = self.tokens[j]
+        return (p * s) ** 2 / 2 - p * c
 
-    def left_tail(self) -> Any:
-        """Lemma (left tail): sum_{m >= 1} G(low - m h) <= e^{k low} / (e^{kh} - 1), as every phi <= 1."""
-        bound = (self.k * self.mesh.low).exp() / (self.k * self.mesh.step).expm1()
-        return arb(0.5, 0.5) * bound
-
-    def right_tail(self, last: list[Any]) -> Any:
-        """Lemma (right tail): frozen copies at the last node, moment bounds e^{-p(v - high)} on the others."""
-        high, copies = self.mesh.high, moment_copies(self.shape)
-        rate = self.offset * high.exp()
-        bound = (self.k * high - rate).exp()
-        for index, (m, (s, c, n), psi) in enumerate(zip(copies, self.shape.tokens, last)):
-            phi = psi * (self._log_factor(index) - self.tilts[index] * high).exp()
-            p = arb(self.shape.chernoff_power(s, c, float(high.mid())))
-            bound *= power(clip(phi), n - m)
-            if p > 0:
-                moment = p * p.log() - p - p * (high + self.shifts[index]) + (self.scales[index] * p) ** 2 / 2
-                bound *= (m * moment).exp()
-                rate += m * p
-        if not rate > self.k:
-            raise CannotEvaluate("certified: the right tail of the Laplace integral could not be bounded")
-        return arb(0.5, 0.5) * bound / ((rate - self.k) * self.mesh.step).expm1()
-
-    def _psis(self) -> list[list[Any]]:
-        """psi of every token at every node; tokens whose places differ by whole steps share one product."""
-        psis: list[list[Any]] = [[] for _ in self.tokens]
-        waiting = list(range(len(self.tokens)))
-        while waiting:
-            here = waiting[0]
-            moves = {index: self._steps_between(here, index) for index in waiting}
-            shared = {index: move for index, move in moves.items() if move is not None}
-            lowest, highest = min(shared.values()), max(shared.values())
-            step, tilt = self.mesh.step, self.tilts[here]
-            r = stride(self.shape.tokens[here][0], float(step.mid()), self.token_nats, tilt)
-            rule = InnerRule.for_nats(self.scales[here], step / r, tilt, self.token_nats)
-            start = self.mesh.low + ball(self.places[here]) + lowest * step
-            values = rule.at(start, r, self.mesh.count + highest - lowest)
-            for index, move in shared.items():
-                psis[index] = values[move - lowest : move - lowest + self.mesh.count]
-            waiting = [index for index in waiting if index not in shared]
-        return psis
-
-    def _steps_between(self, here: int, there: int) -> int | None:
-        if self.tokens[here][0] != self.tokens[there][0] or self.tilts[here] != self.tilts[there]:
-            return None
-        difference = self.places[there] - self.places[here]
-        if difference == 0:
-            return 0
-        return None if self.symbolic_step is None else multiple(difference, self.symbolic_step)
-
-
-def tied_to_inner(h: float, inner: list[float]) -> float:
-    """``h``, or a slightly smaller step that spares the inner rule a second set of samples."""
-    usable = [step for step in inner if h / LARGEST_SHRINK < step < h]
-    return min(usable, default=h)
-
-
-def outer_error(k: Any, step: Any, strip: float) -> Any:
-    """eps = 2 cos(d)^-k / (e^{2 pi d/h} - 1) for the half-width d = ``strip`` < pi/2 of the strip in v."""
-    d = arb(strip)
-    if not 2 * d < arb.pi():
-        raise ArithmeticError("outer strip: half-width beyond pi/2")
-    return 2 * d.cos() ** (-k) / (2 * arb.pi() * d / step).expm1()
+    def best_power(self, j: int, v: float) -> tuple[float, float]:
+        """The saddle point."""
+        s = self.slopes[j]
+        omega = float(wright_omega(np.asarray(v + self.shifts[j] + 2 * log(s))))
+        return omega / s**2, -(omega**2 + 2 * omega) / (2 * s**2)

@@ -17,12 +17,17 @@ from symslr.expression.expectation import ScalarExpectation
 from symslr.model.symbols import x as law_symbol
 
 
-def token_terms(node: ScalarExpectation, u: Expr) -> list[Monomial]:
-    """``node`` as a sum of monomials in ``u``; constants when ``node`` is free of ``u``.
+def token_terms(node: ScalarExpectation, variables: tuple[Expr, ...]) -> list[Monomial]:
+    """``node`` as a sum of monomials in one variable u; constants when ``node`` is free of it.
 
     Raises:
         CannotEvaluate: unless the law is Gaussian and the body polynomial * exponential * exp(-u (o + C e^{sx})).
     """
+    if len(variables) > 1:
+        raise CannotEvaluate(
+            "certified: no product of polynomials serves two normalisers, of the weight and of the attention"
+        )
+    (u,) = variables
     law, variable = node.law, node.variable
     if (law.lower, law.upper) != (-oo, oo):
         raise CannotEvaluate(f"certified: no proof is available for a law on ({law.lower}, {law.upper})")
@@ -51,7 +56,7 @@ def _term(term: Expr, x: Expr, u: Expr) -> list[Monomial]:
     rate = -exponent.coeff(u, 1)
     offset, kernel = _kernel(expand(rate), x)
     weight, mean, deviation = _complete_square(expand(exponent + u * rate), x, u)
-    prefix = Monomial(constant * weight, u_degree, offset)
+    prefix = Monomial(constant * weight, (u_degree,), (offset,))
     polynomial = {p: comb(degree, p) * mean ** (degree - p) * deviation**p for p in range(degree + 1)}
     if kernel is None:
         return [prefix * Monomial(sum(w * _moment(p) for p, w in polynomial.items()))]
@@ -111,4 +116,4 @@ def _stein(p: int, m: int, s: Expr, c: Expr) -> list[Monomial]:
         return [Monomial(exp(expand((m * s) ** 2 / 2)), tokens={(s, expand(c + m * s**2)): 1})]
     terms = [Monomial(p - 1) * t for t in _stein(p - 2, m, s, c)] if p > 1 else []
     terms += [Monomial(m * s) * t for t in _stein(p - 1, m, s, c)] if m else []
-    return terms + [Monomial(-s * exp(c), S.One) * t for t in _stein(p - 1, m + 1, s, c)]
+    return terms + [Monomial(-s * exp(c), (S.One,)) * t for t in _stein(p - 1, m + 1, s, c)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from flint import arb
@@ -42,8 +43,8 @@ class Bounded:
             self.above = (self.value + model.rest).upper()
             return
         self.slices = [self._slice(first, i) for i in range(SLICES)]
-        self.below = _least([below for _, below, _ in self.slices])
-        self.above = _least([above for _, _, above in self.slices])
+        self.below = reduce(arb.min, [below for _, below, _ in self.slices]).lower()
+        self.above = reduce(arb.min, [above for _, _, above in self.slices]).upper()
 
     def _slice(self, first: Any, i: int) -> tuple[Any, Any, Any]:
         """(the slice as a ball, a bound below the values on it, one above the value in its middle)."""
@@ -82,10 +83,3 @@ class Bounded:
         size = abs(self.slope)
         reach = (size + (size * size + 2 * self.curvature * spare).sqrt()) / self.curvature
         return (self.lowest - reach).lower(), (self.lowest + reach).upper()
-
-
-def _least(numbers: list[Any]) -> Any:
-    found = numbers[0]
-    for number in numbers[1:]:
-        found = found.min(number)
-    return found.lower()

@@ -19,12 +19,12 @@ from sympy import Expr
 
 from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.integral import BLOCK, Integrand, Transform, Window
-from symslr.evaluation.certified.analytic.line import Line, Seen, sizes
+from symslr.evaluation.certified.analytic.integral import Transform
+from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
+from symslr.evaluation.certified.outer import Integrand, Window
 from symslr.evaluation.certified.taylor import Taylor
-from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import Between
 
 FEW_BITS = 64
@@ -50,7 +50,7 @@ class MovingTransform(Transform):
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Integrand]) -> None:
         self.scale, self.goal, self.integrands = scale, goal, integrands
         super().__init__(line, nats)
-        self.is_kernel_moving = line.kernel.has(scale)
+        self.is_kernel_moving = line.kernels[0].has(scale)
         self.known_off: dict[Integrand, Any] = {}
 
     def model(self, integrand: Integrand, sums: Sums) -> Taylor:
@@ -61,7 +61,7 @@ class MovingTransform(Transform):
         thin = self._sum(sums.thin, integrand, window, length)
         wide = self._sum(sums.wide, integrand, window, length + 1)
         rest = step * (wide[length] * sums.spread + arb(0, off.upper()) + window.beyond)
-        error = self._discretisation(integrand)
+        error = self.discretisation(integrand)
         around = abs(step * (wide[0] + arb(0, off.upper()) + window.beyond)) * error / (1 - error)
         rest += arb(0, around.upper())
         return sums.model([step * thin[i] for i in range(length)], rest)
@@ -90,24 +90,15 @@ class MovingTransform(Transform):
         return range(min(window[0] for window in windows), max(window[-1] for window in windows) + 1)
 
     @cached_property
-    def blocks(self) -> list[Block]:
-        """The nodes a few octaves at a time, where the kernel does not move or with the whole interval of K."""
-        found, many = [], BLOCK * self.per_octave
-        for low in range(0, len(self.nodes), many):
-            run = self.nodes[low : low + many]
-            seen = self.rule.seen((run[0] * self.exact_step).exp())
-            with ctx.workprec(line_bits(self.nats)):
-                found.append(Block(seen, self.loads(seen.kernel, run)))
-        return found
-
-    def loads(self, kernel: list[Any], nodes: range) -> Any:
-        """e^{-uK}: a row for every node, a column for every K."""
-        return arb_mat(exponentials(kernel, nodes[0], self.per_octave, len(nodes)))
+    def fixed_loads(self) -> Any:
+        """e^{-uK} at the nodes, where the kernel does not move or with the whole interval of K."""
+        with ctx.workprec(line_bits(self.nats)):
+            return self.loads(self.rule.kernel, self.nodes)
 
     @cached_property
     def windows(self) -> dict[Integrand, Window]:
         """For every integrand the nodes of its sum, and what lies beyond."""
-        return {integrand: self.window(integrand, self.goal) for integrand in self.integrands}
+        return {integrand: self.window(integrand, self.ends(integrand, self.goal)) for integrand in self.integrands}
 
     @cached_property
     def weights(self) -> dict[Integrand, list[Any]]:
@@ -138,7 +129,8 @@ class MovingTransform(Transform):
     @cached_property
     def above(self) -> list[list[Any]]:
         """Bounds of |M_j| and of the finite sums that stand for them, at every scale, for every node."""
-        rows = (row for block in self.blocks for row in self.rule.sums(block.rounded, block.seen))
+        with ctx.workprec(FEW_BITS):
+            rows = self.rule.sums(self.fixed_loads * arb(1))
         return [[abs(moment).upper() for moment in row] for row in rows]
 
     def _off(self, integrand: Integrand) -> Any:
@@ -159,20 +151,6 @@ class MovingTransform(Transform):
                         change *= above[other] ** copies
                 total += change
         return total * self._weight(integrand, i)
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some nodes: the tokens that are seen there, and their e^{-uK}, a row for every node."""
-
-    seen: Seen
-    loads: Any
-
-    @cached_property
-    def rounded(self) -> Any:
-        """Where no more than a bound is needed: products of few bits are faster."""
-        with ctx.workprec(FEW_BITS):
-            return self.loads * arb(1)
 
 
 class FiniteSums:
@@ -203,7 +181,7 @@ class FiniteSums:
         if not self.transform.is_kernel_moving:
             weighted = [factor * step for factor in self._values(line.factors, x)]
             return [factor[k] for factor in weighted for k in range(self.length)]
-        kernel, *factors = all_enclosed((line.kernel, *line.factors), line.variable, arb_series([x]), self.series)
+        kernel, *factors = all_enclosed((*line.kernels, *line.factors), line.variable, arb_series([x]), self.series)
         factors = [factor * step for factor in factors]
         self.tokens.append((kernel, factors))
         change, powers = kernel - arb_series([kernel[0]]), [arb_series([1])]
@@ -224,14 +202,12 @@ class FiniteSums:
     @cached_property
     def rows(self) -> list[list[Any]]:
         """Sums over the rule at every node of the outer sum: products of matrices, far faster than row by row."""
+        transform = self.transform
         with ctx.workprec(self.bits):
-            if self.transform.is_kernel_moving:
-                loads = self.transform.loads([kernel[0] for kernel, _ in self.tokens], self.transform.nodes)
-                moved: list[list[Any]] = ((loads * arb(1)) * (self.matrix * arb(1))).tolist()
-                return moved
-            found, own = [], sizes(self.weights)
-            for block in self.transform.blocks:
-                found += block.seen.sums(block.rounded if self.is_wide else block.loads, self.weights, own)
+            loads = transform.fixed_loads
+            if transform.is_kernel_moving:
+                loads = transform.loads([kernel[0] for kernel, _ in self.tokens], transform.nodes)
+            found: list[list[Any]] = ((loads * arb(1)) * (self.matrix * arb(1))).tolist()
             return found
 
     def at(self, i: int) -> list[Any]:
@@ -257,7 +233,7 @@ class FiniteSums:
         rule, most = self.transform.rule, self.transform.most_terms
         if not self.transform.is_kernel_moving:
             with ctx.workprec(self.bits):
-                table = ((arb_mat(rule.load_terms[:most]) * arb(1)) * self.matrix).tolist()
+                table = ((arb_mat(rule.load_terms(0)[:most]) * arb(1)) * self.matrix).tolist()
             return [list(column) for column in zip(*(self._series(row, arb(0)) for row in table))]
         with terms(self.length):
             found = [[arb_series([0])] * most for _ in rule.errors]

@@ -11,14 +11,14 @@ from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
 
 from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
-from symslr.evaluation.certified.analytic.integral import Integrand
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.outer import Integrand
 from symslr.evaluation.certified.taylor import Taylor
-from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball, sign
+from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
 from symslr.expression.expectation import ScalarExpectation
 
 ATTEMPTS = 6
@@ -77,8 +77,8 @@ class Moving:
         Raises:
             NotProved: where no proof is found.
         """
-        for kernel in self.lines.factors:
-            self.transform(kernel, nats + SPARE_NATS)
+        for kernels in self.lines.factors:
+            self.transform(kernels, nats + SPARE_NATS)
 
     def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
         """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
@@ -90,15 +90,24 @@ class Moving:
             model = _Model(self, self.side * centre, radius, nats, length).of(self.expr)
         return model if self.side > 0 else model.mirrored()
 
-    def transform(self, kernel: Expr, nats: float) -> MovingTransform:
-        """The functions of one kernel, so sharp that every integral has an error of about e^-nats; kept."""
-        key = kernel, nats
+    def transform(self, kernels: tuple[Expr, ...], nats: float) -> MovingTransform:
+        """The functions of one kernel, so sharp that every integral has an error of about e^-nats; kept.
+
+        Raises:
+            NotProved: for two kernels under one integral.
+        """
+        if len(kernels) > 1:
+            raise NotProved(
+                "certified: no proof is available for a least risk where weight and attention each have a normaliser; "
+                "give the scale (--scale)"
+            )
+        key = kernels, nats
         if key not in self.transforms:
-            integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernel]
+            integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernels]
             needed = nats + self.lost
             for _ in range(ATTEMPTS):
                 with ctx.workprec(_bits(needed)):
-                    made = MovingTransform(self.lines.line(kernel), needed, nats, self.scale, integrands)
+                    made = MovingTransform(self.lines.line(kernels), needed, nats, self.scale, integrands)
                     lost = made.missing_nats()
                 if not lost:
                     break
@@ -109,13 +118,10 @@ class Moving:
             self.transforms[key] = made
         return self.transforms[key]
 
-    def integrand(self, term: Monomial) -> tuple[Expr, Integrand]:
+    def integrand(self, term: Monomial) -> tuple[tuple[Expr, ...], Integrand]:
         """A term under a Laplace integral: its kernel, and what stands there."""
-        kernel, copies = self.lines.copies(term.tokens)
-        power = term.power + 1
-        if not power.is_Rational or power <= 0 or sign(term.offset) < 0:
-            raise NotProved(f"certified: found u^({term.power}) e^(-{term.offset}*u) under a Laplace integral")
-        return kernel, Integrand(ball(power), ball(term.offset), copies)
+        kernels, copies = self.lines.copies(term.tokens)
+        return kernels, Integrand.of(term, copies)
 
 
 class _Model:
@@ -124,8 +130,8 @@ class _Model:
     def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int) -> None:
         self.moving, self.nats, self.length = moving, nats + SPARE_NATS, length
         self.centre, self.radius = arb(centre), arb(radius)
-        self.sums: dict[Expr, Sums] = {}
-        self.integrals: dict[tuple[Expr, Integrand], Taylor] = {}
+        self.sums: dict[tuple[Expr, ...], Sums] = {}
+        self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Taylor] = {}
 
     def _made(self, coefficients: list[Any]) -> Taylor:
         return Taylor(arb_poly(coefficients), arb(0), self.radius, self.length)
@@ -158,30 +164,31 @@ class _Model:
     def _free(self, term: Monomial) -> Taylor:
         result = self._made([arb(1)])
         for token, n in term.tokens.items():
-            transform, sums = self._sums(token.kernel)
-            place = self.moving.lines.factors[token.kernel].index(token.factor)
+            transform, sums = self._sums(token.kernels)
+            place = self.moving.lines.factors[token.kernels].index(token.factor)
             result = result * transform.value(place, sums).power(n)
         return result
 
     def _integral(self, term: Monomial) -> Taylor:
-        kernel, integrand = self.moving.integrand(term)
-        if (kernel, integrand) not in self.integrals:
-            transform, sums = self._sums(kernel)
-            self.integrals[kernel, integrand] = transform.model(integrand, sums)
-        return self.integrals[kernel, integrand]
+        kernels, integrand = self.moving.integrand(term)
+        if (kernels, integrand) not in self.integrals:
+            transform, sums = self._sums(kernels)
+            self.integrals[kernels, integrand] = transform.model(integrand, sums)
+        return self.integrals[kernels, integrand]
 
-    def _sums(self, kernel: Expr) -> tuple[MovingTransform, Sums]:
-        transform = self.moving.transform(kernel, self.nats)
-        if kernel not in self.sums:
-            self.sums[kernel] = Sums(transform, self.centre, self.radius, self.length)
-        return transform, self.sums[kernel]
+    def _sums(self, kernels: tuple[Expr, ...]) -> tuple[MovingTransform, Sums]:
+        transform = self.moving.transform(kernels, self.nats)
+        if kernels not in self.sums:
+            self.sums[kernels] = Sums(transform, self.centre, self.radius, self.length)
+        return transform, self.sums[kernels]
 
 
 def _by_scores(term: Monomial, scale: Between) -> Monomial:
     """With tokens counted by y = a x, a > 0: there the kernel does not move."""
+    move = {X: X / scale}
     tokens = {
-        LineToken(_gathered(token.factor).xreplace({X: X / scale}) / scale, token.kernel.xreplace({X: X / scale})): n
-        for token, n in term.tokens.items()
+        LineToken(_gathered(own.factor).xreplace(move) / scale, tuple(k.xreplace(move) for k in own.kernels)): n
+        for own, n in term.tokens.items()
     }
     return replace(term, tokens=tokens)
 

@@ -187,7 +187,7 @@ class Search:
             return [stretch]
         except NotProved:
             middle = (low + high) / 2
-            if high - low < NARROWEST * max(abs(low), abs(high)):
+            if high - low < NARROWEST * max(abs(low), abs(high), SMALLEST):
                 raise
             return self._proved(low, middle) + self._proved(middle, high)
 

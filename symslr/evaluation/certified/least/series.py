@@ -47,7 +47,7 @@ class Series(Arithmetic):
             raise NotProved("certified: a branch point of a root cannot be excluded")
         return (base.log() * arb(fmpq(exponent.numerator, exponent.denominator))).exp()
 
-    def function(self, name: str, at: Any) -> Any:
+    def function(self, at: Any, name: str) -> Any:
         if name == "log" and not at[0] > 0:
             raise NotProved("certified: a branch point of a logarithm cannot be excluded")
         return getattr(at, name)()

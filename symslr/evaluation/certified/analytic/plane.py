@@ -1,0 +1,292 @@
+"""int int u^{k-1} t^{l-1} e^{-ou-pt} prod_j M_j(u, t)^{n_j} du dt for M_j = int F_j e^{-uK-tW} dx, enclosed by a product of rules.
+
+So it is where weight and attention each have a normaliser. Along each variable the discretisation error is relative to the
+integral, and the sums begin with Taylor series; what lies beyond their ends is bounded by Hoelder's inequality: docs/proofs.md,
+section 9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import ceil, floor, log, prod
+from operator import itemgetter, mul
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat
+
+from symslr.evaluation.certified.analytic.integral import BLOCK, Octaves, best_power
+from symslr.evaluation.certified.analytic.line import Line, LineRule
+from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, Array, Integrand, beginning, left_end
+from symslr.evaluation.numbers.balls import exponentials
+from symslr.evaluation.numbers.elementary import whole_power
+
+PLANNED = np.arange(-100.0, 300.0)
+"""Where the integrand is estimated in floats, in log u and log t."""
+
+SHARES = (0.5, 0.75, 0.875)
+"""Parts of every factor that may bound what lies beyond an end along one variable; the rest is for the sum over the other."""
+
+SPARE_NATS = 5.0
+"""Tokens with so much less than the errors of the rule are left out of the sums of a block."""
+
+MOST_TOKENS = 8_000
+"""Of the rule over a token: some seconds for a block."""
+
+MOST_NODES = 1_000_000
+"""Of the product of both rules: a minute."""
+
+ENOUGH = 1e5
+"""Nats, and a rate of decay, beyond which a bound of what lies behind an end need not be smaller."""
+
+TINY = 1e-300
+"""In the place of 0 in a logarithm."""
+
+Pair = tuple[Integrand, Integrand]
+"""k, offset and copies along u, and along t; the copies are the same."""
+
+
+@dataclass(frozen=True)
+class End:
+    """Where the nodes of one variable begin, after how many Taylor terms, and where they end; ``further`` is where those begin at
+    which the other variable's Taylor series is summed: before it nothing is left."""
+
+    first: int
+    terms: int
+    last: int
+    further: int = 0
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some nodes of one variable: the first, e^{-uK} there (a row for every node, a column for every token), and u^k e^{-ou}."""
+
+    first: int
+    loads: list[list[Any]]
+    weights: list[Any]
+
+
+def _inner(blocks: list[Block], end: End) -> list[Block]:
+    """Those that are summed node by node."""
+    return [block for block in blocks if block.first >= end.first]
+
+
+class PlaneTransform(Octaves):
+    """The functions M_j of one line with two kernels on the product of the nodes e^{ih}, at one precision."""
+
+    def __init__(self, line: Line, nats: float) -> None:
+        super().__init__(nats)
+        self.line, self.nats = line, nats
+        self.rule: LineRule = line.rule(nats, MOST_TOKENS)
+        self.columns = list(zip(*self.rule.weights.tolist()))
+        self.logs = self._float_logs()
+
+    def _float_logs(self) -> list[Array]:
+        """log M_j(e^v, e^s) on ``PLANNED`` in floats, an estimate."""
+        with np.errstate(over="ignore", divide="ignore"):
+            loads = [np.exp(np.minimum(PLANNED[:, None] + np.log(own), 700.0)) for own in self.rule.float_kernels]
+            first, second = (np.exp(-own) for own in loads)
+        weights = np.exp(self.rule.float_log_weights)
+        return [np.log(np.maximum((first * own) @ second.T, TINY)) for own in weights]
+
+    def _log_terms(self, pair: Pair) -> Array:
+        parts = [float(own.k) * PLANNED - float(own.offset) * np.exp(PLANNED) for own in pair]
+        terms = np.add.outer(*parts)
+        return np.asarray(terms + sum(n * logs for n, logs in zip(pair[0].copies, self.logs) if n))
+
+    def needed_nats(self, pair: Pair, nats: float) -> float:
+        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
+        terms = self._log_terms(pair)
+        inside = terms > np.max(terms) - nats - 5
+        spoiled = [(terms + log(n) - logs)[inside] for n, logs in zip(pair[0].copies, self.logs) if n]
+        excess = np.logaddexp.reduce(np.concatenate(spoiled)) - np.logaddexp.reduce(terms, axis=None)
+        return nats + max(0.0, float(excess))
+
+    def integral(self, pair: Pair, nats: float) -> Any:
+        """The enclosure.
+
+        Raises:
+            NotProved: where a tail is not bounded, or there are too many nodes.
+        """
+        ends, beyond, goal = self._ends(pair, nats)
+        if prod(end.last - end.further for end in ends) > MOST_NODES:
+            raise NotProved(
+                "certified: the Laplace integral over two variables takes too many nodes: extreme parameters"
+            )
+        u, t = (self._blocks(axis, own, end) for axis, (own, end) in enumerate(zip(pair, ends)))
+        near = _inner(u, ends[0]), _inner(t, ends[1])
+        small = arb(goal - log(len(u) * len(t))).exp()
+        total = beyond + self._before(pair[0], 0, ends[0], t, small) + self._before(pair[1], 1, ends[1], near[0], small)
+        for one, other in product(*near):
+            total += self._block(pair[0].copies, one, other, small)
+        step = self.exact_step
+        for own in pair:
+            total *= step / (1 + arb(0, self.discretisation(own).upper()))
+        return total
+
+    def _blocks(self, axis: int, integrand: Integrand, end: End) -> list[Block]:
+        """The nodes of one variable, some octaves at a time, from ``end.further`` on; a block begins at ``end.first``."""
+        found, many = [], BLOCK * self.per_octave
+        starts = sorted({*range(end.first, end.further, -many), *range(end.first, end.last + 1, many), end.further})
+        for low, high in pairwise([*starts, end.last + 1]):
+            loads = exponentials(self.rule.kernels[axis], low, self.per_octave, high - low)
+            places = [i * self.exact_step for i in range(low, high)]
+            weights = [(integrand.k * v - integrand.offset * v.exp()).exp() for v in places]
+            found.append(Block(low, loads, weights))
+        return found
+
+    def _block(self, copies: tuple[int, ...], one: Block, other: Block, small: Any) -> Any:
+        """Over the product of the nodes of two blocks; a bound where that is small, as all M_j fall along both variables."""
+        corner = [load * more for load, more in zip(one.loads[0], other.loads[0])]
+        most = sum(one.weights, arb(0)) * sum(other.weights, arb(0))
+        first = self.rule.sums(arb_mat([corner]))[0]
+        for moment, n in zip(first, copies):
+            most *= whole_power(moment, n) if n else 1
+        if most.upper() < small:
+            return arb(0.5, 0.5) * most.upper()
+        tables = []
+        for j, n in enumerate(copies):
+            if n:
+                near, left_out = self._near(j, corner)
+                column = self.columns[j]
+                left = arb_mat([[row[i] * column[i] for i in near] for row in one.loads])
+                right = arb_mat([[row[i] for i in near] for row in other.loads]).transpose()
+                tables.append([[self._powered(j, n, m + left_out) for m in row] for row in (left * right).tolist()])
+        terms = (sum(map(mul, other.weights, map(prod, zip(*rows))), arb(0)) for rows in zip(*tables))
+        return sum(map(mul, one.weights, terms), arb(0))
+
+    def _powered(self, j: int, n: int, total: Any) -> Any:
+        """M_j^n from the sum of its rule."""
+        moment = self.rule.enclosure(j, total)
+        return moment if n == 1 else whole_power(moment, n)
+
+    def _near(self, j: int, loads: list[Any]) -> tuple[list[int], Any]:
+        """The tokens that count for a factor where e^{-uK-tW} is at most ``loads``, and a ball with what the others hold."""
+        least, near, left_out = float(np.exp(-self.nats - SPARE_NATS)), [], arb(0)
+        for i, (load, weight) in enumerate(zip(loads, self.columns[j])):
+            part = load * weight
+            if float(part) > least:
+                near.append(i)
+            else:
+                left_out += abs(part)
+        return near or [0], arb(0, left_out.upper())
+
+    def _before(self, integrand: Integrand, axis: int, end: End, others: list[Block], small: Any) -> Any:
+        """Over the nodes of one variable before its first, by Taylor series at every node of the other."""
+        count = end.terms + 1
+        powers = list(zip(*self.rule.load_terms(axis)[:count]))
+        radius = (end.first * self.exact_step).exp().upper()
+        sums = [self.before(integrand.k + r, end.first) for r in range(count)]
+        total = arb(0)
+        for block in others:
+            most = sums[0] * sum(block.weights, arb(0))
+            for moment, n in zip(self.rule.sums(arb_mat(block.loads[:1]))[0], integrand.copies):
+                most *= whole_power(moment, n) if n else 1
+            if most.upper() < small:
+                total += arb(0.5, 0.5) * most.upper()
+                continue
+            every, errors = [], []
+            for j, n in enumerate(integrand.copies):
+                near, left_out = self._near(j, block.loads[0]) if n else ([0], arb(0))
+                terms = arb_mat([[self.columns[j][i] * term for term in powers[i]] for i in near])
+                every.append((arb_mat([[row[i] for i in near] for row in block.loads]) * terms).tolist())
+                errors.append(self.rule.errors[j] + left_out.abs_upper())
+            for *own, weight in zip(*every, block.weights):
+                start = beginning(integrand, own, errors, radius)
+                total += weight * sum((p * s for p, s in zip(start.polynomial.coeffs(), sums)), start.rest * sums[0])
+        return total
+
+    def _ends(self, pair: Pair, nats: float) -> tuple[tuple[End, End], Any, float]:
+        """Where the rules have their nodes for an integral to about e^-nats; a ball with all that lies beyond; log of its aim.
+
+        Raises:
+            NotProved: where a tail is not bounded.
+        """
+        terms = self._log_terms(pair)
+        goal = float(np.logaddexp.reduce(terms, axis=None)) - nats
+        found, beyond = [], arb(0)
+        for axis, own in enumerate(pair):
+            across = terms.take(0, axis=axis) - float(own.k) * PLANNED[0]
+            left, count = left_end(own, self.rule.float_log_moments(axis), goal - float(np.logaddexp.reduce(across)))
+            last, tail = self._right_end(pair, axis, int(np.argmax(terms.max(axis=1 - axis))), goal)
+            beyond += arb(0.5, 0.5) * tail
+            found.append(End(floor(left / self.step), count, last))
+        at_zero = [m for m, n in zip(self.rule.at(arb(0)), own.copies) if n]
+        size = sum(n * float(m.log()) for m, n in zip(at_zero, filter(None, own.copies)))
+        u, t = found
+        # before it, and before the first u, so little is left that all factors may be as at u = t = 0
+        further = floor((goal - size - float(pair[0].k) * u.first * self.step) / float(pair[1].k) / self.step)
+        further = min(further, t.first)
+        corner = self.before(pair[0].k, u.first) * self.before(pair[1].k, further)
+        for m, n in zip(at_zero, filter(None, own.copies)):
+            corner *= whole_power(m, n)
+        ends = End(u.first, u.terms, u.last, u.first), End(t.first, t.terms, t.last, further)
+        return ends, beyond + arb(0.5, 0.5) * corner.upper(), goal
+
+    def _right_end(self, pair: Pair, axis: int, peak: int, goal: float) -> tuple[int, Any]:
+        """The last node of one variable, and a bound of the sum over all that lies beyond along it, whatever the other is.
+
+        Raises:
+            NotProved: where no bound is small.
+        """
+        found = [self._end_by(pair, axis, share, peak, goal) for share in SHARES]
+        ends = [end for end in found if end is not None]
+        if not ends:
+            raise NotProved("certified: the right tail of the Laplace integral is not bounded: extreme parameters")
+        return min(ends, key=itemgetter(0))
+
+    def _end_by(self, pair: Pair, axis: int, share: float, peak: int, goal: float) -> tuple[int, Any] | None:
+        """As ``_right_end`` by one share of every factor; None where its bound is not small."""
+        other = self._everywhere(pair[1 - axis], 1 - axis, 1 - share)
+
+        def bound(index: int) -> Any:
+            own = self._beyond(pair[axis], axis, share, float(PLANNED[index]))
+            return arb(np.inf) if own is None else (own * other).upper()
+
+        first, last, most = peak, len(PLANNED) - 1, arb(goal).exp()
+        if not bound(last) < most:
+            return None
+        while last - first > 1:
+            middle = (first + last) // 2
+            first, last = (first, middle) if bound(middle) < most else (middle, last)
+        return ceil(float(PLANNED[last]) / self.step), bound(last)
+
+    def _beyond(self, integrand: Integrand, axis: int, share: float, v: float) -> Any:
+        """A bound of the sum over the nodes beyond v of u^k e^{-ou} prod M_j(u)^{share n_j}, the other variable being 0.
+
+        Of M(u/share), which Hoelder's inequality leaves; None where it is not seen to fall.
+        """
+        u, part = arb(v).exp(), arb(share)
+        rate = integrand.offset * u
+        log_bound = integrand.k * v - rate
+        for j, n in enumerate(integrand.copies):
+            if not n:
+                continue
+            frozen = 0 if n <= FEW_COPIES else n // 2
+            power = best_power(self.line, j, v - log(share), axis)[0]
+            p, m = arb(power), part * (n - frozen)
+            log_bound += m * (p * p.log() - p - p * (v - part.log()) + arb(self.line.log_moment(j, power, axis)))
+            if frozen:
+                log_bound += part * frozen * self.rule.at(u / part, axis)[j].upper().log()
+            rate += m * p
+        if not (rate > integrand.k + LEAST_FALL and log_bound.is_finite()):
+            return None
+        log_bound, rate = (
+            log_bound.max(arb(-ENOUGH)),
+            rate.min(arb(ENOUGH)),
+        )  # e^{-ou} leaves nothing that Arb could name
+        return log_bound.exp() / ((rate - integrand.k) * self.exact_step).expm1()
+
+    def _everywhere(self, integrand: Integrand, axis: int, share: float) -> Any:
+        """A bound of the sum over all nodes of u^k e^{-ou} prod M_j(u)^{share n_j}, the other variable being 0; or oo."""
+        at_zero, least = self.rule.at(arb(0)), arb(np.inf)
+        size = sum((share * n * m.upper().log() for m, n in zip(at_zero, integrand.copies) if n), arb(0))
+        for v in PLANNED[::8].tolist():
+            beyond = self._beyond(integrand, axis, share, v)
+            if beyond is not None:
+                k = integrand.k
+                whole = ((k * v + size).exp() / (1 - (-k * self.exact_step).exp()) + beyond).upper()
+                least = whole if whole < least else least
+        return least

@@ -1,0 +1,345 @@
+"""int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du, enclosed: the trapezoid rule in v = log u.
+
+M_j(u) = E_j e^{-uK} for positive measures and K > 0. The discretisation error is relative to the integral itself, what lies before
+the first node comes from Taylor terms in u, what lies beyond the last from moments of 1/K: docs/proofs.md, sections 3 and 5.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import atan, ceil, cos, factorial, floor, inf, lgamma, log, pi, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from flint import arb, arb_poly
+
+from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.monomial import Monomial
+from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.numbers.elementary import ball, sign, whole_power
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+MOST_TERMS = 24
+"""Of the Taylor series in u with which an integral begins: with so many a few octaves are left of the window's first half."""
+
+FEW_COPIES = 4
+"""Of so many factors all are bounded by a moment in the right tail; of more, half stay frozen at the last node."""
+
+SPARE = 0.5
+"""The first node lies so much before the place where the terms that are left out should do."""
+
+LEAST_FALL = 0.3
+"""The bound of the right tail falls at least like e^{-LEAST_FALL v}."""
+
+
+@dataclass(frozen=True)
+class Integrand:
+    """u^{k-1} e^{-ou} prod M_j(u)^{n_j}; ``copies`` are the n_j in the order of the rule's functions."""
+
+    k: Any
+    offset: Any
+    copies: tuple[int, ...]
+
+    @classmethod
+    def of(cls, term: Monomial, copies: tuple[int, ...], axis: int = 0) -> Integrand:
+        """What stands beside the coefficient of a term, along one of its variables, at the current precision.
+
+        Raises:
+            NotProved: where the integral is seen to diverge, or its power is none that is known.
+        """
+        power, offset = term.powers[axis], term.offsets[axis]
+        if sign(offset) < 0:
+            raise NotProved(f"certified: the Laplace integral diverges, found exp({-offset}*u)")
+        if not power.is_Rational or power <= -1:
+            raise NotProved(f"certified: found u^({power}); expected a rational power above -1")
+        return cls(ball(power + 1), ball(offset), copies)
+
+
+class Ends(NamedTuple):
+    """Where the nodes of an integral begin and end.
+
+    Attributes:
+        low: i of the first node.
+        terms: how many Taylor terms stand for what lies before it.
+        high: i of the last node.
+        frozen: how many copies of every function are frozen there, for what lies beyond.
+        powers: of 1/K that bound each of the others.
+    """
+
+    low: int
+    terms: int
+    high: int
+    frozen: tuple[int, ...]
+    powers: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where an integral has its nodes.
+
+    Attributes:
+        nodes: i of the nodes e^{ih}.
+        start: the product of the M_j and e^{-ou} on 0 <= u <= the first node, in powers of u.
+        beyond: a ball with the sum over the nodes outside, but for that of the polynomial of ``start`` before the first.
+    """
+
+    nodes: range
+    start: Taylor
+    beyond: Any
+
+
+class LogNodes(ABC):
+    """Abstract: the nodes v = ih of log u.
+
+    Attributes:
+        step: h in floats.
+    """
+
+    step: float
+
+    @property
+    @abstractmethod
+    def exact_step(self) -> Any:
+        """h as a ball."""
+
+    def discretisation(self, integrand: Integrand) -> Any:
+        """Theorem (outer strip): the sum over all nodes is off the integral by at most this, relative to it."""
+        return outer_error(integrand.k, self.exact_step, outer_strip(float(integrand.k), self.step))
+
+    def before(self, power: Any, low: int) -> Any:
+        """sum_{m >= 1} e^{power (low - m) h}."""
+        step = self.exact_step
+        return (power * (low * step)).exp() / (power * step).expm1()
+
+
+class OuterRule(LogNodes):
+    """Abstract: some functions M_j on the nodes e^{ih}, and the integrals of their products.
+
+    Attributes:
+        grid: where the M_j are estimated in floats, in log u; ends where the right tails of all integrals are small.
+        logs: log M_j there, a row for every function.
+        known_logs: the same of what is computed to an absolute error, where that is not M_j itself.
+        log_moments: log E_j K^r, an estimate: a row for every r up to ``most_terms``, a column for every function.
+        errors: for every function a ball above the error of ``taylor``, of the M_j that it belongs to.
+        known: the M_j at nodes where they have been computed.
+    """
+
+    grid: Array
+    logs: Sequence[Array]
+    known_logs: Sequence[Array]
+    log_moments: Array
+    errors: Sequence[Any]
+    known: dict[int, list[Any]]
+    most_terms = MOST_TERMS
+
+    @property
+    @abstractmethod
+    def taylor(self) -> Sequence[Sequence[Any]]:
+        """For every function the coefficients in powers of u, up to ``most_terms``."""
+
+    @abstractmethod
+    def fill(self, nodes: range) -> None:
+        """Find the M_j at consecutive nodes, where they are not known."""
+
+    @abstractmethod
+    def log_moment(self, j: int, p: float) -> Any:
+        """log of a bound of E_j K^-p."""
+
+    @abstractmethod
+    def best_power(self, j: int, v: float) -> tuple[float, float]:
+        """(p, log of (p/(e u))^p E_j K^-p) at u = e^v for about the best p >= 0."""
+
+    def needed_nats(self, integrand: Integrand, nats: float) -> float:
+        """Nats such that errors e^-nats in every M_j keep the integral to e^-nats of the argument."""
+        terms = self._log_terms(integrand)
+        inside = terms > np.max(terms) - nats - 5
+        spoiled = [(terms + log(n) - self.known_logs[j])[inside] for j, n in enumerate(integrand.copies) if n]
+        excess = np.logaddexp.reduce(np.concatenate(spoiled)) - np.logaddexp.reduce(terms)
+        return nats + max(0.0, float(excess))
+
+    def _log_terms(self, integrand: Integrand) -> Array:
+        terms = float(integrand.k) * self.grid - float(integrand.offset) * np.exp(np.minimum(self.grid, 700.0))
+        for j, n in enumerate(integrand.copies):
+            if n:
+                terms = terms + n * self.logs[j]
+        return np.asarray(terms)
+
+    def integral(self, integrand: Integrand, nats: float) -> Any:
+        """The enclosure, aimed at a relative error of e^-nats.
+
+        Raises:
+            NotProved: where a tail is not bounded.
+        """
+        ends = self.ends(integrand, nats)
+        self.fill(range(ends.low, ends.high + 1))
+        window = self.window(integrand, ends)
+        step = self.exact_step
+        total = window.beyond + sum(
+            self.before(integrand.k + r, window.nodes[0]) * p for r, p in enumerate(window.start.polynomial.coeffs())
+        )
+        value, rise = (integrand.k * (window.nodes[0] * step)).exp(), (integrand.k * step).exp()
+        for i in window.nodes:
+            term = value
+            if not integrand.offset.is_zero():
+                term = term * (-integrand.offset * (i * step).exp()).exp()
+            for n, moment in zip(integrand.copies, self.known[i]):
+                if n:
+                    term = term * whole_power(moment, n)
+            total += term
+            value *= rise
+        return step * total / (1 + arb(0, self.discretisation(integrand).upper()))
+
+    def ends(self, integrand: Integrand, nats: float) -> Ends:
+        """Those of an integral to about e^-nats.
+
+        Raises:
+            NotProved: where the right tail is not bounded.
+        """
+        terms = self._log_terms(integrand)
+        goal = float(np.logaddexp.reduce(terms)) + log(self.grid[1] - self.grid[0]) - nats
+        low, count = self._left_end(integrand, goal)
+        return Ends(low, count, *self._right_end(integrand, terms, goal))
+
+    def window(self, integrand: Integrand, ends: Ends) -> Window:
+        """The nodes, and what lies beyond them.
+
+        Raises:
+            NotProved: where the right tail is not bounded.
+        """
+        start, tail = self._start(integrand, ends.low, ends.terms), self._right_tail(integrand, *ends[2:])
+        beyond = start.rest * self.before(integrand.k, ends.low) + arb(0.5, 0.5) * tail
+        return Window(range(ends.low, ends.high + 1), start, beyond)
+
+    def _left_end(self, integrand: Integrand, goal: float) -> tuple[int, int]:
+        """The first node and how many Taylor terms the product of the M_j has before it."""
+        zero = sum(n * self.log_moments[0][j] for j, n in enumerate(integrand.copies) if n)
+        end, count = left_end(integrand, self.log_moments[: self.most_terms + 1], goal - max(zero, 0.0))
+        return floor(end / self.step), count
+
+    def _start(self, integrand: Integrand, low: int, count: int) -> Taylor:
+        """e^{-ou} prod M_j(u)^n_j on 0 <= u <= e^{low h}."""
+        radius = (low * self.exact_step).exp().upper()
+        return beginning(integrand, [row[: count + 1] for row in self.taylor], self.errors, radius)
+
+    def _right_end(
+        self, integrand: Integrand, terms: Array, goal: float
+    ) -> tuple[int, tuple[int, ...], tuple[float, ...]]:
+        """The last node, the copies that are frozen there and the powers."""
+        frozen = tuple(0 if n <= FEW_COPIES else n // 2 for n in integrand.copies)
+
+        def falls(index: int) -> bool:
+            kept = sum(n * self.logs[j][index] for j, n in enumerate(frozen) if n)
+            return self._moment_bound(integrand, frozen, float(self.grid[index]))[0] + kept < goal
+
+        last = len(self.grid) - 1
+        if not falls(last):
+            raise NotProved("certified: the right tail of the Laplace integral is not bounded: extreme parameters")
+        last = bisect_left(range(last), True, lo=int(np.argmax(terms)) + 1, key=falls)
+        return (
+            ceil(self.grid[last] / self.step),
+            frozen,
+            self._moment_bound(integrand, frozen, float(self.grid[last]))[1],
+        )
+
+    def _moment_bound(self, integrand: Integrand, frozen: Sequence[int], v: float) -> tuple[float, tuple[float, ...]]:
+        """(log of the right tail's bound at e^v but for the frozen copies, the powers of 1/K); oo where it does not fall."""
+        k, rate = float(integrand.k), float(integrand.offset) * float(np.exp(min(v, 700.0)))
+        total, powers = k * v - rate, []
+        for j, n in enumerate(integrand.copies):
+            power, size = self.best_power(j, v) if n else (0.0, 0.0)
+            powers.append(power)
+            total += (n - frozen[j]) * size
+            rate += (n - frozen[j]) * power
+        return (total if rate > k + LEAST_FALL else inf), tuple(powers)
+
+    def _right_tail(self, integrand: Integrand, high: int, frozen: tuple[int, ...], powers: tuple[float, ...]) -> Any:
+        """sum_{m >= 1} G(v_high + mh): frozen copies fall, of the others M(u) <= (p/(e u))^p E K^-p."""
+        step = self.exact_step
+        v = high * step
+        if any(frozen):
+            self.fill(range(high, high + 1))
+        rate = integrand.offset * v.exp()
+        bound = (integrand.k * v - rate).exp()
+        for j, n in enumerate(integrand.copies):
+            m, p = n - frozen[j], arb(powers[j])
+            if frozen[j]:
+                bound *= whole_power(self.known[high][j], frozen[j])
+            if p > 0:
+                bound *= (m * (p * p.log() - p - p * v + self.log_moment(j, powers[j]))).exp()
+                rate += m * p
+        if not rate > integrand.k:
+            raise NotProved("certified: the right tail of the Laplace integral could not be bounded")
+        return (bound / ((rate - integrand.k) * step).expm1()).upper()
+
+
+def left_end(integrand: Integrand, log_moments: Array, room: float) -> tuple[float, int]:
+    """The rightmost place in log u for the first node, and how many Taylor terms of the product of the M_j come before it.
+
+    With R terms about (u rho)^R/R! is left out, rho^R = E K^R/E 1 for one factor, summed over all of them, as long as that is
+    below 1. Without any, the product is below what it is at 0.
+
+    Args:
+        log_moments: log E_j K^r, a row for every r.
+        room: log of what the integral may be changed by, relative to the product at u = 0.
+    """
+    rates = [log(float(integrand.offset))] if integrand.offset > 0 else []
+
+    def end(count: int) -> float:
+        if not count:
+            return float(room / float(integrand.k))
+        moments = log_moments[count] - log_moments[0]
+        logs = [log(n) + moments[j] / count for j, n in enumerate(integrand.copies) if n]
+        left_out = count * float(np.logaddexp.reduce([*logs, *rates])) - lgamma(count + 1)
+        return float(min((room - left_out) / (float(integrand.k) + count), -left_out / count))
+
+    count = max(range(len(log_moments)), key=end)
+    return end(count) - SPARE, count
+
+
+def beginning(integrand: Integrand, taylor: Sequence[Sequence[Any]], errors: Sequence[Any], radius: Any) -> Taylor:
+    """e^{-ou} prod M_j(u)^n_j on 0 <= u <= radius, from the coefficients of every M_j, one more than terms are kept."""
+    count = len(taylor[0]) - 1
+    if not count:
+        top = arb(1)
+        for own, error, n in zip(taylor, errors, integrand.copies):
+            top *= (abs(own[0]) + error) ** n
+        return Taylor(arb_poly([]), arb(0, top.upper()), radius, 0)
+    product = _model([(-integrand.offset) ** r / factorial(r) for r in range(count + 1)], arb(0), radius)
+    for own, error, n in zip(taylor, errors, integrand.copies):
+        if n:
+            product = product * _model(own, error, radius).power(n)
+    return product
+
+
+def _model(coefficients: Sequence[Any], error: Any, radius: Any) -> Taylor:
+    """E e^{-uK} +- error, K >= 0: off its alternating series by less than the first term left out."""
+    count = len(coefficients) - 1
+    rest = arb(0, (abs(coefficients[count]) * radius**count + error).upper())
+    return Taylor(arb_poly(coefficients[:count]), rest, radius, count)
+
+
+def outer_step(k: float, nats: float) -> float:
+    """About the largest step h for which the outer strip bound 2 cos(d)^-k / (e^{2 pi d/h} - 1) is below e^-nats."""
+    left, right = 1e-6, 10.0
+    while right / left > 1.001:
+        h = sqrt(left * right)
+        d = outer_strip(k, h)
+        left, right = (h, right) if 2 * pi * d / h + k * log(cos(d)) - log(2) > nats else (left, h)
+    return left
+
+
+def outer_strip(k: float, h: float) -> float:
+    """The half-width d < pi/2 that minimises cos(d)^-k e^{-2 pi d/h}."""
+    return atan(2 * pi / (h * k))
+
+
+def outer_error(k: Any, step: Any, strip: float) -> Any:
+    """eps = 2 cos(d)^-k / (e^{2 pi d/h} - 1) for the half-width d = ``strip`` < pi/2 of the strip in v."""
+    d = arb(strip)
+    if not 2 * d < arb.pi():
+        raise ArithmeticError("outer strip: half-width beyond pi/2")
+    return 2 * d.cos() ** (-k) / (2 * arb.pi() * d / step).expm1()

@@ -1,0 +1,194 @@
+"""Certified values over two Laplace variables: of max-SLR under any attention, as both weight and attention are normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mpmath
+import pytest
+from flint import arb, ctx
+from mpmath import mp
+from sympy import Expr, Integer, Rational, Symbol, erf, exp, log, oo, pi, sqrt
+
+from symslr import evaluate
+from symslr.evaluation import least_risk
+from symslr.evaluation.certified.analytic import plane
+from symslr.evaluation.certified.analytic.line import Line
+from symslr.evaluation.certified.analytic.plane import PlaneTransform
+from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.analytic.strip import Strips
+from symslr.evaluation.certified.outer import Integrand, beginning
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.expression.value import Kind
+from symslr.model.attention import Attention
+from symslr.model.catalogue import MaxSLR, softmax, softmax1, softplus
+from symslr.model.length_law import LengthLaw
+from symslr.model.symbols import x
+from symslr.theory import population_risk
+
+z = Symbol("z")
+GAUSSIAN = exp(-(z**2) / 2) / sqrt(2 * pi)
+QUARTIC = Attention(1 + x**4, name="quartic")
+STEP = Attention(erf(x) + Rational(3, 2), name="step")
+
+
+def risk_of_a_pair(kernel: Callable[[Any], Any], nu: Any, a: Any, offset: int = 0, step: float = 1 / 7) -> Any:
+    """1 - M^2/Q of two tokens by trapezoids over both, in the working precision of mpmath: it converges geometrically."""
+    nodes = [mp.mpf(i) * step for i in range(-int(11 / step), int(11 / step) + 1)]
+    tokens = [(mp.exp(-y * y / 2), kernel(a * y), mp.exp(nu * y)) for y in nodes]
+    hit = norm = mass = mp.mpf(0)
+    for density, k, w in tokens:
+        for other, l, v in tokens:
+            both, total = density * other, k + l + offset
+            hit += both * 2 * (w * k + v * l) / ((w + v) * total) / 2
+            norm += both * (k * k + l * l) / total**2
+            mass += both
+    return 1 - hit**2 / norm / mass
+
+
+def test_softmax_on_another_weight_against_one_integral() -> None:
+    """Of two tokens both weights depend on the difference alone, 1/(1 + e^-d), which is N(0, 2)."""
+    found = evaluate(population_risk(MaxSLR(noise=0), softmax), {"L": 2, "nu": 2, "a": 1}, 30, "arb")
+    with mp.workdps(45):
+
+        def mean(function: Callable[[Any], Any]) -> Any:
+            return mp.quad(lambda d: mp.npdf(d, 0, mp.sqrt(2)) * function(d), mp.linspace(-20, 20, 41))
+
+        def share(d: Any) -> Any:
+            return 1 / (1 + mp.exp(-d))
+
+        hit = mean(lambda d: 2 * share(2 * d) * share(d))
+        expected = 1 - hit**2 / mean(lambda d: share(d) ** 2 + share(-d) ** 2)
+        assert found.kind == Kind.CERTIFIED
+        assert found.digits >= 30
+        assert abs(found.value - expected) <= found.error + mp.mpf(10) ** -40
+
+
+@pytest.mark.parametrize(
+    ("attention", "kernel", "nu", "a"),
+    [
+        (softplus, lambda y: mp.log(1 + mp.exp(y)), Rational(3, 2), Rational(13, 10)),
+        (softmax1, mp.exp, Integer(1), Rational(4, 5)),
+        (QUARTIC, lambda y: 1 + y**4, Rational(7, 5), Rational(2, 3)),
+        (STEP, lambda y: mp.erf(y) + mp.mpf(3) / 2, Integer(2), Integer(-1)),
+    ],
+    ids=lambda item: getattr(item, "name", ""),
+)
+def test_any_attention_against_two_tokens(
+    attention: Attention, kernel: Callable[[Any], Any], nu: Expr, a: Expr
+) -> None:
+    found = evaluate(population_risk(MaxSLR(noise=0), attention), {"L": 2, "nu": nu, "a": a}, 16, "arb")
+    with mp.workdps(25):
+        offset = int(attention.offset)
+        expected = risk_of_a_pair(kernel, mp.mpf(nu.p) / nu.q, mp.mpf(a.p) / a.q, offset)
+        finer = risk_of_a_pair(kernel, mp.mpf(nu.p) / nu.q, mp.mpf(a.p) / a.q, offset, 1 / 8)
+        assert abs(finer - expected) < mp.mpf(10) ** -17
+        assert found.kind == Kind.CERTIFIED
+        assert found.digits >= 16
+        assert abs(found.value - finer) <= found.error + abs(finer - expected)
+
+
+@pytest.mark.parametrize("length", [40, LengthLaw({1: Rational(1, 3), 2: Rational(2, 3)})], ids=str)
+def test_any_length_against_float64(length: Any) -> None:
+    task = MaxSLR(Rational(5, 4), length=length, noise=Rational(1, 10))
+    risk, values = population_risk(task, softplus), {"a": Rational(11, 13)}
+    proved, estimated = (evaluate(risk, values, digits, backend) for digits, backend in ((14, "arb"), (11, "numpy")))
+    assert proved.digits >= 14
+    assert abs(proved.value - estimated.value) <= proved.error + estimated.error
+
+
+def test_more_digits_than_float64_gives_are_proved_where_none_were_to_be_had() -> None:
+    """Regression: "the table of exponentials is too large" to 20 digits, by every backend."""
+    found = evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 3, "nu": 2, "a": 1}, 20)
+    assert found.kind == Kind.CERTIFIED
+
+
+def test_what_has_no_proof_is_refused_with_the_reason() -> None:
+    with pytest.raises(CannotEvaluate, match="a weight or a kernel is steep"):
+        evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 2, "nu": 30, "a": 1}, 15, "arb")
+    with pytest.raises(CannotEvaluate, match="each have a normaliser"):
+        least_risk(MaxSLR(length=2, noise=0), softplus, {"nu": 2}, 15, "arb")
+    with pytest.raises(CannotEvaluate, match="largest"):
+        evaluate(population_risk(MaxSLR(oo, noise=0), softplus), {"L": 2, "a": 1}, 20, "arb")
+
+
+PAIRS = [
+    ((log(1 + exp(z)), exp(2 * z)), (1, 1), 0),
+    ((1 + z**2, exp(z)), (1, 6), Rational(1, 2)),
+    ((exp(z), 2 + erf(z)), (0, 9), 0),
+]
+"""Kernels, copies of the two factors, and the offset of the first variable."""
+
+
+def made(kernels: tuple[Expr, ...], copies: tuple[int, ...], offset: Any, nats: float) -> tuple[PlaneTransform, Any]:
+    line = Line(z, kernels, [GAUSSIAN * kernels[0], GAUSSIAN])
+    shared = [arb(o.p) / o.q for o in (Rational(offset), Integer(0))]
+    return PlaneTransform(line, nats), tuple(Integrand(arb(1), o, copies) for o in shared)
+
+
+@pytest.mark.parametrize(("kernels", "copies", "offset"), PAIRS, ids=lambda item: "")
+def test_what_lies_beyond_the_nodes_is_as_its_bounds_say(
+    monkeypatch: pytest.MonkeyPatch, kernels: tuple[Expr, ...], copies: tuple[int, ...], offset: Any
+) -> None:
+    """On one lattice few nodes with their bounds hold what many give; without a bound they do not."""
+    monkeypatch.setattr(PlaneTransform, "discretisation", lambda self, k: arb(0))
+    with ctx.workprec(160):
+        transform, pair = made(kernels, copies, offset, 50.0)
+        sharp = transform.integral(pair, 44.0)
+        few = [transform.integral(pair, nats) for nats in (1.0, 4.0, 9.0)]
+        assert all(enclosure.contains(sharp) for enclosure in few)
+        assert all(enclosure.rel_accuracy_bits() < 20 for enclosure in few)
+        monkeypatch.setattr(plane, "beginning", beginning_without_rest)
+        monkeypatch.setattr(PlaneTransform, "_ends", without_what_lies_beyond(PlaneTransform._ends))
+        assert not any(transform.integral(pair, nats).contains(sharp) for nats in (1.0, 4.0))
+
+
+def beginning_without_rest(*arguments: Any) -> Any:
+    found = beginning(*arguments)
+    return found.like(found.polynomial)
+
+
+def without_what_lies_beyond(ends: Callable[..., Any]) -> Callable[..., Any]:
+    def found(self: PlaneTransform, pair: Any, nats: float) -> Any:
+        places, _, goal = ends(self, pair, nats)
+        return places, arb(0), goal
+
+    return found
+
+
+@pytest.mark.parametrize(("kernels", "copies", "offset"), PAIRS, ids=lambda item: "")
+def test_coarse_nodes_are_off_by_less_than_their_bound(
+    monkeypatch: pytest.MonkeyPatch, kernels: tuple[Expr, ...], copies: tuple[int, ...], offset: Any
+) -> None:
+    """Steps of an octave and less; without the bound the truth is missed."""
+    with ctx.workprec(160):
+        sharp_transform, pair = made(kernels, copies, offset, 50.0)
+        sharp = sharp_transform.integral(pair, 44.0)
+        for per_octave in (1, 2, 3):
+            coarse, _ = made(kernels, copies, offset, 50.0)
+            coarse.per_octave, coarse.step = per_octave, float(mpmath.log(2)) / per_octave
+            assert coarse.integral(pair, 44.0).overlaps(sharp)
+        coarse.per_octave, coarse.step = 1, float(mpmath.log(2))
+        monkeypatch.setattr(PlaneTransform, "discretisation", lambda self, k: arb(0))
+        assert not coarse.integral(pair, 44.0).overlaps(sharp)
+
+
+def test_tokens_and_blocks_that_are_left_out_are_in_the_enclosure(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels, copies, offset = PAIRS[0]
+    with ctx.workprec(160):
+        transform, pair = made(kernels, copies, offset, 50.0)
+        sharp = transform.integral(pair, 44.0)
+        monkeypatch.setattr(plane, "SPARE_NATS", -44.0)
+        loose = transform.integral(pair, 44.0)
+        assert loose.contains(sharp)
+        assert loose.rel_accuracy_bits() < 20
+        near = PlaneTransform._near
+        monkeypatch.setattr(PlaneTransform, "_near", lambda *args: (near(*args)[0], arb(0)))
+        assert not transform.integral(pair, 44.0).contains(sharp)
+
+
+def test_a_kernel_with_a_negative_real_part_beside_the_line_narrows_the_strip() -> None:
+    assert Strips(z, (log(1 + exp(z)), exp(3 * z)), [GAUSSIAN]).widest(40, 40).half_width < float(pi) / 6
+    with pytest.raises(NotProved):
+        Line(z, (log(1 + exp(z)), z), [GAUSSIAN])
