@@ -113,7 +113,8 @@ class PlaneTransform(Octaves):
         ends, beyond, goal = self._ends(pair, nats)
         if prod(end.last - end.further for end in ends) > MOST_NODES:
             raise NotProved(
-                "certified: the Laplace integral over two variables takes too many nodes: extreme parameters"
+                "certified: the Laplace integral over two variables takes too many nodes; ask for fewer digits, or for a smaller "
+                "scale or signal"
             )
         u, t = (self._blocks(axis, own, end) for axis, (own, end) in enumerate(zip(pair, ends)))
         near = _inner(u, ends[0]), _inner(t, ends[1])
