@@ -1,4 +1,5 @@
-"""A minimum near a place, also where its basin is a valley: then along the floor, with the other variables minimised away."""
+"""A minimum near a place, also where its basin is a valley: then in its own axes, or along the floor, with the other variables
+minimised away."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
-from sympy import Symbol
+from sympy import Dummy, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.local import Least, bracketed, polished
+from symslr.evaluation.minima.local import Least, bracketed, parabola, polished
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.nodes.node import Context, Node, Pair
@@ -23,6 +24,10 @@ POLISH = 1e-6
 """First step at high precision, from a place that float64 has to about so much."""
 FINE = 1e-12
 """Tolerance of values by which a place is found in float64: it has half as many digits."""
+SMALLEST, LEVEL_OFF, MOST_STEPS = 0.1, 1e-4, 60
+"""Size of a variable at least, slope of the logarithm per size of the variables at which a walk down ends, and its steps."""
+ROUNDER, ACROSS = 2, 0.05
+"""How often a basin is looked at before its axes are taken, and the steps of differences there, in standard deviations of exp(-log)."""
 ALONG = 0.05
 """First step along a valley whose sides are minimised away."""
 LEVEL = (-0.3, 0.3)
@@ -62,7 +67,77 @@ def refined(objective: Objective, start: list[float]) -> Least:
             return polished(objective, start, reach)
         except CannotEvaluate:
             continue
-    return bracketed(objective, start[0]) if len(start) == 1 else _along_the_valley(objective, start)
+    if len(start) == 1:
+        return bracketed(objective, start[0])
+    if objective.is_float:
+        try:
+            return _in_its_axes(objective, start)
+        except CannotEvaluate:
+            pass
+    return _along_the_valley(objective, start)
+
+
+def _in_its_axes(objective: Objective, start: list[float]) -> Least:
+    """The minimum of a basin that is long and narrow, in coordinates in which it is round.
+
+    It is walked down in the logarithm, in which a risk of 1e-50 is no more level than one of 0.1.
+
+    Raises:
+        CannotEvaluate: where the function is not positive, or has no round basin there.
+    """
+    from scipy.optimize import minimize  # loaded for a search only
+
+    fine = objective.rough(FINE)
+    sizes = np.array([max(abs(x), SMALLEST) for x in start])
+    walked = minimize(
+        lambda z: float(np.log(max(fine.number(z * sizes), 0.0))),
+        np.array(start) / sizes,
+        method="BFGS",
+        jac="3-point",
+        options={"gtol": LEVEL_OFF, "maxiter": MOST_STEPS},
+    )
+    if not np.isfinite(walked.fun):
+        raise CannotEvaluate("the minimum could not be refined: the function is not positive there")
+    place, axes = walked.x * sizes, np.diag(sizes) @ _root(walked.hess_inv)
+    for _ in range(ROUNDER):
+        view = _View(objective.node, objective.variables, place, axes)
+        seen = replace(objective, node=view, variables=view.axes)
+        here = parabola(seen, np.ones(len(start)), [ACROSS] * len(start))
+        place = view.seen_from(np.ones(len(start)) - here.newton(float))
+        axes = axes @ _root(np.linalg.inv(here.hessian.astype(float) / float(seen.pair(np.ones(len(start)))[0])))
+    view = _View(objective.node, objective.variables, place, axes)
+    value, error, found = polished(replace(objective, node=view, variables=view.axes), [1.0] * len(start), ACROSS)
+    doubts = np.abs(axes) @ np.array([float(doubt) for _, doubt in found])
+    return value, error, list(zip(view.seen_from([float(z) for z, _ in found]).tolist(), doubts.tolist()))
+
+
+def _root(matrix: Any) -> Any:
+    """A root of a positive matrix.
+
+    Raises:
+        CannotEvaluate: where it is not positive.
+    """
+    try:
+        return np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise CannotEvaluate("the minimum could not be refined: the second derivative is not positive there") from None
+
+
+@final
+class _View(Node):
+    """A function in other axes: at 1, 1, ... the function's value at a middle."""
+
+    def __init__(self, body: Node, variables: tuple[Symbol, ...], middle: Any, axes: Any) -> None:
+        self.body, self.variables, self.middle, self.matrix = body, variables, middle, axes
+        self.axes = tuple(Dummy(f"z{n}", real=True) for n in range(len(variables)))
+
+    def seen_from(self, place: Any) -> Any:
+        """The function's own place."""
+        return self.middle + self.matrix @ (np.asarray(place, dtype=float) - 1.0)
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        place = self.seen_from([float(scope[z][0]) for z in self.axes])
+        return self.body.evaluate(context, {**scope, **{s: (x, 0.0) for s, x in zip(self.variables, place.tolist())}})
 
 
 def _along_the_valley(objective: Objective, start: list[float]) -> Least:
