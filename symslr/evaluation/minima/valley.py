@@ -24,10 +24,14 @@ POLISH = 1e-6
 """First step at high precision, from a place that float64 has to about so much."""
 FINE = 1e-12
 """Tolerance of values by which a place is found in float64: it has half as many digits."""
-SMALLEST, LEVEL_OFF, MOST_STEPS = 0.1, 1e-4, 60
-"""Size of a variable at least, slope of the logarithm per size of the variables at which a walk down ends, and its steps."""
-ROUNDER, ACROSS = 2, 0.05
-"""How often a basin is looked at before its axes are taken, and the steps of differences there, in standard deviations of exp(-log)."""
+SMALLEST, SHORTENINGS = 0.1, 12
+"""Size of a variable at least, of which a twentieth is the first step in the logarithm, and how often that is made four times shorter."""
+LOOKS, ACROSS, LONGEST = 16, 0.2, 2.0
+"""At a basin in axes that are made its own, with steps of differences so long and Newton steps at most so long in units of them."""
+UNEVEN, ROUND = 4096.0, 4.0
+"""Ratio of curvatures by which axes are made longer at one look, and up to which a basin is round."""
+WITHIN, ALMOST_LEVEL = 0.3, 0.01
+"""Part of the place that an axis is long at most, and of the length at which the logarithm rises by 1/2 that is then left at least."""
 ALONG = 0.05
 """First step along a valley whose sides are minimised away."""
 LEVEL = (-0.3, 0.3)
@@ -62,73 +66,72 @@ def refined(objective: Objective, start: list[float]) -> Least:
     if not objective.is_float:
         start = [float(x) for x, _ in refined(objective.rough(FINE), start)[2]]
         reaches = [POLISH]
-    for reach in reaches:
+    for n, reach in enumerate(reaches):
         try:
             return polished(objective, start, reach)
         except CannotEvaluate:
-            continue
+            pass
+        if n == 0 and len(start) > 1 and objective.is_float:
+            try:
+                return _in_its_axes(objective, start)
+            except CannotEvaluate:
+                pass
     if len(start) == 1:
         return bracketed(objective, start[0])
-    if objective.is_float:
-        try:
-            return _in_its_axes(objective, start)
-        except CannotEvaluate:
-            pass
     return _along_the_valley(objective, start)
 
 
 def _in_its_axes(objective: Objective, start: list[float]) -> Least:
     """The minimum of a basin that is long and narrow, in coordinates in which it is round.
 
-    It is walked down in the logarithm, in which a risk of 1e-50 is no more level than one of 0.1.
+    They are found by Newton steps in the logarithm, in which a risk of 1e-50 is no more level than one of 0.1.
 
     Raises:
-        CannotEvaluate: where the function is not positive, or has no round basin there.
+        CannotEvaluate: where the function is not positive, or its basin does not end near the start.
     """
-    from scipy.optimize import minimize  # loaded for a search only
-
-    fine = objective.rough(FINE)
-    sizes = np.array([max(abs(x), SMALLEST) for x in start])
-    walked = minimize(
-        lambda z: float(np.log(max(fine.number(z * sizes), 0.0))),
-        np.array(start) / sizes,
-        method="BFGS",
-        jac="3-point",
-        options={"gtol": LEVEL_OFF, "maxiter": MOST_STEPS},
-    )
-    if not np.isfinite(walked.fun):
-        raise CannotEvaluate("the minimum could not be refined: the function is not positive there")
-    place, axes = walked.x * sizes, np.diag(sizes) @ _root(walked.hess_inv)
-    for _ in range(ROUNDER):
-        view = _View(objective.node, objective.variables, place, axes)
-        seen = replace(objective, node=view, variables=view.axes)
-        here = parabola(seen, np.ones(len(start)), [ACROSS] * len(start))
-        place = view.seen_from(np.ones(len(start)) - here.newton(float))
-        axes = axes @ _root(np.linalg.inv(here.hessian.astype(float) / float(seen.pair(np.ones(len(start)))[0])))
-    view = _View(objective.node, objective.variables, place, axes)
-    value, error, found = polished(replace(objective, node=view, variables=view.axes), [1.0] * len(start), ACROSS)
-    doubts = np.abs(axes) @ np.array([float(doubt) for _, doubt in found])
-    return value, error, list(zip(view.seen_from([float(z) for z, _ in found]).tolist(), doubts.tolist()))
+    fine, ones = objective.rough(FINE), [1.0] * len(start)
+    place, sizes = np.array(start), np.array([max(abs(x), SMALLEST) for x in start])
+    axes = np.diag([_width(fine, place, unit) for unit in np.diag(sizes)] * sizes)
+    for _ in range(LOOKS):
+        view = _View(objective.node, objective.variables, place, axes, is_logarithm=True)
+        here = parabola(replace(fine, node=view, variables=view.axes, seen=[]), np.array(ones), [ACROSS] * len(ones))
+        curvatures, turned = np.linalg.eigh(here.hessian.astype(float))
+        bent = np.maximum(np.abs(curvatures), np.max(np.abs(curvatures)) / UNEVEN)
+        step = -turned @ ((turned.T @ np.array(here.gradient, dtype=float)) / bent)
+        step *= min(1.0, LONGEST / float(np.linalg.norm(step)))
+        place, axes = place + axes @ step, axes @ turned / np.sqrt(bent)
+        part = WITHIN * float(np.min(sizes / np.max(np.abs(axes), axis=1)))
+        if part < ALMOST_LEVEL:
+            break
+        axes *= min(1.0, part)
+        if ROUND * np.min(curvatures) > np.max(curvatures) and np.linalg.norm(step) < ACROSS:
+            view = _View(objective.node, objective.variables, place, axes)
+            line = replace(objective, node=view, variables=view.axes, seen=[])
+            value, error, found = polished(line, ones, ACROSS / LONGEST)
+            doubts = np.abs(axes) @ np.array([float(doubt) for _, doubt in found])
+            return value, error, list(zip(view.seen_from([z for z, _ in found]).tolist(), doubts.tolist()))
+    raise CannotEvaluate("the minimum could not be refined: its basin does not end there")
 
 
-def _root(matrix: Any) -> Any:
-    """A root of a positive matrix.
-
-    Raises:
-        CannotEvaluate: where it is not positive.
-    """
-    try:
-        return np.linalg.cholesky(matrix)
-    except np.linalg.LinAlgError:
-        raise CannotEvaluate("the minimum could not be refined: the second derivative is not positive there") from None
+def _width(objective: Objective, place: Any, unit: Any) -> float:
+    """Part of a move by which a function changes by a factor of e at most."""
+    here = objective.number(place)
+    for n in range(SHORTENINGS):
+        part = REACHES[1] * 5.0 * 4.0**-n
+        if max(abs(np.log(objective.number(place + side * part * unit) / here)) for side in (-1, 1)) <= 1.0:
+            return part
+    raise CannotEvaluate("the minimum could not be refined: the function is not positive and smooth there")
 
 
 @final
 class _View(Node):
-    """A function in other axes: at 1, 1, ... the function's value at a middle."""
+    """A function, or its logarithm, in other axes: at 1, 1, ... it is the one at a middle."""
 
-    def __init__(self, body: Node, variables: tuple[Symbol, ...], middle: Any, axes: Any) -> None:
+    def __init__(
+        self, body: Node, variables: tuple[Symbol, ...], middle: Any, axes: Any, *, is_logarithm: bool = False
+    ) -> None:
         self.body, self.variables, self.middle, self.matrix = body, variables, middle, axes
+        self.is_logarithm = is_logarithm
         self.axes = tuple(Dummy(f"z{n}", real=True) for n in range(len(variables)))
 
     def seen_from(self, place: Any) -> Any:
@@ -137,7 +140,14 @@ class _View(Node):
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         place = self.seen_from([float(scope[z][0]) for z in self.axes])
-        return self.body.evaluate(context, {**scope, **{s: (x, 0.0) for s, x in zip(self.variables, place.tolist())}})
+        value, error = self.body.evaluate(
+            context, {**scope, **{s: (x, 0.0) for s, x in zip(self.variables, place.tolist())}}
+        )
+        if not self.is_logarithm:
+            return value, error
+        if not value > 0.0:
+            raise CannotEvaluate("the minimum could not be refined: the function is not positive there")
+        return np.log(value), error / value
 
 
 def _along_the_valley(objective: Objective, start: list[float]) -> Least:
