@@ -25,13 +25,13 @@ POLISH = 1e-6
 FINE = 1e-12
 """Tolerance of values by which a place is found in float64: it has half as many digits."""
 SMALLEST, SHORTENINGS = 0.1, 12
-"""Size of a variable at least, of which a twentieth is the first step in the logarithm, and how often that is made four times shorter."""
+"""Size of a variable at least; a twentieth of it is the first step in the logarithm, made four times shorter so often at most."""
 LOOKS, ACROSS, LONGEST = 16, 0.2, 2.0
 """At a basin in axes that are made its own, with steps of differences so long and Newton steps at most so long in units of them."""
 UNEVEN, ROUND = 4096.0, 4.0
 """Ratio of curvatures by which axes are made longer at one look, and up to which a basin is round."""
 WITHIN, ALMOST_LEVEL = 0.3, 0.01
-"""Part of the place that an axis is long at most, and of the length at which the logarithm rises by 1/2 that is then left at least."""
+"""Part of the place that an axis is long at most, and of the length that raises the logarithm by 1/2 what is then left."""
 ALONG = 0.05
 """First step along a valley whose sides are minimised away."""
 LEVEL = (-0.3, 0.3)
