@@ -35,7 +35,7 @@ STEEPEST = 1e5
 """Largest rate of an exponential of x: what x - y is rounded by moves it by 1e-11 of itself then. At 10^10 a risk of 0.29 was 1."""
 LOOKS, ROUGH = 16, 5.0
 """Values of y, and nats asked for there, by which the window of y is found."""
-FIRST_STEPS, HALVINGS = 16, 3
+FIRST_STEPS, HALVINGS = 32, 2
 """Steps of the trapezoid rule in y, and how often they are halved: max-SLR at nu = 100 to 10^4 takes 64 steps for 1e-12, with an
 offset 128, where halved panels took 250 and 400 to 1200 values."""
 MOST_PANELS = 60

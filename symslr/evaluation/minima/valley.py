@@ -94,7 +94,9 @@ def _in_its_axes(objective: Objective, start: list[float]) -> Least:
     axes = np.diag([_width(fine, place, unit) for unit in np.diag(sizes)] * sizes)
     for _ in range(LOOKS):
         view = _View(objective.node, objective.variables, place, axes, is_logarithm=True)
-        here = parabola(replace(fine, node=view, variables=view.axes, seen=[]), np.array(ones), [ACROSS] * len(ones))
+        here = parabola(
+            replace(fine, node=view, variables=view.coordinates, seen=[]), np.array(ones), [ACROSS] * len(ones)
+        )
         curvatures, turned = np.linalg.eigh(here.hessian.astype(float))
         bent = np.maximum(np.abs(curvatures), np.max(np.abs(curvatures)) / UNEVEN)
         step = -turned @ ((turned.T @ np.array(here.gradient, dtype=float)) / bent)
@@ -106,7 +108,7 @@ def _in_its_axes(objective: Objective, start: list[float]) -> Least:
         axes *= min(1.0, part)
         if ROUND * np.min(curvatures) > np.max(curvatures) and np.linalg.norm(step) < ACROSS:
             view = _View(objective.node, objective.variables, place, axes)
-            line = replace(objective, node=view, variables=view.axes, seen=[])
+            line = replace(objective, node=view, variables=view.coordinates, seen=[])
             value, error, found = polished(line, ones, ACROSS / LONGEST)
             doubts = np.abs(axes) @ np.array([float(doubt) for _, doubt in found])
             return value, error, list(zip(view.seen_from([z for z, _ in found]).tolist(), doubts.tolist()))
@@ -130,16 +132,16 @@ class _View(Node):
     def __init__(
         self, body: Node, variables: tuple[Symbol, ...], middle: Any, axes: Any, *, is_logarithm: bool = False
     ) -> None:
-        self.body, self.variables, self.middle, self.matrix = body, variables, middle, axes
+        self.body, self.variables, self.middle, self.matrix, self.axes = body, variables, middle, axes, body.axes
         self.is_logarithm = is_logarithm
-        self.axes = tuple(Dummy(f"z{n}", real=True) for n in range(len(variables)))
+        self.coordinates = tuple(Dummy(f"z{n}", real=True) for n in range(len(variables)))
 
     def seen_from(self, place: Any) -> Any:
         """The function's own place."""
         return self.middle + self.matrix @ (np.asarray(place, dtype=float) - 1.0)
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
-        place = self.seen_from([float(scope[z][0]) for z in self.axes])
+        place = self.seen_from([float(scope[z][0]) for z in self.coordinates])
         value, error = self.body.evaluate(
             context, {**scope, **{s: (x, 0.0) for s, x in zip(self.variables, place.tolist())}}
         )
