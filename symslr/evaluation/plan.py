@@ -257,6 +257,7 @@ class FormulaNode(Node):
     ) -> None:
         self.formula, self.children, self.shared = formula, dict(children), shared
         self.axes = max((node.axes for node in self.children.values()), default=1)
+        self.is_elementary = all(node.is_elementary for node in self.children.values())
 
     def closed(self, kernel: Expr) -> FormulaNode:
         children = {symbol: node.closed(kernel) for symbol, node in self.children.items()}
@@ -265,6 +266,9 @@ class FormulaNode(Node):
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         if not self.children:
             return in_numbers(self.formula, context.arithmetic, scope)
+        if self.is_elementary:
+            known = {symbol: node.evaluate(context, scope) for symbol, node in self.children.items()}
+            return in_numbers(self.formula, context.arithmetic, {**scope, **known})
         for node in self.children.values():  # a refusal comes before what takes long
             if node.is_float_only and context.arithmetic != FLOAT:
                 node.evaluate(context, scope)
@@ -331,7 +335,7 @@ class LengthNode(Node):
     """sum_l P(l) body(l)."""
 
     def __init__(self, body: Node, law: Any) -> None:
-        self.body, self.law, self.axes = body, law, body.axes
+        self.body, self.law, self.axes, self.is_elementary = body, law, body.axes, body.is_elementary
 
     def closed(self, kernel: Expr) -> LengthNode:
         return LengthNode(self.body.closed(kernel), self.law)

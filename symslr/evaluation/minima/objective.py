@@ -21,9 +21,12 @@ POOR = 1e-6
 """Relative error above which a value may not count as lower than another: a search compares values to 1e-4."""
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=64)
 def computed(node: Node, scope: frozenset[Any]) -> dict[tuple[float, ...], list[tuple[float, float, Pair]]]:
-    """What searches for one minimum have computed, by place: (tolerance, enough, pair); one for fewer digits goes on from there."""
+    """What searches for one minimum have computed, by place: (tolerance, enough, pair); one for fewer digits goes on from there.
+
+    A search looks at the function in some dozen axes besides its own.
+    """
     return defaultdict(list)
 
 

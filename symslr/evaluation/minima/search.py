@@ -321,10 +321,12 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     values = np.array([rough.number(place) for place in places])
     _all_looked_at(fine, places, values)
     values = values.reshape([len(x) for x in axes])
+    # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
+    height = np.log if np.min(values) > 0.0 else np.positive
     free = all(np.isinf(end) for interval in intervals for end in interval)
     found = [
         minimize(
-            fine.number,
+            lambda place: float(height(fine.number(place))),
             [axis[i] for axis, i in zip(axes, index)],
             method="BFGS" if free else "L-BFGS-B",
             jac="3-point",

@@ -1,4 +1,5 @@
-"""A minimum near a place, also where its basin is a valley: then along the floor, with the other variables minimised away."""
+"""A minimum near a place, also where its basin is a valley: then in its own axes, or along the floor, with the other variables
+minimised away."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ from dataclasses import replace
 from typing import Any, final
 
 import numpy as np
-from sympy import Symbol
+from sympy import Dummy, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.local import Least, bracketed, polished
+from symslr.evaluation.minima.local import Least, bracketed, parabola, polished
 from symslr.evaluation.minima.objective import Objective
 from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.nodes.node import Context, Node, Pair
@@ -23,6 +24,14 @@ POLISH = 1e-6
 """First step at high precision, from a place that float64 has to about so much."""
 FINE = 1e-12
 """Tolerance of values by which a place is found in float64: it has half as many digits."""
+SMALLEST, SHORTENINGS = 0.1, 12
+"""Size of a variable at least; a twentieth of it is the first step in the logarithm, made four times shorter so often at most."""
+LOOKS, ACROSS, LONGEST = 16, 0.2, 2.0
+"""At a basin in axes that are made its own, with steps of differences so long and Newton steps at most so long in units of them."""
+UNEVEN, ROUND = 4096.0, 4.0
+"""Ratio of curvatures by which axes are made longer at one look, and up to which a basin is round."""
+WITHIN, ALMOST_LEVEL = 0.3, 0.01
+"""Part of the place that an axis is long at most, and of the length that raises the logarithm by 1/2 what is then left."""
 ALONG = 0.05
 """First step along a valley whose sides are minimised away."""
 LEVEL = (-0.3, 0.3)
@@ -57,12 +66,90 @@ def refined(objective: Objective, start: list[float]) -> Least:
     if not objective.is_float:
         start = [float(x) for x, _ in refined(objective.rough(FINE), start)[2]]
         reaches = [POLISH]
-    for reach in reaches:
+    for n, reach in enumerate(reaches):
         try:
             return polished(objective, start, reach)
         except CannotEvaluate:
-            continue
-    return bracketed(objective, start[0]) if len(start) == 1 else _along_the_valley(objective, start)
+            pass
+        if n == 0 and len(start) > 1 and objective.is_float:
+            try:
+                return _in_its_axes(objective, start)
+            except CannotEvaluate:
+                pass
+    if len(start) == 1:
+        return bracketed(objective, start[0])
+    return _along_the_valley(objective, start)
+
+
+def _in_its_axes(objective: Objective, start: list[float]) -> Least:
+    """The minimum of a basin that is long and narrow, in coordinates in which it is round.
+
+    They are found by Newton steps in the logarithm, in which a risk of 1e-50 is no more level than one of 0.1.
+
+    Raises:
+        CannotEvaluate: where the function is not positive, or its basin does not end near the start.
+    """
+    fine, ones = objective.rough(FINE), [1.0] * len(start)
+    place, sizes = np.array(start), np.array([max(abs(x), SMALLEST) for x in start])
+    axes = np.diag([_width(fine, place, unit) for unit in np.diag(sizes)] * sizes)
+    for _ in range(LOOKS):
+        view = _View(objective.node, objective.variables, place, axes, is_logarithm=True)
+        here = parabola(
+            replace(fine, node=view, variables=view.coordinates, seen=[]), np.array(ones), [ACROSS] * len(ones)
+        )
+        curvatures, turned = np.linalg.eigh(here.hessian.astype(float))
+        bent = np.maximum(np.abs(curvatures), np.max(np.abs(curvatures)) / UNEVEN)
+        step = -turned @ ((turned.T @ np.array(here.gradient, dtype=float)) / bent)
+        step *= min(1.0, LONGEST / float(np.linalg.norm(step)))
+        place, axes = place + axes @ step, axes @ turned / np.sqrt(bent)
+        part = WITHIN * float(np.min(sizes / np.max(np.abs(axes), axis=1)))
+        if part < ALMOST_LEVEL:
+            break
+        axes *= min(1.0, part)
+        if ROUND * np.min(curvatures) > np.max(curvatures) and np.linalg.norm(step) < ACROSS:
+            view = _View(objective.node, objective.variables, place, axes)
+            line = replace(objective, node=view, variables=view.coordinates, seen=[])
+            value, error, found = polished(line, ones, ACROSS / LONGEST)
+            doubts = np.abs(axes) @ np.array([float(doubt) for _, doubt in found])
+            return value, error, list(zip(view.seen_from([z for z, _ in found]).tolist(), doubts.tolist()))
+    raise CannotEvaluate("the minimum could not be refined: its basin does not end there")
+
+
+def _width(objective: Objective, place: Any, unit: Any) -> float:
+    """Part of a move by which a function changes by a factor of e at most."""
+    here = objective.number(place)
+    for n in range(SHORTENINGS):
+        part = REACHES[1] * 5.0 * 4.0**-n
+        if max(abs(np.log(objective.number(place + side * part * unit) / here)) for side in (-1, 1)) <= 1.0:
+            return part
+    raise CannotEvaluate("the minimum could not be refined: the function is not positive and smooth there")
+
+
+@final
+class _View(Node):
+    """A function, or its logarithm, in other axes: at 1, 1, ... it is the one at a middle."""
+
+    def __init__(
+        self, body: Node, variables: tuple[Symbol, ...], middle: Any, axes: Any, *, is_logarithm: bool = False
+    ) -> None:
+        self.body, self.variables, self.middle, self.matrix, self.axes = body, variables, middle, axes, body.axes
+        self.is_logarithm = is_logarithm
+        self.coordinates = tuple(Dummy(f"z{n}", real=True) for n in range(len(variables)))
+
+    def seen_from(self, place: Any) -> Any:
+        """The function's own place."""
+        return self.middle + self.matrix @ (np.asarray(place, dtype=float) - 1.0)
+
+    def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
+        place = self.seen_from([float(scope[z][0]) for z in self.coordinates])
+        value, error = self.body.evaluate(
+            context, {**scope, **{s: (x, 0.0) for s, x in zip(self.variables, place.tolist())}}
+        )
+        if not self.is_logarithm:
+            return value, error
+        if not value > 0.0:
+            raise CannotEvaluate("the minimum could not be refined: the function is not positive there")
+        return np.log(value), error / value
 
 
 def _along_the_valley(objective: Objective, start: list[float]) -> Least:

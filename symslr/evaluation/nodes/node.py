@@ -40,10 +40,12 @@ class Node(ABC):
     Attributes:
         axes: the most Laplace variables of an integral in it.
         is_float_only: whether it refuses more digits than float64 has.
+        is_elementary: whether it is put together of numbers alone, with no integral.
     """
 
     axes: int = 1
     is_float_only: bool = False
+    is_elementary: bool = False
 
     @abstractmethod
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
