@@ -64,16 +64,23 @@ class LaplaceCode:
         sign, log = sign_and_log(rest)
         return log, sign
 
+    def slopes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
+        """log kappa, log w, ... at the nodes: (slopes, nodes); raises as ``weights``."""
+        return self._slopes(self._weights[kernel](x, *p), x)
+
+    def _slopes(self, values: list[Any], x: Any) -> Any:
+        """The same from the compiled function's values."""
+        found = _rows(values[: 3 * len(self.form.logs)], x)
+        if (found[2::3] < 0).any():
+            place = x[(found[2::3] < 0).any(axis=0)][0]
+            raise CannotEvaluate(f"a kernel is negative at {place}: 1/S has no Laplace representation there")
+        return found[::3] + found[1::3] + self.arithmetic.log(found[2::3])
+
     def parts(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
         """As ``weights``, the exponents of moments as (Gaussians without their height, logarithms)."""
-        found, count = _rows(self._weights[kernel](x, *p), x), len(self.form.logs)
-        exponents, logs, rests = found[::3], found[1::3], found[2::3]
-        negative = rests[:count] < 0
-        if negative.any():
-            place = x[negative.any(axis=0)][0]
-            raise CannotEvaluate(f"a kernel is negative at {place}: 1/S has no Laplace representation there")
-        slopes = exponents[:count] + logs[:count] + self.arithmetic.log(rests[:count])
-        return slopes, exponents[count:], logs[count:], rests[count:]
+        values = self._weights[kernel](x, *p)
+        found = _rows(values[3 * len(self.form.logs) :], x)
+        return self._slopes(values, x), found[::3], found[1::3], found[2::3]
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         """log kappa, log w, ..., and the exponents and rests of a kernel's moments at the nodes; gaussians without their height.

@@ -19,11 +19,19 @@ LARGE_POWER = 8.0
 
 @dataclass(slots=True)
 class Moments:
-    """Of every moment the mean, the logarithm (of survival functions) and the scale: M = exp(scale) mean."""
+    """Of every moment the mean, the logarithm (of survival functions) and the scale: M = exp(scale) mean.
 
-    means: list[Any]
-    logs: list[Any]
-    scales: list[Any]
+    Arrays (moments, rules, *outer nodes), where the rules are nested token meshes.
+    """
+
+    means: Any
+    logs: Any
+    scales: Any
+
+    @classmethod
+    def zeros(cls, count: int, shape: tuple[int, ...]) -> Moments:
+        """Of so many moments, to be filled."""
+        return cls(*(np.zeros((count, *shape)) for _ in range(3)))
 
 
 class Family:
@@ -54,6 +62,12 @@ class Family:
         return [[i for i, m in enumerate(self.form.moments) if m.kernel == kernel] for kernel in self.form.kernels]
 
     @cached_property
+    def are_gaussian(self) -> list[bool]:
+        """For every moment whether its weight is a Gaussian times what grows by powers alone: no u is needed to cut it off."""
+        curvatures = self.constants.gaussians[:, 0].tolist()
+        return [is_square and float(own) < 0 for is_square, own in zip(self.form.are_square, curvatures)]
+
+    @cached_property
     def together(self) -> float:
         """The most means that are multiplied in one term, each as often as its power; survival functions stand in logarithms."""
         own = [i for i, m in enumerate(self.form.moments) if not m.is_survival]
@@ -81,9 +95,8 @@ class Family:
         return values, shifts
 
     def _terms(self, grid: list[Any], moments: Moments) -> tuple[Any, Any]:
-        """(exponents, the rest of them) of every term that counts, (terms, *outer nodes)."""
-        shape = np.broadcast_shapes(*map(np.shape, (*grid, *moments.means)))
-        exponents, rests = np.empty((len(self.active), *shape)), np.empty((len(self.active), *shape))
+        """(exponents, the rest of them) of every term that counts, (terms, rules, *outer nodes)."""
+        exponents, rests = np.empty((2, len(self.active), *moments.means.shape[1:]))
         terms = self.code.terms(grid, moments.means, moments.logs, moments.scales, self.p)
         for n, t in enumerate(self.active):
             exponents[n], rests[n] = terms[t][0], terms[t][1] * self.constants.coefficients[t]
@@ -95,11 +108,11 @@ class Family:
         return [terms[start:end] for start, end in pairwise(ends)]
 
     def logs(self, grid: list[Any], moments: Moments) -> list[Any]:
-        """log |largest term| of every integral of which a term counts, NaN where none is a number: (*outer nodes)."""
+        """log |largest term| of every integral of which a term counts, NaN where none is a number: (rules, *outer nodes)."""
         exponents, rests = self._terms(grid, moments)
         each = self._each(exponents + np.log(np.abs(rests)))
         return [np.fmax.reduce(logs) for logs in each if len(logs)]
 
-    def sums(self, values: Any) -> list[Any]:
-        """Every integral's integrand, from its terms."""
-        return [own.sum(axis=0) for own in self._each(values)]
+    def sums(self, values: Any) -> Any:
+        """Every integral's integrand, from its terms: (integrals, rules, *outer nodes)."""
+        return np.array([own.sum(axis=0) for own in self._each(values)])

@@ -16,7 +16,16 @@ from functools import cached_property
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo, preorder_traversal
 from sympy import exp as exp_
 
-from symslr.evaluation.numbers.exponent import Exponential, Gaussian, exponential, gaussian, magnitude, slope, split
+from symslr.evaluation.numbers.exponent import (
+    Exponential,
+    Gaussian,
+    exponential,
+    gaussian,
+    grows_by_powers,
+    magnitude,
+    slope,
+    split,
+)
 from symslr.evaluation.open_kernel import with_kernel
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
@@ -124,6 +133,11 @@ class LaplaceForm:
         """For every Laplace variable, whether it multiplies one exponential of x: moments are then smooth in log u alone."""
         slopes = zip(*(kernel.slopes for kernel in self.kernels))
         return tuple(all(exponential(own, self.x) is not None for own in column) for column in slopes)
+
+    @cached_property
+    def are_square(self) -> tuple[bool, ...]:
+        """For every moment, whether its weight is exp(c x^2 + ...) times what grows by powers alone."""
+        return tuple(m.gaussian is not None and grows_by_powers(m.rest, self.x) for m in self.moments)
 
     @cached_property
     def survivors(self) -> list[int]:

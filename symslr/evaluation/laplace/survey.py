@@ -13,7 +13,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.table import Table
-from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pieces, placed
+from symslr.evaluation.laplace.tokens import Tokens, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import outer_step
 from symslr.evaluation.quadrature.mesh import Line, Piece, SinhMap, joined
@@ -61,8 +61,7 @@ class Layout:
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
             nodes = joined(made, FLOAT, 0).nodes
-            slopes, _, _ = family.code.weights(k, nodes, family.p)
-            moves = np.abs(np.diff(slopes, axis=-1))
+            moves = np.abs(np.diff(family.code.slopes(k, nodes, family.p), axis=-1))
             for tolerance in (min(family.tolerance, ROUGHEST), family.tolerance):
                 nats = -float(np.log(tolerance))
                 left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
@@ -82,7 +81,7 @@ def layout(family: Family) -> Layout:
     """
     lowest = (-2.0 * family.depth - 20.0,) * len(family.form.logs)
     own = pieces(family, lowest)
-    is_complete = all(is_gaussian(family, i) for i in range(len(family.form.moments)))
+    is_complete = all(family.are_gaussian)
     is_seen_again = False
     for _ in range(MOST_ROUNDS):
         tokens, is_rough = _resolving(family, own)
@@ -150,7 +149,7 @@ def _logs(family: Family, table: Table) -> Any:
     Raises:
         CannotEvaluate: where an integrand vanishes everywhere.
     """
-    sizes = np.array(family.logs(table.grid, table.moments))
+    sizes = np.array(family.logs(table.grid, table.moments))[:, 0]
     tops = np.fmax.reduce(sizes, axis=tuple(range(1, sizes.ndim)), keepdims=True)
     if not np.all(np.isfinite(tops)):
         raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
