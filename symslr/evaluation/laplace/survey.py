@@ -15,7 +15,7 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import Tokens, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.convergence import outer_step
+from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
 from symslr.evaluation.quadrature.mesh import Line, Piece, SinhMap, joined
 from symslr.evaluation.quadrature.scan import zoomed
 
@@ -30,6 +30,8 @@ MOST_ROUNDS = 24
 """Each makes the pieces half as long again on one side: 1.5^24 is 10^4 times the first guess."""
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
+SPARE = 0.5
+"""Levels by which the first token meshes may be too fine to be confirmed and are made coarser, to leave the digits that they have."""
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
@@ -56,7 +58,7 @@ class Layout:
         Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
         the ends of the pieces by themselves, where a kernel may vanish.
         """
-        level = 1.5
+        level, finest = 1.5, np.inf
         for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
@@ -70,7 +72,8 @@ class Layout:
                 if len(nodes) * steepest < most_nodes(family) / 4:
                     break
             level = max(level, float(np.log2(max(steepest, 1.0))))
-        return level + 0.5
+            finest = min(finest, float(np.log2(most_nodes(family) / DETUNED / len(nodes))))
+        return finest if finest < level + 0.5 < finest + SPARE else level + 0.5
 
 
 def layout(family: Family) -> Layout:
