@@ -102,7 +102,8 @@ class LaplaceCode:
         """
         inwards = BESIDE * ((np.min(x) + np.max(x)) / 2.0 - x)  # beyond its ends a kernel may be negative
         slopes, exponents, rests = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
-        return _second(slopes), _second(exponents + np.log(np.abs(rests)))
+        found = _second(np.concatenate([slopes, exponents + np.log(np.abs(rests))]))
+        return found[: len(slopes)], found[len(slopes) :]
 
     def _outer(self, exprs: list[Expr]) -> Any:
         """Expressions compiled as functions of v, of the means, logs and scales of all moments, and of the parameters."""

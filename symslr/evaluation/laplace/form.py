@@ -30,9 +30,11 @@ from symslr.evaluation.open_kernel import with_kernel
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.open_functions import OpenKernel
-from symslr.model.symbols import x as law_variable
+from symslr.model.symbols import x
 
 SPECIAL = (ScalarExpectation, Integral)
+LOGS = Dummy("log_u", real=True), Dummy("log_t", real=True)
+"""In all forms, as x is the token's variable in all: like kernels are then equal, and what SymPy knows of one it knows of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +176,12 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
     variables = tuple(limit[0] for limit in integral.limits)
     if any(len(limit) != 3 or limit[1] != 0 or limit[2] != oo for limit in integral.limits) or len(variables) > 2:
         return None
-    x = Dummy("x", real=True)
     nodes = outermost(integral.function, variables)
-    candidates = {node: _moment(node, variables, x) for node in nodes}
+    candidates = {node: _moment(node, variables) for node in nodes}
     moments = {node: moment for node, moment in candidates.items() if moment is not None}
     if not nodes or len(moments) < len(candidates):
         return None
-    logs = tuple(Dummy(f"log_{u}", real=True) for u in variables)
+    logs = LOGS[: len(variables)]
     scaled = {node: m.mean if m.is_survival else exp_(m.scale) * m.mean for node, m in moments.items()}
     body = integral.function.xreplace(scaled)
     found = tuple(moments.values())
@@ -191,30 +192,10 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
 
 def together(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int, ...]]]:
     """Forms of many integrals each, with the places of their integrals among ``forms``: those of like kernels stand together."""
-    groups: dict[object, list[tuple[int, LaplaceForm]]] = {}
+    groups: dict[object, list[int]] = {}
     for place, form in enumerate(forms):
-        if len(form.kernels) > 1:
-            groups[place] = [(place, form)]
-            continue
-        first = next(iter(groups.values()))[0][1] if groups else form
-        renamed = _renamed(form, first) if len(form.logs) == len(first.logs) else form
-        groups.setdefault((len(form.logs), *renamed.kernels), []).append((place, renamed))
-    return [(_merged([form for _, form in own]), tuple(place for place, _ in own)) for own in groups.values()]
-
-
-def _renamed(form: LaplaceForm, like: LaplaceForm) -> LaplaceForm:
-    """The form in another's variables."""
-    names = {**dict(zip(form.logs, like.logs)), form.x: like.x}
-    kernels = {k: Kernel(tuple(slope.xreplace(names) for slope in k.slopes), k.lower, k.upper) for k in form.kernels}
-    moments = []
-    for m in form.moments:
-        square = m.gaussian and Gaussian(
-            *(part.xreplace(names) for part in (m.gaussian.curvature, m.gaussian.centre, m.gaussian.height))
-        )
-        parts = m.exponent.xreplace(names), m.rest.xreplace(names)
-        moments.append(replace(m, kernel=kernels[m.kernel], exponent=parts[0], rest=parts[1], gaussian=square))
-    terms = tuple(Term(*(p.xreplace(names) for p in (t.coefficient, t.exponent, t.rest))) for t in form.terms)
-    return LaplaceForm(like.logs, like.x, tuple(kernels.values()), tuple(moments), terms, form.integrals)
+        groups.setdefault((form.logs, *form.kernels) if len(form.kernels) == 1 else place, []).append(place)
+    return [(_merged([forms[place] for place in own]), tuple(own)) for own in groups.values()]
 
 
 def _merged(forms: Sequence[LaplaceForm]) -> LaplaceForm:
@@ -247,7 +228,7 @@ def outermost(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
     return list(found)
 
 
-def _moment(node: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Moment | None:
+def _moment(node: Expr, variables: tuple[Symbol, ...]) -> Moment | None:
     if not isinstance(node, ScalarExpectation):
         return None
     law, body = node.law, node.body.xreplace({node.variable: x})
@@ -256,7 +237,7 @@ def _moment(node: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Moment | No
         return None
     if any(part.free_symbols & set(variables) for part in (law.density, *ends)):
         return None
-    parts, own = split(law.density.xreplace({law_variable: x}) * body), split(body)
+    parts, own = split(law.density * body), split(body)
     slopes = tuple(slope(parts.exponent, u) for u in variables)
     if None in slopes or parts.rest.has(*variables):
         return None

@@ -280,9 +280,10 @@ class Table:
 
 def _of_nodes(slopes: Any, nodes: Any) -> Any:
     """Rounding of log kappa through that of the nodes, half a roundoff of the largest of them; not between nodes that crowd."""
-    largest, steps = np.max(np.abs(nodes)), np.diff(nodes, append=np.nan)
-    moved = np.abs(np.diff(slopes, append=np.nan) / steps) * largest / 2.0
-    return np.where(np.isfinite(moved) & (steps > CROWDED * largest), moved, 0.0)
+    largest, steps, found = max(-nodes.min(), nodes.max()), np.diff(nodes), np.zeros_like(slopes)
+    moved = np.abs(np.diff(slopes)) * (largest / 2.0 / steps)
+    found[:, :-1] = np.where(np.isfinite(moved) & (steps > CROWDED * largest), moved, 0.0)
+    return found
 
 
 def _finite(highest: Any) -> Any:

@@ -165,8 +165,8 @@ def hidden(
     if not windows:
         return []
     start, end = min(w.low for w in windows), max(w.high for w in windows)
-    width, centre = min(w.width for w in windows), float(np.median([w.peak for w in windows]))
-    heavy, reach = any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    width, heavy, reach = min(w.width for w in windows), any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    centre = float(np.median([w.peak for w in windows])) if heavy else 0.0
     smallest = SMALLEST * (width if heavy else reach)
     around = np.exp(np.linspace(np.log(smallest), np.log(reach), 2 + int(STEPS_TO_E * np.log(reach / smallest))))
     equal = [centre - around, centre + around] if heavy else [np.linspace(start, end, EQUAL_STEPS)]

@@ -104,7 +104,8 @@ def vanishing_factors(expr: Expr, x: Symbol) -> tuple[Expr, ...]:
     pairs = [factor.as_base_exp() for factor in Mul.make_args(expr)]
     bases = [base for base, power in pairs]
     linear = [base for base, power in pairs if _shows(base, power, x)]
-    at_zero = any(base.has(x) and base not in linear and base.xreplace({x: S.Zero}) == 0 for base in bases)
+    others = (base for base in bases if base.has(x) and base not in linear and not base.is_positive)
+    at_zero = any(base.xreplace({x: S.Zero}) == 0 for base in others)
     return (*linear, x) if at_zero else tuple(linear)
 
 
