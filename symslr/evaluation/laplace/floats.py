@@ -79,12 +79,9 @@ class FloatSums(Sums):
         return placed(self.family, self.pieces, level)
 
     def table(self, outer: Outer, inner: Any, rules: int = 1) -> FloatTable:
-        return FloatTable(self, self._table(inner, outer.v, rules), outer.density)
-
-    def _table(self, inner: Any, v: list[Any], rules: int) -> Table:
-        if float(np.prod([len(w) for w in v])) * max(len(own.mesh.nodes) for own in inner) > self.largest:
+        if float(np.prod([len(w) for w in outer.v])) * max(len(own.mesh.nodes) for own in inner) > self.largest:
             raise TooDear("the table of exponentials is larger than it is worth")
-        return Table(self.family, inner, v, rules)
+        return FloatTable(self, Table(self.family, inner, outer.v, rules), outer.density)
 
     def rounding(self, table: FloatTable) -> list[float]:
         own, each = table.table, table.table.roundings()

@@ -176,6 +176,8 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
     variables = tuple(limit[0] for limit in integral.limits)
     if any(len(limit) != 3 or limit[1] != 0 or limit[2] != oo for limit in integral.limits) or len(variables) > 2:
         return None
+    if x in integral.free_symbols:  # it is the token's variable in a form
+        return None
     nodes = outermost(integral.function, variables)
     candidates = {node: _moment(node, variables) for node in nodes}
     moments = {node: moment for node, moment in candidates.items() if moment is not None}

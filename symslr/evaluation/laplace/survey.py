@@ -31,7 +31,7 @@ MOST_ROUNDS = 24
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
 SPARE = 0.5
-"""Levels by which the first token meshes may be too fine to be confirmed and are made coarser, to leave the digits that they have."""
+"""Levels by which first token meshes may be too fine for others to confirm them and are made coarser: these have digits, too."""
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 

@@ -42,20 +42,11 @@ class Tokens:
         """Rows (moments and rules, tokens) of this mesh and of those with twice and four times its step, which are 0 elsewhere."""
         if count == 1:
             return self.rows
-        found = np.zeros((len(self.rows), count, self.rows.shape[1]))
-        found[:, 0] = self.rows
-        for rule in range(1, count):
-            keep = self.mesh.nested[rule - 1]
-            found[:, rule, keep] = self.rows[:, keep] * 2**rule
-        return found.reshape(-1, self.rows.shape[1])
+        return (self.rows[:, None] * self.mesh.factors(count)).reshape(-1, self.rows.shape[1])
 
     def log(self, moment: int, rule: int) -> Any:
         """log |weights| of a moment under one of these."""
-        if rule == 0:
-            return self.logs[moment]
-        found, keep = np.full(self.logs.shape[1], -np.inf), self.mesh.nested[rule - 1]
-        found[keep] = self.logs[moment, keep] + rule * np.log(2.0)
-        return found
+        return self.logs[moment] + np.log(self.mesh.factors()[rule])
 
 
 def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> list[Tokens]:

@@ -20,7 +20,7 @@ from sympy import Add, Expr, Symbol
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.node import SumsNode
 from symslr.evaluation.laplace.rule import WIDER, Outer, Sums, refined
-from symslr.evaluation.largest_token.form import CumulativeForm
+from symslr.evaluation.largest_token.form import LOG_U, CumulativeForm
 from symslr.evaluation.nodes.node import Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, array
@@ -29,7 +29,7 @@ from symslr.evaluation.numbers.logarithm import FAR_REACHING, PlainExp, sign_and
 from symslr.evaluation.quadrature.mesh import SinhMap
 from symslr.evaluation.quadrature.scan import scan, zoomed
 from symslr.evaluation.quadrature.token_mesh import kinks_between, zeros_of
-from symslr.model.symbols import x as law_variable
+from symslr.model.symbols import x as token
 
 FLOAT_NODES = 16
 """Nodes of a panel in float64; with more digits their number grows with these."""
@@ -64,9 +64,9 @@ class Code:
     """
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...], arithmetic: Arithmetic) -> None:
-        inner = (form.x, *parameters)
+        inner = (token, *parameters)
         logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
-        outer = (form.log_u, form.x, *logs, *scales, *parameters)
+        outer = (LOG_U, token, *logs, *scales, *parameters)
         weights, terms = [(r.exponent, r.rest) for r in form.running], [(t.exponent, t.rest) for t in form.terms]
         if arithmetic.name == "numpy":
             weights, terms = [_in_range(*w) for w in weights], [_in_range(*t) for t in terms]
@@ -76,7 +76,7 @@ class Code:
         self.sizes = arithmetic.compile(outer, [magnitude(exponent) for exponent, _ in terms])
         self.powers = arithmetic.compile(parameters, [t.exponent.coeff(log, 1) for t in form.terms for log in logs])
         self.coefficients = arithmetic.compile(parameters, [t.coefficient for t in form.terms])
-        self.kinks = zeros_of(form.kinks, form.x, parameters, arithmetic)
+        self.kinks = zeros_of(form.kinks, token, parameters, arithmetic)
 
 
 def _in_range(exponent: Expr, rest: Expr) -> tuple[Expr, Expr]:
@@ -96,10 +96,10 @@ class LargestTokenNode(SumsNode):
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...]) -> None:
         self.form, self.parameters, self.is_float_only = form, parameters, bool(form.kinks)
         self.code = once_per_kind(partial(Code, form, parameters))
-        inner = (form.x, *parameters)
+        inner = (token, *parameters)
         self.log_weights = [signed_log(r.rest, inner) for r in form.running]
         self.log_kappa = signed_log(form.kappa, inner)
-        self.log_density = signed_log(form.law.density.xreplace({law_variable: form.x}), inner)
+        self.log_density = signed_log(form.law.density, inner)
 
     def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
         if not any(self.code(FLOAT).coefficients(*p)):

@@ -115,7 +115,7 @@ def _by_names(symbols: tuple[Symbol, ...], exprs: list[Expr], modules: list[Any]
 
 
 class _Printer(SciPyPrinter):
-    """As ``lambdify`` makes one, but leaving terms in their order, with names for symbols: to put others in their place takes long."""
+    """As ``lambdify`` makes one, but leaving terms in their order and printing symbols by names: to put others in takes long."""
 
     def __init__(self, names: dict[Symbol, str]) -> None:
         own = {name: name for name in _namespace()}

@@ -15,7 +15,8 @@ import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family, Moments
-from symslr.evaluation.laplace.floats import FloatSums
+from symslr.evaluation.laplace.floats import FloatSums, FloatTable
+from symslr.evaluation.laplace.rule import Outer
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.mesh import SinhMap
@@ -105,8 +106,8 @@ class TailSums(FloatSums):
     def inner(self, level: float) -> float:
         return FIRST_STEP / 2.0 ** (level - 1.0)
 
-    def _table(self, inner: float, v: list[Any], rules: int) -> Table:
-        return TailTable(self.family, self.laws, v, inner, rules)
+    def table(self, outer: Outer, inner: float, rules: int = 1) -> FloatTable:
+        return FloatTable(self, TailTable(self.family, self.laws, outer.v, inner, rules), outer.density)
 
 
 def _laws(family: Family, k: int) -> Laws:
