@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from sympy import Expr, S, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.form import LaplaceForm
+from symslr.evaluation.laplace.form import LaplaceForm, Moment
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
 from symslr.evaluation.numbers.logarithm import FAR_REACHING, sign_and_log
@@ -34,24 +35,26 @@ class LaplaceCode:
     def _weights(self) -> list[Any]:
         """Per kernel: exponent and rest of its slopes and of its moments' weights, compiled together."""
         functions = []
-        for kernel in self.form.kernels:
+        for kernel, indices in zip(self.form.kernels, self.form.moments_of):
             parts = [split(slope) for slope in kernel.slopes]
-            for moment in self.form.moments:
-                if moment.kernel == kernel:
-                    centred = moment.exponent
-                    if moment.gaussian is not None:
-                        centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
-                    parts.append(Split(centred, moment.rest))
+            for moment in (self.form.moments[i] for i in indices):
+                centred = moment.exponent
+                if moment.gaussian is not None:
+                    centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
+                parts.append(Split(centred, moment.rest))
             exprs = [e for part in parts for e in (part.exponent, *self._without_overflow(part.rest))]
             functions.append(self.arithmetic.compile((self.form.x, *self.parameters), exprs))
         return functions
 
+    def _of_moments(self, part: Callable[[Moment], Expr]) -> list[Any]:
+        """Per kernel a part of each of its moments, as functions of x and the parameters."""
+        own = [[part(self.form.moments[i]) for i in indices] for indices in self.form.moments_of]
+        return [self.arithmetic.compile((self.form.x, *self.parameters), exprs) for exprs in own]
+
     @cached_property
     def _whole(self) -> list[Any]:
         """Per kernel the exponents of its moments' Gaussians with their heights, not written as squares."""
-        arguments, own = (self.form.x, *self.parameters), self.form.moments
-        exponents = [[m.exponent for m in own if m.kernel == kernel] for kernel in self.form.kernels]
-        return [self.arithmetic.compile(arguments, exprs) for exprs in exponents]
+        return self._of_moments(lambda moment: moment.exponent)
 
     def whole(self, kernel: int, moment: int, x: Any, p: tuple[Any, ...]) -> float:
         """The exponent of a kernel's moment at one token, with its height: of the size of what it is a sum of."""
@@ -121,9 +124,7 @@ class LaplaceCode:
 
     @cached_property
     def _token_sizes(self) -> list[Any]:
-        arguments, own = (self.form.x, *self.parameters), self.form.moments
-        sizes = [[magnitude(m.exponent) for m in own if m.kernel == kernel] for kernel in self.form.kernels]
-        return [self.arithmetic.compile(arguments, exprs) for exprs in sizes]
+        return self._of_moments(lambda moment: magnitude(moment.exponent))
 
     def token_sizes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
         """Sum of |addends| of the whole exponent of a kernel's moments at nodes, (moments, nodes)."""

@@ -17,6 +17,11 @@ LARGE_POWER = 8.0
 """Above this power log M is formed from 1 - M, below it from M."""
 
 
+def log_near_one(missing: Any, log: Any) -> Any:
+    """log M from 1 - M where M is near 1, elsewhere the logarithm that is known."""
+    return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), log)
+
+
 @dataclass(slots=True)
 class Moments:
     """Of every moment the mean, the logarithm (of survival functions) and the scale: M = exp(scale) mean.
@@ -42,12 +47,14 @@ class Family:
         powers: size of the power of every moment in every term that counts, (terms, moments).
         largest, power: the largest power of every moment, and that of survival functions.
         tolerance: relative error aimed at, exp(-nats); 0 where float64 cannot name it.
+        moments_of: for every kernel its moments.
         depth: nats below the largest contribution that are left out.
     """
 
     def __init__(self, code: LaplaceCode, p: tuple[float, ...], nats: float) -> None:
         self.code, self.p, self.tolerance = code, p, float(np.exp(-nats))
         self.form: LaplaceForm = code.form
+        self.moments_of = self.form.moments_of
         self.constants: Constants = code.constants(p)
         self.integrals = [[t for t in own if self.constants.coefficients[t] != 0] for own in self.form.integrals]
         self.active = [t for own in self.integrals for t in own]
@@ -55,11 +62,6 @@ class Family:
         self.largest = self.powers.max(axis=0)
         self.power = float(self.largest[self.form.survivors].max(initial=0.0))
         self.depth = 8.0 + nats + float(np.log1p(self.power))
-
-    @cached_property
-    def moments_of(self) -> list[list[int]]:
-        """For every kernel its moments."""
-        return [[i for i, m in enumerate(self.form.moments) if m.kernel == kernel] for kernel in self.form.kernels]
 
     @cached_property
     def are_gaussian(self) -> list[bool]:

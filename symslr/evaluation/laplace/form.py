@@ -126,6 +126,11 @@ class LaplaceForm:
         return replace(self, kernels=tuple(dict.fromkeys(kernels.values())), moments=moments)
 
     @cached_property
+    def moments_of(self) -> list[list[int]]:
+        """For every kernel its moments."""
+        return [[i for i, m in enumerate(self.moments) if m.kernel == kernel] for kernel in self.kernels]
+
+    @cached_property
     def is_smoothed(self) -> bool:
         """Whether u enters through the moments and powers alone: Gaussian weights then make every moment entire in log u."""
         return not any(part.has(*(exp_(v) for v in self.logs)) for t in self.terms for part in (t.exponent, t.rest))
@@ -155,8 +160,8 @@ class LaplaceForm:
     def kinks(self) -> tuple[tuple[Expr, ...], ...]:
         """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth, or kappa is 0."""
         found = []
-        for kernel in self.kernels:
-            weights = (part for m in self.moments if m.kernel == kernel for part in (m.exponent, m.rest))
+        for kernel, own in zip(self.kernels, self.moments_of):
+            weights = (part for i in own for part in (self.moments[i].exponent, self.moments[i].rest))
             kinks = breakpoint_equations(Tuple(*kernel.slopes, *weights), self.x)
             zeros = (factor for slope in kernel.slopes for factor in vanishing_factors(slope, self.x))
             found.append(tuple(dict.fromkeys((*kinks, *zeros, *self.bends))))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import TooDear
-from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments
+from symslr.evaluation.laplace.family import LARGE_POWER, Family, Moments, log_near_one
 from symslr.evaluation.laplace.tokens import Tokens
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import beyond
@@ -183,7 +183,7 @@ class Table:
         if len(lost) == 2:
             rest = (self.factors[k][0] * rows[:, None, :]) @ lost[1].T
             missing = missing[:, :, None] + rest
-        return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), logs)
+        return log_near_one(missing, logs)
 
     def largest_shares(self, size: Any, depth: float) -> list[Any]:
         """For every kernel and token the log of its largest share in a moment that counts, times the ``size`` of the integrands.

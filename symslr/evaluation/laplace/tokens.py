@@ -153,8 +153,6 @@ def hidden(
     to |x|, as a large scale moves all that a kernel does towards 0. Where the line is cut somewhere, at a kink or here, its
     narrow bends are found too: nodes crowd at cuts alone.
     """
-    if not windows:
-        return []
     start, end = min(w.low for w in windows), max(w.high for w in windows)
     width, heavy, reach = min(w.width for w in windows), any(w.is_heavy for w in windows), max(abs(start), abs(end))
     centre = float(np.median([w.peak for w in windows])) if heavy else 0.0

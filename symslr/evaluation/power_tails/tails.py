@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.family import Family, Moments
+from symslr.evaluation.laplace.family import Family, Moments, log_near_one
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.rule import Outer
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
@@ -237,7 +237,7 @@ class TailTable(Table):
                 if moment.is_survival:
                     gone = self._nested(np.exp(row) * rest * -np.expm1(-load) * mesh.weights)
                     whole = np.log(np.maximum(found.means[i], TINY)) + top
-                    found.logs[i] = np.where(gone < 0.5, np.log1p(-np.minimum(gone, 0.5)), whole)
+                    found.logs[i] = log_near_one(gone, whole)
         return found, lost
 
     def _nested(self, mass: Any) -> Any:
