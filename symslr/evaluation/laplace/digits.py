@@ -187,7 +187,7 @@ class BallSums(Sums):
         depth = 0.0
         for k, own in enumerate(family.moments_of):
             for n, i in enumerate(own):
-                logs = np.log(np.abs(found.means[i, 0])) + found.scales[i, 0] - tokens[k].tops[n]
+                logs = np.log(np.abs(found.means[i][0])) + found.scales[i][0] - tokens[k].tops[n]
                 depth = max(depth, -float(np.min(logs, where=np.isfinite(logs), initial=0.0)))
         return (self.nats + family.depth + depth) * exp(1.0 / LOOKS)
 

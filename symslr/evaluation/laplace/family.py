@@ -26,17 +26,18 @@ def log_near_one(missing: Any, log: Any) -> Any:
 class Moments:
     """Of every moment the mean, the logarithm (of survival functions) and the scale: M = exp(scale) mean.
 
-    Arrays (moments, rules, *outer nodes), where the rules are nested token meshes.
+    Lists over the moments of arrays (rules, *outer nodes), where the rules are nested token meshes.
     """
 
-    means: Any
-    logs: Any
-    scales: Any
+    means: list[Any]
+    logs: list[Any]
+    scales: list[Any]
 
     @classmethod
     def zeros(cls, count: int, shape: tuple[int, ...]) -> Moments:
-        """Of so many moments, to be filled."""
-        return cls(*(np.zeros((count, *shape)) for _ in range(3)))
+        """Of so many moments, to be replaced."""
+        zero = np.broadcast_to(0.0, shape)
+        return cls(*([zero] * count for _ in range(3)))
 
 
 class Family:
@@ -98,7 +99,7 @@ class Family:
 
     def _terms(self, grid: list[Any], moments: Moments) -> tuple[Any, Any]:
         """(exponents, the rest of them) of every term that counts, (terms, rules, *outer nodes)."""
-        exponents, rests = np.empty((2, len(self.active), *moments.means.shape[1:]))
+        exponents, rests = np.empty((2, len(self.active), *moments.means[0].shape))
         terms = self.code.terms(grid, moments.means, moments.logs, moments.scales, self.p)
         for n, t in enumerate(self.active):
             exponents[n], rests[n] = terms[t][0], terms[t][1] * self.constants.coefficients[t]

@@ -85,7 +85,8 @@ class FloatSums(Sums):
 
     def rounding(self, table: FloatTable) -> list[float]:
         own, each = table.table, table.table.roundings()
-        means, logs, scales = (part[:, 0] for part in (own.moments.means, own.moments.logs, own.moments.scales))
+        columns = own.moments.means, own.moments.logs, own.moments.scales
+        means, logs, scales = ([part[0] for part in column] for column in columns)
         sizes = self.family.code.sizes(own.grid, means, logs, scales, self.family.p)
         return [EPS * share for share in table.shares(lambda t: self._over(t, each) + LEAST_ROUNDING + sizes[t])]
 

@@ -78,47 +78,42 @@ class Table:
         return self._moments()
 
     def _moments(self) -> Moments:
-        found = Moments.zeros(len(self.family.form.moments), (self.rules, *self.shape))
+        shape = (self.rules, *self.shape)
+        found, is_small = Moments.zeros(len(self.family.form.moments), shape), False
+        least = UNDERFLOW ** (1.0 / max(self.family.together, 1.0))
         for k, own in enumerate(self.family.moments_of):
-            found.means[own] = self._contracted(k).reshape(len(own), self.rules, *self.shape)
-            found.scales[own] = self.tokens[k].tops.reshape(-1, *[1] * (1 + len(self.v)))
-        small = np.abs(found.means) < UNDERFLOW ** (1.0 / max(self.family.together, 1.0))
-        if small.any():
-            self._take_from_logs(found, small)
+            means = self._pairs(self.factors[k], self.tokens[k].of_rules(self.rules)).reshape(len(own), *shape)
+            is_small = is_small or bool((np.abs(means) < least).any())
+            for i, mean, top in zip(own, means, self.tokens[k].tops):
+                found.means[i], found.scales[i] = mean, np.broadcast_to(top, shape)
+        if is_small:
+            self._take_from_logs(found, least)
         for k, own in enumerate(self.family.moments_of):
             for n, i in enumerate(own):
                 if i in self.family.form.survivors:
-                    found.logs[i] = self._log_survival(k, n, found.means[i], found.scales[i])
-                    found.means[i] *= np.exp(found.scales[i])
-                    found.scales[i] = 0.0
+                    mean, scale = found.means[i], found.scales[i]
+                    found.logs[i] = self._log_survival(k, n, mean, scale)
+                    found.means[i], found.scales[i] = mean * np.exp(scale), np.broadcast_to(0.0, shape)
         return found
 
-    def _contracted(self, k: int) -> Any:
-        """Sums over the tokens for every moment and rule, (rows, *outer nodes)."""
-        factors, rows = self.factors[k], self.tokens[k].of_rules(self.rules)
-        if len(factors) == 1:
-            return (factors[0] @ rows.T).T
-        return np.array([(factors[0] * row) @ factors[1].T for row in rows])
-
-    def _take_from_logs(self, found: Moments, small: Any) -> None:
-        """Sets the moments that are ``small`` as sign and scale, so that none underflows in a product with others.
+    def _take_from_logs(self, found: Moments, least: float) -> None:
+        """Sets the moments below ``least`` as sign and scale, so that none underflows in a product with others.
 
         What lies below UNDERFLOW of its largest possible term has lost digits: it is taken from logarithms where it decides.
         """
-        places = []
+        places, sunk = [], np.zeros((len(found.means), self.rules, *self.shape), dtype=bool)
         for k, own in enumerate(self.family.moments_of):
             for n, i in enumerate(own):
-                for rule in range(self.rules):
-                    log = self.tokens[k].log(n, rule)
-                    if small[i, rule].any() and np.any(log > -np.inf):
+                found.scales[i] = found.scales[i].copy()
+                for rule, (mean, scale) in enumerate(zip(found.means[i], found.scales[i])):
+                    log, small = self.tokens[k].log(n, rule), np.abs(mean) < least
+                    if small.any() and np.any(log > -np.inf):
                         places.append((k, n, i, rule, log))
-        sunk = np.zeros_like(small)
-        for k, n, i, rule, log in places:
-            sunk[i, rule] = self._raised(k, n, i, log, found.means[i, rule], found.scales[i, rule], small[i, rule])
+                        sunk[i, rule] = self._raised(k, n, i, log, mean, scale, small)
         if sunk.any():
             decides = self._deciding(found, sunk)
             for k, n, i, rule, log in places:
-                mean, scale = found.means[i, rule], found.scales[i, rule]
+                mean, scale = found.means[i][rule], found.scales[i][rule]
                 mean[sunk[i, rule]] = 0.0
                 self._sum_logs(k, n, i, log, mean, scale, sunk[i, rule] & decides[rule])
 
@@ -145,10 +140,10 @@ class Table:
         family = self.family
         if np.any(family.constants.powers < 0):
             return np.ones(sunk.shape[1:], dtype=bool)
-        logs = np.log(np.abs(found.means)) + found.scales
-        bounds = Moments(found.means.copy(), logs, found.scales.copy())
+        logs = [np.log(np.abs(mean)) + scale for mean, scale in zip(found.means, found.scales)]
+        bounds = Moments(list(found.means), logs, list(found.scales))
         for i in family.form.survivors:
-            bounds.means[i], bounds.scales[i] = np.exp(logs[i]), 0.0
+            bounds.means[i], bounds.scales[i] = np.exp(logs[i]), np.zeros(1)
         known, decides = ~sunk.any(axis=0), np.zeros(sunk.shape[1:], dtype=bool)
         for size in family.logs(self.grid, bounds):
             decides |= ~(size < np.fmax.reduce(size, axis=None, where=known, initial=-np.inf) - family.depth)
@@ -179,10 +174,9 @@ class Table:
             return logs
         count, lost = self.rules, [-np.expm1(-load) for load in self.loads[k]]
         rows = self.tokens[k].of_rules(count)[n * count : (n + 1) * count] * np.exp(self.tokens[k].tops[n])
-        missing = (lost[0] @ rows.T).T
+        missing = rows @ lost[0].T
         if len(lost) == 2:
-            rest = (self.factors[k][0] * rows[:, None, :]) @ lost[1].T
-            missing = missing[:, :, None] + rest
+            missing = missing[:, :, None] + self._pairs([self.factors[k][0], lost[1]], rows)
         return log_near_one(missing, logs)
 
     def largest_shares(self, size: Any, depth: float) -> list[Any]:
@@ -198,7 +192,7 @@ class Table:
             for n, i in enumerate(own):
                 if self.family.largest[i] > 0:
                     with np.errstate(divide="ignore"):
-                        relative[n] = size - np.log(np.abs(self.moments.means[i, 0])) - self.moments.scales[i, 0]
+                        relative[n] = size - np.log(np.abs(self.moments.means[i][0])) - self.moments.scales[i][0]
             for place, load in self._loads_at(k, inside, every):
                 for n, least in relative.items():
                     best = np.maximum(best, np.max(least[place][:, None] - load, axis=0) + logs[n])
@@ -225,9 +219,9 @@ class Table:
                 each = self._rounding(k, chosen, sizes[chosen], slopes, near_one=near_one)
                 for n, error in zip(chosen, each):
                     if near_one:
-                        error = error * np.abs(self.moments.logs[own[n], 0])
+                        error = error * np.abs(self.moments.logs[own[n]][0])
                     elif np.any(sunk := error < 0):  # from logarithms
-                        moved = np.abs(tops[n]) + np.abs(tops[n] - self.moments.scales[own[n], 0])
+                        moved = np.abs(tops[n]) + np.abs(tops[n] - self.moments.scales[own[n]][0])
                         error = np.where(sunk, UNDERFLOW_ROUNDING + moved, error)
                     found[own[n]] = error
         return found
@@ -275,7 +269,7 @@ class Table:
         """Sums over the tokens for every row, (rows, *outer nodes)."""
         if len(factors) == 1:
             return rows @ factors[0].T
-        return (factors[0] * rows[:, None, :]) @ factors[1].T
+        return np.array([(factors[0] * row) @ factors[1].T for row in rows])
 
 
 def _of_nodes(slopes: Any, nodes: Any) -> Any:
@@ -300,5 +294,5 @@ def _load(v: Any, slope: Any) -> Any:
 
 def joined_moments(parts: list[Moments]) -> Moments:
     """Moments at one set of outer nodes after another, the last axis."""
-    groups = ([part.means for part in parts], [part.logs for part in parts], [part.scales for part in parts])
-    return Moments(*(np.concatenate(own, axis=-1) for own in groups))
+    columns = zip(*((part.means, part.logs, part.scales) for part in parts))
+    return Moments(*([np.concatenate(own, axis=-1) for own in zip(*column)] for column in columns))

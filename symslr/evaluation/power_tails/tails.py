@@ -233,7 +233,7 @@ class TailTable(Table):
                 # Beyond its last node a power tail of at least x^-(1 + 1/2) holds twice its density times its distance.
                 gap = 2.0 * own.reach * (np.abs(density[:, 0]) + np.abs(density[:, -1]))
                 lost[i] = gap / np.maximum(np.sum(np.abs(mass), axis=-1), TINY)
-                found.means[i], found.scales[i] = self._nested(mass), top
+                found.means[i], found.scales[i] = self._nested(mass), np.broadcast_to(top, (self.rules, len(v)))
                 if moment.is_survival:
                     gone = self._nested(np.exp(row) * rest * -np.expm1(-load) * mesh.weights)
                     whole = np.log(np.maximum(found.means[i], TINY)) + top
