@@ -123,7 +123,10 @@ def build(expr: Expr) -> Node:
     if isinstance(expr, LengthExpectation):
         return LengthNode(build(expr.body), expr.law)
     if isinstance(expr, Sum):
-        return SumNode(build(expr.function), expr.limits[0]) if len(expr.limits) == 1 else _nested_sum(expr)
+        inner = build(expr.function)
+        for limit in expr.limits:
+            inner = SumNode(inner, limit)
+        return inner
     if isinstance(expr, Minimum):
         return _minimum(expr)
     if isinstance(expr, EqualForms):
@@ -225,10 +228,6 @@ def _line(body: Expr, variable: Symbol, low: Expr, high: Expr) -> Node:
     parameters = (body.free_symbols | low.free_symbols | high.free_symbols) - {variable} - set(children)
     node: Node = IntegralNode(body, variable, (low, high), ordered(parameters), children)
     return HoistedNode(node, constants) if constants else node
-
-
-def _nested_sum(expr: Sum) -> Node:
-    return build(Sum(Sum(expr.function, expr.limits[0]), *expr.limits[1:]))
 
 
 @final

@@ -61,10 +61,10 @@ class Activation(Expr):
 
     def doit(self, **hints: object) -> Expr:
         index, kernel, normalised, offset, scale, length = self.args
-        score = kernel.subs(x, scale * chi[index])
+        score = kernel.xreplace({x: scale * chi[index]})
         if normalised == S.Zero:
             return score
-        return score / (offset + Sum(kernel.subs(x, scale * chi[m]), (m, 1, length)))
+        return score / (offset + Sum(kernel.xreplace({x: scale * chi[m]}), (m, 1, length)))
 
     def _sympystr(self, printer: StrPrinter) -> str:
         return f"sigma[{self.index}]"

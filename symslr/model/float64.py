@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sympy import Add, Expr, Integer, Pow, Rational, UnevaluatedExpr, erf, erfc, exp, tanh
+from sympy import Add, Expr, Pow, Rational, UnevaluatedExpr, erf, erfc, exp, tanh
 
 LARGEST_EXACT = 2**53
 """float64 holds every integer up to it; NumPy's functions take no integer beyond 64 bits at all."""
@@ -18,14 +18,15 @@ def in_float64(expr: Expr) -> Expr:
 
     Sums that lose all their digits in a tail are written without one, as by ``uncancelled``.
     """
-    long = {number for number in expr.atoms(Rational) if _is_long(number)}
-    powers = {power for power in expr.atoms(Pow) if power.is_number}
     # a fraction that stands in a power of numbers goes with it
-    return uncancelled(expr.xreplace({number: number.evalf(DIGITS) for number in long | powers}), _complement)
+    decimals = {part: part.evalf(DIGITS) for part in expr.atoms(Rational, Pow) if _is_decimal(part)}
+    return uncancelled(expr.xreplace(decimals) if decimals else expr, _complement)
 
 
-def _is_long(number: Rational) -> bool:
-    return any(abs(Integer(part)) > LARGEST_EXACT for part in (number.p, number.q))
+def _is_decimal(part: Rational | Pow) -> bool:
+    if isinstance(part, Pow):
+        return bool(part.is_number)
+    return max(abs(part.p), part.q) > LARGEST_EXACT
 
 
 def uncancelled(expr: Expr, lower_tail: Callable[[Expr], Expr]) -> Expr:

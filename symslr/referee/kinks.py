@@ -12,7 +12,7 @@ from sympy import Abs, Basic, Dummy, Expr, Function, Heaviside, Indexed, Integra
 from sympy.core.relational import Relational
 
 from symslr.expression.expectation import Expectation, SequenceExpectation
-from symslr.expression.folded import FOLDED
+from symslr.expression.folded import FOLDED, Activation
 from symslr.model.symbols import chi, x
 from symslr.referee.arithmetic import Floats
 from symslr.referee.scope import Frame, Scope
@@ -63,24 +63,44 @@ def token_peaks(self: Interpreter, node: SequenceExpectation, scope: Scope) -> t
     """Where a part of the weight or the body that depends on one token has a narrow peak along it: equal steps pass over it."""
     found = set[Fraction]()
     for part in _of_one_token(node):
-        found |= _peaks(self, part, _TOKEN, scope)
+        found |= _peaks(self, part, x, scope)
     return tuple(sorted(found))
-
-
-_TOKEN = Dummy(real=True)
 
 
 @lru_cache(maxsize=256)
 def _opened(node: SequenceExpectation) -> Expr:
-    return (node.law.weight * node.body).replace(lambda n: isinstance(n, FOLDED), lambda n: n.doit())
+    return _unfolded(node.law.weight * node.body)
+
+
+def _unfolded(expr: Expr) -> Expr:
+    return expr.replace(lambda n: isinstance(n, FOLDED), lambda n: n.doit())
 
 
 @lru_cache(maxsize=256)
 def _of_one_token(node: SequenceExpectation) -> tuple[Expr, ...]:
-    """Functions and powers of one token; what sums over tokens or integrates is left out."""
-    parts = [part for part in _opened(node).atoms(Function, Pow) if not part.has(Sum, Integral, Expectation)]
-    tokens = [(part, list(part.atoms(Indexed))) for part in parts]
-    return tuple({part.xreplace({own[0]: _TOKEN}): None for part, own in tokens if [t.base for t in own] == [chi]})
+    """Functions and powers of one token, with ``x`` in its place; what sums over tokens or integrates is left out.
+
+    Kernels are written in x at once: for each token that is put into a new one SymPy takes a millisecond.
+    """
+    body = node.law.weight * node.body
+    kernels = {own: own.kernel.xreplace({x: own.args[4] * x}) for own in body.atoms(Activation)}
+    shares = {own: kernel if own.args[2] == 0 else kernel * _SHARE for own, kernel in kernels.items()}
+    opened = _unfolded(body.xreplace(shares)), *kernels.values()
+    parts = {part: None for expr in opened for part in expr.atoms(Function, Pow)}
+    found: dict[Expr, None] = {}
+    for part in parts:
+        tokens = [*part.atoms(Indexed), *(part.free_symbols & {x})]
+        if len(tokens) == 1 and _is_token(tokens[0]) and not part.has(Sum, Integral, Expectation):
+            found[part.xreplace({tokens[0]: x})] = None
+    return tuple(found)
+
+
+def _is_token(place: Basic) -> bool:
+    return place == x or (isinstance(place, Indexed) and place.base == chi)
+
+
+_SHARE = Dummy(positive=True)
+"""What an attention's kernel is multiplied by where it has a normaliser."""
 
 
 @lru_cache(maxsize=1024)

@@ -11,7 +11,7 @@ import scipy
 from sympy import Dummy, Expr, default_sort_key, degree, erf, erfc, oo
 
 from symslr.evaluation.laplace.code import Constants, LaplaceCode
-from symslr.evaluation.laplace.family import LARGE_POWER
+from symslr.evaluation.laplace.family import LARGE_POWER, log_near_one
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.table import TINY
 from symslr.expression.special import NormalCdf
@@ -205,4 +205,4 @@ def log_survival(t: Any, rate: Any, curvature: Any, centre: Any) -> Any:
     special = scipy.special
     missing = special.ndtr(-edge) + np.exp(start + 0.5 * spread * spread + special.log_ndtr(edge - spread))
     far, _ = saddle(t, rate, curvature, centre, 0.0)
-    return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), np.minimum(far, 0.0))
+    return log_near_one(missing, np.minimum(far, 0.0))

@@ -15,6 +15,7 @@ import numpy as np
 
 from symslr.evaluation.exponential_kernel.points import Points
 from symslr.evaluation.exponential_kernel.table import INWARDS, SharedTable
+from symslr.evaluation.laplace.family import log_near_one
 from symslr.evaluation.laplace.table import TINY
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import alternating_error, beyond, geometric_error
@@ -111,8 +112,7 @@ class SharedSum:
                 continue
             logs[i] = np.log(np.maximum(self.means[i] * factor, TINY))
             if self.table.shows_missing:
-                missing = self.table.missing.sums(levels[i]) * factor
-                logs[i] = np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), logs[i])
+                logs[i] = log_near_one(self.table.missing.sums(levels[i]) * factor, logs[i])
         return logs
 
     @property

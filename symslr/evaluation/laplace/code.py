@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from sympy import Expr, S, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.form import LaplaceForm
+from symslr.evaluation.laplace.form import LaplaceForm, Moment
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
 from symslr.evaluation.numbers.logarithm import FAR_REACHING, sign_and_log
@@ -34,24 +35,26 @@ class LaplaceCode:
     def _weights(self) -> list[Any]:
         """Per kernel: exponent and rest of its slopes and of its moments' weights, compiled together."""
         functions = []
-        for kernel in self.form.kernels:
+        for kernel, indices in zip(self.form.kernels, self.form.moments_of):
             parts = [split(slope) for slope in kernel.slopes]
-            for moment in self.form.moments:
-                if moment.kernel == kernel:
-                    centred = moment.exponent
-                    if moment.gaussian is not None:
-                        centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
-                    parts.append(Split(centred, moment.rest))
+            for moment in (self.form.moments[i] for i in indices):
+                centred = moment.exponent
+                if moment.gaussian is not None:
+                    centred = moment.gaussian.curvature * (self.form.x - moment.gaussian.centre) ** 2
+                parts.append(Split(centred, moment.rest))
             exprs = [e for part in parts for e in (part.exponent, *self._without_overflow(part.rest))]
             functions.append(self.arithmetic.compile((self.form.x, *self.parameters), exprs))
         return functions
 
+    def _of_moments(self, part: Callable[[Moment], Expr]) -> list[Any]:
+        """Per kernel a part of each of its moments, as functions of x and the parameters."""
+        own = [[part(self.form.moments[i]) for i in indices] for indices in self.form.moments_of]
+        return [self.arithmetic.compile((self.form.x, *self.parameters), exprs) for exprs in own]
+
     @cached_property
     def _whole(self) -> list[Any]:
         """Per kernel the exponents of its moments' Gaussians with their heights, not written as squares."""
-        arguments, own = (self.form.x, *self.parameters), self.form.moments
-        exponents = [[m.exponent for m in own if m.kernel == kernel] for kernel in self.form.kernels]
-        return [self.arithmetic.compile(arguments, exprs) for exprs in exponents]
+        return self._of_moments(lambda moment: moment.exponent)
 
     def whole(self, kernel: int, moment: int, x: Any, p: tuple[Any, ...]) -> float:
         """The exponent of a kernel's moment at one token, with its height: of the size of what it is a sum of."""
@@ -64,16 +67,23 @@ class LaplaceCode:
         sign, log = sign_and_log(rest)
         return log, sign
 
+    def slopes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
+        """log kappa, log w, ... at the nodes: (slopes, nodes); raises as ``weights``."""
+        return self._slopes(self._weights[kernel](x, *p), x)
+
+    def _slopes(self, values: list[Any], x: Any) -> Any:
+        """The same from the compiled function's values."""
+        found = _rows(values[: 3 * len(self.form.logs)], x)
+        if (found[2::3] < 0).any():
+            place = x[(found[2::3] < 0).any(axis=0)][0]
+            raise CannotEvaluate(f"a kernel is negative at {place}: 1/S has no Laplace representation there")
+        return found[::3] + found[1::3] + self.arithmetic.log(found[2::3])
+
     def parts(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any, Any]:
         """As ``weights``, the exponents of moments as (Gaussians without their height, logarithms)."""
-        found, count = _rows(self._weights[kernel](x, *p), x), len(self.form.logs)
-        exponents, logs, rests = found[::3], found[1::3], found[2::3]
-        negative = rests[:count] < 0
-        if negative.any():
-            place = x[negative.any(axis=0)][0]
-            raise CannotEvaluate(f"a kernel is negative at {place}: 1/S has no Laplace representation there")
-        slopes = exponents[:count] + logs[:count] + self.arithmetic.log(rests[:count])
-        return slopes, exponents[count:], logs[count:], rests[count:]
+        values = self._weights[kernel](x, *p)
+        found = _rows(values[3 * len(self.form.logs) :], x)
+        return self._slopes(values, x), found[::3], found[1::3], found[2::3]
 
     def weights(self, kernel: int, x: Any, p: tuple[Any, ...]) -> tuple[Any, Any, Any]:
         """log kappa, log w, ..., and the exponents and rests of a kernel's moments at the nodes; gaussians without their height.
@@ -95,7 +105,8 @@ class LaplaceCode:
         """
         inwards = BESIDE * ((np.min(x) + np.max(x)) / 2.0 - x)  # beyond its ends a kernel may be negative
         slopes, exponents, rests = self.weights(kernel, np.concatenate([x, x + inwards, x + 2.0 * inwards]), p)
-        return _second(slopes), _second(exponents + np.log(np.abs(rests)))
+        found = _second(np.concatenate([slopes, exponents + np.log(np.abs(rests))]))
+        return found[: len(slopes)], found[len(slopes) :]
 
     def _outer(self, exprs: list[Expr]) -> Any:
         """Expressions compiled as functions of v, of the means, logs and scales of all moments, and of the parameters."""
@@ -113,9 +124,7 @@ class LaplaceCode:
 
     @cached_property
     def _token_sizes(self) -> list[Any]:
-        arguments, own = (self.form.x, *self.parameters), self.form.moments
-        sizes = [[magnitude(m.exponent) for m in own if m.kernel == kernel] for kernel in self.form.kernels]
-        return [self.arithmetic.compile(arguments, exprs) for exprs in sizes]
+        return self._of_moments(lambda moment: magnitude(moment.exponent))
 
     def token_sizes(self, kernel: int, x: Any, p: tuple[Any, ...]) -> Any:
         """Sum of |addends| of the whole exponent of a kernel's moments at nodes, (moments, nodes)."""

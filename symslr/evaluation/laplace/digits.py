@@ -187,16 +187,16 @@ class BallSums(Sums):
         depth = 0.0
         for k, own in enumerate(family.moments_of):
             for n, i in enumerate(own):
-                logs = np.log(np.abs(found.means[i])) + found.scales[i] - tokens[k].tops[n]
+                logs = np.log(np.abs(found.means[i][0])) + found.scales[i][0] - tokens[k].tops[n]
                 depth = max(depth, -float(np.min(logs, where=np.isfinite(logs), initial=0.0)))
         return (self.nats + family.depth + depth) * exp(1.0 / LOOKS)
 
-    def table(self, outer: Outer, inner: list[Weights]) -> BallTable:
-        return BallTable(self, outer, inner)
+    def table(self, outer: Outer, inner: list[Weights], rules: int = 1) -> BallTable:
+        return BallTable(self, outer, inner, rules)
 
     def cut(self, table: BallTable) -> list[Any]:
         """By the largest share of any moment, times its power."""
-        arithmetic, shares, means = self.arithmetic, 0.0, table.moments()
+        arithmetic, shares, means = self.arithmetic, 0.0, table.moments[0]
         for kernel, indices in zip(table.kernels, self.family.moments_of):
             places = (0, 1, -2, -1)
             pairs = [own.exponentials([slope[e] for e in places]) for own, slope in zip(table.octaves, kernel.slopes)]
@@ -207,11 +207,9 @@ class BallSums(Sums):
                     left, right = abs(row[0]) * first, abs(row[-1]) * last
                     lost = _beyond(left, abs(row[1]) * second) + _beyond(right, abs(row[-2]) * third)
                     shares = shares + _share(lost, mean) * float(self.family.largest[i])
-        found = []
-        for own in table.values():
-            mass = arithmetic.mass(own)
-            found.append(arithmetic.mass(own * np.minimum(shares, 1.0)) / mass if mass > 0 else mass)
-        return found
+        values = table.values[:, 0]
+        left_out = arithmetic.masses(values * np.minimum(shares, 1.0))
+        return [lost / mass if mass > 0 else mass for lost, mass in zip(left_out, arithmetic.masses(values))]
 
 
 def _beyond(last: Any, before: Any) -> Any:
@@ -235,8 +233,8 @@ def _outer(octaves: list[Octaves]) -> Outer:
 class BallTable:
     """exp(-u kappa) at octaves of u and at the tokens of every kernel."""
 
-    def __init__(self, sums: BallSums, outer: Outer, kernels: list[Weights]) -> None:
-        self.sums, self.octaves, self.kernels = sums, outer.v, kernels
+    def __init__(self, sums: BallSums, outer: Outer, kernels: list[Weights], rules: int) -> None:
+        self.sums, self.octaves, self.kernels, self.rules = sums, outer.v, kernels, rules
         self.factors: list[Any] = []
         for kernel in kernels:
             nodes = float(np.prod([len(own.chosen) for own in outer.v])) * len(kernel.mesh.nodes)
@@ -248,25 +246,30 @@ class BallTable:
             else:
                 self.factors.append([own.exponentials(s) for own, s in zip(outer.v, kernel.slopes)])
 
-    def moments(self, coarser: int = 0) -> list[Any]:
-        """Every moment on the product of the outer nodes, without its height."""
-        found: list[Any] = [None] * len(self.sums.family.form.moments)
+    @cached_property
+    def moments(self) -> list[list[Any]]:
+        """For every rule every moment on the product of the outer nodes, without its height."""
+        found: list[list[Any]] = [[None] * len(self.sums.family.form.moments) for _ in range(self.rules)]
         for kernel, indices, factors in zip(self.kernels, self.sums.family.moments_of, self.factors):
-            rows, keep = kernel.rows, slice(None)
-            if coarser:
-                keep = kernel.mesh.nested[coarser - 1]
-                rows = [row[keep] * 2**coarser for row in rows]
-            means = factors.contracted(rows, keep) if isinstance(factors, Lattice) else _contracted(rows, factors, keep)
-            for i, mean in zip(indices, means):
-                found[i] = mean
+            for rule, means in enumerate(found):
+                keep = kernel.mesh.nested[rule - 1] if rule else slice(None)
+                rows = [row[keep] * 2**rule for row in kernel.rows]
+                own = (
+                    factors.contracted(rows, keep) if isinstance(factors, Lattice) else _contracted(rows, factors, keep)
+                )
+                for i, mean in zip(indices, own):
+                    means[i] = mean
         return found
 
-    def values(self, coarser: int = 0) -> list[Any]:
-        sums, means = self.sums, self.moments(coarser)
-        family, exp = sums.family, sums.arithmetic.exp
-        nodes = [own.nodes() for own in self.octaves]
+    @cached_property
+    def values(self) -> Any:
+        return np.array([self._values(means) for means in self.moments]).swapaxes(0, 1)
+
+    def _values(self, means: list[Any]) -> list[Any]:
+        """Every integrand, from its moments."""
+        sums, nodes = self.sums, [own.nodes() for own in self.octaves]
+        family, exp, moments = sums.family, sums.arithmetic.exp, sums.family.form.moments
         grid = nodes if len(nodes) == 1 else [nodes[0][:, None], nodes[1][None, :]]
-        moments = family.form.moments
         logs = [_log(mean) if moment.is_survival else arb(0) for moment, mean in zip(moments, means)]
         heights = [own[2] if m.gaussian is not None else arb(0) for m, own in zip(moments, sums.constants.gaussians)]
         terms = sums.code.terms(grid, means, logs, heights, sums.p)

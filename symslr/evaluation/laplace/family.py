@@ -17,13 +17,27 @@ LARGE_POWER = 8.0
 """Above this power log M is formed from 1 - M, below it from M."""
 
 
+def log_near_one(missing: Any, log: Any) -> Any:
+    """log M from 1 - M where M is near 1, elsewhere the logarithm that is known."""
+    return np.where(missing < 0.5, np.log1p(-np.minimum(missing, 0.5)), log)
+
+
 @dataclass(slots=True)
 class Moments:
-    """Of every moment the mean, the logarithm (of survival functions) and the scale: M = exp(scale) mean."""
+    """Of every moment the mean, the logarithm (of survival functions) and the scale: M = exp(scale) mean.
+
+    Lists over the moments of arrays (rules, *outer nodes), where the rules are nested token meshes.
+    """
 
     means: list[Any]
     logs: list[Any]
     scales: list[Any]
+
+    @classmethod
+    def zeros(cls, count: int, shape: tuple[int, ...]) -> Moments:
+        """Of so many moments, to be replaced."""
+        zero = np.broadcast_to(0.0, shape)
+        return cls(*([zero] * count for _ in range(3)))
 
 
 class Family:
@@ -34,12 +48,14 @@ class Family:
         powers: size of the power of every moment in every term that counts, (terms, moments).
         largest, power: the largest power of every moment, and that of survival functions.
         tolerance: relative error aimed at, exp(-nats); 0 where float64 cannot name it.
+        moments_of: for every kernel its moments.
         depth: nats below the largest contribution that are left out.
     """
 
     def __init__(self, code: LaplaceCode, p: tuple[float, ...], nats: float) -> None:
         self.code, self.p, self.tolerance = code, p, float(np.exp(-nats))
         self.form: LaplaceForm = code.form
+        self.moments_of = self.form.moments_of
         self.constants: Constants = code.constants(p)
         self.integrals = [[t for t in own if self.constants.coefficients[t] != 0] for own in self.form.integrals]
         self.active = [t for own in self.integrals for t in own]
@@ -49,9 +65,10 @@ class Family:
         self.depth = 8.0 + nats + float(np.log1p(self.power))
 
     @cached_property
-    def moments_of(self) -> list[list[int]]:
-        """For every kernel its moments."""
-        return [[i for i, m in enumerate(self.form.moments) if m.kernel == kernel] for kernel in self.form.kernels]
+    def are_gaussian(self) -> list[bool]:
+        """For every moment whether its weight is a Gaussian times what grows by powers alone: no u is needed to cut it off."""
+        curvatures = self.constants.gaussians[:, 0].tolist()
+        return [is_square and float(own) < 0 for is_square, own in zip(self.form.are_square, curvatures)]
 
     @cached_property
     def together(self) -> float:
@@ -81,9 +98,8 @@ class Family:
         return values, shifts
 
     def _terms(self, grid: list[Any], moments: Moments) -> tuple[Any, Any]:
-        """(exponents, the rest of them) of every term that counts, (terms, *outer nodes)."""
-        shape = np.broadcast_shapes(*map(np.shape, (*grid, *moments.means)))
-        exponents, rests = np.empty((len(self.active), *shape)), np.empty((len(self.active), *shape))
+        """(exponents, the rest of them) of every term that counts, (terms, rules, *outer nodes)."""
+        exponents, rests = np.empty((2, len(self.active), *moments.means[0].shape))
         terms = self.code.terms(grid, moments.means, moments.logs, moments.scales, self.p)
         for n, t in enumerate(self.active):
             exponents[n], rests[n] = terms[t][0], terms[t][1] * self.constants.coefficients[t]
@@ -95,11 +111,11 @@ class Family:
         return [terms[start:end] for start, end in pairwise(ends)]
 
     def logs(self, grid: list[Any], moments: Moments) -> list[Any]:
-        """log |largest term| of every integral of which a term counts, NaN where none is a number: (*outer nodes)."""
+        """log |largest term| of every integral of which a term counts, NaN where none is a number: (rules, *outer nodes)."""
         exponents, rests = self._terms(grid, moments)
         each = self._each(exponents + np.log(np.abs(rests)))
         return [np.fmax.reduce(logs) for logs in each if len(logs)]
 
-    def sums(self, values: Any) -> list[Any]:
-        """Every integral's integrand, from its terms."""
-        return [own.sum(axis=0) for own in self._each(values)]
+    def sums(self, values: Any) -> Any:
+        """Every integral's integrand, from its terms: (integrals, rules, *outer nodes)."""
+        return np.array([own.sum(axis=0) for own in self._each(values)])

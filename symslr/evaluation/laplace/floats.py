@@ -78,18 +78,16 @@ class FloatSums(Sums):
     def inner(self, level: float) -> Any:
         return placed(self.family, self.pieces, level)
 
-    def table(self, outer: Outer, inner: Any) -> FloatTable:
-        return FloatTable(self, self._table(inner, outer.v), outer.density)
-
-    def _table(self, inner: Any, v: list[Any]) -> Table:
-        if float(np.prod([len(w) for w in v])) * max(len(own.mesh.nodes) for own in inner) > self.largest:
+    def table(self, outer: Outer, inner: Any, rules: int = 1) -> FloatTable:
+        if float(np.prod([len(w) for w in outer.v])) * max(len(own.mesh.nodes) for own in inner) > self.largest:
             raise TooDear("the table of exponentials is larger than it is worth")
-        return Table(self.family, inner, v)
+        return FloatTable(self, Table(self.family, inner, outer.v, rules), outer.density)
 
     def rounding(self, table: FloatTable) -> list[float]:
-        moments, own = table.table.moments, table.table
-        sizes = self.family.code.sizes(own.grid, moments.means, moments.logs, moments.scales, self.family.p)
-        each = own.roundings()
+        own, each = table.table, table.table.roundings()
+        columns = own.moments.means, own.moments.logs, own.moments.scales
+        means, logs, scales = ([part[0] for part in column] for column in columns)
+        sizes = self.family.code.sizes(own.grid, means, logs, scales, self.family.p)
         return [EPS * share for share in table.shares(lambda t: self._over(t, each) + LEAST_ROUNDING + sizes[t])]
 
     def cut(self, table: FloatTable) -> list[float]:
@@ -98,7 +96,7 @@ class FloatSums(Sums):
 
     def _over(self, term: int, per_moment: Any) -> Any:
         """The sum of what every moment has, by its power in a term."""
-        return sum(n * part for n, part in zip(self.family.powers[term], per_moment) if n)
+        return sum(n * part for n, part in zip(self.family.powers[term].tolist(), per_moment) if n)
 
 
 class FloatTable:
@@ -109,23 +107,18 @@ class FloatTable:
 
     @cached_property
     def terms(self) -> Any:
-        """Every term that counts, in the order of ``Family.active``, with the first table's shifts: (terms, *outer nodes)."""
-        return self._terms(0)
-
-    def _terms(self, coarser: int) -> Any:
-        family, moments = self.sums.family, self.table.coarser(coarser) if coarser else self.table.moments
-        terms, shifts = family.values(self.table.grid, moments, self.sums.shifts)
-        self.sums.shifts = shifts
+        """Every term that counts, in the order of ``Family.active``, with the first shifts: (terms, rules, *outer nodes)."""
+        terms, self.sums.shifts = self.sums.family.values(self.table.grid, self.table.moments, self.sums.shifts)
         return terms * self.density
 
-    def values(self, coarser: int = 0) -> list[Any]:
-        return self.sums.family.sums(self._terms(coarser) if coarser else self.terms)
+    @cached_property
+    def values(self) -> Any:
+        return self.sums.family.sums(self.terms)
 
     def shares(self, part: Any) -> list[float]:
         """Of every integral the mean of ``part``, a function of a term at the nodes, by the terms' sizes."""
-        found, rest = [], iter(self.terms)
-        for own, values in zip(self.sums.family.integrals, self.values()):
-            total = sum(float(np.sum(np.abs(next(rest)) * part(t))) for t in own)
-            size = float(np.sum(np.abs(values)))
+        found, rest = [], iter(np.abs(self.terms[:, 0]))
+        for own, size in zip(self.sums.family.integrals, FLOAT.masses(self.values[:, 0])):
+            total = sum(float((next(rest) * part(t)).sum()) for t in own)
             found.append(total / size if size > 0 else 0.0)
         return found

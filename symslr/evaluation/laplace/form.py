@@ -16,14 +16,25 @@ from functools import cached_property
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo, preorder_traversal
 from sympy import exp as exp_
 
-from symslr.evaluation.numbers.exponent import Exponential, Gaussian, exponential, gaussian, magnitude, slope, split
+from symslr.evaluation.numbers.exponent import (
+    Exponential,
+    Gaussian,
+    exponential,
+    gaussian,
+    grows_by_powers,
+    magnitude,
+    slope,
+    split,
+)
 from symslr.evaluation.open_kernel import with_kernel
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations, in_powers, may_touch_zero, vanishing_factors
 from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.open_functions import OpenKernel
-from symslr.model.symbols import x as law_variable
+from symslr.model.symbols import x
 
 SPECIAL = (ScalarExpectation, Integral)
+LOGS = Dummy("log_u", real=True), Dummy("log_t", real=True)
+"""In all forms, as x is the token's variable in all: like kernels are then equal, and what SymPy knows of one it knows of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,11 @@ class LaplaceForm:
         return replace(self, kernels=tuple(dict.fromkeys(kernels.values())), moments=moments)
 
     @cached_property
+    def moments_of(self) -> list[list[int]]:
+        """For every kernel its moments."""
+        return [[i for i, m in enumerate(self.moments) if m.kernel == kernel] for kernel in self.kernels]
+
+    @cached_property
     def is_smoothed(self) -> bool:
         """Whether u enters through the moments and powers alone: Gaussian weights then make every moment entire in log u."""
         return not any(part.has(*(exp_(v) for v in self.logs)) for t in self.terms for part in (t.exponent, t.rest))
@@ -124,6 +140,11 @@ class LaplaceForm:
         """For every Laplace variable, whether it multiplies one exponential of x: moments are then smooth in log u alone."""
         slopes = zip(*(kernel.slopes for kernel in self.kernels))
         return tuple(all(exponential(own, self.x) is not None for own in column) for column in slopes)
+
+    @cached_property
+    def are_square(self) -> tuple[bool, ...]:
+        """For every moment, whether its weight is exp(c x^2 + ...) times what grows by powers alone."""
+        return tuple(m.gaussian is not None and grows_by_powers(m.rest, self.x) for m in self.moments)
 
     @cached_property
     def survivors(self) -> list[int]:
@@ -139,8 +160,8 @@ class LaplaceForm:
     def kinks(self) -> tuple[tuple[Expr, ...], ...]:
         """For each kernel, the expressions whose zeros are points where its weights or slopes are not smooth, or kappa is 0."""
         found = []
-        for kernel in self.kernels:
-            weights = (part for m in self.moments if m.kernel == kernel for part in (m.exponent, m.rest))
+        for kernel, own in zip(self.kernels, self.moments_of):
+            weights = (part for i in own for part in (self.moments[i].exponent, self.moments[i].rest))
             kinks = breakpoint_equations(Tuple(*kernel.slopes, *weights), self.x)
             zeros = (factor for slope in kernel.slopes for factor in vanishing_factors(slope, self.x))
             found.append(tuple(dict.fromkeys((*kinks, *zeros, *self.bends))))
@@ -160,13 +181,14 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
     variables = tuple(limit[0] for limit in integral.limits)
     if any(len(limit) != 3 or limit[1] != 0 or limit[2] != oo for limit in integral.limits) or len(variables) > 2:
         return None
-    x = Dummy("x", real=True)
+    if x in integral.free_symbols:  # it is the token's variable in a form
+        return None
     nodes = outermost(integral.function, variables)
-    candidates = {node: _moment(node, variables, x) for node in nodes}
+    candidates = {node: _moment(node, variables) for node in nodes}
     moments = {node: moment for node, moment in candidates.items() if moment is not None}
     if not nodes or len(moments) < len(candidates):
         return None
-    logs = tuple(Dummy(f"log_{u}", real=True) for u in variables)
+    logs = LOGS[: len(variables)]
     scaled = {node: m.mean if m.is_survival else exp_(m.scale) * m.mean for node, m in moments.items()}
     body = integral.function.xreplace(scaled)
     found = tuple(moments.values())
@@ -177,30 +199,10 @@ def laplace_form(integral: Integral) -> LaplaceForm | None:
 
 def together(forms: Sequence[LaplaceForm]) -> list[tuple[LaplaceForm, tuple[int, ...]]]:
     """Forms of many integrals each, with the places of their integrals among ``forms``: those of like kernels stand together."""
-    groups: dict[object, list[tuple[int, LaplaceForm]]] = {}
+    groups: dict[object, list[int]] = {}
     for place, form in enumerate(forms):
-        if len(form.kernels) > 1:
-            groups[place] = [(place, form)]
-            continue
-        first = next(iter(groups.values()))[0][1] if groups else form
-        renamed = _renamed(form, first) if len(form.logs) == len(first.logs) else form
-        groups.setdefault((len(form.logs), *renamed.kernels), []).append((place, renamed))
-    return [(_merged([form for _, form in own]), tuple(place for place, _ in own)) for own in groups.values()]
-
-
-def _renamed(form: LaplaceForm, like: LaplaceForm) -> LaplaceForm:
-    """The form in another's variables."""
-    names = {**dict(zip(form.logs, like.logs)), form.x: like.x}
-    kernels = {k: Kernel(tuple(slope.xreplace(names) for slope in k.slopes), k.lower, k.upper) for k in form.kernels}
-    moments = []
-    for m in form.moments:
-        square = m.gaussian and Gaussian(
-            *(part.xreplace(names) for part in (m.gaussian.curvature, m.gaussian.centre, m.gaussian.height))
-        )
-        parts = m.exponent.xreplace(names), m.rest.xreplace(names)
-        moments.append(replace(m, kernel=kernels[m.kernel], exponent=parts[0], rest=parts[1], gaussian=square))
-    terms = tuple(Term(*(p.xreplace(names) for p in (t.coefficient, t.exponent, t.rest))) for t in form.terms)
-    return LaplaceForm(like.logs, like.x, tuple(kernels.values()), tuple(moments), terms, form.integrals)
+        groups.setdefault((form.logs, *form.kernels) if len(form.kernels) == 1 else place, []).append(place)
+    return [(_merged([forms[place] for place in own]), tuple(own)) for own in groups.values()]
 
 
 def _merged(forms: Sequence[LaplaceForm]) -> LaplaceForm:
@@ -233,7 +235,7 @@ def outermost(expr: Expr, variables: tuple[Symbol, ...]) -> list[Expr]:
     return list(found)
 
 
-def _moment(node: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Moment | None:
+def _moment(node: Expr, variables: tuple[Symbol, ...]) -> Moment | None:
     if not isinstance(node, ScalarExpectation):
         return None
     law, body = node.law, node.body.xreplace({node.variable: x})
@@ -242,7 +244,7 @@ def _moment(node: Expr, variables: tuple[Symbol, ...], x: Symbol) -> Moment | No
         return None
     if any(part.free_symbols & set(variables) for part in (law.density, *ends)):
         return None
-    parts, own = split(law.density.xreplace({law_variable: x}) * body), split(body)
+    parts, own = split(law.density * body), split(body)
     slopes = tuple(slope(parts.exponent, u) for u in variables)
     if None in slopes or parts.rest.has(*variables):
         return None

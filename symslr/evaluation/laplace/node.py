@@ -47,19 +47,20 @@ class SumsNode(Node):
     parameters: tuple[Symbol, ...]
 
     @abstractmethod
-    def sums(
-        self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
-    ) -> Sums | int:
-        """The sums at parameters, which are given in floats too; or the number of integrals where all of them vanish.
+    def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
+        """(value, error) of every integral in float64.
 
         Raises:
-            CannotEvaluate: where they have no window, or are not for this arithmetic.
+            CannotEvaluate: where one of them has no window, or none in the range of float64.
         """
 
-    def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
-        """(value, error) of every integral in float64; raises as ``sums``."""
-        found = self.sums(FLOAT, p, p, tolerance)
-        return [(0.0, 0.0)] * found if isinstance(found, int) else refined(found)
+    @abstractmethod
+    def in_balls(self, arithmetic: Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any) -> Sums | int:
+        """What is to be summed at parameters, given in floats too; or the number of integrals where all of them vanish.
+
+        Raises:
+            CannotEvaluate: where they have no window, or are for float64 only.
+        """
 
     def evaluate(self, context: Context, scope: Mapping[Symbol, Pair]) -> Pair:
         return self.all(context, scope)[0]
@@ -77,7 +78,7 @@ class SumsNode(Node):
             arithmetic = Balls(int(context.arithmetic.decades / 0.30103) + GUARD)
             with ctx.workprec(arithmetic.bits):
                 p = tuple(from_mpf(*map(mpmath.mpf, scope[s])) for s in self.parameters)
-                found = self.sums(arithmetic, p, floats, context.tolerance)
+                found = self.in_balls(arithmetic, p, floats, context.tolerance)
                 if isinstance(found, int):
                     return [(zero, zero)] * found
                 with ctx.workprec(ctx.prec + found.guard):
@@ -112,8 +113,12 @@ class LaplaceNode(SumsNode):
 
     def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
         family = Family(self._code(FLOAT), p, -log(tolerance))
-        if not self._iterated or not family.active or has_power_tail(family):
-            return super().in_floats(p, tolerance)
+        if not family.active:
+            return [(0.0, 0.0)] * len(family.integrals)
+        if has_power_tail(family):
+            return refined(TailSums(family))
+        if not self._iterated:
+            return refined(FloatSums(family))
         steepest = max(self._iterated, key=lambda way: way.rate(p))
         found: list[Pair] | None = None
         if steepest.rate(p) * max(-log(tolerance), LEAST_NATS) < STEEP:
@@ -134,16 +139,11 @@ class LaplaceNode(SumsNode):
             return found
         return other if found is None or self.axes > 1 else [min(two, key=itemgetter(1)) for two in zip(found, other)]
 
-    def sums(
-        self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
-    ) -> Sums | int:
+    def in_balls(self, arithmetic: Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any) -> Sums | int:
         family = Family(self._code(FLOAT), floats, float(-mpmath.log(tolerance)))
         if not family.active:
             return len(family.integrals)
-        is_heavy = has_power_tail(family)
-        if isinstance(arithmetic, Float64):
-            return TailSums(family) if is_heavy else FloatSums(family)
-        if is_heavy:
+        if has_power_tail(family):
             raise CannotEvaluate(
                 "a token law with a power tail under a kernel that grows exponentially is evaluated in float64 only; "
                 "ask for at most 12 digits"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import inf, log2
+from math import inf, log, log2
 from typing import Any, Protocol
 
 import mpmath
@@ -42,8 +42,9 @@ class Outer:
 class Table(Protocol):
     """What is summed, at outer nodes and on an inner mesh."""
 
-    def values(self, coarser: int = 0) -> list[Any]:
-        """Every integrand at the outer nodes times their density, with 2^coarser times the inner step."""
+    @property
+    def values(self) -> Any:
+        """Every integrand at the outer nodes times their density, for every rule: (integrals, rules, *outer nodes)."""
 
 
 class Sums(ABC):
@@ -82,8 +83,8 @@ class Sums(ABC):
         """The inner meshes of a level."""
 
     @abstractmethod
-    def table(self, outer: Outer, inner: Any) -> Any:
-        """The ``Table`` on these."""
+    def table(self, outer: Outer, inner: Any, rules: int = 1) -> Any:
+        """The ``Table`` on these: of one rule, or of three, with twice and four times the inner step as well."""
 
     @abstractmethod
     def widen(self, late: list[int]) -> None:
@@ -133,21 +134,19 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
                 if again == 0:
                     raise
                 is_last = True  # with the digits that are there
-        values, tolerance = table.values(), seen.tolerance
-        masses = [arithmetic.mass(own) for own in values]
-        errors = [
-            [_axis_error(arithmetic, own, n, mass, smooth=sums.is_smooth(n)) for n in axes]
-            for own, mass in zip(values, masses)
-        ]
-        edges = [[_edges(arithmetic, own, n, mass) for n in axes] for own, mass in zip(values, masses)]
+        values, tolerance = table.values[:, 0], seen.tolerance
+        masses = arithmetic.masses(values)
+        along = [_axis_errors(arithmetic, values, n, masses, smooth=sums.is_smooth(n)) for n in axes]
+        errors = [list(own) for own in zip(*along)] if along else [[] for _ in masses]
+        edges = [_edges(arithmetic, values, n, masses) for n in axes]
         if len(steps) > 1 and arithmetic == FLOAT and (is_last or max(map(max, errors)) < tolerance):
             # a ridge across both axes hides from the rules along each of them
-            other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), seen.inner).values()
+            other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), seen.inner).values[:, 0]
             ratio = float(np.prod(coarse.steps) / np.prod(outer.steps))
             doubts = [abs(np.sum(two) * ratio - np.sum(one)) / mass for one, two, mass in zip(values, other, masses)]
             errors = [[e + doubt for e in own] for own, doubt in zip(errors, doubts)]
         worst = [max(own[n] for own in errors) for n in axes]
-        late = [n for n in axes if max(own[n][1] for own in edges) > tolerance]
+        late = [n for n in axes if max(late for _, late in edges[n]) > tolerance]
         if is_last:
             break
         if max(worst, default=0.0) < tolerance and (len(late) == 0 or widened == WIDENINGS):
@@ -162,7 +161,9 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
     rest = [sum(own) for own in zip(sums.cut(seen.table), seen.rounding)]
     found = []
     for n, own in enumerate(values):
-        missed = masses[n] * (sum(errors[n]) + seen.errors[n] + rest[min(n, len(rest) - 1)] + sum(map(sum, edges[n])))
+        missed = masses[n] * (
+            sum(errors[n]) + seen.errors[n] + rest[min(n, len(rest) - 1)] + sum(sum(own[n]) for own in edges)
+        )
         scale = 1.0 if sums.shifts is None else float(np.exp(sums.shifts[n]))
         found.append(arithmetic.pair(np.sum(own), missed, np.prod(outer.steps) * scale))
     return found
@@ -173,16 +174,17 @@ def _resolved(sums: Sums, level: float) -> Resolved:
     arithmetic, few, tolerance, before = sums.arithmetic, sums.few, sums.tolerance, inf
     for turn in range(ROUNDS):
         inner = sums.inner(level)
-        table = sums.table(few, inner)
-        full = table.values()
+        table = sums.table(few, inner, 3)
+        full = table.values[:, 0]
         if turn == 0:
             rounding = sums.rounding(table)
             tolerance = max(tolerance, *rounding)
-        errors = [_inner_error(arithmetic, *own) for own in zip(table.values(2), table.values(1), full)]
+        errors = _inner_errors(arithmetic, table.values)
         if max(errors) < tolerance and sums.is_nested:
             # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
-            other = sums.table(few, sums.inner(level + log2(DETUNED))).values()
-            errors = [max(e, _changed(arithmetic, *own)) for e, *own in zip(errors, other, full)]
+            other = sums.table(few, sums.inner(level + log2(DETUNED))).values[:, 0]
+            changes = zip(arithmetic.masses(other - full), arithmetic.masses(full))
+            errors = [max(e, change / mass if mass > 0 else mass) for e, (change, mass) in zip(errors, changes)]
         is_stalled = arithmetic == FLOAT and STALLED * before < max(errors) < ROUNDINGS * max(rounding)
         if max(errors) < tolerance or is_stalled or level >= sums.finest:
             break
@@ -192,14 +194,14 @@ def _resolved(sums: Sums, level: float) -> Resolved:
     return Resolved(few, level, inner, table, errors, sums.rounding(table) if turn else rounding, tolerance)
 
 
-def _edges(arithmetic: Any, values: Any, axis: int, mass: Any) -> list[Any]:
-    """What lies beyond both ends of an axis, relative to the integral: eight times the last value, more where steps are short."""
-    if not mass > 0:
-        return [mass, mass]
-    line = np.moveaxis(values, axis, 0) if axis else values
+def _edges(arithmetic: Any, values: Any, axis: int, masses: list[Any]) -> list[tuple[Any, Any]]:
+    """What lies beyond both ends of an axis, relative to every integral: eight times the last value, more where steps are short."""
+    ends = np.moveaxis(values, axis + 1, 1)[:, [0, 1, -1, -2]]
+    sizes = arithmetic.masses(ends.reshape(4 * len(values), -1))
     found = []
-    for pair in ((line[:1], line[1:2]), (line[-1:], line[-2:-1])):
-        found.append(behind(*map(arithmetic.mass, pair)) / mass)
+    for n, mass in enumerate(masses):
+        first, second, last, third = sizes[4 * n : 4 * n + 4]
+        found.append((behind(first, second) / mass, behind(last, third) / mass) if mass > 0 else (mass, mass))
     return found
 
 
@@ -207,24 +209,22 @@ def _finer(error: Any, tolerance: Any) -> float:
     """Ratio of steps: errors are exp(-c/h), down to the tolerance and a little beyond."""
     if not error < 0.5:
         return 2.0
-    ratio = mpmath.log(tolerance) / mpmath.log(error)
+    ln = log if isinstance(error, float) else mpmath.log
+    ratio = ln(tolerance) / ln(error)
     return float(np.clip(1.1 * float(ratio), 1.1, 2.0))
 
 
-def _inner_error(arithmetic: Any, quarter: Any, half: Any, full: Any) -> Any:
-    """Relative error of an integral over few nodes from three nested inner meshes, its changes at all nodes added up."""
-    mass, near, far = (arithmetic.mass(part) for part in (full, half - full, quarter - half))
-    return geometric_error(far + near, near, 0, mass)
+def _inner_errors(arithmetic: Any, rules: Any) -> list[Any]:
+    """Relative errors of integrals over few nodes from three nested inner meshes, their changes at all nodes added up."""
+    full, half, quarter = rules.swapaxes(0, 1)
+    masses, near, far = (arithmetic.masses(part) for part in (full, half - full, quarter - half))
+    return [geometric_error(two + one, one, 0, mass) for one, two, mass in zip(near, far, masses)]
 
 
-def _changed(arithmetic: Any, other: Any, full: Any) -> Any:
-    """Relative change of an integral over few nodes."""
-    mass = arithmetic.mass(full)
-    return arithmetic.mass(other - full) / mass if mass > 0 else mass
-
-
-def _axis_error(arithmetic: Any, values: Any, axis: int, mass: Any, *, smooth: bool) -> Any:
-    """Relative error of the rule along one axis."""
-    line = values.sum(axis=1 - axis) if values.ndim > 1 else values
-    four = [arithmetic.middle(4 * line[k::4].sum()) for k in range(4)]
-    return alternating_error(four, mass, smooth=smooth)
+def _axis_errors(arithmetic: Any, values: Any, axis: int, masses: list[Any], *, smooth: bool) -> list[Any]:
+    """Relative error of the rule along one axis, for every integral."""
+    lines = values.sum(axis=2 - axis) if values.ndim > 2 else values
+    fours = zip(*(4 * lines[:, k::4].sum(axis=1) for k in range(4)))
+    return [
+        alternating_error([*map(arithmetic.middle, four)], mass, smooth=smooth) for four, mass in zip(fours, masses)
+    ]

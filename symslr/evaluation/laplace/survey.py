@@ -13,9 +13,9 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.table import Table
-from symslr.evaluation.laplace.tokens import Tokens, is_gaussian, most_nodes, pieces, placed
+from symslr.evaluation.laplace.tokens import Tokens, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
-from symslr.evaluation.quadrature.convergence import outer_step
+from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
 from symslr.evaluation.quadrature.mesh import Line, Piece, SinhMap, joined
 from symslr.evaluation.quadrature.scan import zoomed
 
@@ -30,6 +30,8 @@ MOST_ROUNDS = 24
 """Each makes the pieces half as long again on one side: 1.5^24 is 10^4 times the first guess."""
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
+SPARE = 0.5
+"""Levels by which first token meshes may be too fine for others to confirm them and are made coarser: these have digits, too."""
 SMOOTH, STRIP = 3.0, 0.87
 """First steps of log u, beside that which a strip of half-width pi/2 asks for."""
 
@@ -56,13 +58,12 @@ class Layout:
         Fewer are needed where tokens have a small share: there exp(exp(x)) is steep. Between kinks the nodes crowd towards
         the ends of the pieces by themselves, where a kernel may vanish.
         """
-        level = 1.5
+        level, finest = 1.5, np.inf
         for k, (made, (x, share)) in enumerate(zip(self.pieces, self.shares)):
             if len(made) > 1 or not isinstance(made[0], Line):
                 continue
             nodes = joined(made, FLOAT, 0).nodes
-            slopes, _, _ = family.code.weights(k, nodes, family.p)
-            moves = np.abs(np.diff(slopes, axis=-1))
+            moves = np.abs(np.diff(family.code.slopes(k, nodes, family.p), axis=-1))
             for tolerance in (min(family.tolerance, ROUGHEST), family.tolerance):
                 nats = -float(np.log(tolerance))
                 left = np.maximum(nats + np.interp(nodes, x, np.maximum(share, -2 * nats)), 0.0)
@@ -71,7 +72,8 @@ class Layout:
                 if len(nodes) * steepest < most_nodes(family) / 4:
                     break
             level = max(level, float(np.log2(max(steepest, 1.0))))
-        return level + 0.5
+            finest = min(finest, float(np.log2(most_nodes(family) / DETUNED / len(nodes))))
+        return finest if finest < level + 0.5 < finest + SPARE else level + 0.5
 
 
 def layout(family: Family) -> Layout:
@@ -82,7 +84,7 @@ def layout(family: Family) -> Layout:
     """
     lowest = (-2.0 * family.depth - 20.0,) * len(family.form.logs)
     own = pieces(family, lowest)
-    is_complete = all(is_gaussian(family, i) for i in range(len(family.form.moments)))
+    is_complete = all(family.are_gaussian)
     is_seen_again = False
     for _ in range(MOST_ROUNDS):
         tokens, is_rough = _resolving(family, own)
@@ -150,7 +152,7 @@ def _logs(family: Family, table: Table) -> Any:
     Raises:
         CannotEvaluate: where an integrand vanishes everywhere.
     """
-    sizes = np.array(family.logs(table.grid, table.moments))
+    sizes = np.array(family.logs(table.grid, table.moments))[:, 0]
     tops = np.fmax.reduce(sizes, axis=tuple(range(1, sizes.ndim)), keepdims=True)
     if not np.all(np.isfinite(tops)):
         raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")

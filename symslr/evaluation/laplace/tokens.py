@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sympy import exp as exp_
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.code import LaplaceCode
@@ -39,13 +38,15 @@ class Tokens:
     signs: Any
     tops: Any
 
-    def coarser(self, times: int) -> tuple[Any, Any]:
-        """Rows and logs of the mesh with 2^times the step, zero elsewhere."""
-        rows, logs = np.zeros_like(self.rows), np.full_like(self.logs, -np.inf)
-        keep = self.mesh.nested[times - 1]
-        rows[:, keep] = self.rows[:, keep] * 2**times
-        logs[:, keep] = self.logs[:, keep] + times * np.log(2.0)
-        return rows, logs
+    def of_rules(self, count: int) -> Any:
+        """Rows (moments and rules, tokens) of this mesh and of those with twice and four times its step, which are 0 elsewhere."""
+        if count == 1:
+            return self.rows
+        return (self.rows[:, None] * self.mesh.factors(count)).reshape(-1, self.rows.shape[1])
+
+    def log(self, moment: int, rule: int) -> Any:
+        """log |weights| of a moment under one of these."""
+        return self.logs[moment] + np.log(self.mesh.factors()[rule])
 
 
 def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> list[Tokens]:
@@ -64,14 +65,15 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
             )
         slopes, squares, own_logs, rests = family.code.parts(k, mesh.nodes, family.p)
         exponents = squares + own_logs
-        tops = np.max(exponents, axis=1, where=np.isfinite(exponents), initial=-np.inf)
+        known = np.where(np.isfinite(exponents), exponents, -np.inf)
+        tops = known.max(axis=1)
         below = exponents - tops[:, None]
         heights = family.constants.gaussians[family.moments_of[k], 2]
         tops = tops + heights
         for n in np.flatnonzero(
             (np.abs(heights) > HIGH) & np.isfinite(tops)
         ).tolist():  # of Gaussians: others have height 0
-            at = int(np.argmax(np.where(np.isfinite(exponents[n]), exponents[n], -np.inf)))
+            at = int(np.argmax(known[n]))
             gaussian, top = _from_the_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
             below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
         rows = np.exp(below) * (rests * mesh.weights)
@@ -113,13 +115,11 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
     for k, own in enumerate(family.moments_of):
         low, high = (float(end) for end in family.constants.ends[k])
         on_line = np.isinf(low) and np.isinf(high)
-        windows: list[Window | None] = []
-        for i in own:
-            curvature, centre, _ = (float(value) for value in family.constants.gaussians[i])
-            if is_gaussian(family, i) and on_line:
-                windows.append(gaussian_window(curvature, centre, family.depth))
-
-        if len(windows) < len(own):
+        windows: list[Window | None]
+        if on_line and all(family.are_gaussian[i] for i in own):
+            squares = family.constants.gaussians[own].tolist()
+            windows = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares]
+        else:
 
             def log_weights(x: Any, k: int = k) -> Any:
                 slopes, exponents, rests = code.weights(k, x, family.p)
@@ -132,14 +132,6 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
         kinks = zeros(code, k, family.p, seen) if form.kinks[k] or form.touches[k] else []
         found.append(cover(seen, low, high, kinks + hidden(code, k, family.p, seen, kinks)))
     return found
-
-
-def is_gaussian(family: Family, moment: int) -> bool:
-    """Whether a weight is a Gaussian times what grows by powers alone, so that no u is needed to cut it off."""
-    own = family.form.moments[moment]
-    if own.gaussian is None or own.rest.has(exp_):
-        return False
-    return float(family.constants.gaussians[moment][0]) < 0
 
 
 def zeros(code: LaplaceCode, kernel: int, p: tuple[float, ...], windows: list[Window]) -> list[float]:
@@ -161,18 +153,15 @@ def hidden(
     to |x|, as a large scale moves all that a kernel does towards 0. Where the line is cut somewhere, at a kink or here, its
     narrow bends are found too: nodes crowd at cuts alone.
     """
-    if not windows:
-        return []
     start, end = min(w.low for w in windows), max(w.high for w in windows)
-    width, centre = min(w.width for w in windows), float(np.median([w.peak for w in windows]))
-    heavy, reach = any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    width, heavy, reach = min(w.width for w in windows), any(w.is_heavy for w in windows), max(abs(start), abs(end))
+    centre = float(np.median([w.peak for w in windows])) if heavy else 0.0
     smallest = SMALLEST * (width if heavy else reach)
-    around = np.geomspace(smallest, reach, 2 + int(STEPS_TO_E * np.log(reach / smallest)))
-    equal = np.linspace(start, end, EQUAL_STEPS)
-    x = np.unique(
-        np.concatenate([np.concatenate([centre - around, centre + around]) if heavy else equal, -around, [0.0], around])
-    )
-    x = x[(x >= start) & (x <= end)]
+    around = np.exp(np.linspace(np.log(smallest), np.log(reach), 2 + int(STEPS_TO_E * np.log(reach / smallest))))
+    equal = [centre - around, centre + around] if heavy else [np.linspace(start, end, EQUAL_STEPS)]
+    x = np.concatenate([*equal, -around, [0.0], around])
+    x = np.sort(x[(x >= start) & (x <= end)], kind="stable")  # merges what is sorted in parts
+    x = x[np.diff(x, prepend=-np.inf) > 0.0]
 
     def width_at(places: Any) -> Any:
         return np.hypot(width, places - centre) if heavy else np.full(len(places), width)
@@ -181,10 +170,10 @@ def hidden(
         return width_at(places) * (0.175 if heavy else 0.35)
 
     found: list[float] = []
-    for n, row in enumerate(code.weights(kernel, x, p)[0]):
+    for n, row in enumerate(code.slopes(kernel, x, p)):
 
         def log_kernel(at: Any, n: int = n) -> Any:
-            return code.weights(kernel, at.ravel(), p)[0][n].reshape(at.shape)
+            return code.slopes(kernel, at.ravel(), p)[n].reshape(at.shape)
 
         found += _unseen(log_kernel, x, row, step_at)
         cuts = kinks + found
@@ -196,7 +185,8 @@ def hidden(
 
 def _unseen(log_kernel: Any, x: Any, row: Any, step_at: Any) -> list[float]:
     """Extrema that nodes beside them, some steps of a rule away, do not show."""
-    moves = np.sign(np.diff(row) * (np.abs(np.diff(row)) > SEEN * (1.0 + np.abs(row[1:]))))
+    change = np.diff(row)
+    moves = np.sign(change) * (np.abs(change) > SEEN * (1.0 + np.abs(row[1:])))
     turns = 1 + np.flatnonzero(moves[1:] * moves[:-1] < 0)
     if not 0 < len(turns) <= MOST_HIDDEN:
         return []
@@ -267,5 +257,4 @@ NEAR_ZERO = 1e-12
 def _is_zero(code: LaplaceCode, kernel: int, p: tuple[float, ...], x: float, length: float) -> bool:
     """Whether one of the kernel's factors vanishes at a place, beside its size around."""
     around = np.array([x, *(x + length * step for step in (-0.03, -0.01, 0.01, 0.03))])
-    slopes, _, _ = code.weights(kernel, around, p)
-    return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in slopes)
+    return any(values[0] < np.max(values[1:]) + np.log(NEAR_ZERO) for values in code.slopes(kernel, around, p))

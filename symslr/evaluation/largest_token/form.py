@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from sympy import Add, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo
 from sympy import exp as exp_
 
-from symslr.evaluation.laplace.form import Term, outermost
+from symslr.evaluation.laplace.form import LOGS, Term, outermost
 from symslr.evaluation.numbers.exponent import slope, split
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.scalar_law import ScalarLaw
-from symslr.model.symbols import x as law_variable
+from symslr.model.symbols import x
+
+LOG_U = LOGS[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +35,11 @@ class Running:
 
 @dataclass(frozen=True)
 class CumulativeForm:
-    """See the module's docstring; ``log_u`` is v = log u, ``x`` the largest token (and y in the running integrals).
+    """See the module's docstring; LOG_U is v = log u, x the largest token (and y in the running integrals).
 
     Where one of the ``kinks``, functions of x, vanishes, something has a kink or a jump.
     """
 
-    log_u: Symbol
-    x: Symbol
     kappa: Expr
     law: ScalarLaw
     running: tuple[Running, ...]
@@ -50,15 +50,14 @@ class CumulativeForm:
     def ends_by_itself(self) -> bool:
         """Whether an offset exp(-u o) ends the integral over u, and not the tokens: within a step of order one in log u."""
         addends = (part for t in self.terms for part in Add.make_args(t.exponent))
-        return any(part.has(exp_(self.log_u)) and not part.has(self.x) for part in addends)
+        return any(part.has(exp_(LOG_U)) and not part.has(x) for part in addends)
 
 
 def cumulative_form(integral: Integral) -> CumulativeForm | None:
     """The form of an integral, or None when its structure is another one."""
-    if len(integral.limits) != 1 or integral.limits[0][1:] != (S.Zero, oo):
+    if len(integral.limits) != 1 or integral.limits[0][1:] != (S.Zero, oo) or x in integral.free_symbols:
         return None
     u = integral.limits[0][0]
-    x, log_u = Dummy("x", real=True), Dummy("log_u", real=True)
     nodes = outermost(integral.function, (u,))
     laws = {node.law for node in nodes if isinstance(node, ScalarExpectation)}
     if len(laws) != 1 or any(not isinstance(node, ScalarExpectation) for node in nodes):
@@ -66,7 +65,6 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
     law = laws.pop()
     if law.free_symbols & {u} or law.upper != oo:
         return None
-    density = law.density.xreplace({law_variable: x})
     found: dict[Expr, Running] = {}
     kappas: set[Expr] = set()
     terms = []
@@ -77,19 +75,21 @@ def cumulative_form(integral: Integral) -> CumulativeForm | None:
         body = inside[0].body.xreplace({inside[0].variable: x})
         for node in outermost(body, (u,)):
             if node not in found:
-                made = _running(node, u, x, law, kappas)
+                made = _running(node, u, law, kappas)
                 if made is None:
                     return None
                 found[node] = made
         outer = term.xreplace({inside[0]: S.One}) * u
-        terms.append(_term(outer * body * density, u, log_u, x, found))
+        terms.append(_term(outer * body * law.density, u, found))
     if not found or len(kappas) != 1:
         return None
-    kinks = breakpoint_equations(Tuple(density, *kappas, *(e for r in found.values() for e in (r.exponent, r.rest))), x)
-    return CumulativeForm(log_u, x, kappas.pop(), law, tuple(found.values()), tuple(terms), kinks)
+    kinks = breakpoint_equations(
+        Tuple(law.density, *kappas, *(e for r in found.values() for e in (r.exponent, r.rest))), x
+    )
+    return CumulativeForm(kappas.pop(), law, tuple(found.values()), tuple(terms), kinks)
 
 
-def _running(node: Expr, u: Symbol, x: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Running | None:
+def _running(node: Expr, u: Symbol, law: ScalarLaw, kappas: set[Expr]) -> Running | None:
     if not isinstance(node, Integral) or len(node.limits) != 1 or node.limits[0][1:] != (law.lower, x):
         return None
     parts = split(node.function.xreplace({node.limits[0][0]: x}))
@@ -103,11 +103,11 @@ def _running(node: Expr, u: Symbol, x: Symbol, law: ScalarLaw, kappas: set[Expr]
     )
 
 
-def _term(term: Expr, u: Symbol, log_u: Symbol, x: Symbol, found: dict[Expr, Running]) -> Term:
+def _term(term: Expr, u: Symbol, found: dict[Expr, Running]) -> Term:
     term = term.xreplace({node: running.mean for node, running in found.items()})
-    known = {u: log_u} | {r.mean: r.log + r.scale for r in found.values()}
+    known = {u: LOG_U} | {r.mean: r.log + r.scale for r in found.values()}
     parts = split(term, known)
-    back = {u: exp_(log_u)} | {r.mean: exp_(r.log + r.scale) for r in found.values()}
-    moving = (log_u, x, *(symbol for r in found.values() for symbol in (r.log, r.scale)))
+    back = {u: exp_(LOG_U)} | {r.mean: exp_(r.log + r.scale) for r in found.values()}
+    moving = (LOG_U, x, *(symbol for r in found.values() for symbol in (r.log, r.scale)))
     coefficient, rest = Mul(parts.rest.xreplace(back)).as_independent(*moving, as_Add=False)
     return Term(coefficient, parts.exponent.xreplace(back), rest)

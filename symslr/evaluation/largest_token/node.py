@@ -7,7 +7,7 @@ panel's nodes: as many numbers for a running integral as for a whole one. Source
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import chain, pairwise
 from math import ceil, log2, pi
 from typing import Any, final
@@ -19,8 +19,9 @@ from sympy import Add, Expr, Symbol
 
 from symslr.evaluation.errors import CannotEvaluate, TooDear
 from symslr.evaluation.laplace.node import SumsNode
-from symslr.evaluation.laplace.rule import WIDER, Outer, Sums
-from symslr.evaluation.largest_token.form import CumulativeForm
+from symslr.evaluation.laplace.rule import WIDER, Outer, Sums, refined
+from symslr.evaluation.largest_token.form import LOG_U, CumulativeForm
+from symslr.evaluation.nodes.node import Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.numbers.exponent import magnitude
@@ -28,7 +29,7 @@ from symslr.evaluation.numbers.logarithm import FAR_REACHING, PlainExp, sign_and
 from symslr.evaluation.quadrature.mesh import SinhMap
 from symslr.evaluation.quadrature.scan import scan, zoomed
 from symslr.evaluation.quadrature.token_mesh import kinks_between, zeros_of
-from symslr.model.symbols import x as law_variable
+from symslr.model.symbols import x as token
 
 FLOAT_NODES = 16
 """Nodes of a panel in float64; with more digits their number grows with these."""
@@ -63,9 +64,9 @@ class Code:
     """
 
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...], arithmetic: Arithmetic) -> None:
-        inner = (form.x, *parameters)
+        inner = (token, *parameters)
         logs, scales = [r.log for r in form.running], [r.scale for r in form.running]
-        outer = (form.log_u, form.x, *logs, *scales, *parameters)
+        outer = (LOG_U, token, *logs, *scales, *parameters)
         weights, terms = [(r.exponent, r.rest) for r in form.running], [(t.exponent, t.rest) for t in form.terms]
         if arithmetic.name == "numpy":
             weights, terms = [_in_range(*w) for w in weights], [_in_range(*t) for t in terms]
@@ -75,7 +76,7 @@ class Code:
         self.sizes = arithmetic.compile(outer, [magnitude(exponent) for exponent, _ in terms])
         self.powers = arithmetic.compile(parameters, [t.exponent.coeff(log, 1) for t in form.terms for log in logs])
         self.coefficients = arithmetic.compile(parameters, [t.coefficient for t in form.terms])
-        self.kinks = zeros_of(form.kinks, form.x, parameters, arithmetic)
+        self.kinks = zeros_of(form.kinks, token, parameters, arithmetic)
 
 
 def _in_range(exponent: Expr, rest: Expr) -> tuple[Expr, Expr]:
@@ -95,17 +96,20 @@ class LargestTokenNode(SumsNode):
     def __init__(self, form: CumulativeForm, parameters: tuple[Symbol, ...]) -> None:
         self.form, self.parameters, self.is_float_only = form, parameters, bool(form.kinks)
         self.code = once_per_kind(partial(Code, form, parameters))
-        inner = (form.x, *parameters)
+        inner = (token, *parameters)
         self.log_weights = [signed_log(r.rest, inner) for r in form.running]
         self.log_kappa = signed_log(form.kappa, inner)
-        self.log_density = signed_log(form.law.density.xreplace({law_variable: form.x}), inner)
+        self.log_density = signed_log(form.law.density, inner)
 
-    def sums(
-        self, arithmetic: Float64 | Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any
-    ) -> Sums | int:
+    def in_floats(self, p: tuple[float, ...], tolerance: float) -> list[Pair]:
+        if not any(self.code(FLOAT).coefficients(*p)):
+            return [(0.0, 0.0)]
+        return refined(TokenSums(self, FLOAT, p, p, tolerance))
+
+    def in_balls(self, arithmetic: Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any) -> Sums | int:
         if not any(self.code(FLOAT).coefficients(*floats)):
             return 1
-        if self.is_float_only and not isinstance(arithmetic, Float64):
+        if self.is_float_only:
             raise CannotEvaluate(
                 "the largest token is selected under a kernel with kinks: found more digits than float64 has; ask for at most 12"
             )
@@ -174,13 +178,13 @@ class TokenSums(Sums):
             raise TooDear("the running integrals need too many nodes: the kernel is too steep")
         return count
 
-    def table(self, outer: Outer, inner: int) -> TokenTable:
+    def table(self, outer: Outer, inner: int, rules: int = 1) -> TokenTable:
         if isinstance(self.arithmetic, Float64) and len(outer.v[0]) * inner * FINER * self.order > LARGEST:
             raise TooDear("the table of running integrals is too large: the kernel is too steep")
-        return TokenTable(self, outer, inner)
+        return TokenTable(self, outer, inner, rules)
 
     def rounding(self, table: TokenTable) -> list[float]:
-        return [table.rule(False)[1]]
+        return [table.rounding]
 
     def panels(self, arithmetic: Arithmetic, count: int, order: int) -> Panels:
         """About so many panels, equal ones between two kinks."""
@@ -319,22 +323,18 @@ class TokenSums(Sums):
 
 
 class TokenTable:
-    """The integrand at outer nodes, with the tokens on panels."""
+    """The integrand at outer nodes, with the tokens on panels; ``rounding`` is its relative rounding error in floats."""
 
-    def __init__(self, sums: TokenSums, outer: Outer, count: int) -> None:
-        self.sums, self.outer = sums, outer
-        self.counts = ceil(count * FINER), count
+    def __init__(self, sums: TokenSums, outer: Outer, count: int, rules: int) -> None:
+        def integrand(panels: int) -> tuple[Any, Any]:
+            own = sums.panels(sums.arithmetic, panels, sums.order)
+            return sums.integrand(sums.arithmetic, outer.v[0], own, sums.p)
 
-    @cache  # noqa: B019 - a table lives for one refinement
-    def rule(self, coarser: bool) -> tuple[Any, Any]:
-        """The integrand, and its relative rounding error in floats."""
-        sums = self.sums
-        panels = sums.panels(sums.arithmetic, self.counts[coarser], sums.order)
-        return sums.integrand(sums.arithmetic, self.outer.v[0], panels, sums.p)
-
-    def values(self, coarser: int = 0) -> list[Any]:
-        """On all panels, or on fewer; from two rules no power of their difference is claimed."""
-        return [self.rule(coarser > 0)[0] * self.outer.density]
+        fine, self.rounding = integrand(ceil(count * FINER))
+        found = [fine]
+        if rules > 1:  # from two rules no power of their difference is claimed
+            found += [integrand(count)[0]] * (rules - 1)
+        self.values = (np.array(found) * outer.density)[None]
 
 
 @lru_cache(maxsize=32)

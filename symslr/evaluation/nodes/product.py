@@ -92,8 +92,7 @@ class _Product:
         if window is None:
             return 0.0, 0.0
         pieces = cover([window], low, high, [k for k in kinks if window.low < k < window.high])
-        sums: list[float] = []
-        mass, error = 0.0, np.inf
+        full, mass, error = 0.0, 0.0, np.inf
         for level in range(1, 7):
             mesh = joined(pieces, FLOAT, level)
             count = len(mesh.nodes)
@@ -105,20 +104,17 @@ class _Product:
                     "where two tokens meet or where all vanish"
                 )
             table = self._table(mesh.nodes, p)
-            sums, mass = [], 0.0
-            for times in (2, 1, 0):
-                index, weights = (np.arange(count), mesh.weights) if times == 0 else mesh.coarser(times)
-                own = table[np.ix_(*[index] * len(self.tokens))]
-                for _ in self.tokens:
-                    own = own @ weights
-                sums.append(float(own))
-            mass = np.abs(table)
-            for _ in self.tokens:
-                mass = mass @ mesh.weights
-            error = float(geometric_error(sums[0], sums[1], sums[2], float(mass)))
+            mass = self._summed(np.abs(table), mesh.weights)
+            full, half, quarter = (self._summed(table, mesh.weights * factor) for factor in mesh.factors())
+            error = float(geometric_error(quarter, half, full, mass))
             if error < tolerance:
                 break
-        return sums[2], float(mass) * (error + 200.0 * FLOAT.eps)
+        return full, mass * (error + 200.0 * FLOAT.eps)
+
+    def _summed(self, table: Any, weights: Any) -> float:
+        for _ in self.tokens:
+            table = table @ weights
+        return float(table)
 
     def _table(self, nodes: Any, p: tuple[float, ...]) -> Any:
         grids = np.meshgrid(*[nodes] * len(self.tokens), indexing="ij", sparse=True)

@@ -81,9 +81,10 @@ class Float64(Arithmetic):
         """The number itself."""
         return float(value)
 
-    def mass(self, values: Any) -> float:
-        """Sum of absolute values."""
-        return float(np.abs(values).sum())
+    def masses(self, values: Any) -> list[float]:
+        """Sums of absolute values, for every entry of the first axis."""
+        found: list[float] = np.abs(values).reshape(len(values), -1).sum(axis=1).tolist()
+        return found
 
     def pair(self, total: Any, error: Any, factor: Any) -> tuple[float, float]:
         """(value, error) of a sum times a factor, which may underflow."""

@@ -48,9 +48,9 @@ class Balls(ObjectArrays):
         """The centre as an mpmath number, exactly."""
         return centre(value)
 
-    def mass(self, values: Any) -> Any:
-        """Sum of absolute values of the centres, as an mpmath number."""
-        return centre(sum((abs(ball.mid()) for ball in np.ravel(values)), arb(0)))
+    def masses(self, values: Any) -> list[Any]:
+        """Sums of absolute values of the centres, for every entry of the first axis, as mpmath numbers."""
+        return [centre(sum((abs(ball.mid()) for ball in np.ravel(own)), arb(0))) for own in values]
 
     def pair(self, total: Any, error: Any, factor: Any) -> tuple[Any, Any]:
         """(value, error) of a sum that may be off by an error, times a factor, as mpmath numbers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache, partial, reduce
+from functools import cache, lru_cache, reduce
 from types import CodeType
 from typing import Any
 
@@ -37,8 +37,6 @@ class log1pexp(Function):
 
 def stable(expr: Expr) -> Expr:
     """``expr`` with log(1 + exp(y)) written as one function."""
-    if not expr.has(log_):
-        return expr
 
     def is_softplus(node: Expr) -> bool:
         if not (isinstance(node, log_) and isinstance(node.args[0], Add) and len(node.args[0].args) == 2):
@@ -46,7 +44,8 @@ def stable(expr: Expr) -> Expr:
         one, power = node.args[0].args
         return bool(one == 1 and isinstance(power, exp_))
 
-    return expr.replace(is_softplus, lambda node: log1pexp(node.args[0].args[1].args[0]))
+    found = {node: log1pexp(stable(node.args[0].args[1].args[0])) for node in expr.atoms(log_) if is_softplus(node)}
+    return expr.xreplace(found) if found else expr
 
 
 def _float_skew_normal(h: Any, a: Any) -> Any:
@@ -61,9 +60,14 @@ FAR_BELOW = -40.0
 """Below this log(1 + e^y) is e^y to rounding."""
 
 
+def _softplus(y: Any) -> Any:
+    """log(1 + e^y), by two functions that take a quarter of the time of NumPy's one."""
+    return np.maximum(y, 0.0) + np.log1p(np.exp(-np.abs(y)))
+
+
 def _log_softplus(y: Any) -> Any:
     """log log(1 + e^y)."""
-    return np.where(y < FAR_BELOW, y, np.log(np.logaddexp(0.0, np.maximum(y, FAR_BELOW))))
+    return np.where(y < FAR_BELOW, y, np.log(_softplus(np.maximum(y, FAR_BELOW))))
 
 
 def _highest(*logs: Any) -> Any:
@@ -82,7 +86,7 @@ def _namespace() -> dict[str, Any]:
         "LogNormalCdf": scipy.special.log_ndtr,
         "LogSoftplus": _log_softplus,
         "Highest": _highest,
-        "log1pexp": partial(np.logaddexp, 0.0),
+        "log1pexp": _softplus,
         "OwensT": scipy.special.owens_t,
         "NormalCdf": scipy.special.ndtr,
         "SkewNormal": _float_skew_normal,
@@ -96,33 +100,33 @@ def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[
 
 @lru_cache(maxsize=4096)
 def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., list[Any]]:
-    plain = dict(zip(symbols, map(_argument, symbols, range(len(symbols)))))
-    ready = list(in_float64(stable(Tuple(*exprs))).xreplace(plain))
-    found = _by_names(list(plain.values()), ready, [_namespace()])  # imports what is printed: all of NumPy takes 0.1 s
+    ready = list(in_float64(stable(Tuple(*exprs))))
+    found = _by_names(symbols, ready, [_namespace()])  # imports what is printed: all of NumPy takes 0.1 s
     inner = (part for part in found.__code__.co_consts if isinstance(part, CodeType))
     names = {name for part in (found.__code__, *inner) for name in part.co_names}
     unknown = names - found.__globals__.keys() - vars(builtins).keys()
-    return _by_names(list(plain.values()), ready, [_namespace(), "scipy", "numpy"]) if unknown else found
+    return _by_names(symbols, ready, [_namespace(), "scipy", "numpy"]) if unknown else found
 
 
-def _by_names(symbols: list[Symbol], exprs: list[Expr], modules: list[Any]) -> Callable[..., list[Any]]:
-    return lambdify(
-        symbols, exprs, modules=modules, printer=_printer(), cse=_repeated, docstring_limit=0, use_imps=False
-    )
+def _by_names(symbols: tuple[Symbol, ...], exprs: list[Expr], modules: list[Any]) -> Callable[..., list[Any]]:
+    printer = _Printer({symbol: f"at_{place}" for place, symbol in enumerate(symbols)})
+    names = list(printer.names.values())
+    return lambdify(names, exprs, modules=modules, printer=printer, cse=_repeated, docstring_limit=0, use_imps=False)
 
 
-@cache
-def _argument(symbol: Symbol, place: int) -> Symbol:
-    """The symbol with a name that Python takes."""
-    return Symbol(f"at_{place}", **symbol.assumptions0)
+class _Printer(SciPyPrinter):
+    """As ``lambdify`` makes one, but leaving terms in their order and printing symbols by names: to put others in takes long."""
 
+    def __init__(self, names: dict[Symbol, str]) -> None:
+        own = {name: name for name in _namespace()}
+        plain = {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}
+        super().__init__({**plain, "order": "none", "user_functions": own})
+        self.names = names
 
-@cache
-def _printer() -> SciPyPrinter:
-    """As ``lambdify`` makes one, but leaving terms in the order in which they are."""
-    own = {name: name for name in _namespace()}
-    plain = {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}
-    return SciPyPrinter({**plain, "order": "none", "user_functions": own})
+    def _print_Symbol(self, expr: Symbol) -> str:
+        return self.names.get(expr) or str(super()._print_Symbol(expr))
+
+    _print_Dummy = _print_Symbol
 
 
 def _repeated(exprs: list[Expr]) -> tuple[list[tuple[Symbol, Expr]], list[Expr]]:

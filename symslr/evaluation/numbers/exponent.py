@@ -83,6 +83,16 @@ def slope(exponent: Expr, u: Symbol) -> Expr | None:
     return None if kappa.has(u) else kappa
 
 
+def grows_by_powers(expr: Expr, x: Symbol) -> bool:
+    """Whether a function of x has no exponential but in logarithms, such as log(2 + e^x), that nothing is divided by."""
+    if not expr.has(exp_):
+        return True
+    if any(node.has(log) and not node.exp.is_nonnegative for node in expr.atoms(Pow)):
+        return False
+    tame = (node for node in expr.atoms(log) if all(part.exp.is_polynomial(x) for part in node.atoms(exp_)))
+    return not expr.xreplace({node: S.One for node in tame}).has(exp_)
+
+
 @dataclass(frozen=True, slots=True)
 class Exponential:
     """kappa(x) = constant exp(rate x)."""

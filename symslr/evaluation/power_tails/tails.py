@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.laplace.family import Family, Moments
-from symslr.evaluation.laplace.floats import FloatSums
+from symslr.evaluation.laplace.family import Family, Moments, log_near_one
+from symslr.evaluation.laplace.floats import FloatSums, FloatTable
+from symslr.evaluation.laplace.rule import Outer
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.mesh import SinhMap
@@ -47,6 +48,8 @@ BISECTIONS = 64
 
 def has_power_tail(family: Family) -> bool:
     """Whether some token law has a power tail on a side where log kappa is no longer a logarithm itself."""
+    if all(family.are_gaussian):
+        return False
     code, far = family.code, np.array([-FURTHER, -FAR, FAR, FURTHER])
     for k, (low, high) in enumerate(family.constants.ends):
         ends = np.isinf([float(low), float(high)])
@@ -103,8 +106,8 @@ class TailSums(FloatSums):
     def inner(self, level: float) -> float:
         return FIRST_STEP / 2.0 ** (level - 1.0)
 
-    def _table(self, inner: float, v: list[Any]) -> Table:
-        return TailTable(self.family, self.laws, v, inner)
+    def table(self, outer: Outer, inner: float, rules: int = 1) -> FloatTable:
+        return FloatTable(self, TailTable(self.family, self.laws, outer.v, inner, rules), outer.density)
 
 
 def _laws(family: Family, k: int) -> Laws:
@@ -123,7 +126,7 @@ def _laws(family: Family, k: int) -> Laws:
         if window is None:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         windows.append(window)
-    slope = family.code.weights(k, np.sinh(np.linspace(-50.0, 50.0, 4001)), family.p)[0][0]
+    slope = family.code.slopes(k, np.sinh(np.linspace(-50.0, 50.0, 4001)), family.p)[0]
     moves = np.diff(slope[np.isfinite(slope)])
     if not (np.all(moves >= 0) or np.all(moves <= 0)):
         raise CannotEvaluate(REFUSED)
@@ -149,13 +152,13 @@ def _axis(family: Family, laws: list[Laws]) -> SinhMap:
     axis = SinhMap(centre - furthest, centre + furthest, centre, width)
     v, density, _ = axis.nodes(axis.length / LOOKS)
     table = TailTable(family, laws, [v], 2 * FIRST_STEP)
-    mass = np.abs(family.sums(family.values(table.grid, table.moments)[0])).max(axis=0) * density
+    mass = np.abs(family.sums(family.values(table.grid, table.moments)[0])[:, 0]).max(axis=0) * density
     keep = np.flatnonzero(mass > np.max(mass) * np.exp(-family.depth))
     return SinhMap(float(v[max(keep[0] - 1, 0)]), float(v[min(keep[-1] + 1, len(v) - 1)]), centre, width)
 
 
 def _slope(family: Family, k: int, x: Any) -> Any:
-    slope = family.code.weights(k, x, family.p)[0][0]
+    slope = family.code.slopes(k, x, family.p)[0]
     return np.where(np.isnan(slope), -np.inf, slope)
 
 
@@ -177,25 +180,16 @@ def _cuts(family: Family, k: int, v: Any, reach: float) -> tuple[Any, Any]:
 class TailTable(Table):
     """Moments at outer nodes, each of which has token meshes of its own with a ``step``."""
 
-    def __init__(self, family: Family, laws: list[Laws], v: list[Any], step: float) -> None:
+    def __init__(self, family: Family, laws: list[Laws], v: list[Any], step: float, rules: int = 1) -> None:
         nodes = sum(6.0 * np.log(own.reach) for own in laws) / step
         if nodes * len(v[0]) > MOST_NODES:
             raise CannotEvaluate("the token meshes of a power tail are too large for float64")
-        self.family, self.laws, self.v, self.step, self.shape = family, laws, v, step, (len(v[0]),)
+        self.family, self.laws, self.v, self.step, self.rules, self.shape = family, laws, v, step, rules, (len(v[0]),)
         self.blocks = np.array_split(v[0], max(1, int(np.ceil(nodes * len(v[0]) / BLOCK))))
 
-    @property
-    def moments(self) -> Moments:
-        return self.coarser(0)
-
-    def coarser(self, times: int) -> Moments:
-        return Moments(*([_row(part, times) for part in column] for column in self._rules))
-
     @cached_property
-    def _rules(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """Means, logs and scales with the full, half and quarter token mesh: (3, outer nodes)."""
-        found = joined_moments([own for own, _ in self._found])
-        return found.means, found.logs, found.scales
+    def moments(self) -> Moments:
+        return joined_moments([own for own, _ in self._found])
 
     @cached_property
     def _found(self) -> list[tuple[Moments, Any]]:
@@ -215,9 +209,9 @@ class TailTable(Table):
         return found
 
     def _block(self, v: Any) -> tuple[Moments, Any]:
-        """The moments of every rule (3, outer nodes), and what the ends of the meshes leave out (moments, outer nodes)."""
+        """The moments, and what the ends of the meshes leave out (moments, outer nodes)."""
         family, count = self.family, len(self.family.form.moments)
-        found, lost = Moments([None] * count, [0.0] * count, [0.0] * count), np.zeros((count, len(v)))
+        found, lost = Moments.zeros(count, (self.rules, len(v))), np.zeros((count, len(v)))
         for k, own in enumerate(self.laws):
             cut, width = _cuts(family, k, v, own.reach)
             centres = np.column_stack([np.tile(own.centres, (len(v), 1)), cut])
@@ -239,22 +233,16 @@ class TailTable(Table):
                 # Beyond its last node a power tail of at least x^-(1 + 1/2) holds twice its density times its distance.
                 gap = 2.0 * own.reach * (np.abs(density[:, 0]) + np.abs(density[:, -1]))
                 lost[i] = gap / np.maximum(np.sum(np.abs(mass), axis=-1), TINY)
-                found.means[i], found.scales[i] = _nested(mass), top
+                found.means[i], found.scales[i] = self._nested(mass), np.broadcast_to(top, (self.rules, len(v)))
                 if moment.is_survival:
-                    gone = _nested(np.exp(row) * rest * -np.expm1(-load) * mesh.weights)
+                    gone = self._nested(np.exp(row) * rest * -np.expm1(-load) * mesh.weights)
                     whole = np.log(np.maximum(found.means[i], TINY)) + top
-                    found.logs[i] = np.where(gone < 0.5, np.log1p(-np.minimum(gone, 0.5)), whole)
+                    found.logs[i] = log_near_one(gone, whole)
         return found, lost
 
-
-def _nested(mass: Any) -> Any:
-    """Sums over the mesh and over those with twice and four times its step, (3, rows)."""
-    return np.array([np.sum(mass[:, :: 2**n], axis=-1) * 2**n for n in range(3)])
-
-
-def _row(part: Any, row: int) -> Any:
-    """A row of what differs between the rules."""
-    return part[row] if np.ndim(part) == 2 else part
+    def _nested(self, mass: Any) -> Any:
+        """Sums over the mesh and over those with twice and four times its step, (rules, rows)."""
+        return np.array([np.sum(mass[:, :: 2**n], axis=-1) * 2**n for n in range(self.rules)])
 
 
 REFUSED = (

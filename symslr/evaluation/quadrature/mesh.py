@@ -27,10 +27,13 @@ class Mesh:
     weights: Any
     nested: tuple[Any, ...]
 
-    def coarser(self, times: int) -> tuple[Any, Any]:
-        """Indices and weights of the mesh with 2^times the step."""
-        index = self.nested[times - 1]
-        return index, self.weights[index] * 2**times
+    def factors(self, rules: int = 3) -> Any:
+        """What the weights are multiplied by in this rule and in those with twice and four times the step, (rules, nodes)."""
+        found = np.zeros((rules, len(self.nodes)))
+        found[0] = 1.0
+        for row, index, factor in zip(found[1:], self.nested, (2.0, 4.0)):
+            row[index] = factor
+        return found
 
 
 class Piece(Protocol):
