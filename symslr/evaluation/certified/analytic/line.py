@@ -182,8 +182,8 @@ class LineRule:
         count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
         if count > most:
             raise NotProved(
-                "certified: the integrals over a token take too many nodes, as a weight or a kernel is steep; ask for fewer digits, or "
-                "for a smaller scale or signal"
+                "certified: the integrals over a token take too many nodes, as a weight or a kernel is steep; ask for fewer "
+                "digits, or for a smaller scale or signal"
             )
         self.step = (arb(strip.high) - strip.low) / count
         self.nodes = [strip.low + (2 * i + 1) * self.step / 2 for i in range(count)]
