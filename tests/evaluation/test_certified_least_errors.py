@@ -91,6 +91,21 @@ def test_series_in_the_scale_begin_as_the_integrand_does(transform: MovingTransf
                 assert not coefficient[0].contains(0)
 
 
+def test_tokens_that_are_left_out_are_in_every_coefficient(
+    transform: MovingTransform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where so many are left out that they matter, against the sums over all."""
+    monkeypatch.setattr("symslr.evaluation.certified.analytic.line.SPARE_NATS", -8.0)
+    with ctx.workprec(256):
+        own = MovingTransform(transform.line, transform.nats, transform.goal, transform.scale, transform.integrands)
+        sums = Sums(own, arb(1 + RADIUS), arb(RADIUS), LENGTH)
+        assert len(own.blocks[-1].seen.places) < len(own.rule.nodes)
+        for some in (sums.thin, sums.wide):
+            every = (own.loads(own.rule.kernel, own.nodes) * some.matrix).tolist()
+            pairs = [(part, whole) for row, other in zip(some.rows, every) for part, whole in zip(row, other)]
+            assert all(part.overlaps(whole) for part, whole in pairs)
+
+
 def test_errors_of_the_rule_are_in_the_rest(
     transform: MovingTransform, integrand: Integrand, sums: Sums, monkeypatch: pytest.MonkeyPatch
 ) -> None:

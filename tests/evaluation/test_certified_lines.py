@@ -135,14 +135,17 @@ def test_a_bound_without_the_strip_would_be_seen_to_fail() -> None:
         assert not rule.at(arb(7.0))[0].overlaps(by_integral(kernel, GAUSSIAN, 7.0))
 
 
-def test_the_transforms_at_the_nodes_of_the_outer_rule_are_those_of_adaptive_integration() -> None:
-    """Also where nearly no token is left of the sum."""
+@pytest.mark.parametrize("spare", [-20.0, -8.0, 5.0])
+def test_tokens_that_are_left_out_of_a_sum_are_in_its_error(monkeypatch: pytest.MonkeyPatch, spare: float) -> None:
+    """Also where so many are left out that they matter."""
+    monkeypatch.setattr("symslr.evaluation.certified.analytic.line.SPARE_NATS", spare)
     kernel = prepared(1 / (1 + exp(-4 * z)))
     line = Line(z, (kernel,), [GAUSSIAN, GAUSSIAN * kernel**2])
     with ctx.workprec(200):
         transform = Transform(line, 25.0)
         nodes = range(4 * transform.per_octave, 12 * transform.per_octave)
         transform.fill(nodes)
+        assert len(transform.rule.seen(arb(2) ** 5).kernel) < len(transform.rule.kernel)
         for i in (nodes[0], nodes[-1]):
             u = (i * transform.exact_step).exp()
             for j, enclosure in enumerate(transform.known[i]):

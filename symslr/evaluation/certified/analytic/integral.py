@@ -14,7 +14,7 @@ from symslr.evaluation.certified.outer import LogNodes, OuterRule, outer_step
 from symslr.evaluation.numbers.balls import exponentials
 
 BLOCK = 8
-"""Octaves of u whose e^{-uK} are held at once."""
+"""Octaves of u whose sums are over the same tokens."""
 
 LARGEST_POWER = 4.0
 """The step in log u is the one for u^{LARGEST_POWER - 1}, so that all integrals of a formula share their nodes."""
@@ -58,11 +58,9 @@ class Transform(Octaves, OuterRule):
     def fill(self, nodes: range) -> None:
         while missing := [i for i in nodes if i not in self.known]:
             run = [i for count, i in enumerate(missing[: BLOCK * self.per_octave]) if i == missing[0] + count]
-            self.known |= zip(run, self.rule.sums(self.loads(self.rule.kernel, range(run[0], run[-1] + 1))))
-
-    def loads(self, kernel: list[Any], nodes: range) -> Any:
-        """e^{-uK}: a row for every node, a column for every K."""
-        return arb_mat(exponentials(kernel, nodes[0], self.per_octave, len(nodes)))
+            seen = self.rule.seen((run[0] * self.exact_step).exp())
+            loads = arb_mat(exponentials(seen.kernel, run[0], self.per_octave, len(run)))
+            self.known |= zip(run, self.rule.sums(loads, seen))
 
     def log_moment(self, j: int, p: float) -> Any:
         return arb(self.line.log_moment(j, p))

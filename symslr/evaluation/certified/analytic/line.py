@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, floor, inf, log, log2
 from typing import Any
@@ -38,6 +39,9 @@ OUTSIDE_NATS = WIDEST**2 / 2
 
 SEEN = -1e3
 """Logarithms below it are of functions far smaller than any error."""
+
+SPARE_NATS = 5.0
+"""Tokens with e^{-uK} so much below the errors of a rule are left out of its sums."""
 
 ROUNDING = 1e-12
 """Relative; above the rounding of a float sum of the logarithms of a few thousand positive terms."""
@@ -160,6 +164,29 @@ class Line:
         return LineRule(self, nats, most)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Tokens of a rule: their places in it, their K, and a bound of e^{-uK} for all others."""
+
+    places: list[int]
+    kernel: list[Any]
+    load: Any
+
+    def sums(self, loads: Any, rows: list[list[Any]], sizes: list[Any]) -> list[list[Any]]:
+        """The sums over all tokens of e^{-uK} and each of their weights, for several u.
+
+        Args:
+            loads: e^{-uK}: a row for every u, a column for every token that is seen.
+            rows: for every token of the rule its weights.
+            sizes: for every weight the sum of its absolute values.
+        """
+        found: list[list[Any]] = (loads * arb_mat([rows[i] for i in self.places])).tolist()
+        if len(self.places) == len(rows):
+            return found
+        left_out = [arb(0, (self.load * size).upper()) for size in sizes]
+        return [[value + off for value, off in zip(row, left_out)] for row in found]
+
+
 class LineRule:
     """The midpoint rule between two ends, at the precision of the current context.
 
@@ -191,13 +218,14 @@ class LineRule:
         count = len(line.kernels)
         self.kernels = [[row[axis] for row in rows] for axis in range(count)]
         self.kernel = self.kernels[0]
-        self.weights = arb_mat([[value * self.step for value in row[count:]] for row in rows])
+        self.rows = [[value * self.step for value in row[count:]] for row in rows]
+        self.weights = arb_mat(self.rows)
+        self.sizes = sizes(self.rows)
+        columns = zip(*self.rows)
         self.errors = [(inside + left + right).upper() for inside, left, right in zip(strip.errors(self.step), *tails)]
         self.float_kernels = np.array([[float(k) for k in own] for own in self.kernels])
         with np.errstate(divide="ignore"):
-            self.float_log_weights = np.array(
-                [[_float_log(w) for w in column] for column in zip(*self.weights.tolist())]
-            )
+            self.float_log_weights = np.array([[_float_log(w) for w in column] for column in columns])
 
     def _end(self, side: int) -> int:
         """The edge beyond which nearly nothing of any factor lies, else the last."""
@@ -235,9 +263,19 @@ class LineRule:
         minus = -u
         return self.sums(arb_mat([[(minus * k).exp() for k in self.kernels[axis]]]))[0]
 
-    def sums(self, loads: Any) -> list[list[Any]]:
-        """As ``at`` for several u, whose e^{-uK} are the rows of a matrix, one column for every token."""
-        return [[self.enclosure(j, value) for j, value in enumerate(row)] for row in (loads * self.weights).tolist()]
+    def seen(self, u: Any) -> Seen:
+        """What of the sums at u and above is not lost in their errors."""
+        own = float(u) * self.float_kernels[0] < self.nats + SPARE_NATS
+        if own.all() or not own.any():
+            return Seen(list(range(len(self.kernel))), self.kernel, arb(0))
+        load = (-u * min(k.lower() for k, is_near in zip(self.kernel, own) if not is_near)).exp()
+        near = np.flatnonzero(own).tolist()
+        return Seen(near, [self.kernel[i] for i in near], load)
+
+    def sums(self, loads: Any, seen: Seen | None = None) -> list[list[Any]]:
+        """As ``at`` for several u, whose e^{-uK} are the rows of a matrix, one column for every token or every one ``seen``."""
+        found = (loads * self.weights).tolist() if seen is None else seen.sums(loads, self.rows, self.sizes)
+        return [[self.enclosure(j, value) for j, value in enumerate(row)] for row in found]
 
     def enclosure(self, j: int, total: Any) -> Any:
         """M of a factor from the sum of its rule."""
@@ -257,6 +295,11 @@ class LineRule:
             own[seen] += np.log(np.exp(terms[seen] - own[seen, None]).sum(axis=1))
             found.append(own)
         return np.array(found)
+
+
+def sizes(rows: list[list[Any]]) -> list[Any]:
+    """The sum of the absolute values in every column."""
+    return [sum(map(abs, column), arb(0)) for column in zip(*rows)]
 
 
 def _float_log(ball: Any) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from flint import arb, arb_mat
 
 from symslr.evaluation.certified.analytic.integral import BLOCK, Octaves, best_power
-from symslr.evaluation.certified.analytic.line import Line, LineRule
+from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, Array, Integrand, beginning, left_end
 from symslr.evaluation.numbers.balls import exponentials
@@ -28,9 +28,6 @@ PLANNED = np.arange(-100.0, 300.0)
 
 SHARES = (0.5, 0.75, 0.875)
 """Parts of every factor that may bound what lies beyond an end along one variable; the rest is for the sum over the other."""
-
-SPARE_NATS = 5.0
-"""Tokens with so much less than the errors of the rule are left out of the sums of a block."""
 
 MOST_TOKENS = 8_000
 """Of the rule over a token: some seconds for a block."""
@@ -80,7 +77,7 @@ class PlaneTransform(Octaves):
         super().__init__(nats)
         self.line, self.nats = line, nats
         self.rule: LineRule = line.rule(nats, MOST_TOKENS)
-        self.columns = list(zip(*self.rule.weights.tolist()))
+        self.columns = list(zip(*self.rule.rows))
         self.logs = self._float_logs()
 
     def _float_logs(self) -> list[Array]:

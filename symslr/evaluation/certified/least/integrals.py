@@ -19,12 +19,13 @@ from sympy import Expr
 
 from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
-from symslr.evaluation.certified.analytic.integral import Transform
-from symslr.evaluation.certified.analytic.line import Line
+from symslr.evaluation.certified.analytic.integral import BLOCK, Transform
+from symslr.evaluation.certified.analytic.line import Line, Seen, sizes
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.outer import Integrand, Window
 from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import Between
 
 FEW_BITS = 64
@@ -90,10 +91,19 @@ class MovingTransform(Transform):
         return range(min(window[0] for window in windows), max(window[-1] for window in windows) + 1)
 
     @cached_property
-    def fixed_loads(self) -> Any:
-        """e^{-uK} at the nodes, where the kernel does not move or with the whole interval of K."""
-        with ctx.workprec(line_bits(self.nats)):
-            return self.loads(self.rule.kernel, self.nodes)
+    def blocks(self) -> list[Block]:
+        """The nodes a few octaves at a time, where the kernel does not move or with the whole interval of K."""
+        found, many = [], BLOCK * self.per_octave
+        for low in range(0, len(self.nodes), many):
+            run = self.nodes[low : low + many]
+            seen = self.rule.seen((run[0] * self.exact_step).exp())
+            with ctx.workprec(line_bits(self.nats)):
+                found.append(Block(seen, self.loads(seen.kernel, run)))
+        return found
+
+    def loads(self, kernel: list[Any], nodes: range) -> Any:
+        """e^{-uK}: a row for every node, a column for every K."""
+        return arb_mat(exponentials(kernel, nodes[0], self.per_octave, len(nodes)))
 
     @cached_property
     def windows(self) -> dict[Integrand, Window]:
@@ -129,8 +139,7 @@ class MovingTransform(Transform):
     @cached_property
     def above(self) -> list[list[Any]]:
         """Bounds of |M_j| and of the finite sums that stand for them, at every scale, for every node."""
-        with ctx.workprec(FEW_BITS):
-            rows = self.rule.sums(self.fixed_loads * arb(1))
+        rows = (row for block in self.blocks for row in self.rule.sums(block.rounded, block.seen))
         return [[abs(moment).upper() for moment in row] for row in rows]
 
     def _off(self, integrand: Integrand) -> Any:
@@ -151,6 +160,20 @@ class MovingTransform(Transform):
                         change *= above[other] ** copies
                 total += change
         return total * self._weight(integrand, i)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some nodes: the tokens that are seen there, and their e^{-uK}, a row for every node."""
+
+    seen: Seen
+    loads: Any
+
+    @cached_property
+    def rounded(self) -> Any:
+        """Where no more than a bound is needed: products of few bits are faster."""
+        with ctx.workprec(FEW_BITS):
+            return self.loads * arb(1)
 
 
 class FiniteSums:
@@ -202,12 +225,14 @@ class FiniteSums:
     @cached_property
     def rows(self) -> list[list[Any]]:
         """Sums over the rule at every node of the outer sum: products of matrices, far faster than row by row."""
-        transform = self.transform
         with ctx.workprec(self.bits):
-            loads = transform.fixed_loads
-            if transform.is_kernel_moving:
-                loads = transform.loads([kernel[0] for kernel, _ in self.tokens], transform.nodes)
-            found: list[list[Any]] = ((loads * arb(1)) * (self.matrix * arb(1))).tolist()
+            if self.transform.is_kernel_moving:
+                loads = self.transform.loads([kernel[0] for kernel, _ in self.tokens], self.transform.nodes)
+                moved: list[list[Any]] = ((loads * arb(1)) * (self.matrix * arb(1))).tolist()
+                return moved
+            found, own = [], sizes(self.weights)
+            for block in self.transform.blocks:
+                found += block.seen.sums(block.rounded if self.is_wide else block.loads, self.weights, own)
             return found
 
     def at(self, i: int) -> list[Any]:
