@@ -97,6 +97,16 @@ def test_the_rule_on_the_line_is_off_by_less_than_its_bound(kernel: Expr) -> Non
                 assert all(enclosure.overlaps(known) for enclosure, known in zip(rule.at(arb(u)), truth, strict=True))
 
 
+@pytest.mark.parametrize("rate", [3, 30, 300])
+def test_a_factor_that_oscillates_fast_has_a_sharp_rule(rate: int) -> None:
+    """Regression: |cos(30 z)| is e^90 at the corners of a strip of half-width 3, and so was the error."""
+    line = Line(z, (Integer(0),), [GAUSSIAN * (2 + cos(rate * z))])
+    with ctx.workprec(200):
+        rule = line.rule(40.0)
+        assert rule.errors[0] < arb(-38).exp()
+        assert rule.at(arb(0))[0].contains(2 + (-(arb(rate) ** 2) / 2).exp())
+
+
 def by_integral(kernel: Expr, factor: Expr, u: float, cuts: Sequence[float] = range(-30, 31, 2)) -> arb:
     def at(expr: Expr, where: acb) -> acb:
         if expr == z:

@@ -35,7 +35,11 @@ NEAREST = 24
 """Rules end at this edge of a strip's cells, 3.4, or further out."""
 
 OUTSIDE_NATS = WIDEST**2 / 2
-"""What lies beyond the ends of a rule is so much below its error: a Gaussian is so much larger at the corners of its strip."""
+"""What lies beyond the ends of a rule is at least so much below its error: so much larger is a Gaussian at the corners."""
+
+STEEP = 2.0
+"""Where functions grow by more than this times the nats of a rule up to the corners, like e^{s|y|}, a narrower strip has fewer
+nodes: their number goes like (nats + s d)^{3/2}/d, which is least where s d is twice the nats."""
 
 SEEN = -1e3
 """Logarithms below it are of functions far smaller than any error."""
@@ -201,10 +205,19 @@ class LineRule:
 
     def __init__(self, line: Line, nats: float, most: float) -> None:
         self.line, self.nats = line, nats
-        ends = [self._end(side) for side in (-1, 1)]
+        spare, excess = OUTSIDE_NATS, 1.0
+        while excess > 0:
+            ends = [self._end(side, spare) for side in (-1, 1)]
+            with ctx.workprec(PROOF_BITS):
+                strip = line.strips.widest(*ends)
+            # half way up its short sides a function such as cos(30 x) may be far larger than on the line
+            excess = nats + max(float(size.log()) for size in strip.ends)
+            if excess > STEEP * nats and line.strips.narrow():
+                continue
+            spare += excess
+            if min(ends) == len(EDGES) - 1:
+                break
         tails = [line.tails(side, EDGES[end]) for side, end in zip((-1, 1), ends)]
-        with ctx.workprec(PROOF_BITS):
-            strip = line.strips.widest(*ends)
         mass = max(float(mass.log()) for mass in strip.masses)
         count = ceil((strip.high - strip.low) * (nats + max(mass, 0.0) + log(2) + 1) / (2 * np.pi * strip.half_width))
         if count > most:
@@ -227,12 +240,12 @@ class LineRule:
         with np.errstate(divide="ignore"):
             self.float_log_weights = np.array([[_float_log(w) for w in column] for column in columns])
 
-    def _end(self, side: int) -> int:
-        """The edge beyond which nearly nothing of any factor lies, else the last."""
+    def _end(self, side: int, spare: float) -> int:
+        """The edge beyond which nothing of any factor lies to so many nats below the error of the rule, else the last."""
 
         def reaches(end: int) -> bool:
             try:
-                return all(float(tail.log()) < -self.nats - OUTSIDE_NATS for tail in self.line.tails(side, EDGES[end]))
+                return all(float(tail.log()) < -self.nats - spare for tail in self.line.tails(side, EDGES[end]))
             except NotProved:
                 return False
 

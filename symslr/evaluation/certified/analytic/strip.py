@@ -97,9 +97,15 @@ class Strips:
             try:
                 return self.of(self._half_width, left, right)
             except NotProved:
-                if self._half_width * NARROWER < NARROWEST:
+                if not self.narrow():
                     raise
-                self._half_width *= NARROWER
+
+    def narrow(self) -> bool:
+        """Whether the next narrower ones may be tried, which are those from now on."""
+        if self._half_width * NARROWER < NARROWEST:
+            return False
+        self._half_width *= NARROWER
+        return True
 
     def of(self, half_width: float, left: int, right: int) -> Strip:
         """The strip of this half-width.
