@@ -284,7 +284,8 @@ class PlaneTransform(Octaves):
         for v in PLANNED[::8].tolist():
             beyond = self._beyond(integrand, axis, share, v)
             if beyond is not None:
-                k = integrand.k
-                whole = ((k * v + size).exp() / (1 - (-k * self.exact_step).exp()) + beyond).upper()
+                k, step = integrand.k, self.exact_step
+                # the nodes before v + h, as v is none; those from there on lie beyond v + mh
+                whole = ((k * (v + step) + size).exp() / (1 - (-k * step).exp()) + beyond).upper()
                 least = whole if whole < least else least
         return least
