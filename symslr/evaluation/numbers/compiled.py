@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import scipy  # hands out scipy.special, which takes 0.2 s to load, when it is first asked for
-from sympy import Add, Expr, Function, Symbol, Tuple, lambdify, numbered_symbols
+from sympy import Expr, Function, Symbol, Tuple, lambdify, numbered_symbols
 from sympy import exp as exp_
 from sympy import log as log_
 from sympy.printing.numpy import SciPyPrinter
@@ -36,15 +36,13 @@ class log1pexp(Function):
 
 
 def stable(expr: Expr) -> Expr:
-    """``expr`` with log(1 + exp(y)) written as one function."""
-
-    def is_softplus(node: Expr) -> bool:
-        if not (isinstance(node, log_) and isinstance(node.args[0], Add) and len(node.args[0].args) == 2):
-            return False
-        one, power = node.args[0].args
-        return bool(one == 1 and isinstance(power, exp_))
-
-    found = {node: log1pexp(stable(node.args[0].args[1].args[0])) for node in expr.atoms(log_) if is_softplus(node)}
+    """``expr`` with log(c + r), c >= 1, r > 0 of exponentials, as log(c) + log1pexp(log(r/c)): log(1 + r) loses no digit."""
+    found = {}
+    for node in expr.atoms(log_):
+        least, rest = node.args[0].as_coeff_Add()
+        if least >= 1 and rest.has(exp_) and rest.is_positive:
+            exponent = rest.args[0] if isinstance(rest, exp_) else log_(rest, evaluate=False)
+            found[node] = log_(least) + log1pexp(stable(exponent) - log_(least))
     return expr.xreplace(found) if found else expr
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sympy import Add, E, Expr, Function, Mul, Pow, S, Symbol, erfc, sqrt
 from sympy import exp as exp_
+from sympy import log as log_
 from sympy.utilities.iterables import sift
 
 from symslr.evaluation.numbers.compiled import compile_float, log1pexp, stable
@@ -54,7 +55,8 @@ def _signed(expr: Expr) -> tuple[Expr, Expr]:
     if isinstance(expr, NormalCdf):
         return S.One, LogNormalCdf(*expr.args)
     if isinstance(expr, log1pexp):
-        return S.One, LogSoftplus(*expr.args)
+        far = {node: _signed(node.args[0])[1] for node in expr.args[0].atoms(log_) if node.has(*FAR_REACHING)}
+        return S.One, LogSoftplus(expr.args[0].xreplace(far))
     if isinstance(expr, erfc):
         return _signed(2 * NormalCdf(-sqrt(2) * expr.args[0]))
     if isinstance(expr, Pow) and expr.exp.is_number and (expr.exp.is_Integer or expr.base.is_positive):
