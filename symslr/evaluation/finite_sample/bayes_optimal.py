@@ -26,8 +26,11 @@ from symslr.theory.finite_sample_bayes import OVERLAP, force_chain, prior_at_sta
 from symslr.theory.finite_sample_energy import ALPHA, KEY, VALUE
 
 COUNT = 4096
+"""Samples in a randomisation unless asked otherwise."""
 TOLERANCE = 1e-6
+"""Largest move of a log-odds of an overlap in one step at a fixed point."""
 MOST_STEPS = 1000
+"""Of state evolution, which is slow beside a spinodal."""
 LEAST_NOISE = 1e-4
 """Delta below which the noise is taken to be this: at Delta = 0 exactly, q_v = 1 has infinite free entropy."""
 

@@ -19,6 +19,7 @@ from symslr.model.attention import Attention
 from symslr.model.task import Task
 
 MOST_BRANCHES = 4
+"""At one place, with those that its neighbours have shown: each costs a solution at every further place."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from symslr.model.attention import Attention
 from symslr.model.task import Task
 
 PRECISION = 0.002
+"""Relative standard error of a risk unless asked otherwise."""
 
 
 def finite_sample(

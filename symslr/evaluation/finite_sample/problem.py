@@ -16,6 +16,7 @@ from symslr.model.symbols import L
 from symslr.model.task import Task
 
 LONGEST = 10
+"""Length of a sequence: a proximal minimum is searched over all its keys for every sample."""
 MOST_ABUNDANT = 1e4
 """Beyond, the fixed point is too steep for the samples to hold, and its risk within 1/alpha of the population's."""
 NOISIEST = 1e6

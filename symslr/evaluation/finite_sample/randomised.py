@@ -22,10 +22,13 @@ from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.expression.value import Kind, Value
 
 RANDOMISATIONS = 8
+"""Whose spread gives the standard error, known to 27 per cent then."""
 COARSE, FINEST, FINEST_AFFINE = 1024, 2**14, 2**17
+"""Samples in a randomisation at first, at most, and at most where the proximal minimum is that of an affine score."""
 FIRST = COARSE, 4 * COARSE
 """Samples on which branches are looked for: the second where the first shows none."""
 ABUNDANT = 1000.0
+"""Samples per dimension beyond which the way to a fit leads over so many: see ``_ways``."""
 MODERATE, MOST_DECADES = 1.0, 16
 """Ridges within so many decades of 1 need no detour; beyond so many more there is none."""
 STABILITY = 2048

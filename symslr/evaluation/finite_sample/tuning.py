@@ -22,6 +22,7 @@ from symslr.evaluation.finite_sample.samples.points import Array, sub_seed
 USUAL = 0.5, 0.5
 """Ridges at which a search begins where nothing is known."""
 COUNT = 2048
+"""Samples on which a search of the best ridges begins."""
 COARSE_ENOUGH = 0.01
 """Relative scatter of the risk between samples up to which the ridges that are best on one of them are taken for the best."""
 LARGEST = 2**13
@@ -49,7 +50,9 @@ AT_THE_EDGE = 0.9
 FIRST_RADIUS, SECOND_RADIUS = 0.7, 0.3
 """Trust region at first, in log r, and on a larger sample, whose optimum lies near that of the smaller one."""
 MOST_ROUNDS = 3
+"""Searches in which another start may turn out to have less energy."""
 TOLERANCE = 1e-5
+"""Of the fixed points in a search."""
 MOST_STEPS = 40
 """Passes over the samples for one pair of ridges: from the last pair a few are enough."""
 

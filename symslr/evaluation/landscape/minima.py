@@ -21,9 +21,11 @@ CURVED = 1e-6
 """Least eigenvalue of the Hessian of a strict minimum: finite differences leave 1e-7."""
 
 SCALES = (0.3, 1.0, 2.5)
+"""Of the starts from which a minimum is looked for: see ``matched_start``."""
 
 FARTHEST = 30.0
 TOO_FAR = 1e6
+"""Coordinates of k and v beyond ``FARTHEST`` are not looked at; ``TOO_FAR`` stands for a risk that is no number."""
 COARSE = 0.75
 """Mesh on which a minimum is looked for: its gradient is right to 1e-7."""
 

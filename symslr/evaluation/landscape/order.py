@@ -13,6 +13,7 @@ NAMES = tuple(symbol.name for symbol in ORDER_PARAMETERS)
 """m_kk, m_vv, m_kv, m_vk, q_kk, q_vv, q_kv: the order of every gradient."""
 
 TOLERANCE = 1e-9
+"""By which q - m m^T may miss being positive, relative to 1 + q_kk + q_vv: text and floats round."""
 LARGEST = 1e100
 """Squares of what is larger are no numbers of float64."""
 

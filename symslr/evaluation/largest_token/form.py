@@ -20,6 +20,7 @@ from symslr.model.scalar_law import ScalarLaw
 from symslr.model.symbols import x
 
 LOG_U = LOGS[0]
+"""v = log u."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from symslr.theory.bayes import bayes_risk
 CARRIED = 0.1
 """Relative standard error beyond which single sequences decide, whose spread samples do not show."""
 SECONDS = 6.0
+"""Of processor time for a value that is sampled."""
 SHORT = 3
 """Tokens up to which a rule over all keys is as good as any."""
 GUARD = 30

@@ -22,6 +22,7 @@ from symslr.expression.value import Kind, Value
 from symslr.parallel.serial import one_at_a_time
 
 GUARD_BITS = 32
+"""Beyond what is asked for, for the sums' rounding."""
 LARGEST_EXACT_BITS = 50_000_000
 """Size of the numbers that an exact fraction may take to form."""
 

@@ -20,6 +20,7 @@ from symslr.theory.separation.definition import Column, Row
 from symslr.theory.separation.region import LimitVerdict, limit_verdict
 
 SHARE_BITS = 256
+"""In which a share of weights is enclosed at least."""
 FLOAT_DIGITS = 17
 """Digits that name a float64 number."""
 

@@ -11,7 +11,9 @@ import numpy as np
 from symslr.evaluation.finite_sample.samples.points import Array
 
 DEPTH = 8
+"""Changes that are remembered; there are six coordinates."""
 LONGEST = 1.0
+"""Largest move of a coordinate (m, log R or log V) in one step."""
 
 
 @dataclass(frozen=True)

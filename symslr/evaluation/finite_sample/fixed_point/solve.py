@@ -20,7 +20,9 @@ TOLERANCE = 1e-6
 ARRIVED = 0.1
 """A solution that still moves by more has not arrived: its branch may have ended."""
 MOST_STEPS = 150
+"""Of all iterations together; what has not arrived by then says how far it still moves."""
 MOST_ROUNDS = 6
+"""Iterations, each with the jumps of the samples between their minima found anew."""
 SAME = 0.02
 """Fixed points no farther apart in any coordinate are one branch."""
 

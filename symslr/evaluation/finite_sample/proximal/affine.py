@@ -12,6 +12,7 @@ from symslr.evaluation.numbers.compiled import compile_float
 from symslr.theory.finite_sample import RESIDUAL, UU, UW, WW, V_a, V_v, dual_slope, y
 
 MOST_STEPS = 200
+"""Of Newton's method in a bracket; halving alone takes fifty."""
 
 
 @cache

@@ -13,6 +13,7 @@ from symslr.evaluation.finite_sample.samples.points import Array
 BLOCK = 2048
 """Samples treated together: their arrays stay in the cache."""
 MOST_STEPS = 100
+"""Of Newton's method; the ``DECREMENT`` ends it."""
 DECREMENT = 1e-10
 """Newton's decrement, relative to 1 + F, below which the next step is the last; it leaves an error near its square."""
 ROUGH = 1e-3

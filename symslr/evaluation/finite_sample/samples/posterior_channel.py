@@ -79,7 +79,9 @@ class ShiftChannel:
 TAIL = 14.0
 """Half-width of the mesh in widths of the noise of a score: what lies beyond is below 1e-6 for every rate."""
 PER_WIDTH = 3
+"""Nodes of the trapezoid rule in a width of the noise: for a Gaussian its error is below e^{-2 pi^2 9}."""
 TABLE = 2048
+"""Nodes from which the law of the noise is interpolated."""
 
 
 @final

@@ -15,6 +15,7 @@ from symslr.evaluation.landscape.moments.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments.tokens import shifted_moments
 
 FACTOR = 1.4
+"""Between a mesh and the next finer one."""
 TRIALS = 10
 """A mesh 20 times finer is the finest: a kernel with a kink would want it finer and finer."""
 
@@ -22,6 +23,7 @@ ENOUGH = 2e-9
 """What the moments and their slopes may still move by, relative to the largest; 2e-10 is the catalogue's worst."""
 
 LENGTHS = ((4, 1.0),)
+"""Length and probability of the sequences on which meshes are compared."""
 PROBES = ((0.4, 0.18**2), (1.0, 0.6**2), (1.5, 2.0**2))
 """Shift and squared scale of the scores: one below and two above the scale at which kernels are differentiated."""
 

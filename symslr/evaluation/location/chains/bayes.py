@@ -23,11 +23,13 @@ from symslr.evaluation.location.tables.over_log_u import BLOCK, LOWEST, over_log
 from symslr.evaluation.location.tables.rules import FINE, Rule
 
 REACH = 8.8
+"""Standard deviations of a key beyond which less than 2e-18 of its mass lies."""
 LONGEST_WALK = 300
 """Positions up to which matrices act one by one; beyond, where all are alike, by doubling."""
 LONGEST = 2000
 """Positions of different priors."""
 MOST_NODES = 300
+"""Of a key: the matrix of a step along the chain has their square as its entries, for every node of log u."""
 CHUNK = 12_000_000
 """Matrix entries held at once."""
 NOISE, LOAD = 0.4, 0.22

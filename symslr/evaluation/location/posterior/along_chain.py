@@ -17,6 +17,7 @@ from symslr.evaluation.location.setting import Setting
 from symslr.model.location.where import Independent
 
 LEAST = 1e-300
+"""In the place of 0 in a denominator."""
 
 
 def along_the_chain(setting: Setting, keys: Any) -> tuple[Any, Any]:

@@ -24,7 +24,9 @@ from symslr.model.location.where import OnePosition
 LONG = 256
 """Tokens up to which all keys are drawn: posterior means then reduce the variance."""
 FEWEST_KEYS, MOST_KEYS = 32, 2048
+"""Largest keys that are drawn at first, and at most; where more get weight the value is refused."""
 SEARCHED = 2**11
+"""Points while a minimum is searched."""
 
 
 class TooManyKeys(CannotEvaluate):

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 
 STEPS = 60
+"""Halvings at most: they end at a tenth, from 10^17 on."""
 MOST_CHANCES = 2**24
 """Probabilities of counts held at once."""
 

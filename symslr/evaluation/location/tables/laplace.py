@@ -27,6 +27,7 @@ from symslr.model.location.where import Independent
 FALLEN = 90.0
 """Nats below the largest weight at which a position no longer counts: its load is 1e-39 of the other's."""
 BELOW_ONE = np.nextafter(1.0, 0.0)
+"""The largest share that may be gone: of log(1 - share) something is left."""
 BLOCK = 256
 """Values of log u at once."""
 ENDED = 5.0

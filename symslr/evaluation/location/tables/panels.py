@@ -19,6 +19,7 @@ from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.tokens import LEAST_MASS, REACH, Nodes, densities, means_of
 
 MOST_NODES = 2_000_000
+"""Of a token's key: 16 MB for every function of it."""
 WIDEST = 1.0
 """Of a panel, in standard deviations: eight nodes of a normal density on it are exact to 1e-13, sixteen to rounding."""
 ENDED = 3

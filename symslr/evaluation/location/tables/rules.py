@@ -37,6 +37,7 @@ class Rule:
 
 
 FINE, COARSE = Rule(1.0, 1.0, 1e-19, PANELS[0]), Rule(1.15, 1.15, 1e-19, PANELS[1])
+"""Their difference is the error that a value claims."""
 SEARCH = Rule(1.6, 1.6, 1e-10, PANELS[2])
 """While a minimum is searched."""
 

@@ -20,7 +20,9 @@ LOOK = 0.5
 OUTSIDE = 1e-18
 """Of a mean square."""
 MOST_NODES = 4_000_000
+"""Of a grid over a token's keys: 32 MB for every function of them."""
 BLOCK = 2**22
+"""Numbers that are laid out at once."""
 LEAST_LEFT = 1e-18
 """E[e^{-u kappa}] below this is rounding: no product of several tokens sees it."""
 ORDER = 12
@@ -61,6 +63,7 @@ def densities(setting: Setting, keys: Any) -> tuple[Any, Any]:
 
 
 LEAST_MASS = 1e-20
+"""Nodes of less mass are left out: ``MOST_NODES`` of them hold less than 1e-13 together."""
 
 
 def nodes(setting: Setting, step: float, least: float = LEAST_MASS, reach: float = REACH) -> Nodes:
