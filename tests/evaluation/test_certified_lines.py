@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import mpmath
+import numpy as np
 import pytest
 from flint import acb, arb, ctx
 from mpmath import mp
 from sympy import Expr, Integer, Rational, Symbol, cos, cosh, erf, exp, lambdify, log, pi, sin, sqrt, tanh
 
 from symslr import evaluate
+from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.integral import Transform
 from symslr.evaluation.certified.analytic.line import Line, LineRule
@@ -28,6 +30,7 @@ from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 z = Symbol("z")
+BY_MPMATH = [{"NormalCdf": mpmath.ncdf}, "mpmath"]
 GAUSSIAN = exp(-(z**2) / 2) / sqrt(2 * pi)
 
 POSITIVE = [
@@ -44,13 +47,19 @@ POSITIVE = [
     exp(z) + exp(2 * z),
     1 + exp(-(z**2)),
     exp(sin(z)),
+    1 + erf(z),
+    3 - 3 * erf(z / 2),
+    exp(-((z - 2) ** 2) / 2) + exp(-(z**2) / 2),
+    exp(-sqrt(1 + z**2)),
+    exp(-((1 + z**2) ** Rational(1, 3))),
+    exp(-((1 + z**2) ** Rational(4, 5)) / 10),
 ]
 
 
 @pytest.mark.parametrize("kernel", POSITIVE, ids=str)
 def test_growth_bounds_hold_along_a_half_line(kernel: Expr) -> None:
     kernel = prepared(kernel)
-    value = lambdify(z, kernel, "mpmath")
+    value = lambdify(z, kernel, BY_MPMATH)
     for start in (4.0, 8.0):
         for side in (-1, 1):
             growth = GrowthBounds(z, start, side)
@@ -74,12 +83,14 @@ HALF_LINES = [
     (exp(-z) ** Rational(1, 3), 1),
     (1 / (2 + sin(z) - cos(z) / 3), 1),
     (z**5 - 40 * z**4 + z, -1),
+    (prepared(1 + erf(z)), 1),
+    (prepared(1 + erf(z)), -1),
 ]
 
 
 @pytest.mark.parametrize(("function", "side"), HALF_LINES, ids=str)
 def test_an_interval_on_a_half_line_holds_the_values(function: Expr, side: int) -> None:
-    value = lambdify(z, function, "mpmath")
+    value = lambdify(z, function, BY_MPMATH)
     interval = GrowthBounds(z, 4.0, side).values(function).interval
     assert all(interval.a <= value(mpmath.mpf(side * at)) <= interval.b for at in (4.0, 4.5, 6.0, 11.0, 90.0))
 
@@ -105,6 +116,21 @@ def test_a_factor_that_oscillates_fast_has_a_sharp_rule(rate: int) -> None:
         rule = line.rule(40.0)
         assert rule.errors[0] < arb(-38).exp()
         assert rule.at(arb(0))[0].contains(2 + (-(arb(rate) ** 2) / 2).exp())
+
+
+def test_a_rectangle_holds_the_distribution_function() -> None:
+    """Phi, also where it is far smaller than a rectangle is wide."""
+    rng = np.random.default_rng(20261125)
+    for _ in range(300):
+        left, low = rng.uniform(-12, 6), rng.choice([0.0, 1.0]) * rng.uniform(-2, 2)
+        right, high = left + 10 ** rng.uniform(-4, 0), low + (10 ** rng.uniform(-4, 0) if low else 0.0)
+        found = CELLS.function(rectangle(left, right, low, high), "NormalCdf")
+        at = acb(rng.uniform(left, right), rng.uniform(low, high))
+        truth = (-at / arb(2).sqrt()).erfc() / 2
+        assert found.real.overlaps(truth.real)
+        assert found.imag.overlaps(truth.imag)
+    assert CELLS.function(rectangle(-9.0, -8.875, 0.0, 0.0), "NormalCdf").real > 0
+    assert CELLS.function(rectangle(-9.0, -8.97, 0.05, 0.0501), "NormalCdf").real > 0
 
 
 def by_integral(kernel: Expr, factor: Expr, u: float, cuts: Sequence[float] = range(-30, 31, 2)) -> arb:
@@ -183,7 +209,7 @@ def test_a_strip_ends_before_a_singularity_and_where_the_kernel_turns_negative()
 def test_a_pole_between_the_real_line_and_a_harmless_edge_is_seen() -> None:
     """2 + 1/(1 + 4 z^2) has its poles at i/2; on Im z = .9 its real part is positive again."""
     kernel = 2 + 1 / (1 + 4 * z**2)
-    assert mp.re(lambdify(z, kernel, "mpmath")(mpmath.mpc(0, 0.9))) > 1
+    assert mp.re(lambdify(z, kernel, BY_MPMATH)(mpmath.mpc(0, 0.9))) > 1
     with pytest.raises(NotProved):
         Strips(z, (kernel,), [GAUSSIAN]).of(0.9, 40, 40)
     assert Strips(z, (kernel,), [GAUSSIAN]).widest(40, 40).half_width < 0.5
@@ -257,6 +283,9 @@ def test_what_lies_beyond_the_window_is_as_its_bounds_say() -> None:
         (exp(x) + exp(2 * x), Rational(1, 2), 3, 2),
         (log(1 + exp(x)), Rational(1, 100), 3, 2),
         (exp(x**2 / 8), 1, 3, 1),
+        (exp(x - x**2 / 10), 1, 3, 1),
+        (exp(-(x**2)) + exp(-((x - 2) ** 2) / 2), Rational(1, 2), 3, 2),
+        (1 + erf(x), Rational(-1, 2), 3, 2),
     ],
     ids=str,
 )

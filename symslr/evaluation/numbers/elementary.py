@@ -30,8 +30,8 @@ def owens_t(h: Any, a: Any) -> Any:
 
 
 def normal_cdf(y: Any) -> Any:
-    """Phi(y)."""
-    return (-arb(y) / arb(2).sqrt()).erfc() / 2
+    """Phi(y), of a ball, a complex ball or a series."""
+    return (-y / arb(2).sqrt()).erfc() / 2
 
 
 def skew_normal(h: Any, a: Any) -> Any:

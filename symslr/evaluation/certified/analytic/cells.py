@@ -9,8 +9,8 @@ from typing import Any
 from flint import acb, arb, fmpq
 from sympy import Expr
 
-from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved
-from symslr.evaluation.numbers.elementary import ball
+from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved, by_arb
+from symslr.evaluation.numbers.elementary import ball, normal_cdf
 
 
 def rectangle(left: float, right: float, low: float, high: float) -> Any:
@@ -40,12 +40,31 @@ class Cells(Arithmetic):
     def function(self, at: Any, name: str) -> Any:
         if name == "log":
             _off_the_cut(at)
-        found = getattr(at, name)()
+        if name == "NormalCdf":
+            return self._normal_cdf(at)
+        found = by_arb(at, name)
         if name == "exp" and found.real.contains(0):  # a product of wide balls loses the sign that its factors have
             size, part = at.real.exp(), at.imag.cos()
             corners = [s * p for s in (size.lower(), size.upper()) for p in (part.lower(), part.upper())]
             return acb(reduce(arb.union, corners), found.imag)
         return found
+
+    def _normal_cdf(self, at: Any) -> Any:
+        """Phi(at): by its ends on the line, where it increases; else by erfc(z) = e^{-z^2} s(z), z = -at/sqrt(2).
+
+        s(z) = (2/sqrt(pi)) int_0^oo e^{-t^2 - 2zt} dt changes by no more than min(2, 1/(Re z)^2)/sqrt(pi) where Re z > 0.
+        """
+        if at.imag.is_zero():
+            return acb(interval(*(normal_cdf(end) for end in (at.real.lower(), at.real.upper()))))
+        z = -at / arb(2).sqrt()
+        lowest = z.real.lower()
+        if not lowest > 0:
+            return normal_cdf(at)
+        middle = acb(z.real.mid(), z.imag.mid())
+        off = abs(z - middle) * (1 / lowest**2).min(arb(2)) / arb.pi().sqrt()
+        around = arb(0, off.upper())
+        scaled = (middle * middle).exp() * middle.erfc() + acb(around, around)
+        return self.function(-integer_power(z, 2), "exp") * scaled / 2
 
 
 def integer_power(base: Any, n: int) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from math import inf, log
+from math import inf, log, pi, sqrt
 from typing import Any
 
 from flint import arb
@@ -19,6 +19,7 @@ from sympy import log as log_
 from symslr.evaluation.certified.analytic.half_line import HALF_LINE, Values, half_line
 from symslr.evaluation.certified.analytic.proof import NotProved, enclosed
 from symslr.evaluation.numbers.elementary import ball
+from symslr.expression.special import NormalCdf
 
 ROUNDING = 1e-12
 """Relative; more than the rounding of the few hundred float operations that a bound is made of."""
@@ -46,6 +47,11 @@ class Exponent:
     def or_more(self, other: Exponent) -> Exponent:
         """An upper bound of both."""
         return Exponent(*(max(a, b) for a, b in zip(self._parts(), other._parts())))
+
+    @property
+    def falls(self) -> bool:
+        """Whether it goes to -oo far out."""
+        return self.square < 0 or (self.square == 0 and self.linear < 0)
 
     def tail(self, start: float) -> Any:
         """A ball above the integral of e^{...} over |x| >= start on one side.
@@ -107,12 +113,18 @@ class GrowthBounds:
             return self._summed(self.modulus(arg) for arg in expr.args)
         if expr.is_Pow and expr.exp.is_Rational:
             return (self.modulus(expr.base) if expr.exp > 0 else self.inverse(expr.base)).times(float(abs(expr.exp)))
+        if (
+            isinstance(expr, NormalCdf) and self.values(expr.args[0]).interval.b <= 0
+        ):  # Phi(y) <= e^{-y^2/2}/2 for y <= 0
+            return self.above(-(expr.args[0] ** 2) / 2) + Exponent(_up(-log(2)))
         top = abs(self.values(expr).interval).b
-        if top < iv.inf:
-            return Exponent(_up(float(iv.log(top).b))) if top > 0 else Exponent(-1e6)
-        if expr.is_Add:
+        constant = Exponent(_up(float(iv.log(top).b)) if top > 0 else -1e6) if top < iv.inf else None
+        if expr.is_Add and (constant is None or all(self.values(arg).interval.b < iv.inf for arg in expr.args)):
             bounds = [self.modulus(arg) for arg in expr.args]
-            return reduce(Exponent.or_more, bounds) + Exponent(_up(log(len(bounds))))
+            total = reduce(Exponent.or_more, bounds) + Exponent(_up(log(len(bounds))))
+            return total if constant is None or total.falls else constant
+        if constant is not None:
+            return constant
         if isinstance(expr, log_):
             return self._of_logarithm(expr.args[0])
         raise NotProved(f"certified: no bound was found for the growth of {expr}")
@@ -134,7 +146,25 @@ class GrowthBounds:
         if isinstance(expr, log_) and self.values(expr.args[0] - 1).interval.a >= 0:
             # log(1 + w) >= w/(1 + w) for w > 0, so that 1/log <= 2 max(1, 1/w)
             return self.inverse(expr.args[0] - 1).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
+        if isinstance(expr, NormalCdf):  # Phi(y) >= e^{-y^2/2}/(2 sqrt(pi) (|y| + 1))
+            (y,) = expr.args
+            size = self.modulus(y).or_more(Exponent(0.0)) + Exponent(_up(log(2)))
+            return self.above(y**2 / 2) + size + Exponent(_up(log(4 * pi) / 2))
+        if expr.is_Add and all(self.values(arg).interval.a >= 0 for arg in expr.args):
+            return self._inverse_of_one(expr.args)
         raise NotProved(f"certified: no bound was found for how fast {expr} falls")
+
+    def _inverse_of_one(self, terms: tuple[Expr, ...]) -> Exponent:
+        """Of the term >= 0 whose inverse grows least: a sum of such is no smaller."""
+        found = []
+        for term in terms:
+            try:
+                found.append(self.inverse(term))
+            except NotProved as reason:
+                refused = reason
+        if not found:
+            raise refused
+        return min(found, key=lambda bound: (bound.square, bound.linear, bound.constant))
 
     def _leads(self, term: Expr, others: list[Expr]) -> bool:
         """Whether the modulus of a term is at least twice that of the sum of the others."""
@@ -159,7 +189,17 @@ class GrowthBounds:
         top = self.values(expr).interval.b
         if top < iv.inf:
             return Exponent(_up(float(top)))
+        if expr.is_Pow and expr.exp.is_Rational and 0 < expr.exp < 1:
+            return self._of_root(self.above(expr.base), expr.exp)
         raise NotProved(f"certified: no bound was found for the growth of exp({expr})")
+
+    @staticmethod
+    def _of_root(inside: Exponent, exponent: Expr) -> Exponent:
+        """w^q, from a bound of w >= 0: at most 1 + w, and 1 + sqrt(w) where q <= 1/2; sqrt(b|x|) is at most (1 + b|x|)/2."""
+        constant, linear, square = (max(part, 0.0) for part in (inside.constant, inside.linear, inside.square))
+        if exponent > S.Half:
+            return Exponent(_up(constant + 1), linear, square)
+        return Exponent(_up(sqrt(constant) + 1.5), _up(sqrt(square) + linear / 2))
 
     @staticmethod
     def _scaled(bound: Exponent, factor: Expr) -> Exponent:

@@ -85,6 +85,8 @@ class HalfLine(Arithmetic):
             return _values(_interval(_logarithm(low).a, _logarithm(high).b))
         if name == "erf":  # 1 - e^{-w^2} <= erf(w) <= 1 for w >= 0; it is odd and increases
             return _values(_interval(_erf(low).a, _erf(high).b))
+        if name == "NormalCdf":  # at most e^{-y^2/2}/2 for y <= 0; it increases
+            return _values(_interval(_normal_cdf(low).a, _normal_cdf(high).b), True)
         return _values(iv.sin(at.interval) if name == "sin" else iv.cos(at.interval))
 
 
@@ -105,6 +107,11 @@ def _logarithm(end: Any) -> Any:
 def _erf(end: Any) -> Any:
     size = _interval((1 - iv.exp(-(end**2))).a, 1)
     return size if end >= 0 else -size
+
+
+def _normal_cdf(end: Any) -> Any:
+    rest = iv.exp(-(end**2) / 2) / 2
+    return _interval(0, rest.b) if end <= 0 else _interval((1 - rest).a, 1)
 
 
 HALF_LINE = HalfLine()

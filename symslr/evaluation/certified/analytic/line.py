@@ -19,7 +19,7 @@ from sympy import Expr, Symbol
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
-from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_fall, check_nonnegative
+from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_nonnegative
 from symslr.evaluation.certified.outer import MOST_TERMS, Array
 
 PROOF_BITS = 256
@@ -60,7 +60,7 @@ class Line:
         factors: F as ``prepared``, density included.
 
     Raises:
-        NotProved: where K or a factor is not seen to be >= 0, or K comes to zero too fast.
+        NotProved: where K or a factor is not seen to be >= 0.
     """
 
     def __init__(self, variable: Symbol, kernels: tuple[Expr, ...], factors: Sequence[Expr]) -> None:
@@ -69,8 +69,6 @@ class Line:
         with ctx.workprec(PROOF_BITS):
             for function in (*kernels, *self.factors) if self.has_kernel else ():
                 check_nonnegative(variable, function)
-            for kernel in kernels:
-                check_fall(variable, kernel)
         self.strips = Strips(variable, kernels, self.factors)
         self._known: dict[tuple[Any, ...], Any] = {}
 

@@ -11,9 +11,12 @@ from typing import Any
 
 import sympy
 from flint import ctx
-from sympy import Expr, Symbol, erf, exp, log
+from sympy import Expr, Symbol, erf, exp, log, sqrt
 
 from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.numbers.elementary import normal_cdf
+from symslr.expression.special import NormalCdf
+from symslr.model.float64 import uncancelled
 
 
 class NotProved(CannotEvaluate):
@@ -51,23 +54,26 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def function(self, at: Any, name: str) -> Any:
-        """Of exp, log, erf, sin or cos."""
+        """Of one of ``FUNCTIONS``."""
 
 
-FUNCTIONS = (exp, log, erf, sympy.sin, sympy.cos)
+FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos)
 """What a kernel may be made of, besides sums, products and rational powers."""
 
 REWRITTEN = (sympy.sinh, sympy.cosh, sympy.sech)
 
 
 def prepared(expr: Expr) -> Expr:
-    """The same function by ``FUNCTIONS`` alone: hyperbolic functions by exponentials, distribution functions by erf."""
+    """The same function by ``FUNCTIONS`` alone: hyperbolic functions by exponentials, no sum that loses its sign in a tail."""
     expr = expr.replace(lambda node: isinstance(node, REWRITTEN), lambda node: node.rewrite(exp))
-    expr = expr.replace(lambda node: isinstance(node, sympy.tanh), lambda node: 1 - 2 / (1 + exp(2 * node.args[0])))
-    expr = expr.replace(lambda node: isinstance(node, sympy.erfc), lambda node: 1 - erf(node.args[0]))
-    return expr.replace(
-        lambda node: type(node).__name__ == "NormalCdf", lambda node: (1 + erf(node.args[0] / sympy.sqrt(2))) / 2
-    )
+    expr = uncancelled(expr, lambda y: 2 * NormalCdf(sqrt(2) * y))
+    expr = expr.replace(lambda node: isinstance(node, sympy.erfc), lambda node: 2 * NormalCdf(-sqrt(2) * node.args[0]))
+    return expr.replace(lambda node: isinstance(node, sympy.tanh), lambda node: 1 - 2 / (1 + exp(2 * node.args[0])))
+
+
+def by_arb(at: Any, name: str) -> Any:
+    """One of ``FUNCTIONS`` of a ball, a rectangle or a series."""
+    return normal_cdf(at) if name == "NormalCdf" else getattr(at, name)()
 
 
 Step = tuple[str, tuple[Any, ...], list[int]]

@@ -40,9 +40,6 @@ EDGES = _edges()
 STARTS = range(27, len(EDGES), 11)
 """Edges, from 4 on at about one ratio, from which on one enclosure may do for all x."""
 
-FASTEST = 1e-6
-"""A kernel may come to zero like e^{-FASTEST x^2}: so much is the rounding of one that is constant for an interval of scales."""
-
 Region = tuple[float, float, float, float]
 """left, right, low, high."""
 
@@ -167,21 +164,6 @@ def check_nonnegative(variable: Symbol, function: Expr) -> None:
     for side in (-1, 1):
         for i in range(_start(variable, function, side)):
             _parts((*_cell(side, i), 0.0, 0.0), nonnegative)
-
-
-def check_fall(variable: Symbol, kernel: Expr) -> None:
-    """Whether a kernel may come to zero no faster than every exponential: e^{-x^2} would take tens of thousands of nodes.
-
-    Raises:
-        NotProved: where it does.
-    """
-    for side in (-1, 1):
-        try:
-            square = GrowthBounds(variable, EDGES[STARTS[0]], side).inverse(kernel).square
-        except NotProved:  # its moments will be asked for from further out
-            continue
-        if square > FASTEST:
-            raise NotProved("certified: the kernel comes to zero faster than every exponential:", kernel)
 
 
 def _start(variable: Symbol, function: Expr, side: int) -> int:

@@ -11,7 +11,7 @@ from flint import arb, arb_series, ctx, fmpq
 from sympy import Expr, Symbol
 
 from symslr.evaluation.certified.analytic.cells import by_squaring
-from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved, enclosed
+from symslr.evaluation.certified.analytic.proof import Arithmetic, NotProved, by_arb, enclosed
 from symslr.evaluation.numbers.elementary import ball
 
 
@@ -50,7 +50,7 @@ class Series(Arithmetic):
     def function(self, at: Any, name: str) -> Any:
         if name == "log" and not at[0] > 0:
             raise NotProved("certified: a branch point of a logarithm cannot be excluded")
-        return getattr(at, name)()
+        return by_arb(at, name)
 
 
 def series_power(base: Any, n: int) -> Any:
