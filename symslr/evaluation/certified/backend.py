@@ -25,6 +25,7 @@ from symslr.expression.folded import Minimum
 from symslr.expression.value import Kind, Value
 
 BITS_PER_DIGIT = log2(10)
+"""In a decimal digit."""
 LARGEST_GROWTH = 4
 """Cancellation is fought with up to this many times the digits asked for."""
 METHOD = "Arb: trapezoid rules in log u and on the line with proved bounds"

@@ -12,6 +12,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.expectation import ScalarExpectation
 
 LARGEST_EXPANDED_POWER = 8
+"""Of a sum of expectations: its terms grow with every power."""
 
 
 TokenTerms = Callable[[ScalarExpectation, tuple[Expr, ...]], list[Monomial]]

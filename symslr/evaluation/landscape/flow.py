@@ -23,9 +23,9 @@ RELATIVE, ABSOLUTE = 1e-7, 1e-10
 """Tolerances of the integrator: the end of a flow moves by less than 1e-6 when they are a hundred times smaller."""
 
 ROUGH = 1e-3, 1e-5
-"""The same on a mesh with ``COARSE`` times as many points, where ``NEAR_REST`` is close enough to rest."""
 COARSE = 0.6
 NEAR_REST = 2e-3
+"""The same on a mesh with ``COARSE`` times as many points, where ``NEAR_REST`` is close enough to rest."""
 
 AT_REST = 1e-6
 """A flow has arrived where no order parameter moves faster than this.

@@ -27,6 +27,7 @@ _LINE = np.linspace(-4.0, 4.2, 165)
 TAIL = np.exp(_LINE - np.exp(-_LINE))
 """Nodes on (0, oo) for functions that die at least exponentially: x = e^{s - e^{-s}}."""
 TAIL_WEIGHTS = TAIL * (1.0 + np.exp(-_LINE)) * (_LINE[1] - _LINE[0])
+"""dx at the nodes."""
 
 
 class log1pexp(Function):

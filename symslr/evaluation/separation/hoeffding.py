@@ -96,3 +96,4 @@ def _other(outputs: DataSetOutputs, row: Row) -> tuple[float, int]:
 
 
 _EXPONENT = lambdify((excess, other_share, others), hoeffding_exponent().subs(b, 1), "math")
+"""Of Hoeffding's bound at b = 1, of floats."""

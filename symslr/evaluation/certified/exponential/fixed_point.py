@@ -7,6 +7,7 @@ from typing import Any
 from flint import arb, fmpz_poly
 
 GUARD_BITS = 20
+"""Integers have so many below the error asked for."""
 
 
 def fixed_point_product(weights: list[Any], samples: list[Any], bits: int) -> tuple[list[Any], int, Any]:

@@ -24,6 +24,7 @@ from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
 GUARD_NATS = 3.0
 GUARD_BITS = 40
 PLANNING_BITS = 80
+"""As in ``analytic.form``; the plan itself, which proves nothing, is made in few bits."""
 
 LARGEST_RANGE = 2e5
 """Of log u."""

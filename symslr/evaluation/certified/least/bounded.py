@@ -11,6 +11,7 @@ from symslr.evaluation.certified.taylor import Taylor
 
 SLICES = 32
 NEWTON_STEPS = 60
+"""Parts on which a polynomial is bounded by the mean value theorem; steps towards its minimum, which end where nothing moves."""
 
 
 class Bounded:

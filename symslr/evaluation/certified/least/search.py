@@ -18,6 +18,7 @@ from symslr.evaluation.certified.least.model import Moving
 ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
 RATIO = 1.4
+"""Between the ends of a stretch beyond ``ZERO``."""
 PARTS = 3
 """First parts of a stretch that is not short: models of longer ones are of no use, and an odd number keeps the guess in the middle
 of one."""
