@@ -14,7 +14,7 @@ from symslr.model.symbols import x
 from symslr.theory.finite_sample import S_0, SUMS, ProximalProblem, V_v, offset, w, y
 
 G = tuple(Symbol(f"G_{i}", real=True) for i in range(3))
-"""In the place of the kernel and its first two derivatives."""
+"""In the place of the slopes of the data term in the sums."""
 
 
 class SampleTerms:
