@@ -22,7 +22,7 @@ from symslr.model.symbols import x as law_symbol
 
 GUARD_NATS = 6.0
 GUARD_BITS = 40
-"""An integral is aimed so much below the error asked for, and numbers have so many bits below that: a sum of 10^6 terms takes 20."""
+"""An integral is aimed so much below the error asked for, and numbers have so many bits below that: sums of 10^6 terms take 20."""
 X = Symbol("x")
 """Complex: SymPy would write sqrt(x^2) as |x| for a real one, which is not analytic."""
 
