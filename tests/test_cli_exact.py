@@ -92,3 +92,35 @@ def test_a_false_closed_form_of_an_own_attention_does_not_leave_the_house(capsys
         main(["risk", "--kernel", "1 + x**2", "--normalise", "none", "--length", "3", "--nu", "2"])
     assert ended.value.code == 2
     assert "a fault of symslr" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kernel", ["exp(x)", "exp(2*x)", "exp(x/2)"])
+def test_closed_forms_are_held_against_evaluations_as_they_are(capsys, tmp_path, kernel) -> None:
+    """Not as the nearest floats, which are an ulp apart where the evaluation is off by less: it is no fault then."""
+    model = tmp_path / "narrow.toml"
+    relevant = "exp(-2*x**2)*sqrt(2/pi)"
+    model.write_text(f'[task]\nrelevant = "{relevant}"\nlength = "2"\nnoise = 0\n')
+    found = answer(capsys, "risk", "--task", str(model), "--kernel", kernel, "--normalise", "none", "--scale", "1")
+    assert "closed form" in str(found["method"])
+
+
+@pytest.mark.parametrize("command", ["bayes", "optimal"])
+def test_digits_that_nobody_asked_for_are_those_that_there_are(capsys, tmp_path, command) -> None:
+    """p1/p0 = 2x on (0, 1), whose number only float64 has: 1 - E x/(x + y) = 4 (1 - log 2)/3."""
+    model = tmp_path / "ramp.toml"
+    model.write_text('[task]\nrelevant = "2*x"\nothers = "1"\nsupport = [0, 1]\nlength = "2"\nnoise = 0\n')
+    found = answer(capsys, command, "--task", str(model))
+    number = found if command == "bayes" else found["risk"]
+    assert abs(float(number["value"]) - float(4 * (1 - mp.log(2)) / 3)) < 1e-13
+    more = ["bayes", "--task", str(model), "--digits", "20"]
+    with pytest.raises(SystemExit) as ended:
+        main(more)
+    assert ended.value.code == 2
+
+
+def test_a_signal_of_size_zero_needs_no_strength(capsys, tmp_path) -> None:
+    model = tmp_path / "silent.toml"
+    model.write_text('[task]\nsignal = "0:1"\nlength = "3"\nnoise = 0\n[values]\nnu = 2\n')
+    for command in (("risk", "--attention", "softmax"), ("bayes",)):
+        found = answer(capsys, *command, "--task", str(model))
+        assert abs(float(str(found["value"])) - 2 / 3) < 1e-14

@@ -87,3 +87,12 @@ def test_a_law_of_lengths_is_shown_as_it_was_written(capsys):
     code, out, _ = _run(capsys, *law, "--noise", "0.5", "--bayes-optimal")
     assert code == 0
     assert "L=1:1/2,2:1/2" in out
+
+
+@pytest.mark.parametrize("kernel", ["sign(x)", "abs(x)", "exp(-abs(x))", "max(0,x)", "step(x)", "2 + elu(x)"])
+def test_kernels_without_two_derivatives_are_refused(capsys, kernel):
+    wanted = ("--kernel", kernel, "--normalise", "none", "--rk", "1", "--rv", "1")
+    code, _, err = _run(capsys, *SPIKED, *wanted)
+    assert code == 2
+    assert "is not smooth" in err
+    assert len(err.splitlines()) == 1

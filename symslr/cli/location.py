@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
@@ -49,19 +50,44 @@ def has_open_correlation(task: LocationTask) -> bool:
 
 
 def bayes(law: Located, digits: int, certified: bool, seconds: float) -> Value:
-    """The Bayes risk; digits that were not asked for are those that the route to the number gives."""
-    from symslr.evaluation import CannotEvaluate
+    """The Bayes risk."""
     from symslr.evaluation.location import bayes_value
 
     with answered_within(seconds, options.FEWER):
         if certified:
             return bayes_value(law.task, law.values, digits, "arb")
+        return _with_digits(digits, lambda n: bayes_value(law.task, law.values, n, None, FOR_SAMPLES * seconds))
+
+
+def weighed_bayes(asked: Problem, digits: int, backend: str | None, seconds: float) -> Value:
+    """The Bayes risk of a task with a weight."""
+    from symslr.evaluation import evaluate
+    from symslr.evaluation.in_time import in_time
+    from symslr.theory import bayes_risk
+
+    expr = bayes_risk(asked.task)
+
+    def compute(wanted: int | None) -> Value:
+        if backend is not None or wanted is None:
+            return evaluate(expr, asked.values, wanted, backend)
+        return _with_digits(wanted, lambda n: evaluate(expr, asked.values, n))
+
+    return in_time(seconds, digits, compute)
+
+
+def _with_digits(digits: int, compute: Callable[[int | None], Value]) -> Value:
+    """To so many digits; the usual number, for which nobody asked, to those that the route to the number gives."""
+    from symslr.evaluation import CannotEvaluate
+
+    try:
+        return compute(digits)
+    except CannotEvaluate as refusal:
+        if digits != options.USUAL_DIGITS:
+            raise
         try:
-            return bayes_value(law.task, law.values, digits, None, FOR_SAMPLES * seconds)
+            return compute(None)
         except CannotEvaluate:
-            if digits != options.USUAL_DIGITS:
-                raise
-            return bayes_value(law.task, law.values, None, None, FOR_SAMPLES * seconds)
+            raise refusal from None
 
 
 def risk(
@@ -117,13 +143,11 @@ def _is_law(wanted: TaskRequest) -> bool:
 
 def _least(law: Located | Problem, digits: int, seconds: float) -> Value:
     """The Bayes risk of a task at values."""
-    from symslr.evaluation import evaluate
     from symslr.model.asked import Located
-    from symslr.theory import bayes_risk
 
     if isinstance(law, Located):
         return bayes(law, digits, False, seconds)
-    return evaluate(bayes_risk(law.task), law.values, digits=digits, seconds=seconds)
+    return weighed_bayes(law, digits, None, seconds)
 
 
 def optimal(

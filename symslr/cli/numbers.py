@@ -55,7 +55,6 @@ def bayes(
             return
     with answered_within(seconds, options.SIMPLER):
         problem = options.problem(task, length, nu, noise, symbolic)
-    from symslr.evaluation import evaluate
     from symslr.theory import bayes_risk
     from symslr.theory.symbolic import bayes_formula
 
@@ -74,7 +73,7 @@ def bayes(
     if proved is not None:
         show("Bayes risk", problem, proved, {"exact": str(number)}, as_json)
         return
-    value = evaluate(expr, problem.values, digits=digits, backend=backend, seconds=seconds)
+    value = location.weighed_bayes(problem, digits, backend, seconds)
     show("Bayes risk", problem, value, {}, as_json)
 
 
@@ -225,7 +224,7 @@ def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: 
         except CannotEvaluate as refusal:
             method = f"{method}; not held against an evaluation: {refusal}"
         else:
-            if abs(float(value) - float(numeric)) > float(value.error) + float(numeric.error):
+            if abs(value.value - numeric.value) > value.error + numeric.error:  # as floats they are an ulp off
                 raise CannotEvaluate(f"the closed form gives {value} and its evaluation {numeric}: a fault of symslr")
     return replace(value, method=method)
 

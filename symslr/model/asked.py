@@ -106,7 +106,8 @@ def problem(wanted: TaskRequest, *, dash: str = "", symbolic: bool = False) -> P
                 f"task {law.task.name}: its tokens are not exchangeable, or more than one is relevant; the commands that know "
                 "such tasks are bayes, risk and optimal"
             )
-        return Problem(reduced, law.values, law.attention)
+        known = reduced.law.free_symbols  # fewer than the law's where its signal is 0
+        return Problem(reduced, {s: v for s, v in law.values.items() if s in known}, law.attention)
     written = None if wanted.tables is None else model_of_tables(wanted.tables, wanted.task)
     if written is None:
         chosen, values = TASKS[wanted.task](), {}

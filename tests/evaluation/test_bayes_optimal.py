@@ -122,3 +122,34 @@ def test_other_weights_are_refused():
 def test_alpha_must_be_positive():
     with pytest.raises(ValueError, match="alpha: found 0"):
         bayes_optimal(SpikedSLR(2, length=3, noise=0), {}, alpha=0)
+
+
+@pytest.mark.parametrize(
+    "task", [SpikedSLR(length=3, noise=1), MaxSLR(length=3, noise=1), MaxSLR(2, length=1, noise=1)]
+)
+def test_keys_that_say_nothing(task):
+    """At nu = 0, and at L = 1 on max-SLR, no sample says anything of k*: its overlap is 0 and the risk that of nu -> 0."""
+    values = {"nu": 0} if task.law.free_symbols else {}
+    silent = bayes_optimal(task, values, alpha=1.5, count=512)
+    assert float(silent.q_k) == 0
+    assert silent.change < 1e-5
+    weak = bayes_optimal(SpikedSLR(length=task.length, noise=1), {"nu": Rational(1, 10**12)}, alpha=1.5, count=512)
+    spread = 4 * float(silent.risk.error) + 4 * float(weak.risk.error)
+    assert abs(float(silent.risk) - float(weak.risk)) < spread
+
+
+@pytest.mark.parametrize("alpha", [1e-20, 1e-30])
+def test_overlaps_of_few_samples(alpha):
+    """To first order in alpha q_k = alpha nu/L and q_v = alpha/(L (1 + Delta^2)), as all positions are equally likely."""
+    found = bayes_optimal(SpikedSLR(length=3, noise=1), {"nu": 2}, alpha=alpha, count=512)
+    assert float(found.q_k) == pytest.approx(2 * alpha / 3, rel=1e-6)
+    assert float(found.q_v) == pytest.approx(alpha / 6, rel=0.02)  # worst 2e-3
+    assert found.change < 1e-5
+
+
+@pytest.mark.parametrize(("length", "nu", "alpha"), [(1, 2, 1.5), (1, 2, 20), (3, Rational(1, 10**9), 2)])
+def test_without_noise_the_error_holds_what_the_least_noise_adds(length, nu, alpha):
+    """v* is known exactly: the risk is 0 at L = 1 and 1 - 1/L without a signal, to first order in nu."""
+    found = bayes_optimal(SpikedSLR(length=length, noise=0), {"nu": nu}, alpha=alpha, count=512)
+    assert abs(float(found.risk) - (1 - 1 / length)) <= float(found.risk.error) < 1e-7
+    assert abs(float(found.q_v) - 1) <= float(found.q_v.error) < 1e-7

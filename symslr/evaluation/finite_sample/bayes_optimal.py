@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -32,7 +32,10 @@ TOLERANCE = 1e-6
 MOST_STEPS = 1000
 """Of state evolution, which is slow beside a spinodal."""
 LEAST_NOISE = 1e-4
-"""Delta below which the noise is taken to be this: at Delta = 0 exactly, q_v = 1 has infinite free entropy."""
+"""Delta below which the noise is taken to be this: at Delta = 0 exactly, q_v = 1 has infinite free entropy. What the
+fixed point moves by at twice its square is then part of every error."""
+MOST = 700.0
+"""Largest |log q/(1-q)|: beyond it exp leaves the range of float64, and q is 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -135,14 +138,16 @@ class _Sequences:
 class StateEvolution:
     """The map (q_k, q_v) -> (q_k, q_v) on one randomisation, in the coordinates log q/(1-q) = log qhat."""
 
-    def __init__(self, problem: FitProblem, count: int, seed: int) -> None:
-        self.noise = max(problem.noise, LEAST_NOISE)
+    def __init__(self, problem: FitProblem, count: int, seed: int, least_noise: float = LEAST_NOISE) -> None:
+        self.noise = max(problem.noise, least_noise)
         self.sets = [_Sequences(share, self.noise, count, own) for share, own in problem.scrambled(seed)]
 
     def step(self, logits: Array, alpha: float) -> Array:
         """One step of state evolution."""
         squares = sum((each.probability * each.squares(logits) for each in self.sets), np.zeros(2))
-        return np.array([math.log(float(_equations()[0](alpha, square)[0])) for square in squares])
+        with np.errstate(divide="ignore"):
+            found = np.log([float(_equations()[0](alpha, square)[0]) for square in squares])
+        return np.clip(found, -MOST, MOST)  # keys say nothing at nu = 0: q_k = 0
 
     def solve(self, start: Array, alpha: float) -> Overlaps:
         """The first fixed point met from ``start``: the map is monotone, so plain steps cannot leap over one.
@@ -159,13 +164,18 @@ class StateEvolution:
             aligned = float(change @ before) > 0.9 * size * size_before
             stretch = min(STRETCH, 0.7 / max(1 - rate, 1e-9)) if aligned and rate < 1 else 1.0
             stretch = max(1.0, min(stretch, FARTHEST / float(np.max(np.abs(change)))))
-            point = np.clip(point + stretch * change, -30.0, 30.0)
+            point = np.clip(point + stretch * change, -MOST, MOST)
             before = change if stretch <= 1 else np.zeros(2)
         return self.overlaps(point, alpha)
 
+    def solve_near(self, found: Overlaps, alpha: float) -> Overlaps:
+        """The fixed point met from one of another map."""
+        key, value = min(found.q_k, 1 - 1e-15), max(found.q_v, 1e-300)
+        return self.solve(np.array([math.log(max(key, 1e-300) / (1 - key)), math.log(value / found.hidden_v)]), alpha)
+
     def overlaps(self, logits: Array, alpha: float) -> Overlaps:
         """Risk and free entropy at any overlaps, given as log q/(1-q)."""
-        q_k, q_v = (1 / (1 + np.exp(-logits))).tolist()
+        q_k, q_v = np.where(logits > -MOST, 1 / (1 + np.exp(-logits)), 0.0).tolist()
         hidden = 1 / (1 + math.exp(logits[1]))
         prior = float(_equations()[1](q_k, min(q_v, 1 - 1e-15))[0])
         # Nishimori: E p_eps = E sum_l p_l^2.
@@ -209,9 +219,21 @@ def bayes_optimal(
     best = found[branch]
     method = f"state evolution, {len(maps)} scrambled Sobol sets of {count} samples"
 
-    def value(read: Callable[[Overlaps], float], points: Sequence[Overlaps] = best) -> Value:
-        numbers = [read(point) for point in points]
-        return statistical(numbers, standard_error(numbers), method, time.perf_counter() - began)
+    @cache
+    def noisier(branch: str) -> list[Overlaps]:
+        """The same branch at twice the least noise variance."""
+        own = [
+            StateEvolution(problem, count, sub_seed(seed, n, count), math.sqrt(2) * LEAST_NOISE)
+            for n in range(len(maps))
+        ]
+        return [item.solve_near(point, alpha) for item, point in zip(own, found[branch], strict=True)]
+
+    def value(read: Callable[[Overlaps], float], branch: str = branch) -> Value:
+        numbers = [read(point) for point in found[branch]]
+        error = standard_error(numbers)
+        if problem.noise < LEAST_NOISE:
+            error += abs(float(np.mean([read(point) for point in noisier(branch)])) - float(np.mean(numbers)))
+        return statistical(numbers, error, method, time.perf_counter() - began)
 
     return BayesOptimal(
         value(lambda p: p.risk),
@@ -219,7 +241,7 @@ def bayes_optimal(
         value(lambda p: p.q_v),
         branch,
         apart and branch == INFORMED,
-        value(lambda p: p.risk, found[UNINFORMED]),
+        value(lambda p: p.risk, UNINFORMED),
         statistical(gaps, standard_error(gaps), method, 0.0),
         max(point.change for point in best),
     )

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from sympy import DiracDelta
+
 from symslr.evaluation.admission.inputs import lengths_of, numbers_of
 from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import L
+from symslr.model.symbols import L, x
 from symslr.model.task import Task
 
 LONGEST = 10
@@ -67,7 +69,7 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
         values: symbol or name -> number: nu, Delta, L or P_L (a LengthLaw) if the task has none, parameters of the kernel.
 
     Raises:
-        ValueError: in one line, for a missing value, a length outside 1..10, a negative noise.
+        ValueError: in one line, for a missing value, a length outside 1..10, a negative noise, a kernel that is not smooth.
     """
     named = {str(k): v if isinstance(v, LengthLaw) else exact(v, str(k)) for k, v in values.items()}
     law = task.law.subs(numbers_of(task.law.free_symbols - {L}, named, f"task {task.name}"))
@@ -77,6 +79,11 @@ def numeric_problem(task: Task, attention: Attention, values: Mapping[object, ob
         raise ValueError(f"noise: found {noise:g}; expected a standard deviation Delta from 0 to {NOISIEST:g}")
     fixed = numbers_of(attention.parameters | attention.offset.free_symbols, named, f"attention {attention.name}")
     fitted = replace(attention, kernel=attention.kernel.subs(fixed), offset=attention.offset.subs(fixed), bounds={})
+    if fitted.kernel.diff(x, 2).has(DiracDelta):
+        raise ValueError(
+            f"kernel {fitted.kernel}: is not smooth (abs, sign, max, min, step), and at finite alpha the proximal points are "
+            "found from two derivatives; expected a smooth kernel, such as log(1 + exp(x))"
+        )
     return FitProblem(shares, noise, fitted)
 
 

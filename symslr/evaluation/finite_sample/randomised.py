@@ -15,6 +15,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
 from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new, solve
+from symslr.evaluation.finite_sample.heavy_tails import check_risk
 from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
 from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.samples.points import sub_seed
@@ -104,6 +105,7 @@ def randomised(
         if error <= precision or count >= finest:
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
             stability = sample.replicon(state, training), sample.jumps(state)
+            check_risk(problem.attention, float(np.mean([point.state.q_k for point in found])))
             return _summary(found, stability, branch, count, time.perf_counter() - began)
         # The scatter falls at least like 1/sqrt(count), often faster: no more than four times as many at once.
         wanted = count * (1.1 * error / precision) ** 2
