@@ -12,6 +12,7 @@ from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
+from symslr.model.walk import distinct_nodes
 
 
 class Places:
@@ -134,11 +135,13 @@ class PlacesRule(Rule):
 def bound_symbols(expr: Expr) -> set[Basic]:
     """Symbols that sums, products, means and minima inside of an expression run over."""
     found: set[Basic] = set()
-    for node in expr.atoms(Sum, Product, Expectation, Minimum):
-        if isinstance(node, Minimum):
+    for node in distinct_nodes(expr):
+        if isinstance(node, (Sum, Product)):
+            found.update(limit[0] for limit in node.limits)
+        elif isinstance(node, Expectation):
+            found.update(node.bound)
+        elif isinstance(node, Minimum):
             found.add(node.variable)
-        else:
-            found.update(node.bound if isinstance(node, Expectation) else (limit[0] for limit in node.limits))
     return found
 
 
@@ -148,7 +151,8 @@ def index_ranges(expr: Expr, bound: set[Basic]) -> dict[Basic, tuple[Expr, Expr]
     Args:
         bound: the ``bound_symbols`` of the expression.
     """
-    limits = {limit for node in expr.atoms(Sum, Product) for limit in node.limits if len(limit) == 3}
+    sums = (node for node in distinct_nodes(expr) if isinstance(node, (Sum, Product)))
+    limits = {limit for node in sums for limit in node.limits if len(limit) == 3}
     indices = [limit[0] for limit in limits]
     free = expr.free_symbols | bound - set(indices)
     return {
