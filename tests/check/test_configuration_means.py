@@ -39,7 +39,6 @@ TASKS = {
 }
 
 
-@pytest.mark.usefixtures("few_sequences")
 @pytest.mark.parametrize("name", TASKS)
 def test_first_lines_are_simulated(name: str) -> None:
     assert start_of(TASKS[name].at({"rho": Rational(1, 2)} if "chain" in name else {})) is Verdict.TRUE
