@@ -50,10 +50,9 @@ class Step:
         Raises:
             RuleRefused: when the rule's conditions fail, or when it changes nothing.
         """
-        after = rule.rewrite(before)
+        after, hypotheses = rule.assuming(before)
         if after == before:
             raise RuleRefused(f"{rule.name}: found nothing to rewrite in {before}")
-        hypotheses = tuple(rule.hypotheses(before))
         if any(hypothesis.condition == S.false for hypothesis in hypotheses):
             said = f" ({rule.conditions})" if rule.conditions else ""
             raise RuleRefused(f"{rule.name}: a condition of it never holds for {before}{said}")

@@ -50,6 +50,15 @@ class Rule(ABC):
         """
         return ()
 
+    def assuming(self, expr: Expr) -> tuple[Expr, tuple[Hypothesis, ...]]:
+        """``rewrite(expr)`` and ``hypotheses(expr)``, none where nothing changes; a rule that finds both at once gives both.
+
+        Raises:
+            RuleRefused: when a condition of the rule fails.
+        """
+        after = self.rewrite(expr)
+        return after, () if after == expr else tuple(self.hypotheses(expr))
+
     def match(self, expr: Expr) -> bool:
         """Whether the rule applies to ``expr`` and changes it."""
         try:

@@ -9,6 +9,8 @@ from numbers import Integral, Real
 from sympy import Expr, Float, Integer, Rational, nan, oo, zoo
 from sympy.core.numbers import ComplexInfinity, ImaginaryUnit, NaN
 
+from symslr.model.walk import distinct_nodes
+
 
 class NotExact(TypeError, ValueError):
     """Text, a truth value or anything else that is neither a real number nor a SymPy expression."""
@@ -46,7 +48,7 @@ def exact(value: object, what: str = "value") -> Expr:
 def _exact_expression(value: Expr, what: str) -> Expr:
     if value.is_Symbol or value.is_Rational:
         return value
-    odd = value.atoms(Float, ImaginaryUnit, NaN, ComplexInfinity)
+    odd = {node for node in distinct_nodes(value) if isinstance(node, (Float, ImaginaryUnit, NaN, ComplexInfinity))}
     if not odd:
         return value
     if nan in odd or zoo in odd:

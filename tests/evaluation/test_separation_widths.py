@@ -5,6 +5,7 @@ import random
 import shlex
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 from math import ceil, floor, log
 
@@ -80,6 +81,10 @@ def fractions_of(law: NeuronLaw) -> tuple[Fraction, Fraction]:
     return bad, bad + useful
 
 
+CONSTRUCTIONS = 10
+
+
+@cache
 def small_constructions(count: int) -> list[tuple[Separation, Expr, Rational]]:
     """At most six classes of four rows in which a neuron may be useful, and may be bad too in half of them at least."""
     rng = random.Random(7)
@@ -100,9 +105,10 @@ def small_constructions(count: int) -> list[tuple[Separation, Expr, Rational]]:
     return found
 
 
-@pytest.mark.parametrize(("made", "kernel", "delta"), small_constructions(10))
-def test_widths_by_trying_every_one(made: Separation, kernel: Expr, delta: Rational) -> None:
+@pytest.mark.parametrize("place", range(CONSTRUCTIONS))
+def test_widths_by_trying_every_one(place: int) -> None:
     """The exact failure as a fraction at every width up to 400, and of networks of a width next to both ends."""
+    made, kernel, delta = small_constructions(CONSTRUCTIONS)[place]
     bad, either = fractions_of(NeuronLaw(made, kernel))
     suffice = [m for m in range(1, 400) if 1 - (1 - bad) ** m + (1 - either) ** m <= Fraction(str(delta))]
     found = sufficient_widths(made, delta, kernel).exact

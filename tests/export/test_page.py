@@ -101,7 +101,10 @@ def test_widths_and_schemes(browser: Browser, report: ReportFiles) -> None:
 
 
 @pytest.mark.needs("chromium")
-def test_a_wide_formula_scrolls_in_its_box(browser: Browser, toy: Derivation, tmp_path: Path) -> None:
+def test_a_wide_formula_scrolls_in_its_box(
+    browser: Browser, toy: Derivation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
     wide = Symbol("w" * 12, real=True) ** Add(*(Symbol(f"e_{i}", real=True) for i in range(25)))
     longer = replace(toy, name="wide", start=toy.start + wide)
     files = write_report([toy, longer], tmp_path / "wide")

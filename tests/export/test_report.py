@@ -20,7 +20,7 @@ from symslr.export.figures import Figure, Table
 from symslr.export.mathml import mathml
 from symslr.export.pdf import compile_pdf
 from symslr.export.printing import house_latex
-from symslr.export.report import write_latex, write_report
+from symslr.export.report import ReportFiles, write_latex, write_report
 
 
 def _draw(table: Table) -> object:
@@ -35,6 +35,12 @@ FIGURE = Figure("parabola", "The square $x^2$ & more, 5 %.", lambda: {"x": [1, 2
 @pytest.fixture
 def without_tex(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+
+
+@pytest.fixture(scope="module")
+def compiled(toy: Derivation, toy_checks: CheckReport, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
+    """A report with its PDFs, where TeX is installed."""
+    return write_report([toy], tmp_path_factory.mktemp("compiled"), checks=toy_checks, figures=[FIGURE])
 
 
 @pytest.mark.usefixtures("without_tex")
@@ -117,11 +123,10 @@ def test_figure_without_numbers_is_said_in_its_place(toy: Derivation, tmp_path: 
 
 
 @pytest.mark.needs("pdflatex")
-def test_tex_takes_the_report(toy: Derivation, toy_checks: CheckReport, tmp_path: Path) -> None:
-    files = write_report([toy], tmp_path, checks=toy_checks, figures=[FIGURE])
-    assert files.notes == ()
-    assert [path.name for path in files.pdf] == ["report.pdf", "supplement.pdf"]
-    for source, made in zip(files.tex, files.pdf, strict=True):
+def test_tex_takes_the_report(compiled: ReportFiles) -> None:
+    assert compiled.notes == ()
+    assert [path.name for path in compiled.pdf] == ["report.pdf", "supplement.pdf"]
+    for source, made in zip(compiled.tex, compiled.pdf, strict=True):
         assert made.read_bytes().startswith(b"%PDF")
         again = compile_pdf(source)
         assert again.warnings == ()
@@ -185,8 +190,7 @@ def test_one_file_document_compiles_alone(toy: Derivation, tmp_path: Path) -> No
 
 
 @pytest.mark.needs("pdflatex")
-def test_fragment_goes_into_a_paper(toy: Derivation, toy_checks: CheckReport, tmp_path: Path) -> None:
-    write_report([toy], tmp_path, checks=toy_checks)
+def test_fragment_goes_into_a_paper(compiled: ReportFiles) -> None:
     paper = r"""\documentclass{article}
 \usepackage{amsmath,amssymb,xcolor}
 \input{macros}
@@ -195,8 +199,8 @@ def test_fragment_goes_into_a_paper(toy: Derivation, toy_checks: CheckReport, tm
 \begin{thebibliography}{9}\bibitem{duranthon2025} A \bibitem{stein1981} B\end{thebibliography}
 \end{document}
 """
-    (tmp_path / "paper.tex").write_text(paper)
-    outcome = compile_pdf(tmp_path / "paper.tex")
+    (compiled.folder / "paper.tex").write_text(paper)
+    outcome = compile_pdf(compiled.folder / "paper.tex")
     assert outcome.message == ""
     assert outcome.warnings == ()
 

@@ -14,7 +14,7 @@ import pytest
 from symslr.algebra.derivation import Derivation
 from symslr.export import pdf
 from symslr.export.pdf import compile_pdf
-from symslr.export.report import write_report
+from symslr.export.report import ReportFiles, write_report
 from symslr.validation.validate import Validation
 from symslr.validation.validation import NamedComparison
 
@@ -62,16 +62,20 @@ def test_without_validations_there_is_no_section(
     assert r"\section{Validation}" not in files.tex[1].read_text()
 
 
+@pytest.fixture(scope="module")
+def files(toy: Derivation, tmp_path_factory: pytest.TempPathFactory) -> ReportFiles:
+    """A report with its PDFs, where TeX is installed."""
+    return write_report([toy], tmp_path_factory.mktemp("validated"), validations=VALIDATIONS)
+
+
 @pytest.mark.needs("pdflatex")
-def test_tables_fit_the_text_width(toy: Derivation, tmp_path: Path) -> None:
-    files = write_report([toy], tmp_path, validations=VALIDATIONS)
+def test_tables_fit_the_text_width(files: ReportFiles) -> None:
     assert files.notes == ()
     assert max(compile_pdf(files.tex[1]).overfull, default=0.0) < 1.0
 
 
 @pytest.mark.needs("chromium")
-def test_table_scrolls_by_itself_on_a_phone(toy: Derivation, tool: Callable[[str], str], tmp_path: Path) -> None:
-    files = write_report([toy], tmp_path, validations=VALIDATIONS)
+def test_table_scrolls_by_itself_on_a_phone(files: ReportFiles, tool: Callable[[str], str], tmp_path: Path) -> None:
     probe = (
         "<script>const t=document.querySelector('.validation').parentNode;"
         "document.title=[document.documentElement.scrollWidth,innerWidth,t.scrollWidth,t.clientWidth].join(' ')"

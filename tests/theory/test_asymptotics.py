@@ -31,11 +31,11 @@ def error(task: object, length: int, strength: int, order: int, predictor: str) 
 
 
 @pytest.mark.parametrize("predictor", ["bayes", "linear"])
-@pytest.mark.parametrize(("length", "order", "power"), [(2, 3, 4), (3, 3, 3), (3, 4, 4), (10, 4, 4), (10, 5, 5)])
+@pytest.mark.parametrize(("length", "order", "power"), [(2, 3, 4), (3, 4, 4), (10, 5, 5)])
 def test_on_max_doubling_nu_divides_the_error_by_a_power_of_two(
     length: int, order: int, power: int, predictor: str
 ) -> None:
-    """At L = 2 the power nu^-3 vanishes, so three terms are as good as four."""
+    """At L = 2 the power nu^-3 vanishes, so three terms are as good as four. A wrong term spoils every later order."""
     task = MaxSLR(noise=0)
     strength = 60 if order == 3 else 30
     ratio = error(task, length, strength, order, predictor) / error(task, length, 2 * strength, order, predictor)

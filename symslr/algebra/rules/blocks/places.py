@@ -12,6 +12,7 @@ from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import Expectation
 from symslr.expression.folded import Minimum
+from symslr.model.walk import distinct_nodes
 
 
 class Places:
@@ -22,7 +23,8 @@ class Places:
     """
 
     def __init__(self, rule: Rule, expr: Expr) -> None:
-        self.rule, self.bound, self.ranges = rule, bound_symbols(expr), index_ranges(expr)
+        self.rule, self.bound = rule, bound_symbols(expr)
+        self.ranges = index_ranges(expr, self.bound)
         self.assumed: dict[Hypothesis, None] = {}
 
     def assume(self, relation: Relational) -> bool:
@@ -120,26 +122,39 @@ class PlacesRule(Rule):
         """
 
     def rewrite(self, expr: Expr) -> Expr:
-        return self.rewrite_at(expr, Places(self, expr))
+        return self.assuming(expr)[0]
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
+        return self.assuming(expr)[1]
+
+    def assuming(self, expr: Expr) -> tuple[Expr, tuple[Hypothesis, ...]]:
         places = Places(self, expr)
-        self.rewrite_at(expr, places)
-        return tuple(places.assumed)
+        return self.rewrite_at(expr, places), tuple(places.assumed)
 
 
 def bound_symbols(expr: Expr) -> set[Basic]:
     """Symbols that sums, products, means and minima inside of an expression run over."""
-    found: set[Basic] = {limit[0] for node in expr.atoms(Sum, Product) for limit in node.limits}
-    found |= {symbol for node in expr.atoms(Expectation) for symbol in node.bound}
-    return found | {node.variable for node in expr.atoms(Minimum)}
+    found: set[Basic] = set()
+    for node in distinct_nodes(expr):
+        if isinstance(node, (Sum, Product)):
+            found.update(limit[0] for limit in node.limits)
+        elif isinstance(node, Expectation):
+            found.update(node.bound)
+        elif isinstance(node, Minimum):
+            found.add(node.variable)
+    return found
 
 
-def index_ranges(expr: Expr) -> dict[Basic, tuple[Expr, Expr]]:
-    """(low, high) of each index that has one range throughout an expression, with ends that no index moves."""
-    limits = {limit for node in expr.atoms(Sum, Product) for limit in node.limits if len(limit) == 3}
+def index_ranges(expr: Expr, bound: set[Basic]) -> dict[Basic, tuple[Expr, Expr]]:
+    """(low, high) of each index that has one range throughout an expression, with ends that no index moves.
+
+    Args:
+        bound: the ``bound_symbols`` of the expression.
+    """
+    sums = (node for node in distinct_nodes(expr) if isinstance(node, (Sum, Product)))
+    limits = {limit for node in sums for limit in node.limits if len(limit) == 3}
     indices = [limit[0] for limit in limits]
-    free = expr.free_symbols | bound_symbols(expr) - set(indices)
+    free = expr.free_symbols | bound - set(indices)
     return {
         index: (low, high)
         for index, low, high in limits

@@ -41,4 +41,8 @@ class Algebra(Rule):
 
     def hypotheses(self, expr: Expr) -> tuple[Hypothesis, ...]:
         """Denominators that were cancelled are not zero."""
-        return cancelled(expr, self.rewrite(expr))
+        return self.assuming(expr)[1]
+
+    def assuming(self, expr: Expr) -> tuple[Expr, tuple[Hypothesis, ...]]:
+        after = self.rewrite(expr)
+        return after, cancelled(expr, after)

@@ -1,0 +1,19 @@
+"""The nodes of an expression, each once: SymPy's own walk meets a repeated part anew, and pays for every level above a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sympy import Basic
+
+
+def distinct_nodes(expr: Basic) -> Iterator[Basic]:
+    """Every node of an expression, itself first; of equal ones the first that is met, however often they occur."""
+    seen, waiting = {expr}, [expr]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for arg in node.args if isinstance(node, Basic) else ():
+            if arg not in seen:
+                seen.add(arg)
+                waiting.append(arg)
