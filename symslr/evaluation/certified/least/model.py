@@ -15,9 +15,10 @@ from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
+from symslr.evaluation.certified.least.plane import MovingPlane
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
 from symslr.expression.expectation import ScalarExpectation
 
@@ -29,6 +30,9 @@ WIDER = 2.0**-40
 
 LOST = 7.0
 """Nats that integrals have fewer than the sums under them, before more is seen: 3 to 7 for the kernels that were tried."""
+
+REACHES = {1: 0.15, 2: 0.08}
+"""The coefficients of a model grow about like (reach a)^-k, for one variable and for two."""
 
 SPARE_NATS = 4.0
 """Errors of the sums are so much below what is asked of the models."""
@@ -68,8 +72,9 @@ class Moving:
         self.forms = forms
         self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
         self.lines = Lines([term for terms in forms.values() for term in terms])
-        self.transforms: dict[tuple[Expr, float], MovingTransform] = {}
+        self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
         self.lost = LOST
+        self.reach = min((REACHES[len(kernels)] for kernels in self.lines.factors), default=1.0)
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.
@@ -80,7 +85,7 @@ class Moving:
         for kernels in self.lines.factors:
             self.transform(kernels, nats + SPARE_NATS)
 
-    def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
+    def model(self, centre: float, radius: float, nats: float, length: int) -> Jet:
         """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
 
         Raises:
@@ -90,24 +95,20 @@ class Moving:
             model = _Model(self, self.side * centre, radius, nats, length).of(self.expr)
         return model if self.side > 0 else model.mirrored()
 
-    def transform(self, kernels: tuple[Expr, ...], nats: float) -> MovingTransform:
-        """The functions of one kernel, so sharp that every integral has an error of about e^-nats; kept.
+    def transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
+        """The functions of one kernel, or two, so sharp that every integral has an error of about e^-nats; kept.
 
         Raises:
-            NotProved: for two kernels under one integral.
+            NotProved: where no proof is found.
         """
-        if len(kernels) > 1:
-            raise NotProved(
-                "certified: no proof is available for a least risk where weight and attention each have a normaliser; "
-                "give the scale (--scale)"
-            )
         key = kernels, nats
         if key not in self.transforms:
             integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernels]
             needed = nats + self.lost
             for _ in range(ATTEMPTS):
                 with ctx.workprec(_bits(needed)):
-                    made = MovingTransform(self.lines.line(kernels), needed, nats, self.scale, integrands)
+                    kind = MovingTransform if len(kernels) == 1 else MovingPlane
+                    made = kind(self.lines.line(kernels), needed, nats, self.scale, integrands)
                     lost = made.missing_nats()
                 if not lost:
                     break
@@ -118,10 +119,11 @@ class Moving:
             self.transforms[key] = made
         return self.transforms[key]
 
-    def integrand(self, term: Monomial) -> tuple[tuple[Expr, ...], Integrand]:
-        """A term under a Laplace integral: its kernel, and what stands there."""
+    def integrand(self, term: Monomial) -> tuple[tuple[Expr, ...], Any]:
+        """A term under a Laplace integral: its kernels, and what stands there, along every variable where there are two."""
         kernels, copies = self.lines.copies(term.tokens)
-        return kernels, Integrand.of(term, copies)
+        along = tuple(Integrand.of(term, copies, axis) for axis in range(len(kernels)))
+        return kernels, along[0] if len(along) == 1 else along
 
 
 class _Model:
@@ -131,12 +133,12 @@ class _Model:
         self.moving, self.nats, self.length = moving, nats + SPARE_NATS, length
         self.centre, self.radius = arb(centre), arb(radius)
         self.sums: dict[tuple[Expr, ...], Sums] = {}
-        self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Taylor] = {}
+        self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Jet] = {}
 
-    def _made(self, coefficients: list[Any]) -> Taylor:
-        return Taylor(arb_poly(coefficients), arb(0), self.radius, self.length)
+    def _made(self, coefficients: list[Any]) -> Jet:
+        return Jet(arb_poly(coefficients), arb(0), self.radius, self.length + 1)
 
-    def of(self, expr: Expr) -> Taylor:
+    def of(self, expr: Expr) -> Jet:
         """The model of a part of the expression."""
         if isinstance(expr, EqualForms):
             return self.of(expr.args[0])
@@ -161,7 +163,7 @@ class _Model:
             f"certified: no proof is available for {type(expr).__name__} of integrals of a scale that moves"
         )
 
-    def _free(self, term: Monomial) -> Taylor:
+    def _free(self, term: Monomial) -> Jet:
         result = self._made([arb(1)])
         for token, n in term.tokens.items():
             transform, sums = self._sums(token.kernels)
@@ -169,14 +171,14 @@ class _Model:
             result = result * transform.value(place, sums).power(n)
         return result
 
-    def _integral(self, term: Monomial) -> Taylor:
+    def _integral(self, term: Monomial) -> Jet:
         kernels, integrand = self.moving.integrand(term)
         if (kernels, integrand) not in self.integrals:
             transform, sums = self._sums(kernels)
             self.integrals[kernels, integrand] = transform.model(integrand, sums)
         return self.integrals[kernels, integrand]
 
-    def _sums(self, kernels: tuple[Expr, ...]) -> tuple[MovingTransform, Sums]:
+    def _sums(self, kernels: tuple[Expr, ...]) -> tuple[Any, Sums]:
         transform = self.moving.transform(kernels, self.nats)
         if kernels not in self.sums:
             self.sums[kernels] = Sums(transform, self.centre, self.radius, self.length)
@@ -184,7 +186,9 @@ class _Model:
 
 
 def _by_scores(term: Monomial, scale: Between) -> Monomial:
-    """With tokens counted by y = a x, a > 0: there the kernel does not move."""
+    """With tokens counted by y = a x, a > 0: there the kernel does not move. With two kernels one of them would: they stay."""
+    if any(len(token.kernels) > 1 for token in term.tokens):
+        return term
     move = {X: X / scale}
     tokens = {
         LineToken(_gathered(own.factor).xreplace(move) / scale, tuple(k.xreplace(move) for k in own.kernels)): n
