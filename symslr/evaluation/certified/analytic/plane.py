@@ -139,7 +139,9 @@ class PlaneTransform(Octaves):
             else:
                 sums = self.powers_before(pair, layout, piece.axis)
                 for start, weight in self.starts(pair, layout, piece):
-                    total += weight * sum((p * s for p, s in zip(start.polynomial.coeffs(), sums)), start.rest * sums[0])
+                    total += weight * sum(
+                        (p * s for p, s in zip(start.polynomial.coeffs(), sums)), start.rest * sums[0]
+                    )
         return total * self.spacing(pair)
 
     def spacing(self, pair: Pair) -> Any:
@@ -228,7 +230,9 @@ class PlaneTransform(Octaves):
         radius = (end.first * self.exact_step).exp().upper()
         every, errors = [], []
         for j, (near, left_out) in enumerate(piece.tokens):
-            terms = arb_mat([[self.columns[j][i] * self.load_terms[axis][r][i] for r in range(end.terms + 1)] for i in near])
+            terms = arb_mat(
+                [[self.columns[j][i] * self.load_terms[axis][r][i] for r in range(end.terms + 1)] for i in near]
+            )
             every.append((arb_mat([[row[i] for i in near] for row in block.loads]) * terms).tolist())
             errors.append(self.rule.errors[j] + left_out.abs_upper())
         for *own, weight in zip(*every, block.weights):
@@ -250,7 +254,9 @@ class PlaneTransform(Octaves):
         found, beyond = [], arb(0)
         for axis, own in enumerate(pair):
             across = terms.take(0, axis=axis) - float(own.k) * PLANNED[0]
-            left, count = left_end(own, self.rule.float_log_moments(axis)[: self.most_terms + 1], goal - float(np.logaddexp.reduce(across)))
+            left, count = left_end(
+                own, self.rule.float_log_moments(axis)[: self.most_terms + 1], goal - float(np.logaddexp.reduce(across))
+            )
             last, tail = self._right_end(pair, axis, int(np.argmax(terms.max(axis=1 - axis))), goal)
             beyond += arb(0.5, 0.5) * tail
             found.append(End(floor(left / self.step), count, last))

@@ -18,7 +18,7 @@ from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.plane import MovingPlane
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.certified.taylor import Jet
+from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
 from symslr.expression.expectation import ScalarExpectation
 
@@ -33,6 +33,9 @@ LOST = 7.0
 
 REACHES = {1: 0.15, 2: 0.08}
 """The coefficients of a model grow about like (reach a)^-k, for one variable and for two."""
+
+PARTS = {1: 3, 2: 5}
+"""First parts of an interval: longer ones have no use, and an odd number keeps a place in its middle in one's middle."""
 
 SPARE_NATS = 4.0
 """Errors of the sums are so much below what is asked of the models."""
@@ -74,7 +77,8 @@ class Moving:
         self.lines = Lines([term for terms in forms.values() for term in terms])
         self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
         self.lost = LOST
-        self.reach = min((REACHES[len(kernels)] for kernels in self.lines.factors), default=1.0)
+        variables = max((len(kernels) for kernels in self.lines.factors), default=1)
+        self.reach, self.parts = REACHES[variables], PARTS[variables]
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.
@@ -83,9 +87,9 @@ class Moving:
             NotProved: where no proof is found.
         """
         for kernels in self.lines.factors:
-            self.transform(kernels, nats + SPARE_NATS)
+            self.transform(kernels, nats)
 
-    def model(self, centre: float, radius: float, nats: float, length: int) -> Jet:
+    def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
         """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
 
         Raises:
@@ -101,6 +105,7 @@ class Moving:
         Raises:
             NotProved: where no proof is found.
         """
+        nats += SPARE_NATS
         key = kernels, nats
         if key not in self.transforms:
             integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernels]
@@ -130,15 +135,15 @@ class _Model:
     """One Taylor model."""
 
     def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int) -> None:
-        self.moving, self.nats, self.length = moving, nats + SPARE_NATS, length
+        self.moving, self.nats, self.length = moving, nats, length
         self.centre, self.radius = arb(centre), arb(radius)
         self.sums: dict[tuple[Expr, ...], Sums] = {}
-        self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Jet] = {}
+        self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Taylor] = {}
 
-    def _made(self, coefficients: list[Any]) -> Jet:
+    def _made(self, coefficients: list[Any]) -> Taylor:
         return Jet(arb_poly(coefficients), arb(0), self.radius, self.length + 1)
 
-    def of(self, expr: Expr) -> Jet:
+    def of(self, expr: Expr) -> Taylor:
         """The model of a part of the expression."""
         if isinstance(expr, EqualForms):
             return self.of(expr.args[0])
@@ -163,7 +168,7 @@ class _Model:
             f"certified: no proof is available for {type(expr).__name__} of integrals of a scale that moves"
         )
 
-    def _free(self, term: Monomial) -> Jet:
+    def _free(self, term: Monomial) -> Taylor:
         result = self._made([arb(1)])
         for token, n in term.tokens.items():
             transform, sums = self._sums(token.kernels)
@@ -171,7 +176,7 @@ class _Model:
             result = result * transform.value(place, sums).power(n)
         return result
 
-    def _integral(self, term: Monomial) -> Jet:
+    def _integral(self, term: Monomial) -> Taylor:
         kernels, integrand = self.moving.integrand(term)
         if (kernels, integrand) not in self.integrals:
             transform, sums = self._sums(kernels)

@@ -19,7 +19,7 @@ from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import Block, Layout, Pair, Piece, PlaneTransform
-from symslr.evaluation.certified.analytic.proof import all_enclosed
+from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.arrays import ArbBalls, ArraySeries, FloatBalls
 from symslr.evaluation.certified.least.integrals import Powers, Sums
 from symslr.evaluation.certified.least.series import Series, terms
@@ -61,13 +61,21 @@ class MovingPlane(PlaneTransform):
             for piece in layout.pieces:
                 if piece.axis is not None:
                     whole = self.powers_before(pair, layout, piece.axis)[0]
-                    beyond += whole * sum((start.rest * weight for start, weight in self.starts(pair, layout, piece)), arb(0))
+                    beyond += whole * sum(
+                        (start.rest * weight for start, weight in self.starts(pair, layout, piece)), arb(0)
+                    )
             self.known[pair] = layout, beyond
         return self.known[pair]
 
     def model(self, pair: Pair, sums: Sums) -> Jet:
-        """The model of an integral, from the sums of a part of the interval."""
+        """The model of an integral, from the sums of a part of the interval.
+
+        Raises:
+            NotProved: where floats overflow.
+        """
         thin, wide = sums.thin.integral(pair), sums.wide.integral(pair)
+        if not all(own.is_finite() for own in (*thin, wide[sums.length])):
+            raise NotProved("certified: the sums over two variables are beyond the range of floats")
         return sums.model([thin[k] for k in range(sums.length)] + [wide[sums.length]], arb(0))
 
     def sums(self, at: Any, length: int) -> PlaneSums:
@@ -119,7 +127,9 @@ class PlaneSums:
         key = axis, block.first, len(block.weights)
         if key not in self.known:
             place = block.first, self.transform.per_octave, len(block.weights)
-            nodes = [[-(i * self.transform.exact_step).exp()] for i in range(block.first, block.first + len(block.weights))]
+            nodes = [
+                [-(i * self.transform.exact_step).exp()] for i in range(block.first, block.first + len(block.weights))
+            ]
             exponents = ArraySeries([self.arrays.of(nodes)], self.length) * self.kernels[axis]
             self.known[key] = exponents.exponential(self.arrays.loads(self.firsts[axis], *place))
         return self.known[key]
@@ -127,7 +137,7 @@ class PlaneSums:
     def _block(self, pair: Pair, piece: Piece) -> ArraySeries:
         """The sum over the product of the nodes of two blocks."""
         one, other = (self._loads(axis, block) for axis, block in enumerate(piece.blocks))
-        product = None
+        product: Any = None
         for j, (n, (near, left_out)) in enumerate(zip(pair[0].copies, piece.tokens)):
             if n:
                 weights, left, right = (_columns(own, near) for own in (self.weights[j], one, other))
@@ -135,8 +145,11 @@ class PlaneSums:
                 moments = (left * weights) @ right.of_each(lambda own: own.transposed())
                 moments = by_squaring(moments.widened(error), n, None)
                 product = moments if product is None else product * moments
-        left, right = self.arrays.of([piece.blocks[0].weights]), self.arrays.of([[w] for w in piece.blocks[1].weights])
-        return product.of_each(lambda own: (left @ own @ right).single())
+        before, after = (
+            self.arrays.of([piece.blocks[0].weights]),
+            self.arrays.of([[w] for w in piece.blocks[1].weights]),
+        )
+        return product.of_each(lambda own: (before @ own @ after).single())
 
     def _before(self, pair: Pair, layout: Layout, piece: Piece) -> ArraySeries:
         """That of the polynomials over the nodes before the first, at the nodes of the other variable."""

@@ -18,13 +18,12 @@ from symslr.evaluation.certified.least.model import Moving
 ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
 RATIO = 1.4
-PARTS = 3
-"""First parts of a stretch that is not short: models of longer ones are of no use, and an odd number keeps the guess in the middle
-of one."""
-COARSE = 9.0
+COARSE = 6.0
 """Nats of the first models: they tell values apart that differ by 1e-3."""
 SHARPER = 2.0
 """Sums become so much sharper where the function is seen to be convex: that doubles what is known of the place of its minimum."""
+SHORT = 0.1
+"""A part so much shorter than its stretch becomes one of its own."""
 LONGEST = 11
 """Terms of the models on parts that are not short."""
 CLEAR = 4.0
@@ -112,7 +111,7 @@ class Search:
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
-                    for part in parts(own.low, own.high, PARTS):
+                    for part in parts(own.low, own.high, own.parts):
                         self._look(own, *part, COARSE)
             for _ in range(ATTEMPTS):
                 self._refined()
@@ -149,10 +148,21 @@ class Search:
                 return
             self.waiting.remove(part)
             if part.is_convex:
-                self._look(part.stretch, part.low, part.high, sharper, part)
+                self._look(self._narrowed(part), part.low, part.high, sharper, part)
             else:
                 is_clear = self.above - part.below > CLEAR * part.error
                 self._halved(part.stretch, part.low, part.high, part.nats if is_clear else sharper)
+
+    def _narrowed(self, part: Part) -> Moving:
+        """Its stretch, or a short one on which all bounds are sharper where it is but a small part of that."""
+        if part.high - part.low > SHORT * (part.stretch.high - part.stretch.low):
+            return part.stretch
+        try:
+            own = self.stretch(part.low, part.high)
+            own.prepare(COARSE)
+            return own
+        except NotProved:
+            return part.stretch
 
     def _halved(self, stretch: Moving, low: float, high: float, nats: float) -> None:
         middle = (low + high) / 2
@@ -172,7 +182,9 @@ class Search:
         radius = nextafter(max(high - centre, centre - low), inf)
         size = stretch.reach * max(abs(low), abs(high), ZERO)
         try:
-            model = stretch.model(centre, radius, nats, _terms((radius if before is None else before.reach) / size, nats))
+            model = stretch.model(
+                centre, radius, nats, _terms((radius if before is None else before.reach) / size, nats)
+            )
         except NotProved:
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
