@@ -194,7 +194,7 @@ class Search:
         self.above = bounded.above if self.above is None else self.above.min(bounded.above)
         if not bounded.below > self.above:
             left, right = (float(centre + t) for t in bounded.near(self.above))
-            place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * abs(centre))
+            place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * max(abs(centre), ZERO))
             low, high = max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
             error = model.rest.rad() + model.polynomial[0].rad()
             self.waiting.append(Part(stretch, low, high, nats, bounded.below, place, reach, error, bounded.is_convex))
