@@ -12,7 +12,6 @@ from mpmath import mp
 from sympy import Expr, Integer, Rational, Symbol, erf, exp, log, oo, pi, sqrt
 
 from symslr import evaluate
-from symslr.evaluation import least_risk
 from symslr.evaluation.certified.analytic import plane
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
@@ -107,8 +106,6 @@ def test_more_digits_than_float64_gives_are_proved_where_none_were_to_be_had() -
 def test_what_has_no_proof_is_refused_with_the_reason() -> None:
     with pytest.raises(CannotEvaluate, match="a weight or a kernel is steep"):
         evaluate(population_risk(MaxSLR(noise=0), softplus), {"L": 2, "nu": 30, "a": 1}, 15, "arb")
-    with pytest.raises(CannotEvaluate, match="each have a normaliser"):
-        least_risk(MaxSLR(length=2, noise=0), softplus, {"nu": 2}, 15, "arb")
     with pytest.raises(CannotEvaluate, match="largest"):
         evaluate(population_risk(MaxSLR(oo, noise=0), softplus), {"L": 2, "a": 1}, 20, "arb")
 

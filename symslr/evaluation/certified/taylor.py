@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from flint import arb, arb_poly, arb_series
@@ -36,9 +36,7 @@ class Taylor:
         coefficients = polynomial.coeffs()
         beyond = arb_poly(coefficients[self.length :])
         kept = arb_poly(coefficients[: self.length])
-        return Taylor(
-            kept, arb(rest) + beyond(self._whole) * arb(0, self.radius**self.length), self.radius, self.length
-        )
+        return replace(self, polynomial=kept, rest=arb(rest) + beyond(self._whole) * arb(0, self.radius**self.length))
 
     @property
     def values(self) -> Any:
@@ -68,7 +66,7 @@ class Taylor:
         formal = arb_series(self.polynomial.coeffs(), self.length).inv()
         guess = self.like(arb_poly([formal[i] for i in range(self.length)]))
         off = self.like(arb_poly([1])) + (guess * self).times(-1)
-        return self.like(guess.polynomial, off.values / values)
+        return guess + off.times(1 / values)
 
     def power(self, n: int) -> Taylor:
         """f^n."""
@@ -79,3 +77,18 @@ class Taylor:
     def mirrored(self) -> Taylor:
         """f(c - t)."""
         return self.like(self.polynomial(arb_poly([0, -1])), self.rest)
+
+
+class Jet(Taylor):
+    """As a Taylor model, with all that is left of the series in the last coefficient: it holds what that is at every t.
+
+    So near c, where that coefficient has a small factor, little is left out however long the interval is.
+    """
+
+    def like(self, polynomial: Any, rest: Any = 0) -> Jet:
+        """A model on the same interval; terms beyond ``length`` go to the last coefficient."""
+        coefficients = polynomial.coeffs()
+        kept, beyond = coefficients[: self.length], arb_poly(coefficients[self.length - 1 :])
+        if len(coefficients) > self.length:
+            kept[-1] = beyond(self._whole)
+        return replace(self, polynomial=arb_poly(kept), rest=arb(rest))

@@ -7,7 +7,9 @@ section 9.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from itertools import pairwise, product
 from math import ceil, floor, log, prod
 from operator import itemgetter, mul
@@ -19,7 +21,8 @@ from flint import arb, arb_mat
 from symslr.evaluation.certified.analytic.integral import BLOCK, Octaves, best_power
 from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
 from symslr.evaluation.certified.analytic.proof import NotProved
-from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, Array, Integrand, beginning, left_end
+from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, MOST_TERMS, Array, Integrand, beginning, left_end
+from symslr.evaluation.certified.taylor import Taylor
 from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import whole_power
 
@@ -65,13 +68,34 @@ class Block:
     weights: list[Any]
 
 
-def _inner(blocks: list[Block], end: End) -> list[Block]:
-    """Those that are summed node by node."""
-    return [block for block in blocks if block.first >= end.first]
+@dataclass(frozen=True)
+class Piece:
+    """A part of the sum that is not only bounded.
+
+    Attributes:
+        blocks: of the first and of the second variable; one only where the other variable's Taylor series is summed.
+        axis: that of the variable with a Taylor series; None where all is summed node by node.
+        tokens: for every factor those that count there, and a bound of what the others hold.
+    """
+
+    blocks: tuple[Block, ...]
+    axis: int | None
+    tokens: list[tuple[list[int], Any]]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a sum is taken: where the nodes of both variables begin and end, the pieces, and a ball with all else."""
+
+    ends: tuple[End, End]
+    pieces: list[Piece]
+    beyond: Any
 
 
 class PlaneTransform(Octaves):
     """The functions M_j of one line with two kernels on the product of the nodes e^{ih}, at one precision."""
+
+    most_terms = MOST_TERMS
 
     def __init__(self, line: Line, nats: float) -> None:
         super().__init__(nats)
@@ -107,6 +131,29 @@ class PlaneTransform(Octaves):
         Raises:
             NotProved: where a tail is not bounded, or there are too many nodes.
         """
+        layout = self.layout(pair, nats)
+        total = layout.beyond
+        for piece in layout.pieces:
+            if piece.axis is None:
+                total += self._block(pair[0].copies, piece)
+            else:
+                sums = self.powers_before(pair, layout, piece.axis)
+                for start, weight in self.starts(pair, layout, piece):
+                    total += weight * sum(
+                        (p * s for p, s in zip(start.polynomial.coeffs(), sums)), start.rest * sums[0]
+                    )
+        return total * self.spacing(pair)
+
+    def spacing(self, pair: Pair) -> Any:
+        """What an integral is of its sum over all nodes: a ball around the area that belongs to a node."""
+        return prod(self.exact_step / (1 + arb(0, self.discretisation(own).upper())) for own in pair)
+
+    def layout(self, pair: Pair, nats: float) -> Layout:
+        """That of the sum for an integral to about e^-nats.
+
+        Raises:
+            NotProved: where a tail is not bounded, or there are too many nodes.
+        """
         ends, beyond, goal = self._ends(pair, nats)
         if prod(end.last - end.further for end in ends) > MOST_NODES:
             raise NotProved(
@@ -114,15 +161,23 @@ class PlaneTransform(Octaves):
                 "scale or signal"
             )
         u, t = (self._blocks(axis, own, end) for axis, (own, end) in enumerate(zip(pair, ends)))
-        near = _inner(u, ends[0]), _inner(t, ends[1])
-        small = arb(goal - log(len(u) * len(t))).exp()
-        total = beyond + self._before(pair[0], 0, ends[0], t, small) + self._before(pair[1], 1, ends[1], near[0], small)
-        for one, other in product(*near):
-            total += self._block(pair[0].copies, one, other, small)
-        step = self.exact_step
-        for own in pair:
-            total *= step / (1 + arb(0, self.discretisation(own).upper()))
-        return total
+        inner = [block for block in u if block.first >= ends[0].first]
+        near = inner, [block for block in t if block.first >= ends[1].first]
+        parts = [((block,), 0) for block in t] + [((block,), 1) for block in inner]
+        small, pieces = arb(goal - log(len(u) * len(t))).exp(), []
+        for blocks, axis in [*parts, *((both, None) for both in product(*near))]:
+            corner = [reduce(mul, own) for own in zip(*(block.loads[0] for block in blocks))]
+            most = prod((sum(block.weights, arb(0)) for block in blocks), start=arb(1))
+            if axis is not None:
+                most *= self.before(pair[axis].k, ends[axis].first)
+            for moment, n in zip(self.rule.sums(arb_mat([corner]))[0], pair[0].copies):
+                most *= whole_power(moment, n) if n else 1
+            if most.upper() < small:  # all M_j fall along both variables
+                beyond += arb(0.5, 0.5) * most.upper()
+            else:
+                near_by = [self._near(j, corner) if n else ([0], arb(0)) for j, n in enumerate(pair[0].copies)]
+                pieces.append(Piece(blocks, axis, near_by))
+        return Layout(ends, pieces, beyond)
 
     def _blocks(self, axis: int, integrand: Integrand, end: End) -> list[Block]:
         """The nodes of one variable, some octaves at a time, from ``end.further`` on; a block begins at ``end.first``."""
@@ -135,19 +190,12 @@ class PlaneTransform(Octaves):
             found.append(Block(low, loads, weights))
         return found
 
-    def _block(self, copies: tuple[int, ...], one: Block, other: Block, small: Any) -> Any:
-        """Over the product of the nodes of two blocks; a bound where that is small, as all M_j fall along both variables."""
-        corner = [load * more for load, more in zip(one.loads[0], other.loads[0])]
-        most = sum(one.weights, arb(0)) * sum(other.weights, arb(0))
-        first = self.rule.sums(arb_mat([corner]))[0]
-        for moment, n in zip(first, copies):
-            most *= whole_power(moment, n) if n else 1
-        if most.upper() < small:
-            return arb(0.5, 0.5) * most.upper()
+    def _block(self, copies: tuple[int, ...], piece: Piece) -> Any:
+        """Over the product of the nodes of two blocks."""
+        one, other = piece.blocks
         tables = []
-        for j, n in enumerate(copies):
+        for j, (n, (near, left_out)) in enumerate(zip(copies, piece.tokens)):
             if n:
-                near, left_out = self._near(j, corner)
                 column = self.columns[j]
                 left = arb_mat([[row[i] * column[i] for i in near] for row in one.loads])
                 right = arb_mat([[row[i] for i in near] for row in other.loads]).transpose()
@@ -171,30 +219,29 @@ class PlaneTransform(Octaves):
                 left_out += abs(part)
         return near or [0], arb(0, left_out.upper())
 
-    def _before(self, integrand: Integrand, axis: int, end: End, others: list[Block], small: Any) -> Any:
-        """Over the nodes of one variable before its first, by Taylor series at every node of the other."""
-        count = end.terms + 1
-        powers = list(zip(*self.rule.load_terms(axis)[:count]))
+    def powers_before(self, pair: Pair, layout: Layout, axis: int) -> list[Any]:
+        """The sums of u^{k + r} over the nodes before the first of a variable, for every Taylor term and the one left out."""
+        end = layout.ends[axis]
+        return [self.before(pair[axis].k + r, end.first) for r in range(end.terms + 1)]
+
+    def starts(self, pair: Pair, layout: Layout, piece: Piece) -> Iterator[tuple[Taylor, Any]]:
+        """At every node of a piece with a Taylor series: that of the product of the M_j, and the weight of the node."""
+        axis, block, end = piece.axis or 0, piece.blocks[0], layout.ends[piece.axis or 0]
         radius = (end.first * self.exact_step).exp().upper()
-        sums = [self.before(integrand.k + r, end.first) for r in range(count)]
-        total = arb(0)
-        for block in others:
-            most = sums[0] * sum(block.weights, arb(0))
-            for moment, n in zip(self.rule.sums(arb_mat(block.loads[:1]))[0], integrand.copies):
-                most *= whole_power(moment, n) if n else 1
-            if most.upper() < small:
-                total += arb(0.5, 0.5) * most.upper()
-                continue
-            every, errors = [], []
-            for j, n in enumerate(integrand.copies):
-                near, left_out = self._near(j, block.loads[0]) if n else ([0], arb(0))
-                terms = arb_mat([[self.columns[j][i] * term for term in powers[i]] for i in near])
-                every.append((arb_mat([[row[i] for i in near] for row in block.loads]) * terms).tolist())
-                errors.append(self.rule.errors[j] + left_out.abs_upper())
-            for *own, weight in zip(*every, block.weights):
-                start = beginning(integrand, own, errors, radius)
-                total += weight * sum((p * s for p, s in zip(start.polynomial.coeffs(), sums)), start.rest * sums[0])
-        return total
+        every, errors = [], []
+        for j, (near, left_out) in enumerate(piece.tokens):
+            terms = arb_mat(
+                [[self.columns[j][i] * self.load_terms[axis][r][i] for r in range(end.terms + 1)] for i in near]
+            )
+            every.append((arb_mat([[row[i] for i in near] for row in block.loads]) * terms).tolist())
+            errors.append(self.rule.errors[j] + left_out.abs_upper())
+        for *own, weight in zip(*every, block.weights):
+            yield beginning(pair[axis], own, errors, radius), weight
+
+    @cached_property
+    def load_terms(self) -> list[list[list[Any]]]:
+        """For every variable the terms of e^{-uK} in its powers."""
+        return [self.rule.load_terms(axis) for axis in range(2)]
 
     def _ends(self, pair: Pair, nats: float) -> tuple[tuple[End, End], Any, float]:
         """Where the rules have their nodes for an integral to about e^-nats; a ball with all that lies beyond; log of its aim.
@@ -207,7 +254,9 @@ class PlaneTransform(Octaves):
         found, beyond = [], arb(0)
         for axis, own in enumerate(pair):
             across = terms.take(0, axis=axis) - float(own.k) * PLANNED[0]
-            left, count = left_end(own, self.rule.float_log_moments(axis), goal - float(np.logaddexp.reduce(across)))
+            left, count = left_end(
+                own, self.rule.float_log_moments(axis)[: self.most_terms + 1], goal - float(np.logaddexp.reduce(across))
+            )
             last, tail = self._right_end(pair, axis, int(np.argmax(terms.max(axis=1 - axis))), goal)
             beyond += arb(0.5, 0.5) * tail
             found.append(End(floor(left / self.step), count, last))

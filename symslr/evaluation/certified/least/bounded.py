@@ -24,6 +24,7 @@ class Bounded:
     Attributes:
         below: an exact number below all values.
         above: an exact number above one of the values.
+        lowest, reach: about where the function is least, and how far from it that may be.
 
     Raises:
         ArithmeticError: for a part beyond the interval.
@@ -40,9 +41,11 @@ class Bounded:
         if self.is_convex:
             self.lowest = self._bottom(first, second)
             self.value, self.slope = model.polynomial(self.lowest), first(self.lowest)
+            self.reach = (abs(self.slope) / self.curvature).upper()
             self.below = (self.value + self._fall() + model.rest).lower()
             self.above = (self.value + model.rest).upper()
             return
+        self.lowest, self.reach = ((left + right) / 2).mid(), (right - left).upper()
         self.slices = [self._slice(first, i) for i in range(SLICES)]
         self.below = reduce(arb.min, [below for _, below, _ in self.slices]).lower()
         self.above = reduce(arb.min, [above for _, _, above in self.slices]).upper()

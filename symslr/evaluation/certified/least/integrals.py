@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import factorial, log
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from symslr.evaluation.certified.analytic.line import Line, Seen, sizes
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.series import Series, series_power, terms
 from symslr.evaluation.certified.outer import Integrand, Window
-from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.numbers.balls import exponentials
 from symslr.evaluation.numbers.elementary import Between
 
@@ -54,24 +55,27 @@ class MovingTransform(Transform):
         self.is_kernel_moving = line.kernels[0].has(scale)
         self.known_off: dict[Integrand, Any] = {}
 
-    def model(self, integrand: Integrand, sums: Sums) -> Taylor:
+    def model(self, integrand: Integrand, sums: Sums) -> Jet:
         """The model of int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du, from the sums of a part of the interval."""
         window = self.windows[integrand]
         off = self._off(integrand)
         step, length = self.exact_step, sums.length
         thin = self._sum(sums.thin, integrand, window, length)
         wide = self._sum(sums.wide, integrand, window, length + 1)
-        rest = step * (wide[length] * sums.spread + arb(0, off.upper()) + window.beyond)
+        rest = step * (arb(0, off.upper()) + window.beyond)
         error = self.discretisation(integrand)
         around = abs(step * (wide[0] + arb(0, off.upper()) + window.beyond)) * error / (1 - error)
         rest += arb(0, around.upper())
-        return sums.model([step * thin[i] for i in range(length)], rest)
+        return sums.model([step * thin[i] for i in range(length)] + [step * wide[length]], rest)
 
-    def value(self, j: int, sums: Sums) -> Taylor:
+    def sums(self, at: Any, length: int) -> FiniteSums:
+        """As series in the scale, begun at a number or a whole interval."""
+        return FiniteSums(self, at, length)
+
+    def value(self, j: int, sums: Sums) -> Jet:
         """The model of M_j(0)."""
         thin, wide = sums.thin.at_zero()[j], sums.wide.at_zero()[j]
-        rest = wide[sums.length] * sums.spread + arb(0, self.rule.errors[j])
-        return sums.model([thin[i] for i in range(sums.length)], rest)
+        return sums.model([thin[i] for i in range(sums.length)] + [wide[sums.length]], arb(0, self.rule.errors[j]))
 
     def missing_nats(self) -> float:
         """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
@@ -299,7 +303,7 @@ class Powers:
 
     def __mul__(self, other: Powers) -> Powers:
         left, right = self.coefficients, other.coefficients
-        return Powers([sum((left[i] * right[r - i] for i in range(r + 1)), arb_series([0])) for r in range(len(left))])
+        return Powers([reduce(add, [left[i] * right[r - i] for i in range(r + 1)]) for r in range(len(left))])
 
 
 class Sums:
@@ -311,11 +315,10 @@ class Sums:
         length: terms of the models.
     """
 
-    def __init__(self, transform: MovingTransform, centre: Any, radius: Any, length: int) -> None:
+    def __init__(self, transform: Any, centre: Any, radius: Any, length: int) -> None:
         self.radius, self.length = radius, length
-        self.spread = arb(0, radius**length)
-        self.thin = FiniteSums(transform, centre, length)
-        self.wide = FiniteSums(transform, centre + arb(0, radius), length + 1)
+        self.thin = transform.sums(centre, length)
+        self.wide = transform.sums(centre + arb(0, radius), length + 1)
 
-    def model(self, coefficients: list[Any], rest: Any) -> Taylor:
-        return Taylor(arb_poly(coefficients), rest, self.radius, self.length)
+    def model(self, coefficients: list[Any], rest: Any) -> Jet:
+        return Jet(arb_poly(coefficients), rest, self.radius, self.length + 1)

@@ -15,9 +15,10 @@ from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.backend import normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
+from symslr.evaluation.certified.least.plane import MovingPlane
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import Integrand
-from symslr.evaluation.certified.taylor import Taylor
+from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.numbers.elementary import Between, ball, elementary_ball
 from symslr.expression.expectation import ScalarExpectation
 
@@ -29,6 +30,12 @@ WIDER = 2.0**-40
 
 LOST = 7.0
 """Nats that integrals have fewer than the sums under them, before more is seen: 3 to 7 for the kernels that were tried."""
+
+REACHES = {1: 0.15, 2: 0.08}
+"""The coefficients of a model grow about like (reach a)^-k, for one variable and for two."""
+
+PARTS = {1: 3, 2: 5}
+"""First parts of an interval: longer ones have no use, and an odd number keeps a place in its middle in one's middle."""
 
 SPARE_NATS = 4.0
 """Errors of the sums are so much below what is asked of the models."""
@@ -68,8 +75,10 @@ class Moving:
         self.forms = forms
         self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
         self.lines = Lines([term for terms in forms.values() for term in terms])
-        self.transforms: dict[tuple[Expr, float], MovingTransform] = {}
+        self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
         self.lost = LOST
+        variables = max((len(kernels) for kernels in self.lines.factors), default=1)
+        self.reach, self.parts = REACHES[variables], PARTS[variables]
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.
@@ -78,7 +87,7 @@ class Moving:
             NotProved: where no proof is found.
         """
         for kernels in self.lines.factors:
-            self.transform(kernels, nats + SPARE_NATS)
+            self.transform(kernels, nats)
 
     def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
         """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
@@ -90,24 +99,21 @@ class Moving:
             model = _Model(self, self.side * centre, radius, nats, length).of(self.expr)
         return model if self.side > 0 else model.mirrored()
 
-    def transform(self, kernels: tuple[Expr, ...], nats: float) -> MovingTransform:
-        """The functions of one kernel, so sharp that every integral has an error of about e^-nats; kept.
+    def transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
+        """The functions of one kernel, or two, so sharp that every integral has an error of about e^-nats; kept.
 
         Raises:
-            NotProved: for two kernels under one integral.
+            NotProved: where no proof is found.
         """
-        if len(kernels) > 1:
-            raise NotProved(
-                "certified: no proof is available for a least risk where weight and attention each have a normaliser; "
-                "give the scale (--scale)"
-            )
+        nats += SPARE_NATS
         key = kernels, nats
         if key not in self.transforms:
             integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernels]
             needed = nats + self.lost
             for _ in range(ATTEMPTS):
                 with ctx.workprec(_bits(needed)):
-                    made = MovingTransform(self.lines.line(kernels), needed, nats, self.scale, integrands)
+                    kind = MovingTransform if len(kernels) == 1 else MovingPlane
+                    made = kind(self.lines.line(kernels), needed, nats, self.scale, integrands)
                     lost = made.missing_nats()
                 if not lost:
                     break
@@ -118,23 +124,24 @@ class Moving:
             self.transforms[key] = made
         return self.transforms[key]
 
-    def integrand(self, term: Monomial) -> tuple[tuple[Expr, ...], Integrand]:
-        """A term under a Laplace integral: its kernel, and what stands there."""
+    def integrand(self, term: Monomial) -> tuple[tuple[Expr, ...], Any]:
+        """A term under a Laplace integral: its kernels, and what stands there, along every variable where there are two."""
         kernels, copies = self.lines.copies(term.tokens)
-        return kernels, Integrand.of(term, copies)
+        along = tuple(Integrand.of(term, copies, axis) for axis in range(len(kernels)))
+        return kernels, along[0] if len(along) == 1 else along
 
 
 class _Model:
     """One Taylor model."""
 
     def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int) -> None:
-        self.moving, self.nats, self.length = moving, nats + SPARE_NATS, length
+        self.moving, self.nats, self.length = moving, nats, length
         self.centre, self.radius = arb(centre), arb(radius)
         self.sums: dict[tuple[Expr, ...], Sums] = {}
         self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Taylor] = {}
 
     def _made(self, coefficients: list[Any]) -> Taylor:
-        return Taylor(arb_poly(coefficients), arb(0), self.radius, self.length)
+        return Jet(arb_poly(coefficients), arb(0), self.radius, self.length + 1)
 
     def of(self, expr: Expr) -> Taylor:
         """The model of a part of the expression."""
@@ -176,7 +183,7 @@ class _Model:
             self.integrals[kernels, integrand] = transform.model(integrand, sums)
         return self.integrals[kernels, integrand]
 
-    def _sums(self, kernels: tuple[Expr, ...]) -> tuple[MovingTransform, Sums]:
+    def _sums(self, kernels: tuple[Expr, ...]) -> tuple[Any, Sums]:
         transform = self.moving.transform(kernels, self.nats)
         if kernels not in self.sums:
             self.sums[kernels] = Sums(transform, self.centre, self.radius, self.length)
@@ -184,7 +191,9 @@ class _Model:
 
 
 def _by_scores(term: Monomial, scale: Between) -> Monomial:
-    """With tokens counted by y = a x, a > 0: there the kernel does not move."""
+    """With tokens counted by y = a x, a > 0: there the kernel does not move. With two kernels one of them would: they stay."""
+    if any(len(token.kernels) > 1 for token in term.tokens):
+        return term
     move = {X: X / scale}
     tokens = {
         LineToken(_gathered(own.factor).xreplace(move) / scale, tuple(k.xreplace(move) for k in own.kernels)): n

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, floor, inf, log, nextafter
+from math import ceil, exp, floor, inf, log, nextafter
 from typing import Any
 
 from flint import arb, ctx
@@ -19,40 +19,47 @@ ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
 RATIO = 1.4
 """Between the ends of a stretch beyond ``ZERO``."""
-PARTS = 3
-"""First parts of a stretch that is not short: models of longer ones are of no use, and an odd number keeps the guess in the middle
-of one."""
-COARSE = 9.0
-"""Nats of the first models: they tell values apart that differ by 1e-3."""
-DOUBLE = 2.0
-"""Every model on a part is at most so much sharper: the part left is then so short that the next, dearer one needs few terms."""
-MARGIN = 2
-"""Terms more than REACH alone asks for: it is the one of the middle, not of the whole part."""
-TERMS = (4, 11)
-"""The fewest and the most terms of the models: on a short part few do."""
-REACH = 0.15
-"""The coefficients of a model grow about like (REACH a)^-k; where sums are made sharper than the models nothing is won."""
+COARSE = 6.0
+"""Nats of the first models: they tell values apart that differ by some 1e-3."""
+SHARPER = 2.0
+"""Sums become so much sharper where the function is seen to be convex: that doubles what is known of the place of its minimum."""
+SHORT = 0.1
+"""A part so much shorter than its stretch becomes one of its own."""
+LONGEST = 11
+"""Terms of the models on parts that are not short."""
+CLEAR = 4.0
+"""A part that lies within so many of its model's errors of the least value seen is not told apart by halving it alone."""
 SMALLEST = 1e-4
-"""Parts on which nothing can be proved are halved down to this size, relative to the scale, ..."""
-SHARPER = 1.5
-"""... with sums so much sharper."""
+"""Parts on which nothing can be proved are halved down to this size, relative to the scale."""
 NARROWEST = 0.02
 """Stretches are halved down to this size, relative to the scale."""
 MOST = 2000
 """Models that are made at most."""
 ATTEMPTS = 4
 """The sums are made sharper so often where the digits are not reached."""
+DOUBLES = 2.0**-52
+"""Relative: places are floats."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """[low, high] in a stretch, on which the function is above ``below``; its last model had sums to e^-nats."""
+    """[low, high] in a stretch, on which the function is above ``below``; its last model had sums to e^-nats.
+
+    Attributes:
+        place, reach: where the function is about least there, and how far from it that may be.
+        error: of the values of its model.
+        is_convex: whether its model is.
+    """
 
     stretch: Moving
     low: float
     high: float
     nats: float
     below: Any
+    place: float
+    reach: float
+    error: Any
+    is_convex: bool
 
 
 @dataclass(frozen=True)
@@ -105,9 +112,8 @@ class Search:
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
-                    nats = self._nats(own.low, own.high)
-                    for part in parts(own.low, own.high, PARTS if nats <= COARSE else 1):
-                        self._look(own, *part, nats)
+                    for part in parts(own.low, own.high, own.parts):
+                        self._look(own, *part, COARSE)
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
@@ -133,52 +139,66 @@ class Search:
         size = 0.0 if self.above is None else float(abs(self.above).log())
         return max(COARSE, self.digits * log(10) + 4 - size) + self.extra
 
-    def _nats(self, low: float, high: float) -> float:
-        """As sharp as a model on this part can be, in steps, so that sums serve several parts."""
-        wanted = TERMS[1] * _per_term(low, high)
-        if wanted > self._finest():
-            return self._finest()
-        return min(self._finest(), max(COARSE, 8.0 * ceil(wanted / 8.0)))
-
     def _refined(self) -> None:
         """Parts are made smaller and sharper until the enclosure is narrow, or none can be."""
         while self._missing() > 0:
             self.waiting = [part for part in self.waiting if not part.below > self.above]
             part = min(self.waiting, key=lambda part: float(part.below - self.above))
-            nats = min(self._nats(part.low, part.high), DOUBLE * part.nats)
-            if nats <= part.nats and nats >= self._finest():
+            sharper = min(SHARPER * part.nats, self._finest())
+            if part.nats >= self._finest() and part.is_convex:
                 return
             self.waiting.remove(part)
-            if nats > part.nats:
-                self._look(part.stretch, part.low, part.high, nats)
+            if part.is_convex:
+                self._look(self._narrowed(part), part.low, part.high, sharper, part)
             else:
-                self._halved(part.stretch, part.low, part.high, nats)
+                is_clear = self.above - part.below > CLEAR * part.error
+                self._halved(part.stretch, part.low, part.high, part.nats if is_clear else sharper)
+
+    def _narrowed(self, part: Part) -> Moving:
+        """Its stretch, or a short one on which all bounds are sharper where it is but a small part of that."""
+        if part.high - part.low > SHORT * (part.stretch.high - part.stretch.low):
+            return part.stretch
+        try:
+            own = self.stretch(part.low, part.high)
+            own.prepare(COARSE)
+            return own
+        except NotProved:
+            return part.stretch
 
     def _halved(self, stretch: Moving, low: float, high: float, nats: float) -> None:
         middle = (low + high) / 2
         self._look(stretch, low, middle, nats)
         self._look(stretch, middle, high, nats)
 
-    def _look(self, stretch: Moving, low: float, high: float, nats: float) -> None:
-        """Model a part, and keep what of it may hold the infimum."""
+    def _look(self, stretch: Moving, low: float, high: float, nats: float, before: Part | None = None) -> None:
+        """Model a part, and keep what of it may hold the infimum.
+
+        Args:
+            before: what is known of it, where the function is convex there: then the model is about its place.
+        """
         self.made += 1
         if self.made > MOST:
             raise NotProved("certified: the least value lies where the risk is too flat in the scale")
-        centre = (low + high) / 2
+        centre = (low + high) / 2 if before is None else min(max(before.place, low), high)
         radius = nextafter(max(high - centre, centre - low), inf)
+        size = stretch.reach * max(abs(low), abs(high), ZERO)
         try:
-            model = stretch.model(centre, radius, nats, _terms(low, high, nats))
+            model = stretch.model(
+                centre, radius, nats, _terms((radius if before is None else before.reach) / size, nats)
+            )
         except NotProved:
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
-            self._halved(stretch, low, high, min(SHARPER * nats, self._finest()))
+            self._halved(stretch, low, high, min(1.5 * nats, self._finest()))
             return
         bounded = Bounded(model, arb(low) - centre, arb(high) - centre)
         self.above = bounded.above if self.above is None else self.above.min(bounded.above)
         if not bounded.below > self.above:
             left, right = (float(centre + t) for t in bounded.near(self.above))
+            place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * max(abs(centre), ZERO))
             low, high = max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
-            self.waiting.append(Part(stretch, low, high, nats, bounded.below))
+            error = model.rest.rad() + model.polynomial[0].rad()
+            self.waiting.append(Part(stretch, low, high, nats, bounded.below, place, reach, error, bounded.is_convex))
 
     def _proved(self, low: float, high: float) -> list[Moving]:
         """The interval as stretches on which strips and tails are proved."""
@@ -193,12 +213,11 @@ class Search:
             return self._proved(low, middle) + self._proved(middle, high)
 
 
-def _per_term(low: float, high: float) -> float:
-    """Nats that every further term of a model on a part wins."""
-    return log(max(1.0, 2 * REACH * max(abs(low), abs(high), ZERO) / (high - low))) if low < high else inf
+def _terms(reach: float, nats: float) -> int:
+    """So many that what is left out is as small as the errors of the sums, so far from the centre, as far as that can be.
 
-
-def _terms(low: float, high: float, nats: float) -> int:
-    """So many that what is left out is as small as the errors of the sums, as far as that can be."""
-    fewest, most = TERMS
-    return max(fewest, ceil(min(most, MARGIN + nats / max(_per_term(low, high), nats / most))))
+    Args:
+        reach: relative to the one over which the coefficients of a model grow.
+    """
+    per_term = -log(min(reach, exp(-nats / LONGEST)))
+    return max(2, ceil(nats / per_term))

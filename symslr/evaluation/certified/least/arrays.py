@@ -1,0 +1,233 @@
+"""Arrays of balls, in floats or in Arb, and power series with them as coefficients.
+
+In floats a middle and a radius are far faster than Arb, where few digits do; every radius is rounded up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from math import inf, nextafter
+from operator import add, matmul, mul
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat
+
+from symslr.evaluation.numbers.balls import exponentials
+
+UNIT = 2.0**-52
+"""Relative error of a float operation, and as much again."""
+
+OF_EXP = 2.0**-48
+"""That of an exponential and of the sums and differences around it."""
+
+OF_RADII = 1 + 2.0**-36
+"""More than the roundings of a radius, a sum of up to some thousand terms."""
+
+TINY = 1e-300
+"""More than what is lost where floats underflow."""
+
+
+class BallArray(ABC):
+    """Abstract: an array of balls of two axes."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, rows: Sequence[Sequence[Any]]) -> BallArray:
+        """From Arb's balls."""
+
+    @classmethod
+    @abstractmethod
+    def loads(cls, slopes: Sequence[Any], first: int, per_octave: int, count: int) -> BallArray:
+        """e^{-us}: a row for each of u = 2^{i/per_octave}, i = first, ..., a column for each slope."""
+
+    @abstractmethod
+    def __add__(self, other: Any) -> Any: ...
+
+    @abstractmethod
+    def __mul__(self, other: Any) -> Any: ...
+
+    @abstractmethod
+    def __matmul__(self, other: Any) -> Any: ...
+
+    @abstractmethod
+    def scaled(self, p: int, q: int) -> Any:
+        """Times p/q."""
+
+    @abstractmethod
+    def columns(self, places: Sequence[int]) -> Any:
+        """Some of them."""
+
+    @classmethod
+    @abstractmethod
+    def beside(cls, arrays: Sequence[Any]) -> Any:
+        """The columns of several."""
+
+    @abstractmethod
+    def transposed(self) -> Any:
+        """Rows as columns."""
+
+    @abstractmethod
+    def widened(self, error: Any) -> Any:
+        """Every ball by so much."""
+
+    @abstractmethod
+    def single(self) -> Any:
+        """The ball of an array of one, as one of Arb's."""
+
+
+@dataclass(frozen=True)
+class FloatBalls(BallArray):
+    """Middles and radii in floats."""
+
+    middle: Any
+    radius: Any
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Any]]) -> FloatBalls:
+        middles = [[float(own) for own in row] for row in rows]
+        off = [[_above((own - at).abs_upper()) for own, at in zip(*both)] for both in zip(rows, middles)]
+        return cls(np.array(middles), np.array(off))
+
+    @classmethod
+    def loads(cls, slopes: Sequence[Any], first: int, per_octave: int, count: int) -> FloatBalls:
+        nodes = [[-(arb.const_log2() * (first + i) / per_octave).exp()] for i in range(count)]
+        exponents = cls.of(nodes) * cls.of([slopes])
+        low, high = (np.exp(exponents.middle + side * exponents.radius) for side in (-1, 1))
+        return cls((low + high) / 2, ((high - low) / 2 + OF_EXP * high) * OF_RADII + TINY)
+
+    def __add__(self, other: FloatBalls) -> FloatBalls:
+        total = self.middle + other.middle
+        return FloatBalls(total, (self.radius + other.radius + UNIT * abs(total)) * OF_RADII + TINY)
+
+    def __mul__(self, other: FloatBalls) -> FloatBalls:
+        product, size = self.middle * other.middle, abs(other.middle) + other.radius
+        radius = abs(self.middle) * other.radius + self.radius * size + UNIT * abs(product)
+        return FloatBalls(product, radius * OF_RADII + TINY)
+
+    def __matmul__(self, other: FloatBalls) -> FloatBalls:
+        own, size = abs(self.middle), abs(other.middle)
+        rounding = UNIT * (self.middle.shape[1] + 4)
+        radius = own @ (other.radius + rounding * size) + self.radius @ (size + other.radius)
+        return FloatBalls(self.middle @ other.middle, radius * OF_RADII + TINY)
+
+    def scaled(self, p: int, q: int) -> FloatBalls:
+        total = self.middle * (p / q)
+        return FloatBalls(total, (self.radius * abs(p / q) + 2 * UNIT * abs(total)) * OF_RADII + TINY)
+
+    def columns(self, places: Sequence[int]) -> FloatBalls:
+        return FloatBalls(self.middle[:, places], self.radius[:, places])
+
+    @classmethod
+    def beside(cls, arrays: Sequence[FloatBalls]) -> FloatBalls:
+        return cls(np.hstack([own.middle for own in arrays]), np.hstack([own.radius for own in arrays]))
+
+    def transposed(self) -> FloatBalls:
+        return FloatBalls(self.middle.T, self.radius.T)
+
+    def widened(self, error: Any) -> FloatBalls:
+        return FloatBalls(self.middle, (self.radius + _above(error)) * OF_RADII)
+
+    def single(self) -> Any:
+        return arb(float(self.middle[0, 0]), float(self.radius[0, 0]))
+
+
+@dataclass(frozen=True)
+class ArbBalls(BallArray):
+    """Arb's balls at the current precision."""
+
+    values: Any
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[Any]]) -> ArbBalls:
+        values = np.empty((len(rows), len(rows[0])), dtype=object)
+        for at, row in zip(values, rows):
+            at[:] = row
+        return cls(values)
+
+    @classmethod
+    def loads(cls, slopes: Sequence[Any], first: int, per_octave: int, count: int) -> ArbBalls:
+        return cls.of(exponentials(slopes, first, per_octave, count))
+
+    def __add__(self, other: ArbBalls) -> ArbBalls:
+        return ArbBalls(self.values + other.values)
+
+    def __mul__(self, other: ArbBalls) -> ArbBalls:
+        return ArbBalls(self.values * other.values)
+
+    def __matmul__(self, other: ArbBalls) -> ArbBalls:
+        return ArbBalls.of((arb_mat(self.values.tolist()) * arb_mat(other.values.tolist())).tolist())
+
+    def scaled(self, p: int, q: int) -> ArbBalls:
+        return ArbBalls(self.values * p / q)
+
+    def columns(self, places: Sequence[int]) -> ArbBalls:
+        return ArbBalls(self.values[:, places])
+
+    @classmethod
+    def beside(cls, arrays: Sequence[ArbBalls]) -> ArbBalls:
+        return cls(np.hstack([own.values for own in arrays]))
+
+    def transposed(self) -> ArbBalls:
+        return ArbBalls(self.values.T)
+
+    def widened(self, error: Any) -> ArbBalls:
+        return ArbBalls(self.values + arb(0, error.upper()))
+
+    def single(self) -> Any:
+        return self.values[0, 0]
+
+
+def _above(number: Any) -> float:
+    """A float above one of Arb's >= 0."""
+    return nextafter(float(number.upper()), inf) * (1 + UNIT)
+
+
+@dataclass(frozen=True)
+class ArraySeries:
+    """A power series, cut after ``length`` terms; further coefficients are zero."""
+
+    coefficients: list[Any]
+    length: int
+
+    def __add__(self, other: ArraySeries) -> ArraySeries:
+        more, less = sorted((self.coefficients, other.coefficients), key=len, reverse=True)
+        return ArraySeries([own + less[k] if k < len(less) else own for k, own in enumerate(more)], self.length)
+
+    def __mul__(self, other: ArraySeries) -> ArraySeries:
+        return self._cauchy(other, mul)
+
+    def __matmul__(self, other: ArraySeries) -> ArraySeries:
+        return self._cauchy(other, matmul)
+
+    def _cauchy(self, other: ArraySeries, operation: Callable[[Any, Any], Any]) -> ArraySeries:
+        left, right, found = self.coefficients, other.coefficients, []
+        for k in range(min(self.length, len(left) + len(right) - 1)):
+            places = range(max(0, k + 1 - len(right)), min(k + 1, len(left)))
+            found.append(reduce(add, [operation(left[m], right[k - m]) for m in places]))
+        return ArraySeries(found, self.length)
+
+    def of_each(self, operation: Callable[[Any], Any]) -> ArraySeries:
+        """Of every coefficient."""
+        return ArraySeries([operation(own) for own in self.coefficients], self.length)
+
+    def scaled(self, p: int, q: int) -> ArraySeries:
+        """Times p/q."""
+        return self.of_each(lambda own: own.scaled(p, q))
+
+    def widened(self, error: Any) -> ArraySeries:
+        """With an error of the function, a number wherever its argument is."""
+        first, *others = self.coefficients
+        return ArraySeries([first.widened(error), *others], self.length)
+
+    def exponential(self, value: Any) -> ArraySeries:
+        """exp(series) where ``value`` is that of its first coefficient, which is not looked at."""
+        found, length = [value], self.length if len(self.coefficients) > 1 else 1
+        for k in range(1, length):
+            places = range(1, min(k + 1, len(self.coefficients)))
+            parts = [(self.coefficients[m] * found[k - m]).scaled(m, k) for m in places]
+            found.append(reduce(add, parts))
+        return ArraySeries(found, self.length)

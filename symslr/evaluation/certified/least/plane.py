@@ -1,0 +1,183 @@
+"""Laplace integrals over two variables as functions of a scale: Taylor models over an interval of it.
+
+All errors of ``analytic.plane`` hold at every scale of an interval, so that at any one scale they are numbers: they are added to
+the first coefficients of the series in the scale, and those of the finite sums are exact: docs/proofs.md, section 9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from itertools import zip_longest
+from math import factorial
+from operator import add
+from typing import Any
+
+from flint import arb, arb_series, ctx
+
+from symslr.evaluation.certified.analytic.cells import by_squaring
+from symslr.evaluation.certified.analytic.form import line_bits
+from symslr.evaluation.certified.analytic.line import Line
+from symslr.evaluation.certified.analytic.plane import Block, Layout, Pair, Piece, PlaneTransform
+from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
+from symslr.evaluation.certified.least.arrays import ArbBalls, ArraySeries, FloatBalls
+from symslr.evaluation.certified.least.integrals import Powers, Sums
+from symslr.evaluation.certified.least.series import Series, terms
+from symslr.evaluation.certified.taylor import Jet
+from symslr.evaluation.numbers.elementary import Between
+
+MOST_FLOAT_NATS = 36.0
+"""Of sums whose errors are those of floats or more."""
+
+
+class MovingPlane(PlaneTransform):
+    """The functions M_j of one line with two kernels at every scale of an interval.
+
+    Args:
+        line: with ``scale`` in its kernels or factors.
+        nats: errors of about e^-nats in the M_j.
+        goal: errors of about e^-goal of an integral in its tails.
+        scale: holds the interval.
+        integrands: all that are asked for.
+    """
+
+    most_terms = 6
+    """Every term of the Taylor series in u is a series in the scale."""
+
+    def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Pair]) -> None:
+        super().__init__(line, nats)
+        self.scale, self.goal, self.integrands = scale, goal, integrands
+        self.known: dict[Pair, tuple[Layout, Any]] = {}
+
+    def missing_nats(self) -> float:
+        """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
+        return max([0.0, *(self.needed_nats(pair, self.goal) - self.nats for pair in self.integrands)])
+
+    def prepared(self, pair: Pair) -> tuple[Layout, Any]:
+        """The layout of a sum, and what of it is left beside the finite sums; kept."""
+        if pair not in self.known:
+            layout = self.layout(pair, self.goal)
+            beyond = layout.beyond
+            for piece in layout.pieces:
+                if piece.axis is not None:
+                    whole = self.powers_before(pair, layout, piece.axis)[0]
+                    beyond += whole * sum(
+                        (start.rest * weight for start, weight in self.starts(pair, layout, piece)), arb(0)
+                    )
+            self.known[pair] = layout, beyond
+        return self.known[pair]
+
+    def model(self, pair: Pair, sums: Sums) -> Jet:
+        """The model of an integral, from the sums of a part of the interval.
+
+        Raises:
+            NotProved: where floats overflow.
+        """
+        thin, wide = sums.thin.integral(pair), sums.wide.integral(pair)
+        if not all(own.is_finite() for own in (*thin, wide[sums.length])):
+            raise NotProved("certified: the sums over two variables are beyond the range of floats")
+        return sums.model([thin[k] for k in range(sums.length)] + [wide[sums.length]], arb(0))
+
+    def sums(self, at: Any, length: int) -> PlaneSums:
+        """As series in the scale, begun at a number or a whole interval."""
+        return PlaneSums(self, at, length)
+
+
+class PlaneSums:
+    """The integrals by one rule, as series in the scale.
+
+    Args:
+        transform: whose rule it is.
+        at: where the series begin: a number, or a whole interval.
+        length: terms kept.
+    """
+
+    def __init__(self, transform: MovingPlane, at: Any, length: int) -> None:
+        self.transform, self.length = transform, length
+        self.arrays = ArbBalls if at.is_exact() and transform.nats > MOST_FLOAT_NATS else FloatBalls
+        line, series, rule = transform.line, Series(transform.scale, at), transform.rule
+        with terms(length):
+            step, values = arb_series([rule.step]), (*line.kernels, *line.factors)
+            rows = [all_enclosed(values, line.variable, arb_series([x]), series) for x in rule.nodes]
+            self.kernels = [
+                self._series([row[axis] for row in rows], length if kernel.has(transform.scale) else 1)
+                for axis, kernel in enumerate(line.kernels)
+            ]
+            self.firsts = [[row[axis][0] for row in rows] for axis in range(2)]
+            self.weights = [self._series([row[2 + j] * step for row in rows], length) for j in range(len(line.factors))]
+        self.known: dict[tuple[int, int, int], ArraySeries] = {}
+
+    def _series(self, tokens: list[Any], count: int) -> ArraySeries:
+        """Rows of one value for every token, a row for every coefficient."""
+        return ArraySeries([self.arrays.of([[own[k] for own in tokens]]) for k in range(count)], self.length)
+
+    def integral(self, pair: Pair) -> list[Any]:
+        """The coefficients of the integral, which hold whatever the errors are at one scale."""
+        transform = self.transform
+        layout, beyond = transform.prepared(pair)
+        with ctx.workprec(line_bits(transform.nats)):
+            total = [beyond, *[arb(0)] * (self.length - 1)]
+            for piece in layout.pieces:
+                part = self._block(pair, piece) if piece.axis is None else self._before(pair, layout, piece)
+                total = [sum(both, arb(0)) for both in zip_longest(total, part.coefficients, fillvalue=arb(0))]
+            return [own * transform.spacing(pair) for own in total]
+
+    def _loads(self, axis: int, block: Block) -> ArraySeries:
+        """e^{-uK} at the nodes of a block: a row for every node, a column for every token."""
+        key = axis, block.first, len(block.weights)
+        if key not in self.known:
+            place = block.first, self.transform.per_octave, len(block.weights)
+            nodes = [
+                [-(i * self.transform.exact_step).exp()] for i in range(block.first, block.first + len(block.weights))
+            ]
+            exponents = ArraySeries([self.arrays.of(nodes)], self.length) * self.kernels[axis]
+            self.known[key] = exponents.exponential(self.arrays.loads(self.firsts[axis], *place))
+        return self.known[key]
+
+    def _block(self, pair: Pair, piece: Piece) -> ArraySeries:
+        """The sum over the product of the nodes of two blocks."""
+        one, other = (self._loads(axis, block) for axis, block in enumerate(piece.blocks))
+        product: Any = None
+        for j, (n, (near, left_out)) in enumerate(zip(pair[0].copies, piece.tokens)):
+            if n:
+                weights, left, right = (_columns(own, near) for own in (self.weights[j], one, other))
+                error = self.transform.rule.errors[j] + left_out.abs_upper()
+                moments = (left * weights) @ right.of_each(lambda own: own.transposed())
+                moments = by_squaring(moments.widened(error), n, None)
+                product = moments if product is None else product * moments
+        before, after = (
+            self.arrays.of([piece.blocks[0].weights]),
+            self.arrays.of([[w] for w in piece.blocks[1].weights]),
+        )
+        return product.of_each(lambda own: (before @ own @ after).single())
+
+    def _before(self, pair: Pair, layout: Layout, piece: Piece) -> ArraySeries:
+        """That of the polynomials over the nodes before the first, at the nodes of the other variable."""
+        axis, block = piece.axis or 0, piece.blocks[0]
+        count, loads = layout.ends[axis].terms, self._loads(1 - axis, block)
+        if not count:
+            return ArraySeries([arb(0)], self.length)
+        offsets = [[[(-pair[axis].offset) ** r / factorial(r)]] * len(block.weights) for r in range(count)]
+        product = Powers([ArraySeries([self.arrays.of(own)], self.length) for own in offsets])
+        for j, (n, (near, _)) in enumerate(zip(pair[0].copies, piece.tokens)):
+            if n:
+                moments = _columns(loads, near) @ self._load_powers(axis, j, near, count)
+                own = Powers([_columns(moments, [r]) for r in range(count)])
+                product = product * by_squaring(own, n, None)
+        weights, sums = self.arrays.of([block.weights]), self.transform.powers_before(pair, layout, axis)
+        parts = [own.of_each(lambda at, s=s: (weights @ at).single() * s) for own, s in zip(product.coefficients, sums)]
+        return reduce(add, parts)
+
+    def _load_powers(self, axis: int, j: int, near: list[int], count: int) -> ArraySeries:
+        """The weights of some tokens times the terms of e^{-uK} in powers of u, a column for each of these."""
+        slopes, *found = (
+            own.of_each(lambda own: own.columns(near).transposed()) for own in (self.kernels[axis], self.weights[j])
+        )
+        for r in range(1, count):
+            found.append((found[-1] * slopes).scaled(-1, r))
+        columns = zip(*(own.coefficients for own in found))
+        return ArraySeries([self.arrays.beside(own) for own in columns], self.length)
+
+
+def _columns(series: ArraySeries, places: list[int]) -> ArraySeries:
+    return series.of_each(lambda own: own.columns(places))
