@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from operator import mul
+
 import mpmath
 import pytest
+from flint import arb, ctx
 from mpmath import mpf
 from sympy import Rational
 
-from symslr.evaluation import evaluate, minimise
+from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.model.catalogue import SpikedSLR, erf
 from symslr.model.length_law import LengthLaw
 from symslr.model.symbols import a, c
@@ -16,20 +19,23 @@ from symslr.theory import population_risk
 
 def by_integrals(scale: mpf, shift: mpf, nu: int, mean_length: mpf) -> mpf:
     """The risk of 1 + erf(a x + c) from its definition: both tails by a trapezoid sum, nothing subtracted from 2."""
-    middle, spread = -shift / scale, 1 / (mpmath.sqrt(2) * scale)
-
-    def mean(power: int, centre: mpf, sign: int) -> mpf:
-        """E erfc(sign (a x + c))^power for x of mean ``centre``."""
-
-        def density(x: mpf) -> mpf:
-            return mpmath.exp(-((x - centre) ** 2) / 2) * mpmath.erfc(sign * (scale * x + shift)) ** power
-
+    with ctx.workprec(130):
+        a, c, signal = arb(scale), arb(shift), arb(nu).sqrt()
+        middle, spread = -c / a, 1 / (arb(2).sqrt() * a)
         step = spread / 4  # both factors are analytic on the scale of the spread, and fall within some dozen of it
-        return step * mpmath.fsum(density(middle + k * step) for k in range(-400, 401)) / mpmath.sqrt(2 * mpmath.pi)
 
-    signal = mpmath.sqrt(nu)
-    first, second, others = mean(1, signal, 1), mean(2, signal, 1), (mean_length - 1) * mean(2, mpf(0), -1)
-    return (second - first**2 + others) / (4 - 4 * first + second + others)
+        def means(centre: arb, sign: int) -> list[arb]:
+            """E erfc(sign (a x + c)) and of its square for x of mean ``centre``."""
+            nodes = [middle + k * step for k in range(-400, 401)]
+            tails = [(sign * (a * x + c)).erfc() for x in nodes]
+            first = [(-((x - centre) ** 2) / 2).exp() * tail for x, tail in zip(nodes, tails)]
+            sums = sum(first, arb(0)), sum(map(mul, first, tails), arb(0))
+            return [step * total / (2 * arb.pi()).sqrt() for total in sums]
+
+        (first, second), (_, other) = means(signal, 1), means(arb(0), -1)
+        others = (arb(mean_length) - 1) * other
+        found = (second - first**2 + others) / (4 - 4 * first + second + others)
+        return mpf(found.mid().str(40, radius=False))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +53,18 @@ def test_a_tiny_least_risk_has_its_digits(length: object, mean: mpf, nu: int) ->
         # nowhere beside it is it lower: along both variables, and along the ray on which the threshold stays
         for moved in ((1.02, 1), (0.98, 1), (1, 1.002), (1, 0.998), (1.05, 1.05), (0.95, 0.95)):
             assert by_integrals(scale * moved[0], shift * moved[1], nu, mean) > value - error
+
+
+def test_a_least_value_far_below_rounding() -> None:
+    """In float64 the variance was the rounding of 4; mpmath's Cholesky takes a matrix of 1e-17 for a singular one."""
+    value, place = least_risk(SpikedSLR(length=3, noise=0), erf, {"nu": 310}, digits=9)
+    assert value.digits >= 9
+    with mpmath.workdps(40):
+        scale, shift = mpf(place["a"].value), mpf(place["c"].value)
+        here = by_integrals(scale, shift, 310, mpf(3))
+        assert abs(value.value - here) <= value.error + here * mpf("1e-8")
+        for moved in (0.97, 1.03):
+            assert by_integrals(scale * moved, shift * moved, 310, mpf(3)) > here
 
 
 def test_a_risk_keeps_its_digits_however_small() -> None:
