@@ -122,7 +122,7 @@ def exhaustive_success(
     if bits > 20:
         raise ValueError(f"d*m: found {bits} signs; expected at most 20 to try them all")
     every = np.arange(2**bits)[:, None] >> np.arange(bits)[::-1] & 1
-    signs = (2.0 * every - 1.0).reshape(-1, parameters.d, parameters.m)
+    signs = np.where(every, 1.0, -1.0).reshape(-1, parameters.d, parameters.m)
     success = separates(parameters, signs, rows, kernel, rival)
     return int(success.sum()), len(success)
 

@@ -25,7 +25,7 @@ def made(*numbers, **optional):
 
 
 def small_problems(count: int):
-    """Layouts with at most 12 signs, self- and cross-attention, five kernels."""
+    """Layouts with at most 14 signs, self- and cross-attention, five kernels."""
     rng = random.Random(11)
     kernels = [SOFTMAX_KERNEL, power_kernel(3), taylor_kernel(2), LINEAR_KERNEL, exp(-x)]
     while count:
@@ -36,7 +36,7 @@ def small_problems(count: int):
             "n": classes * blocks,
             "d": classes + 2,
             "t": blocks,
-            "m": rng.randint(1, max(1, 12 // (classes + 2))),
+            "m": rng.randint(1, max(1, 14 // (classes + 2))),
         }
         if classes * blocks < 2:
             continue
