@@ -8,7 +8,6 @@ Source: arXiv 2310.11685, sections 1.1, 3.3 and 6 (the block layout is reconstru
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from itertools import product
 
 import numpy as np
 from sympy import Expr, lambdify
@@ -122,7 +121,8 @@ def exhaustive_success(
     bits = parameters.d * parameters.m
     if bits > 20:
         raise ValueError(f"d*m: found {bits} signs; expected at most 20 to try them all")
-    signs = np.array(list(product((-1.0, 1.0), repeat=bits))).reshape(-1, parameters.d, parameters.m)
+    every = np.arange(2**bits)[:, None] >> np.arange(bits)[::-1] & 1
+    signs = np.where(every, 1.0, -1.0).reshape(-1, parameters.d, parameters.m)
     success = separates(parameters, signs, rows, kernel, rival)
     return int(success.sum()), len(success)
 

@@ -110,23 +110,23 @@ class Brute:
                 readouts.append(readout)
         self.shares = np.array(shares) / sum(shares)
         self.readouts = np.array(readouts)
-        self.root = np.linalg.cholesky(keys)
         axis = step * np.arange(-int(reach / step), int(reach / step) + 1)
         mass = np.exp(-(axis**2) / 2) / np.exp(-(axis**2) / 2).sum()
         grid = np.stack([g.ravel() for g in np.meshgrid(*[axis] * (length * p), indexing="ij")], axis=-1)
-        self.mass = np.prod(
-            np.stack(np.meshgrid(*[mass] * (length * p), indexing="ij"), -1).reshape(grid.shape), axis=1
-        )
-        self.noise = grid.reshape(-1, length, p)
+        every = np.prod(np.stack(np.meshgrid(*[mass] * (length * p), indexing="ij"), -1).reshape(grid.shape), axis=1)
+        inside = np.sum(grid**2, axis=1) < reach**2  # the corners hold less than 2e-10
+        self.mass, self.noise = every[inside], grid[inside].reshape(-1, length, p)
         self.means, self.inverse = np.array(means), np.linalg.inv(keys)
+        self.root = np.kron(np.linalg.cholesky(keys), np.eye(p))
+        self.unroot = np.linalg.inv(self.root)
         self.whitened = self._whitened(self.means)
 
     def keys(self, place: int) -> np.ndarray:
-        return np.einsum("lm,nmp->nlp", self.root, self.noise) + self.means[place]
+        return (self.noise.reshape(len(self.noise), -1) @ self.root.T).reshape(self.noise.shape) + self.means[place]
 
     def _whitened(self, keys: np.ndarray) -> np.ndarray:
         """Their coordinates of covariance 1, (number, L p)."""
-        return np.linalg.solve(self.root, keys).reshape(len(keys), -1)
+        return keys.reshape(len(keys), -1) @ self.unroot.T
 
     def posterior_mean(self, keys: np.ndarray) -> np.ndarray:
         """|w - m|^2 of whitened keys and means, less |w|^2, which all configurations share."""

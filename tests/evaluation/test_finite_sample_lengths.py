@@ -36,7 +36,7 @@ def test_a_step_is_the_mean_of_the_steps_of_each_length(attention):
 @pytest.mark.parametrize("attention", [softmax, linear])
 def test_many_samples_recover_the_population_risk(attention):
     """Single tokens among them, which say nothing to softmax about the key; what is left is below 2/alpha."""
-    task = SpikedSLR(2, length=LAW, noise=0)
+    task = SpikedSLR(2, length={1: THIRD, 3: 2 * THIRD}, noise=0)
     found = finite_sample(task, attention, {}, alpha=1e4, ridge=(0.1, 0.1), precision=0.005)
     # Softmax attains the Bayes risk here.
     limit = float(evaluate(bayes_risk(task) if attention is softmax else minimal_risk(task, linear), {}, digits=6))

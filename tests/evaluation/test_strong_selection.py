@@ -24,8 +24,8 @@ from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, soft
 from symslr.model.location.task import LocationTask
 from symslr.model.symbols import x as token
 from symslr.theory import population_risk
+from tests.evaluation.pairs import Array, risk_of_a_pair
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 LOG_KERNELS: dict[str, tuple[Callable[[Array], Array], float]] = {
     "softplus": (lambda y: np.where(y < -30.0, y, np.log(np.logaddexp(0, np.maximum(y, -30.0)))), -np.inf),
     "softmax": (lambda y: y, -np.inf),
@@ -34,28 +34,9 @@ LOG_KERNELS: dict[str, tuple[Callable[[Array], Array], float]] = {
 """Logarithms of kernels and of offsets; log(1 + e^y) is e^y below -30, to 5e-14 of it."""
 
 
-def risk_of_a_pair(name: str, strength: float, scale: float) -> float:
-    """By Gauss panels over half the difference of two tokens, in which the selection is steep, and trapezoids over their mean."""
+def by_tokens(name: str, strength: float, scale: float) -> float:
     log_kernel, log_offset = LOG_KERNELS[name]
-    count = int(6.0 * max(1.0, scale, strength if np.isfinite(strength) else 0.0) / 3.0) + 1
-    nodes, weights = np.polynomial.legendre.leggauss(16)
-    half = (3.0 / count * (2 * np.arange(count)[:, None] + 1 + nodes)).ravel()
-    areas = np.tile(3.0 / count * weights, count) * np.exp(-(half**2))
-    mean = np.arange(-6.0, 6.0, min(0.04, 0.6 / scale))
-    if name == "softmax":
-        mean = np.arange(-6.0, 6.0, 0.3)  # the weights depend on the difference alone
-    hit = norm = mass = 0.0
-    for d, area in zip(*(np.array_split(own, len(half) * len(mean) // 200_000 + 1) for own in (half, areas))):
-        density = area[:, None] * np.exp(-(mean**2))
-        one, other = (log_kernel(scale * (mean[None, :] + sign * d[:, None])) for sign in (1, -1))
-        top = np.maximum(np.maximum(one, other), log_offset)
-        one, other, rest = np.exp(one - top), np.exp(other - top), np.exp(log_offset - top)
-        one, other = one / (one + other + rest), other / (one + other + rest)
-        share = np.tanh(strength * d)[:, None]
-        hit += np.sum(density * ((1 + share) * one + (1 - share) * other))
-        norm += 2 * np.sum(density * (one**2 + other**2))
-        mass += 2 * np.sum(density)
-    return float(1 - hit**2 / norm / mass)
+    return risk_of_a_pair(log_kernel, scale, strength, log_offset)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +48,7 @@ def test_a_strong_signal_has_its_digits(attention: Attention, strength: int, sca
     """E||sigma||^2 took the selection's own variable, and a mesh on which rounding alone was left was made ever finer."""
     found = evaluate(population_risk(MaxSLR(noise=0), attention), {"L": 2, "nu": strength, "a": scale}, backend="numpy")
     assert found.digits >= 10
-    expected = risk_of_a_pair(attention.name, float(strength), float(scale))
+    expected = by_tokens(attention.name, float(strength), float(scale))
     assert abs(float(found) - expected) <= float(found.error) + 1e-13
 
 
@@ -76,7 +57,7 @@ def test_a_table_that_is_too_large_leaves_the_digits_that_are_there(monkeypatch:
     monkeypatch.setattr(table, "MOST_WORK", 1.5e8)
     found = evaluate(population_risk(MaxSLR(noise=0), softmax), {"L": 2, "nu": 60, "a": 15}, backend="numpy")
     assert 1 <= found.digits <= 8
-    assert abs(float(found) - risk_of_a_pair("softmax", 60.0, 15.0)) <= float(found.error)
+    assert abs(float(found) - by_tokens("softmax", 60.0, 15.0)) <= float(found.error)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +69,7 @@ def test_steep_selections_under_steep_kernels(name: str, strength: int, scale: i
     kernel = {"softplus": softplus, "softmax": softmax, "softmax1": softmax1}[name]
     found = evaluate(population_risk(MaxSLR(noise=0), kernel), {"L": 2, "nu": strength, "a": scale}, backend="numpy")
     assert found.digits >= 10
-    assert abs(float(found) - risk_of_a_pair(name, float(strength), float(scale))) <= float(found.error) + 1e-13
+    assert abs(float(found) - by_tokens(name, float(strength), float(scale))) <= float(found.error) + 1e-13
 
 
 def test_windows_that_miss_the_ridge_are_not_believed() -> None:
@@ -104,7 +85,7 @@ def test_windows_that_miss_the_ridge_are_not_believed() -> None:
 def test_running_integrals_under_a_steep_kernel() -> None:
     """Regression: u = e^1800 is beyond float64; at scale 256 this came out as 0.048749 +- 8e-7."""
     found = evaluate(population_risk(MaxSLR(oo, noise=0), softplus), {"L": 2, "a": 256}, digits=2, backend="numpy")
-    assert abs(float(found) - risk_of_a_pair("softplus", np.inf, 256.0)) <= float(found.error) + 1e-12
+    assert abs(float(found) - by_tokens("softplus", np.inf, 256.0)) <= float(found.error) + 1e-12
 
 
 @pytest.mark.parametrize("scale", [50, 150, 700, 5000])
@@ -120,35 +101,6 @@ def test_a_steep_exponential_of_one_variable(scale: int) -> None:
     for digits in (4, 9) if scale < 1000 else (4,):
         found = evaluate(risk, {"L": 2, "nu": 5, "a": scale}, digits=digits, backend="numpy")
         assert abs(float(found) - (1.0 - hit**2 / norm / mass)) <= float(found.error) + 1e-13
-
-
-def risk_of_erf(strength: Any, scale: Any, shift: Any, length: int) -> Any:
-    """Element-wise weights 1 + erf(a x + c): variance of the relevant one and squares of all, by quadrature in 40 digits."""
-    at = mpmath.sqrt(strength)
-
-    def mean(centre: Any, function: Callable[[Any], Any]) -> Any:
-        ends = [centre + step for step in (-14, -7, 0, 7, 14)]
-        cuts = sorted({*ends, *(x for x in (-shift / scale,) if ends[0] < x < ends[-1])})
-        return mpmath.quad(lambda x: mpmath.npdf(x, centre) * function(x), cuts)
-
-    def missing(x: Any) -> Any:
-        return mpmath.erfc(scale * x + shift)
-
-    others = (length - 1) * mean(mpmath.mpf(0), lambda x: mpmath.erfc(-scale * x - shift) ** 2)
-    variance = mean(at, lambda x: missing(x) ** 2) - mean(at, missing) ** 2
-    return (variance + others) / (variance + (2 - mean(at, missing)) ** 2 + others)
-
-
-def test_a_least_value_far_below_rounding() -> None:
-    """In float64 the variance was the rounding of 4; mpmath's Cholesky takes a matrix of 1e-17 for a singular one."""
-    value, place = least_risk(SpikedSLR(length=3, noise=0), erf, {"nu": 310}, digits=9)
-    assert value.digits >= 9
-    with mpmath.workdps(40):
-        scale, shift = mpmath.mpf(place["a"].value), mpmath.mpf(place["c"].value)
-        here = risk_of_erf(mpmath.mpf(310), scale, shift, 3)
-        assert abs(value.value - here) <= value.error + here * mpmath.mpf("1e-8")
-        for moved in (0.97, 1.03):
-            assert risk_of_erf(mpmath.mpf(310), scale * moved, shift * moved, 3) > here
 
 
 @pytest.mark.parametrize("task", [SpikedSLR, MaxSLR], ids=lambda item: item.__name__)

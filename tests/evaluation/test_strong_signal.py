@@ -28,7 +28,6 @@ def on_meshes(monkeypatch: pytest.MonkeyPatch, expr: object, values: dict[str, o
         (SPIKED, 2, 10_000, 15),
         (SPIKED, 5, 12_345, 20),
         (SPIKED, 10**9, 10_000, 20),
-        (MAX, 2, 300, 15),
         (MAX, 7, 310, 8),
     ],
 )
@@ -42,6 +41,18 @@ def test_both_ways_agree_at_the_border(monkeypatch: pytest.MonkeyPatch, task, le
     assert "expansion" not in near.method
     assert far.digits >= digits
     assert abs(far.value - near.value) <= far.error + near.error
+
+
+def test_a_pair_agrees_with_one_integral_at_the_border() -> None:
+    """Of two tokens the posterior depends on the difference alone: the risk is E 2 s(1 - s), s = 1/(1 + e^(-nu d)), d ~ N(0, 2)."""
+    found = evaluate(bayes_risk(MAX), {"L": 2, "nu": 300}, digits=15)
+    assert "expansion" in found.method
+    assert found.digits >= 15
+    with mpmath.workdps(40):
+        step = mpmath.mpf(1) / 12  # of nu d; both factors are analytic as far as pi from the line
+        nodes = [step * k for k in range(-1200, 1201)]
+        shares = [mpmath.npdf(y / 300, 0, mpmath.sqrt(2)) / (2 * mpmath.cosh(y / 2) ** 2) for y in nodes]
+        assert abs(found.value - mpmath.fsum(shares) * step / 300) <= found.error
 
 
 @pytest.mark.parametrize(("task", "nu"), [(SPIKED, 10_000), (MAX, 300), (MAX, 2000)])

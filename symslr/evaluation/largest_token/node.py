@@ -37,6 +37,8 @@ MOST_TOKENS = 40_000
 """Nodes of all panels, as for other token meshes."""
 LARGEST = 2e7
 """Numbers in one table, of which some are held at once: half a second."""
+BLOCK = 2**18
+"""Numbers of one table that are made at once: a few MiB, which the processor's caches hold."""
 COARSE = 64
 """Values of log u by which its window is found."""
 SHARP = 0.5
@@ -214,7 +216,14 @@ class TokenSums(Sums):
         return (within.reshape(len(values), panels.count, order) + before[:, :, None]).reshape(values.shape)
 
     def integrand(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any]:
-        """Values on the outer mesh and, in floats, the relative rounding error."""
+        """Values on the outer mesh and, in floats, the relative rounding error where they are largest."""
+        parts = max(1, len(v) * len(panels.nodes) // BLOCK) if arithmetic.name == "numpy" else 1
+        found = [self._rows(arithmetic, own, panels, p) for own in np.array_split(v, min(parts, len(v)))]
+        values, tops, errors = zip(*found)
+        return np.concatenate(values), errors[int(np.argmax(tops))]
+
+    def _rows(self, arithmetic: Arithmetic, v: Any, panels: Panels, p: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+        """Values at some nodes of the outer mesh and, in floats, the largest integrand and its relative rounding error."""
         code, x = self.node.code(arithmetic), panels.nodes
         if arithmetic.name == "numpy":  # under a steep kernel u and 1/kappa leave the range of float64
             load = np.exp(v[:, None] + self._log_kappa(x)[None, :])
@@ -235,13 +244,13 @@ class TokenSums(Sums):
         terms = zip(values[::2], values[1::2], code.coefficients(*p))
         total = sum(arithmetic.exp(e) * r * c for e, r, c in terms if c != 0) + 0 * load
         if arithmetic.name != "numpy":
-            return np.sum(total * panels.weights, axis=1), 0
+            return np.sum(total * panels.weights, axis=1), 0, 0
         total = np.where(np.isnan(total), 0.0, total)
         peak = np.unravel_index(int(np.argmax(np.abs(total))), total.shape)
         at = (v[peak[0]], x[peak[1]], *(g[peak] for g in logs), *(s[peak[0], 0] for s in scales), *p)
         power = max((abs(float(c)) for c in code.powers(*p)), default=0.0)
         units = 16 + 4 * max(float(s) for s in code.sizes(*at)) + 16 * power
-        return total @ panels.weights, FLOAT.eps * units
+        return total @ panels.weights, abs(total[peak]), FLOAT.eps * units
 
     @staticmethod
     def _tops(height: Any) -> Any:

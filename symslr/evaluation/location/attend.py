@@ -11,7 +11,7 @@ import numpy as np
 from sympy import Expr, Rational
 
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.location.setting import Setting, over_positions, written_out
+from symslr.evaluation.location.setting import Setting, over_positions, times_keys, written_out
 from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
@@ -153,7 +153,7 @@ class Attend:
 
     def filtered(self, keys: Any) -> Any:
         """F chi, (n, L, p)."""
-        return keys if self.filter is None else np.einsum("lm,nmp->nlp", self.filter, keys)
+        return keys if self.filter is None else times_keys(self.filter, keys)
 
     def weights(self, scores: Any, place: Place) -> Any:
         """sigma of every head that has a value vector of its own, (n, L, heads), from filtered keys.

@@ -178,7 +178,7 @@ class Setting:
 
     def filtered(self, keys: Any) -> Any:
         """C^-1 chi, (n, L, p)."""
-        return keys if self.are_keys_independent else np.einsum("lm,nmp->nlp", self.precision, keys)
+        return keys if self.are_keys_independent else times_keys(self.precision, keys)
 
     def log_weights(self, keys: Any) -> Any:
         """log w_l = log E_theta exp(sqrt(nu) theta.(C^-1 chi)_l - nu |theta|^2 (C^-1)_ll / 2), (n, L)."""
@@ -195,6 +195,11 @@ class Setting:
     def of_independent_keys(self, variance: Expr) -> Setting:
         """The setting with independent keys of this variance, in units of their deviation."""
         return Setting.of(replace(self.task, key_covariance=None, strength=self.task.strength / variance))
+
+
+def times_keys(matrix: Any, keys: Any) -> Any:
+    """The matrix (L, L) times keys (n, L, p), by one product of matrices, which einsum makes number by number."""
+    return np.tensordot(keys, matrix, axes=(1, 1)).transpose(0, 2, 1)
 
 
 def relevant(where: Where) -> int:

@@ -77,4 +77,4 @@ def enumerated(setting: Setting, every: Configurations, keys: Any) -> tuple[Any,
         size = max(setting.size, 1)
         return mean, np.einsum("nl,nl->n", mean, share @ (every.readouts == 0)) / size
     norms = np.einsum("hl,lm,hm->h", every.readouts, setting.value_matrix, every.readouts, optimize=True)
-    return mean, share @ norms - np.einsum("nl,lm,nm->n", mean, setting.value_matrix, mean, optimize=True)
+    return mean, share @ norms - np.einsum("nl,nl->n", mean @ setting.value_matrix, mean)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ FEWEST_KEYS, MOST_KEYS = 32, 2048
 """Largest keys that are drawn at first, and at most; where more get weight the value is refused."""
 SEARCHED = 2**11
 """Points while a minimum is searched."""
+KEPT = 2**18
+"""So many keys are kept to be asked for again: 2 MiB."""
 
 
 class TooManyKeys(CannotEvaluate):
@@ -93,17 +96,28 @@ class LargestKeys:
         others = setting.length - 1
         keys = min(keys, others)
         scale = float(place.scales[0, 0])
-        for uniform in uniforms(1 + keys, size, seed):
-            noise = scipy.special.ndtri(uniform[:, :1])
-            above = -np.expm1(np.cumsum(np.log(uniform[:, 1:]) / (others - np.arange(keys)), axis=1))
-            largest = -scipy.special.ndtri(above)
+        asked = others, keys, size, seed
+        for noise, largest in _kept(*asked) if size * keys <= KEPT else _drawn(*asked):
             for theta, share in zip(setting.values[:, 0], setting.shares):
                 own = scale * (np.sqrt(setting.strength) * theta + noise)
                 # the others' law is symmetric, so their largest scores are |a| times their largest keys
                 yield (
                     np.concatenate([own, abs(scale) * largest], axis=1)[..., None],
-                    np.full(len(uniform), share / size),
+                    np.full(len(noise), share / size),
                 )
+
+
+def _drawn(others: int, keys: int, size: int, seed: int) -> Iterator[tuple[Any, Any]]:
+    """Noise of the relevant key (n, 1), and the largest of the others' keys (n, keys), falling."""
+    for uniform in uniforms(1 + keys, size, seed):
+        above = -np.expm1(np.cumsum(np.log(uniform[:, 1:]) / (others - np.arange(keys)), axis=1))
+        yield scipy.special.ndtri(uniform[:, :1]), -scipy.special.ndtri(above)
+
+
+@lru_cache(maxsize=8)
+def _kept(others: int, keys: int, size: int, seed: int) -> list[tuple[Any, Any]]:
+    """Those of a search, which asks for the same ones at every scale."""
+    return list(_drawn(others, keys, size, seed))
 
 
 def risk(row: Any) -> float:

@@ -13,7 +13,7 @@ import scipy
 
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.posterior.configurations import configurations, ways
-from symslr.evaluation.location.setting import Setting
+from symslr.evaluation.location.setting import Setting, times_keys
 from symslr.evaluation.location.tables.rules import COARSE, FINE
 from symslr.expression.value import Kind
 from symslr.model.location.where import Independent
@@ -137,7 +137,7 @@ class Grid:
         assert found is not None
         shares, signals = found
         root, shift = np.linalg.cholesky(setting.key_matrix), np.sqrt(setting.strength) * signals
-        centres = np.einsum("lm,nmp->nlp", np.linalg.inv(root), shift).reshape(len(shift), -1)
+        centres = times_keys(np.linalg.inv(root), shift).reshape(len(shift), -1)
         low = np.floor((centres.min(axis=0) - reach) / step).astype(int)
         high = np.ceil((centres.max(axis=0) + reach) / step).astype(int)
         axes = [step * np.arange(first, last + 1) for first, last in zip(low, high)]
@@ -167,7 +167,7 @@ class Grid:
             density = np.exp(logs) @ self.shares * (self.step / np.sqrt(2 * np.pi)) ** noise.shape[1]
             kept, count = density > LEAST_MASS, count + len(inner)
             if np.any(kept):
-                keys = np.einsum("lm,nmp->nlp", self.root, noise[kept].reshape(-1, *shape))
+                keys = times_keys(self.root, noise[kept].reshape(-1, *shape))
                 yield keys, density[kept], count
                 count = 0
 
@@ -186,7 +186,7 @@ def batches(setting: Setting, alike: bool, size: int, seed: int) -> Iterator[tup
     root = None if setting.are_keys_independent else np.linalg.cholesky(setting.key_matrix)
     for uniform in uniforms(count_of_keys + hidden(setting, alike), size, seed):
         normal = scipy.special.ndtri(uniform[:, :count_of_keys]).reshape(-1, setting.length, setting.directions)
-        noise = normal if root is None else np.einsum("lm,nmp->nlp", root, normal)
+        noise = normal if root is None else times_keys(root, normal)
         strata_here = [(1.0, _drawn(setting, uniform[:, count_of_keys:]))] if found is None else zip(*found)
         for share, signal in strata_here:
             yield noise + np.sqrt(setting.strength) * signal, np.full(len(uniform), share / size)
