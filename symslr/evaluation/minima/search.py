@@ -10,13 +10,14 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.local import Least, polished
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
+from symslr.evaluation.minima.series import FEWEST, SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
-MEDIUM = 1e-7
-"""Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge."""
+MEDIUM, PART = 1e-7, 1e-2
+"""Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge. For few digits this part
+of their own tolerance is enough, as a value in which a place is wrong by a tenth of itself is."""
 SCALES = (0.04, 16.0)
 """Where a scan of the line begins; it goes on outwards while the function falls."""
 POINTS = {1: 10, 2: 9}
@@ -30,15 +31,20 @@ PARABOLAS = 8
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 DOUBLINGS = 5
-"""Beyond the scan; a function that still falls there has a limit, or none that is of use."""
+"""Beyond the scan; a function that falls little there has a limit. One that still falls much is followed on: a kernel of x/1000 has
+its minimum a thousand times as far out."""
+HALVED = 0.7
+"""Ratio of the falls at two doublings below which they follow 1/a, where it would be 1/2."""
 FLAT = 1e-2
-"""A fall per doubling, relative, below which an end that is not the lowest is followed no further."""
+"""A fall per doubling, relative, below which an end that is not the lowest is followed no further, nor any beyond the doublings."""
 INSIDE = 32.0
 """A limit is extrapolated from so much nearer than where values can no longer be had: five values at a ratio of two."""
 NEARER, OUTWARDS = SCALES[1] / 2.0, 1.8
 """First place and ratio of the series for large places: values cost the more the further out they lie."""
 ENOUGH = 100.0
 """Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
+LIKELY = 0.2
+"""Relative error of a series through values of few digits above which none through better ones is tried."""
 POOR = 1e-2
 """Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
 RESCAN = 13
@@ -176,15 +182,15 @@ def _taken(objective: Objective, found: Limit) -> Least:
 
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
-    rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
+    rough, fine = objective.rough(ROUGH), objective.rough(_medium(objective))
     points = _scan(*interval, POINTS[1])
     values = _told_apart(rough, fine, points)
     _all_looked_at(fine, [[x] for x in points], values)
     points, values = _to_the_edge(rough, points, values)
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
-        for doubling in range(1 + DOUBLINGS):
-            if not _falls(values, end, interval[end]):
+        for doubling in itertools.count():
+            if not _falls(values, end, interval[end]) or (doubling > DOUBLINGS and _settles(values, end)):
                 break
             beyond = _outwards(objective, float(np.sign(points[end]))) if doubling == 2 else None
             if beyond is not None:
@@ -221,6 +227,11 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if mirrored - here <= FINE * abs(here):  # of an even function the positive place
             return [-lowest[0]]
     return lowest
+
+
+def _medium(objective: Objective) -> float:
+    """Tolerance near a minimum: no finer than the digits that are asked for need."""
+    return float(np.clip(float(objective.context.tolerance) * PART, MEDIUM, ROUGH))
 
 
 def _all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
@@ -322,11 +333,11 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     _all_looked_at(fine, places, values)
     values = values.reshape([len(x) for x in axes])
     # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
-    height = np.log if np.min(values) > 0.0 else np.positive
+    is_positive = bool(np.min(values) > 0.0)
     free = all(np.isinf(end) for interval in intervals for end in interval)
     found = [
         minimize(
-            lambda place: float(height(fine.number(place))),
+            lambda place: _height(fine.number(place), is_positive),
             [axis[i] for axis, i in zip(axes, index)],
             method="BFGS" if free else "L-BFGS-B",
             jac="3-point",
@@ -339,6 +350,13 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     if not found:
         raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
     return [float(x) for x in min(found, key=lambda one: one.fun).x]
+
+
+def _height(value: float, is_logarithm: bool) -> float:
+    """A value or its logarithm; where it has none, as among errors larger than itself, no place is lower."""
+    if not is_logarithm:
+        return value
+    return float(np.log(value)) if value > 0.0 else np.inf
 
 
 def _scan(low: float, high: float, count: int) -> Any:
@@ -390,7 +408,8 @@ def _outwards(objective: Objective, side: float) -> Limit | None:
     """The least value beyond the scan on one side, where a series in its inverse gives it."""
     wanted = max(FINE, float(objective.context.tolerance))
     useful = max(USEFUL, wanted / 2.0)
-    try:
+    try:  # with few digits first: values to all of them are dear there, and mostly show that there is no series
+        limit(objective.rough(ROUGH), side * NEARER, OUTWARDS, LIKELY, FEWEST, LIKELY)
         found = limit(
             objective.rough(max(FINE, wanted / 10)), side * NEARER, OUTWARDS, ENOUGH / 3 * wanted, SPAN - 1, useful
         )
@@ -408,7 +427,7 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
     outwards = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
     to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in outwards)
     start = points[i] if to_zero else points[i] / INSIDE
-    values_at = objective.rough(max(FINE, float(objective.context.tolerance) / 10))
+    values_at = objective.rough(max(FINE, min(float(objective.context.tolerance), ROUGH) / 10))
     try:
         return limit(values_at, float(start), 0.5 if to_zero else OUTWARDS, useful=POOR)
     except CannotEvaluate as fault:
@@ -440,6 +459,12 @@ def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:
                 outside = middle
     found.sort()
     return np.array([x for x, _ in found]), np.array([value for _, value in found])
+
+
+def _settles(values: Any, end: int) -> bool:
+    """Whether the last falls towards an end are small, or halve as those of a series in the inverse do."""
+    last, before, first = -np.diff(values[-4:])[::-1] if end else np.diff(values[:4])
+    return bool(last < FLAT * abs(values[end]) or max(last / before, before / first) < HALVED)
 
 
 def _falls(values: Any, end: int, limit: float) -> bool:
