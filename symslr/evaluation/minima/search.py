@@ -10,14 +10,13 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.local import Least, polished
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.series import FEWEST, SPAN, USEFUL, Limit, limit
+from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
-MEDIUM, PART = 1e-7, 1e-2
-"""Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge. For few digits this part
-of their own tolerance is enough, as a value in which a place is wrong by a tenth of itself is."""
+MEDIUM = 1e-7
+"""Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge."""
 SCALES = (0.04, 16.0)
 """Where a scan of the line begins; it goes on outwards while the function falls."""
 POINTS = {1: 10, 2: 9}
@@ -43,8 +42,6 @@ NEARER, OUTWARDS = SCALES[1] / 2.0, 1.8
 """First place and ratio of the series for large places: values cost the more the further out they lie."""
 ENOUGH = 100.0
 """Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
-LIKELY = 0.2
-"""Relative error of a series through values of few digits above which none through better ones is tried."""
 POOR = 1e-2
 """Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
 RESCAN = 13
@@ -182,7 +179,7 @@ def _taken(objective: Objective, found: Limit) -> Least:
 
 def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list[float] | Limit:
     """A place near the least value, or what the function falls to."""
-    rough, fine = objective.rough(ROUGH), objective.rough(_medium(objective))
+    rough, fine = objective.rough(ROUGH), objective.rough(MEDIUM)
     points = _scan(*interval, POINTS[1])
     values = _told_apart(rough, fine, points)
     _all_looked_at(fine, [[x] for x in points], values)
@@ -227,11 +224,6 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         if mirrored - here <= FINE * abs(here):  # of an even function the positive place
             return [-lowest[0]]
     return lowest
-
-
-def _medium(objective: Objective) -> float:
-    """Tolerance near a minimum: no finer than the digits that are asked for need."""
-    return float(np.clip(float(objective.context.tolerance) * PART, MEDIUM, ROUGH))
 
 
 def _all_looked_at(objective: Objective, places: list[Any], values: Any) -> None:
@@ -408,8 +400,7 @@ def _outwards(objective: Objective, side: float) -> Limit | None:
     """The least value beyond the scan on one side, where a series in its inverse gives it."""
     wanted = max(FINE, float(objective.context.tolerance))
     useful = max(USEFUL, wanted / 2.0)
-    try:  # with few digits first: values to all of them are dear there, and mostly show that there is no series
-        limit(objective.rough(ROUGH), side * NEARER, OUTWARDS, LIKELY, FEWEST, LIKELY)
+    try:
         found = limit(
             objective.rough(max(FINE, wanted / 10)), side * NEARER, OUTWARDS, ENOUGH / 3 * wanted, SPAN - 1, useful
         )
@@ -427,7 +418,7 @@ def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
     outwards = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
     to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in outwards)
     start = points[i] if to_zero else points[i] / INSIDE
-    values_at = objective.rough(max(FINE, min(float(objective.context.tolerance), ROUGH) / 10))
+    values_at = objective.rough(max(FINE, float(objective.context.tolerance) / 10))
     try:
         return limit(values_at, float(start), 0.5 if to_zero else OUTWARDS, useful=POOR)
     except CannotEvaluate as fault:
