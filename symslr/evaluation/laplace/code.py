@@ -155,6 +155,14 @@ class LaplaceCode:
             exprs += [kernel.lower, kernel.upper]
         return self.arithmetic.compile(self.parameters, exprs)
 
+    @cached_property
+    def _offsets(self) -> Any:
+        return self.arithmetic.compile(self.parameters, list(self.form.offsets))
+
+    def offsets(self, p: tuple[Any, ...]) -> list[float]:
+        """``LaplaceForm.offsets``."""
+        return [float(offset) for offset in self._offsets(*p)]
+
     def constants(self, p: tuple[Any, ...]) -> Constants:
         """What depends on the parameters alone."""
         kind = float if self.arithmetic.name == "numpy" else object

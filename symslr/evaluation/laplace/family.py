@@ -79,7 +79,8 @@ class Family:
     def values(self, grid: list[Any], moments: Moments, shifts: Any = None) -> tuple[Any, Any]:
         """Every term that counts (in the order of ``active``), each integral's divided by exp(shift), and the shifts.
 
-        The shifts are the largest logarithms where none are given.
+        The shifts are the largest logarithms where none are given, under the rule with all nodes: to the power of 10^5 tokens a
+        coarser one may be e^1000 times as large.
 
         Raises:
             CannotEvaluate: where an integrand vanishes or overflows everywhere.
@@ -87,7 +88,7 @@ class Family:
         exponents, rests = self._terms(grid, moments)
         if shifts is None:
             shifts = np.zeros(len(self.integrals))
-            for n, logs in enumerate(self._each(exponents + np.log(np.abs(rests)))):
+            for n, logs in enumerate(self._each((exponents + np.log(np.abs(rests)))[:, 0])):
                 if len(logs):
                     shifts[n] = np.fmax.reduce(logs, axis=None)
             if not np.all(np.isfinite(shifts)):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Symbol, Tuple, oo, preorder_traversal
+from sympy import Add, Basic, Dummy, Expr, Integral, Min, Mul, S, Symbol, Tuple, oo, preorder_traversal
 from sympy import exp as exp_
 
 from symslr.evaluation.numbers.exponent import (
@@ -140,6 +140,11 @@ class LaplaceForm:
         """For every Laplace variable, whether it multiplies one exponential of x: moments are then smooth in log u alone."""
         slopes = zip(*(kernel.slopes for kernel in self.kernels))
         return tuple(all(exponential(own, self.x) is not None for own in column) for column in slopes)
+
+    @cached_property
+    def offsets(self) -> tuple[Expr, ...]:
+        """For every Laplace variable o of the factor exp(-u o) that ends its integral, the least of all terms; or 0."""
+        return tuple(Min(*(-t.exponent.coeff(exp_(log)) for t in self.terms)) for log in self.logs)
 
     @cached_property
     def are_square(self) -> tuple[bool, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from scipy.integrate import quad_vec
-from sympy import Dummy, Expr, Max, S, Symbol
+from sympy import Dummy, S
 from sympy import exp as exp_
 from sympy import log as log_
 
@@ -55,11 +55,6 @@ COARSER = 0.6
 def smooth_axes(form: LaplaceForm) -> list[int]:
     """The variables that multiply one exponential of x; none where the moments are not all over the same tokens."""
     return [n for n, is_one in enumerate(form.are_exponential) if is_one and len(form.kernels) == 1]
-
-
-def _offset(term: Term, log: Symbol) -> Expr:
-    """o of a factor exp(-u o) of a term, u being the exponential of ``log``."""
-    return -term.exponent.coeff(exp_(log))
 
 
 class TokensAlone(FloatSums):
@@ -116,14 +111,11 @@ class Iterated:
         inside = {*inner.logs, *(symbol for m in inner.moments for symbol in (m.mean, m.log, m.scale))}
         outside = [t.exponent.as_independent(*inside, as_Add=True)[0] for t in inner.terms]
         self._outside = FLOAT.compile((*code.parameters, y), outside)
-        exponentials = [
-            (log, Kernel((slope,), kernel.lower, kernel.upper).exponential(form.x))
-            for log, slope in zip(form.logs, kernel.slopes)
-        ]
+        exponentials = [Kernel((slope,), kernel.lower, kernel.upper).exponential(form.x) for slope in kernel.slopes]
         offsets = [
-            (own.rate, log_(Max(*(_offset(t, log) for t in form.terms)) / own.constant) / own.rate)
-            for log, own in exponentials
-            if own is not None and any(_offset(t, log) for t in form.terms)
+            (own.rate, log_(offset / own.constant) / own.rate)
+            for own, offset in zip(exponentials, form.offsets)
+            if own is not None and offset != 0
         ]
         self._offsets = FLOAT.compile(code.parameters, [number for pair in offsets for number in pair])
         powers = [] if self.is_last else [t.exponent.coeff(log, 1) for t in inner.terms for log in inner.logs]

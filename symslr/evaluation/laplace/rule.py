@@ -173,6 +173,7 @@ def _resolved(sums: Sums, level: float) -> Resolved:
     """The inner meshes, from a level on as fine as it takes."""
     arithmetic, few, tolerance, before = sums.arithmetic, sums.few, sums.tolerance, inf
     for turn in range(ROUNDS):
+        sums.shifts = None  # those of a coarser mesh may leave nothing of what is seen on this one
         inner = sums.inner(level)
         table = sums.table(few, inner, 3)
         full = table.values[:, 0]

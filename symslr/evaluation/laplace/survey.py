@@ -5,7 +5,7 @@ Logarithms neither overflow nor underflow, so the same windows serve float64 and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,8 @@ MOST_ROUNDS = 24
 """Each makes the pieces half as long again on one side: 1.5^24 is 10^4 times the first guess."""
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
+BEYOND = 16.0
+"""Nats beyond the depth at which exp(-u o) ends an axis: powers of u stand beside it."""
 SPARE = 0.5
 """Levels by which first token meshes may be too fine for others to confirm them and are made coarser: these have digits, too."""
 SMOOTH, STRIP = 3.0, 0.87
@@ -101,7 +103,11 @@ def layout(family: Family) -> Layout:
             at = [float(w[i]) for w, i in zip(table.v, peak)]
             smooth = family.form.are_exponential
             tails = [-np.inf if smooth[n] else _tail(logs, w, n) for n, w in enumerate(table.v)]
-            return Layout(own, [SinhMap.over(*axis) for axis in zip(windows, at, tails)], shares)
+            axes = [SinhMap.over(*axis) for axis in zip(windows, at, tails)]
+            offset, *others = family.code.offsets(family.p)
+            if not others and is_complete and smooth[0] and offset > 0:
+                axes = [_ended(axes[0], family.depth, offset)]
+            return Layout(own, axes, shares)
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
         own = pieces(family, lowest)
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
@@ -157,6 +163,16 @@ def _logs(family: Family, table: Table) -> Any:
     if not np.all(np.isfinite(tops)):
         raise CannotEvaluate("the outer integrand vanishes or is not a number in float64")
     return np.where(np.isnan(sizes), -np.inf, sizes - tops)
+
+
+def _ended(axis: SinhMap, depth: float, offset: float) -> SinhMap:
+    """A long axis that exp(-u o) ends, within a step of order one there: that end is its centre.
+
+    Under an exponential kernel and Gaussian weights all else is smooth on the length of the axis; beside a second variable, or a
+    weight that bends, the rules did not see an error of 1e-7 at a = 40, nu = 17.
+    """
+    end = min(axis.high, float(np.log((depth + BEYOND) / offset)))
+    return axis if np.isinf(axis.scale) else replace(axis, high=end, centre=end)
 
 
 def _tail(logs: Any, v: Any, axis: int) -> float:

@@ -14,7 +14,7 @@ from sympy import Expr, S, Symbol, cancel, sign
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.series import SHAPES, series, settled
+from symslr.evaluation.minima.series import SETTLED, SHAPES, USEFUL, series, settled
 from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
@@ -38,6 +38,9 @@ STEEP = 300.0
 
 SIZES = 24.0 * 1.6 ** np.arange(6.0)
 """Scales, or slopes, of the values: 24 to 252, at which series in the inverse converge and meshes take well under a second."""
+
+SPARE = 4
+"""Digits of the values beyond those of the risk: a series through six enlarges their errors by some thousand."""
 
 METHOD = "series in 1/{name} through values at {low:g} to {high:g}, its error what the last of them changed"
 
@@ -69,10 +72,10 @@ class Far:
         return exact((self.sign * (exact(size) / self.unit) ** (1 / self.power)).evalf(20))
 
 
-def far_scale(scale: Expr, kernel: Expr) -> Far | None:
-    """The scale of a key, if it is that large."""
+def far_scale(scale: Expr, attention: Attention) -> Far | None:
+    """The scale of a key, if it is that large; an offset is a token at 0, beside which an exponential kernel is steep, too."""
     size = float(abs(scale))
-    is_one = exponential(kernel, x) is not None
+    is_one = exponential(attention.kernel, x) is not None and attention.offset == 0
     return Far(a, sign(scale), size, S.One, S.One, "the scale", (0,), is_one) if size >= FAR_SCALE else None
 
 
@@ -157,13 +160,13 @@ class Continued:
 
 
 def far_or_near(
-    far: Far, compute: Callable[[Expr], Answers], digits: int | None, near: Callable[[], Answers]
+    far: Far, compute: Callable[[Expr, int | None], Answers], digits: int | None, near: Callable[[], Answers]
 ) -> Answers:
     """By the series where it has the digits that are asked for, else on meshes.
 
     Args:
         far: the parameter.
-        compute: the answers at a nearer value of it.
+        compute: the answers at a nearer value of it, to so many digits.
         digits: significant digits of the risk.
         near: the answers at its own value, on meshes.
 
@@ -181,7 +184,9 @@ def far_or_near(
         return Continued({name: _continued(far, [own[name] for own in found]) for name in found[0]})
 
     try:
-        answers = settled(SIZES, lambda size: compute(far.nearer(float(size))), fit).answers
+        each, enough = (None, SETTLED) if digits is None else (digits + SPARE, 0.1 ** (digits + 1))
+        useful = max(USEFUL, enough)
+        answers = settled(SIZES, lambda size: compute(far.nearer(float(size)), each), fit, enough, useful).answers
     except CannotEvaluate:
         return near()
     known = answers[RISK].digits

@@ -148,7 +148,7 @@ def _near(compute: Compute, task: Task, values: Mapping[Any, object], digits: in
     others = {key: value for key, value in values.items() if str(key) != far.symbol.name}
     return far_or_near(
         far,
-        lambda value: compute(task, {**others, far.symbol: value}, None, True),
+        lambda value, wanted: compute(task, {**others, far.symbol: value}, wanted, True),
         digits,
         lambda: compute(task, values, digits, False),
     )
@@ -311,7 +311,7 @@ def risk_at(
             return {RISK: risk_at(own, attention, here, known)}
         return {RISK: evaluate(risk, known, wanted, "numpy" if is_near else backend)}
 
-    far = far_scale(scale, attention.kernel) or far_signal(task, values)
+    far = far_scale(scale, attention) or far_signal(task, values)
     return _answered(answers, task, attention, values, digits, backend, far)[RISK]
 
 

@@ -30,9 +30,12 @@ PARABOLAS = 8
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
 DOUBLINGS = 5
-"""Beyond the scan; a function that still falls there has a limit, or none that is of use."""
+"""Beyond the scan; a function that falls little there has a limit. One that still falls much is followed on: a kernel of x/1000 has
+its minimum a thousand times as far out."""
+HALVED = 0.7
+"""Ratio of the falls at two doublings below which they follow 1/a, where it would be 1/2."""
 FLAT = 1e-2
-"""A fall per doubling, relative, below which an end that is not the lowest is followed no further."""
+"""A fall per doubling, relative, below which an end that is not the lowest is followed no further, nor any beyond the doublings."""
 INSIDE = 32.0
 """A limit is extrapolated from so much nearer than where values can no longer be had: five values at a ratio of two."""
 NEARER, OUTWARDS = SCALES[1] / 2.0, 1.8
@@ -183,8 +186,8 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     points, values = _to_the_edge(rough, points, values)
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
-        for doubling in range(1 + DOUBLINGS):
-            if not _falls(values, end, interval[end]):
+        for doubling in itertools.count():
+            if not _falls(values, end, interval[end]) or (doubling > DOUBLINGS and _settles(values, end)):
                 break
             beyond = _outwards(objective, float(np.sign(points[end]))) if doubling == 2 else None
             if beyond is not None:
@@ -322,11 +325,11 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     _all_looked_at(fine, places, values)
     values = values.reshape([len(x) for x in axes])
     # A risk of 1e-50 is level to any tolerance of its own; its logarithm is not.
-    height = np.log if np.min(values) > 0.0 else np.positive
+    is_positive = bool(np.min(values) > 0.0)
     free = all(np.isinf(end) for interval in intervals for end in interval)
     found = [
         minimize(
-            lambda place: float(height(fine.number(place))),
+            lambda place: _height(fine.number(place), is_positive),
             [axis[i] for axis, i in zip(axes, index)],
             method="BFGS" if free else "L-BFGS-B",
             jac="3-point",
@@ -339,6 +342,13 @@ def _lowest_in_box(objective: Objective, intervals: list[tuple[float, float]]) -
     if not found:
         raise CannotEvaluate("the function to minimise has no finite value near the best points of the scan")
     return [float(x) for x in min(found, key=lambda one: one.fun).x]
+
+
+def _height(value: float, is_logarithm: bool) -> float:
+    """A value or its logarithm; where it has none, as among errors larger than itself, no place is lower."""
+    if not is_logarithm:
+        return value
+    return float(np.log(value)) if value > 0.0 else np.inf
 
 
 def _scan(low: float, high: float, count: int) -> Any:
@@ -440,6 +450,12 @@ def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:
                 outside = middle
     found.sort()
     return np.array([x for x, _ in found]), np.array([value for _, value in found])
+
+
+def _settles(values: Any, end: int) -> bool:
+    """Whether the last falls towards an end are small, or halve as those of a series in the inverse do."""
+    last, before, first = -np.diff(values[-4:])[::-1] if end else np.diff(values[:4])
+    return bool(last < FLAT * abs(values[end]) or max(last / before, before / first) < HALVED)
 
 
 def _falls(values: Any, end: int, limit: float) -> bool:

@@ -44,6 +44,9 @@ def alternating_error(rules: Sequence[Any], scale: Any, *, smooth: bool = True) 
 
 HARD = 0.1
 """Such a part: claims were up to 1.8 times too small without it."""
+BLIND = 1e30
+"""A change of so many integrals says no more than a larger one, whose powers leave the range of float64: coarse rules under a
+power of 10^5 tokens have them."""
 
 
 def _error(first: Any, last: Any) -> Any:
@@ -51,6 +54,7 @@ def _error(first: Any, last: Any) -> Any:
 
     An error A exp(-c/h) is the square of that at twice the step divided by A, the part of the integral that is hard to see.
     """
+    first = min(first, BLIND)
     if last > 1e-2 or last > first**1.4:
         return last
     if last <= first**3:

@@ -135,7 +135,7 @@ class Strips:
                     raise NotProved("certified: no bound was found for", function)
             for kernel, values in zip(self.kernels, found) if has_positive_kernel else ():
                 if not values.real >= 0:
-                    raise NotProved("certified: the kernel is not seen to have a real part >= 0:", kernel)
+                    raise NotProved("certified: the kernel is too steep, or not seen to have a real part >= 0:", kernel)
             return part[1] - part[0], [values.abs_upper() for values in found]
 
         key = region, has_positive_kernel
@@ -159,7 +159,7 @@ def check_nonnegative(variable: Symbol, function: Expr) -> None:
 
     def nonnegative(region: Region) -> None:
         if not enclosed(function, variable, rectangle(*region), CELLS).real >= 0:
-            raise NotProved("certified: not seen to be >= 0:", function)
+            raise NotProved("certified: too steep, or not seen to be >= 0:", function)
 
     for side in (-1, 1):
         for i in range(_start(variable, function, side)):
@@ -168,7 +168,7 @@ def check_nonnegative(variable: Symbol, function: Expr) -> None:
 
 def _start(variable: Symbol, function: Expr, side: int) -> int:
     """The edge from which on a function is >= 0."""
-    reason = NotProved("certified: not seen to be >= 0 far out:", function)
+    reason = NotProved("certified: too steep, or not seen to be >= 0 far out:", function)
     for start in STARTS:
         try:
             if GrowthBounds(variable, EDGES[start], side).values(function).interval.a >= 0:
