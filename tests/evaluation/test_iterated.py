@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sympy import exp, oo
+from scipy.special import ndtr
+from sympy import Rational, exp, oo, tanh
 
 from symslr import MaxSLR, evaluate, population_risk
 from symslr.evaluation.laplace import iterated
@@ -35,3 +36,22 @@ def test_steep_kernels_with_an_offset(scale: int, nu: Any, offset: int, monkeypa
     expected = risk_of_a_pair(lambda y: y, scale, float(nu), np.log(offset), np.log(offset) / scale)
     assert found.error < 1e-9
     assert abs(float(found) - expected) <= float(found.error) + 1e-10
+
+
+def test_a_step_where_hardly_a_largest_token_lies_is_seen() -> None:
+    """Regression: all 32 tokens below the step of 1 + tanh(23.4 x) come with 2^-32, and the claim was 39 times too small.
+
+    The largest token is s + y/nu, y with the density e^{y - e^y} and the others below s but for as much.
+    """
+    length, rate, slope = 32, 326.4, 23.4
+    y, s = np.arange(-40.0, 4.0, 0.05), np.arange(-3.0, 8.0, 0.01)
+    gumbel = np.exp(y - np.exp(y)) * 0.05
+    at = s[:, None] + y / rate
+    below = ndtr(at) @ gumbel
+    one = (np.exp(-(at**2) / 2) * (1 + np.tanh(slope * at))) @ gumbel
+    mean = length * 0.01 / np.sqrt(2 * np.pi) * np.sum(below ** (length - 1) * one)
+    z = np.arange(-9.0, 9.0, 0.001)
+    square = length * 0.001 / np.sqrt(2 * np.pi) * np.sum(np.exp(-(z**2) / 2) * (1 + np.tanh(slope * z)) ** 2)
+    risk = population_risk(MaxSLR(length=length, noise=0), Attention(1 + tanh(x), None))
+    found = evaluate(risk, {"nu": Rational(1632, 5), "a": Rational(117, 5)})
+    assert abs(float(found.value) - (1 - mean**2 / square)) <= float(found.error) + 5e-13
