@@ -38,8 +38,8 @@ LOOKS, ROUGH = 16, 5.0
 FIRST_STEPS, HALVINGS = 32, 3
 """Steps of the trapezoid rule in y, and how often they are halved; no power of the last change is claimed, as a step of a weight
 where hardly a largest token lies is hidden by all that lies elsewhere: 1 + tanh(117 x/5) at L = 32, nu = 326.4 was off by 39
-claims. For 1e-12 erf on max-SLR at L = 60, nu = 964 takes 64, where halved panels took 252 values; softmax-1 at L = 30, nu = 290, scale 46
-takes 256, where they took 378."""
+claims. For 1e-12 erf on max-SLR at L = 60, nu = 964 takes 64, where halved panels took 252 values; softmax-1 at L = 30, nu = 290,
+scale 46 takes 256, where they took 378."""
 MOST_PANELS = 60
 """Of 21 values of y each, at some milliseconds."""
 NATS = 29.0
