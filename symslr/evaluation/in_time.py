@@ -37,7 +37,8 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
     except OutOfTime:
         pass
     asked = f"no answer to {digits or 'the usual'} digits"
-    for few, part in FEWER.items():
+    fewer = {few: part for few, part in FEWER.items() if digits is None or few < digits}
+    for few, part in fewer.items():
         try:
             with processor_time(part * seconds):
                 found = compute(few)
@@ -48,4 +49,6 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
         value = found[0] if isinstance(found, tuple) else found
         used = FOR_THE_DIGITS * seconds
         raise CannotEvaluate(used_up(seconds, "ask for fewer digits", f"with fewer it is {value}", asked, used))
-    raise refused or CannotEvaluate(used_up(seconds, "", f"nor to {' or '.join(map(str, FEWER))}", asked))
+    raise refused or CannotEvaluate(
+        used_up(seconds, "", f"nor to {' or '.join(map(str, fewer))}" if fewer else "", asked)
+    )
