@@ -12,7 +12,7 @@ from sympy.logic.boolalg import Boolean
 
 from symslr.algebra.bound import raised
 from symslr.algebra.derivation import Derivation
-from symslr.algebra.growth import check_existence
+from symslr.algebra.existence import check_existence
 from symslr.algebra.hypothesis import Hypothesis, of_configurations
 from symslr.algebra.truncation import Truncation
 from symslr.expression.configuration import is_density

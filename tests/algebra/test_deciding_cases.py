@@ -33,8 +33,8 @@ from symslr.algebra.cite import Cite
 from symslr.algebra.configurations import at_one, of_token, over_tokens
 from symslr.algebra.denominators import cancelled
 from symslr.algebra.derivation import Derivation
+from symslr.algebra.existence import _is_bounded, exists
 from symslr.algebra.exponentials import merge_exponentials
-from symslr.algebra.growth import _is_bounded, at_most_exponential, exists
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import on_letters, split_sums
 from symslr.algebra.positivity import (
@@ -62,6 +62,7 @@ from symslr.algebra.rules import (
 )
 from symslr.algebra.rules.inequalities.laplace_transform import TwoMoments
 from symslr.algebra.rules.inequalities.share import PowerOfOdds
+from symslr.algebra.token_bounds import at_most_exponential
 from symslr.algebra.weights import mean_one
 from symslr.algebra.zeros import Zero, ZerosUnknown, real_zeros
 from symslr.expression.configuration import ConfigurationExpectation, ShiftedDensity, exactly

@@ -31,7 +31,8 @@ from sympy import (
     tanh,
 )
 
-from symslr.algebra.growth import FASTEST, Growth, Undecided, exists, growth
+from symslr.algebra.existence import exists
+from symslr.algebra.growth import FASTEST, Growth, Undecided, growth
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import Posterior
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw, laplace, student

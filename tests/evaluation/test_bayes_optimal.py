@@ -84,7 +84,7 @@ def test_free_entropy_is_stationary_at_the_fixed_point():
     task = SpikedSLR(2, length=3, noise=Rational(3, 10))
     evolution = StateEvolution(numeric_problem(task, softmax, {}), 2**14, 0)
     found = evolution.solve(STARTS["uninformed"], 2.0)
-    centre = np.log([found.q_k / (1 - found.q_k), found.q_v / found.hidden_v])
+    centre = found.logits
     for axis, h in itertools.product((0, 1), (0.3,)):
         step = np.eye(2)[axis] * h
         high, low = (evolution.overlaps(centre + sign * step, 2.0).free_entropy for sign in (1, -1))

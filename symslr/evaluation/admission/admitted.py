@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sympy import Dummy, Expr, Poly, S, Symbol, cancel
 
-from symslr.algebra.growth import exists
+from symslr.algebra.existence import exists
 from symslr.evaluation.admission.inputs import Inputs
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.open_kernel import with_kernel, with_open_kernel

@@ -43,16 +43,16 @@ class Overlaps:
     """A fixed point of state evolution on one randomisation.
 
     Attributes:
-        q_k, q_v: overlaps of the posterior mean with the truth, in (0, 1).
-        hidden_v: 1 - q_v, without the cancellation where v* is known almost exactly.
+        logits: log q/(1-q) of both, which tells q_v from 1 where v* is known almost exactly.
+        q_k, q_v: overlaps of the posterior mean with the truth, in [0, 1].
         risk: E (y - f)^2 of the Bayes predictor on a new sample.
         free_entropy: per dimension, up to a constant common to all fixed points.
         change: how far one more step moves log q/(1-q).
     """
 
+    logits: Array
     q_k: float
     q_v: float
-    hidden_v: float
     risk: float
     free_entropy: float
     change: float
@@ -161,33 +161,31 @@ class StateEvolution:
                 break
             size, size_before = float(np.linalg.norm(change)), float(np.linalg.norm(before))
             rate = size / max(size_before, 1e-300)
-            aligned = float(change @ before) > 0.9 * size * size_before
-            stretch = min(STRETCH, 0.7 / max(1 - rate, 1e-9)) if aligned and rate < 1 else 1.0
+            aligned = float(change @ before) > ALIGNED * size * size_before
+            stretch = min(STRETCH, CAREFUL / max(1 - rate, 1e-9)) if aligned and rate < 1 else 1.0
             stretch = max(1.0, min(stretch, FARTHEST / float(np.max(np.abs(change)))))
             point = np.clip(point + stretch * change, -MOST, MOST)
             before = change if stretch <= 1 else np.zeros(2)
         return self.overlaps(point, alpha)
 
-    def solve_near(self, found: Overlaps, alpha: float) -> Overlaps:
-        """The fixed point met from one of another map."""
-        key, value = min(found.q_k, 1 - 1e-15), max(found.q_v, 1e-300)
-        return self.solve(np.array([math.log(max(key, 1e-300) / (1 - key)), math.log(value / found.hidden_v)]), alpha)
-
     def overlaps(self, logits: Array, alpha: float) -> Overlaps:
         """Risk and free entropy at any overlaps, given as log q/(1-q)."""
         q_k, q_v = np.where(logits > -MOST, 1 / (1 + np.exp(-logits)), 0.0).tolist()
-        hidden = 1 / (1 + math.exp(logits[1]))
         prior = float(_equations()[1](q_k, min(q_v, 1 - 1e-15))[0])
         # Nishimori: E p_eps = E sum_l p_l^2.
         both = sum((each.probability * each.agreement_and_log_z(logits) for each in self.sets), np.zeros(2))
         agreement, log_z = both.tolist()
         risk = self.noise**2 + 1 - q_v * agreement
         change = float(np.max(np.abs(self.step(logits, alpha) - logits)))
-        return Overlaps(q_k, q_v, hidden, risk, prior + alpha * log_z, change)
+        return Overlaps(logits, q_k, q_v, risk, prior + alpha * log_z, change)
 
 
 STRETCH, FARTHEST = 100.0, 0.5
 """A step is stretched at most so many times, and then moves no coordinate farther than this."""
+ALIGNED, CAREFUL = 0.9, 0.7
+"""Cosine between two steps in a row from which they are taken as geometric, and the share of the way left that is then gone."""
+DIFFERENT = 0.01
+"""Overlaps this far apart are those of two fixed points: of one they differ by the tolerance over one minus the rate."""
 STARTS = {INFORMED: np.array([6.0, 20.0]), UNINFORMED: np.array([-5.0, -5.0])}
 """log q/(1-q) of keys and values at the two starts."""
 
@@ -226,7 +224,7 @@ def bayes_optimal(
             StateEvolution(problem, count, sub_seed(seed, n, count), math.sqrt(2) * LEAST_NOISE)
             for n in range(len(maps))
         ]
-        return [item.solve_near(point, alpha) for item, point in zip(own, found[branch], strict=True)]
+        return [item.solve(point.logits, alpha) for item, point in zip(own, found[branch], strict=True)]
 
     def value(read: Callable[[Overlaps], float], branch: str = branch) -> Value:
         numbers = [read(point) for point in found[branch]]
@@ -249,4 +247,4 @@ def bayes_optimal(
 
 def differ(one: Overlaps, two: Overlaps) -> bool:
     """Whether two fixed points are distinct."""
-    return abs(one.q_k - two.q_k) + abs(one.q_v - two.q_v) > 0.01
+    return abs(one.q_k - two.q_k) + abs(one.q_v - two.q_v) > DIFFERENT

@@ -7,7 +7,7 @@ from typing import final
 from sympy import Dummy, Expr, Pow, S, cancel, factor, simplify
 
 from symslr.algebra.denominators import cancelled
-from symslr.algebra.growth import exists
+from symslr.algebra.existence import exists
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.rule import Rule
 from symslr.expression.expectation import ScalarExpectation, rewrite_expectations

@@ -6,9 +6,9 @@ from typing import final
 
 from sympy import Add, Expr, Indexed, IndexedBase, Mul, Sum, Symbol
 
-from symslr.algebra.growth import is_away_from_zero
 from symslr.algebra.polynomial import expand_polynomial, split_sums
 from symslr.algebra.rule import Rule
+from symslr.algebra.token_bounds import is_away_from_zero
 from symslr.expression.expectation import Expectation, SequenceExpectation, rewrite_expectations
 from symslr.expression.folded import ConditionalMean
 from symslr.expression.scored import ScoredActivation

@@ -7,7 +7,7 @@ from typing import final
 from sympy import Add, Dummy, Expr, Integral, Mul, S, Sum
 
 from symslr.algebra.bodies import check_marked, rewrite_sequences
-from symslr.algebra.growth import check_existence
+from symslr.algebra.existence import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_absolutely_continuous, is_open
 from symslr.algebra.rule import Rule

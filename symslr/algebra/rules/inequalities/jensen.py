@@ -8,7 +8,7 @@ from sympy import Dummy, Expr, Le, Mul, S, Sum, factor, simplify
 
 from symslr.algebra.bodies import is_whole, named_tokens
 from symslr.algebra.bound import Bound
-from symslr.algebra.growth import check_existence
+from symslr.algebra.existence import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_absolutely_continuous, is_nonnegative, is_positive
 from symslr.algebra.tokens import summand

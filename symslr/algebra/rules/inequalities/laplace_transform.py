@@ -7,7 +7,7 @@ from typing import final
 from sympy import Expr, Ge, Le, Pow, exp, expand_power_base
 
 from symslr.algebra.bound import Bound
-from symslr.algebra.growth import check_existence
+from symslr.algebra.existence import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_nonnegative
 from symslr.expression.expectation import Expectation, ScalarExpectation

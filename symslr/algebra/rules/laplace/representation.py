@@ -7,8 +7,8 @@ from typing import final
 from sympy import Dummy, Expr, Ge, Integral, Mul, S, Sum, exp, gamma, latex, oo
 
 from symslr.algebra.bodies import rewrite_sequences
+from symslr.algebra.existence import check_existence
 from symslr.algebra.fresh import laplace_variables
-from symslr.algebra.growth import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.positivity import is_nonnegative, vanishes_on_null_set
 from symslr.algebra.rule import Rule

@@ -7,7 +7,7 @@ from typing import final
 from sympy import Add, Expr, S
 
 from symslr.algebra.bodies import tokens_exist
-from symslr.algebra.growth import check_existence
+from symslr.algebra.existence import check_existence
 from symslr.algebra.hypothesis import Hypothesis
 from symslr.algebra.polynomial import expand_polynomial, separate, split_sums
 from symslr.algebra.rule import Rule
