@@ -90,7 +90,7 @@ def _evaluate(
     at = body.subs({epsilon: position, **dict(zip(OTHERS, rest))}, simultaneous=True)
     at = at.replace(lambda n: isinstance(n, IsLargest), lambda n: _is_largest(n, length))
     tokens = sorted(at.atoms(Indexed), key=str)
-    letters = {token: Symbol(f"t{i}") for i, token in enumerate(tokens)}
+    letters = {token: Symbol(f"t{i}", real=True) for i, token in enumerate(tokens)}
     columns = []
     for token in tokens:
         if not isinstance(token.indices[0], Integer) or not 1 <= token.indices[0] <= length:
