@@ -263,8 +263,9 @@ def _in_mpmath(expr: Expr, symbols: tuple[Expr, ...]) -> Callable[..., float]:
         return lambdify(list(letters.values()), expr.xreplace(letters), "mpmath")
 
     def at(*point: float) -> float:
+        made = function()
         try:
-            return float(function()(*map(mpmath.mpf, point)))
+            return float(made(*map(mpmath.mpf, point)))
         except (OverflowError, ZeroDivisionError, ValueError, TypeError):
             return float("nan")
 
