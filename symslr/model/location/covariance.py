@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from sympy import Abs, Dummy, Eq, Expr, KroneckerDelta, Matrix, Piecewise, S, Symbol, lambdify, simplify
+from sympy import Abs, Eq, Expr, KroneckerDelta, Matrix, Piecewise, S, Symbol, lambdify, simplify
 
 from symslr.model.exact import exact
 from symslr.model.float64 import in_float64
 from symslr.model.form import check_parameters
+from symslr.model.put_in import put_in
 from symslr.model.symbols import L, i, j
 
 LARGEST_MATRIX = 4096
@@ -142,11 +143,7 @@ class Covariance:
 
 
 def _at(entry: Expr, first: object, second: object) -> Expr:
-    """One after the other: both at once SymPy puts in by letters of which nothing is known, and asks for every sign anew."""
-    return entry.subs(j, _SECOND).subs(i, first).subs(_SECOND, second)
-
-
-_SECOND = Dummy("j", integer=True, positive=True)
+    return put_in(entry, {i: first, j: second})
 
 
 @lru_cache(maxsize=256)
