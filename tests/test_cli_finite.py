@@ -5,7 +5,6 @@ import json
 import pytest
 
 from symslr.cli import main
-from symslr.evaluation.finite_sample import tuning
 
 
 def _run(capsys, *arguments):
@@ -27,9 +26,7 @@ def test_json_has_every_number_with_its_error(capsys):
     assert float(found["change"]) < 1e-5
 
 
-def test_tuned_in_words(capsys, monkeypatch):
-    """Ridges are those of the first search alone: the second one is tested where it decides."""
-    monkeypatch.setattr(tuning, "LARGEST", tuning.COUNT)
+def test_tuned_in_words(capsys):
     code, out, _ = _run(capsys, *SPIKED, "--attention", "linear", "--tuned", "--precision", "0.01")
     assert code == 0
     assert "r_k=" in out

@@ -2,7 +2,7 @@
 
 import pytest
 
-from symslr.evaluation.finite_sample import curve, finite_sample, finite_sample_curve, tuning
+from symslr.evaluation.finite_sample import curve, finite_sample, finite_sample_curve
 from symslr.evaluation.finite_sample.curve import track
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
 from symslr.evaluation.finite_sample.randomised import branches
@@ -53,7 +53,6 @@ def test_alphas_must_be_distinct(alphas):
 
 def test_the_tuners_branch_is_shown_where_no_start_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curve, "branches", lambda *asked: {})
-    monkeypatch.setattr(tuning, "LARGEST", tuning.COUNT)  # one search is enough for a branch
     (point,) = finite_sample_curve(TASK, linear, {}, alphas=[4], precision=0.02)
     again = finite_sample(TASK, linear, {}, alpha=4, ridge=point.ridge, precision=0.02)
     assert [fit.branch for fit in point.fits] == ["tuned"]
