@@ -85,7 +85,7 @@ def _evaluated(
 ) -> np.ndarray:
     """An expression in keys, values, noise and named arrays at the chosen sequences."""
     tokens = sorted(expr.atoms(Indexed), key=str)
-    letters = {token: Symbol(f"t{i}") for i, token in enumerate(tokens)}
+    letters = {token: Symbol(f"t{i}", real=True) for i, token in enumerate(tokens)}
     columns = [_column(token, sample)[chosen] for token in tokens]
     function = lambdify([*letters.values(), *arrays, xi], expr.xreplace(letters), modules=["scipy", "numpy"])
     with np.errstate(all="ignore"):

@@ -13,6 +13,7 @@ from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.folded import FOLDED, ConditionalMean
 from symslr.model.exact import exact
 from symslr.model.largest import IsLargest
+from symslr.model.put_in import put_in
 from symslr.model.symbols import OTHERS, chi, epsilon, eta, xi, z, zeta
 from symslr.referee.arithmetic import CannotReferee
 from symslr.simulate.sequences import sample_sequences
@@ -87,10 +88,10 @@ def _evaluate(
 ) -> Any:
     """The body at the chosen sequences, whose relevant token is the one at ``position``."""
     rest = [e for e in range(1, length + 1) if e != position]
-    at = body.subs({epsilon: position, **dict(zip(OTHERS, rest))}, simultaneous=True)
+    at = put_in(body, {epsilon: position, **dict(zip(OTHERS, rest))})
     at = at.replace(lambda n: isinstance(n, IsLargest), lambda n: _is_largest(n, length))
     tokens = sorted(at.atoms(Indexed), key=str)
-    letters = {token: Symbol(f"t{i}") for i, token in enumerate(tokens)}
+    letters = {token: Symbol(f"t{i}", real=True) for i, token in enumerate(tokens)}
     columns = []
     for token in tokens:
         if not isinstance(token.indices[0], Integer) or not 1 <= token.indices[0] <= length:

@@ -6,7 +6,7 @@ import itertools
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import mpmath
 import numpy as np
@@ -19,6 +19,7 @@ from sympy import (
     Mul,
     Piecewise,
     Sum,
+    Symbol,
     cosh,
     exp,
     expand_mul,
@@ -98,12 +99,21 @@ def lowest_kernel(law: SequenceLaw, values: Mapping[Expr, float]) -> float:
 
 @lru_cache(maxsize=256)
 def compiled(symbols: tuple[Expr, ...], expr: Expr) -> Callable[..., np.ndarray]:
-    """A numpy function of the symbols in order; letters of its own, since two symbols may share a name."""
-    letters = {symbol: Dummy() for symbol in symbols}
+    """A numpy function of the symbols in order."""
+    letters = _letters(symbols)
     expr = in_float64(expr.xreplace(letters))
     # SciPy is loaded for special functions only, so that the catalogue imports quickly
     plain = all(hasattr(np, node.func.__name__.lower()) for node in expr.atoms(Function) - expr.atoms(Piecewise))
     return lambdify(list(letters.values()), expr, "numpy" if plain else "scipy")
+
+
+def _letters(symbols: tuple[Expr, ...]) -> dict[Expr, Symbol]:
+    """Letters instead of symbols, of which two may share a name.
+
+    A letter is known to be what its symbol is: else SymPy would look for the signs and the real parts of everything anew. And it
+    has a plain name: in the place of any other ``lambdify`` puts a letter of which nothing is known.
+    """
+    return {symbol: Symbol(f"letter_{place}", **symbol.assumptions0) for place, symbol in enumerate(symbols)}
 
 
 def far_nodes(low: float, high: float, furthest: float = 14.5) -> np.ndarray:
@@ -132,7 +142,7 @@ def _on_grid(law: SequenceLaw, values: Mapping[Expr, float], points: int, ends: 
 def _of_tokens(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., np.ndarray]:
     """g at epsilon = 1 as a function of the tokens and the parameters."""
     weight = law.weight.xreplace({s: s.doit() for s in law.weight.atoms(Sum)}).subs(epsilon, 1)
-    tokens = [Dummy() for _ in range(int(law.length))]
+    tokens = [Dummy(real=True) for _ in range(int(law.length))]
     return compiled((*tokens, *parameters), weight.xreplace({chi[i + 1]: t for i, t in enumerate(tokens)}))
 
 
@@ -246,12 +256,16 @@ def _merged(law: SequenceLaw) -> Expr:
 
 def _in_mpmath(expr: Expr, symbols: tuple[Expr, ...]) -> Callable[..., float]:
     """The same function where float64 overflows on the way; not a number where mpmath has none either."""
-    letters = {symbol: Dummy() for symbol in symbols}
-    function = lambdify(list(letters.values()), expr.xreplace(letters), "mpmath")
+
+    @cache  # made where it is asked for: hardly any weight overflows
+    def function() -> Callable[..., mpmath.mpf]:
+        letters = _letters(symbols)
+        return lambdify(list(letters.values()), expr.xreplace(letters), "mpmath")
 
     def at(*point: float) -> float:
+        made = function()
         try:
-            return float(function(*map(mpmath.mpf, point)))
+            return float(made(*map(mpmath.mpf, point)))
         except (OverflowError, ZeroDivisionError, ValueError, TypeError):
             return float("nan")
 

@@ -8,6 +8,7 @@ from sympy import Add, Expr, Indexed, Integer, Mul, S, Sum, exp, expand_mul
 
 from symslr.expression.expectation import ScalarExpectation, SequenceExpectation
 from symslr.expression.folded import FOLDED, ConditionalMean
+from symslr.model.put_in import put_in
 from symslr.model.symbols import OTHERS, chi, epsilon, x, xi
 
 
@@ -23,7 +24,7 @@ def separated(node: SequenceExpectation, length: int) -> Expr | None:
         return None
     body = body.subs({node.law.length: Integer(length)}) if not node.law.length.is_Integer else body
     marked = {epsilon: Integer(1), **{other: Integer(i) for i, other in enumerate(OTHERS, 2)}}
-    body = body.subs(marked, simultaneous=True)
+    body = put_in(body, marked)
     factors: dict[int, Expr] = dict.fromkeys(range(1, length + 1), S.One)
     rest = S.One
     for factor in Mul.make_args(body):

@@ -13,6 +13,7 @@ from symslr.expression.configuration import PosteriorMean, ShiftedDensity
 from symslr.expression.folded import ConditionalMean
 from symslr.model.configuration import ALIKE, ConfigurationLaw, OwnSignals, Signal, Signals, r
 from symslr.model.float64 import in_float64
+from symslr.model.put_in import put_in
 from symslr.model.symbols import chi, l, m
 from symslr.simulate.log_domain import Array
 
@@ -174,4 +175,4 @@ def _matrix(covariance: Expr, length: int) -> Array:
     if covariance == ALIKE:
         return np.eye(length)
     places = range(1, length + 1)
-    return np.array([[float(covariance.subs({l: i, m: k}, simultaneous=True)) for k in places] for i in places])
+    return np.array([[float(put_in(covariance, {l: i, m: k})) for k in places] for i in places])

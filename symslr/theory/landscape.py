@@ -22,6 +22,7 @@ from symslr.expression.open_functions import OpenKernel
 from symslr.expression.quantity import Quantity
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
+from symslr.model.put_in import put_in
 from symslr.model.symbols import (
     BOUND_IN_SEQUENCE,
     ORDER_PARAMETERS,
@@ -130,7 +131,7 @@ class LandscapeRisk(Quantity):
         """The loss there; q_kk is put in last, so that R_kv/sqrt(R_kk) is 0 where k has no part outside and R_kv is 0."""
         loss, *at = self.args
         place, length = dict(zip(ORDER_PARAMETERS, at)), Dummy(positive=True)
-        others = loss.subs({**place, q_kk: length}, simultaneous=True)
+        others = put_in(loss, {**place, q_kk: length})
         return others.subs(length, place[q_kk])
 
     def _latex(self, printer: LatexPrinter) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Integer, cosh, exp, sqrt
+from sympy import Expr, Integer, Symbol, cosh, exp, sqrt
 
 from symslr.model.admissible import NoDensity, check_weight_at
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, epsilon, nu
-from symslr.model.weight_mean import weight_mean
+from symslr.model.weight_mean import compiled, weight_mean
 
 SIGN = exp(-nu / 2) * cosh(sqrt(nu) * chi[epsilon])
 THREE = (exp(nu * chi[epsilon] - nu**2 / 2) + exp(40 * chi[epsilon] - 800) + 2 * exp(-90 * chi[epsilon] - 4050)) / 4
@@ -24,3 +24,11 @@ def test_every_distant_peak_is_found(weight: Expr, strength: float) -> None:
 def test_a_peak_that_float64_cannot_place_is_not_taken_for_nothing() -> None:
     with pytest.raises(NoDensity, match="its mean is not found"):
         check_weight_at(SequenceLaw(SIGN, Integer(2)), 2, ((nu, 1e300),))
+
+
+def test_symbols_of_one_name_are_two() -> None:
+    """And a symbol may be called as a function of NumPy's is, or as a letter."""
+    one, two, three = Symbol("t", real=True), Symbol("t", positive=True), Symbol("exp")
+    assert compiled((one, two, three), three - two * exp(one))(0.0, 2.0, 7.0) == 5.0
+    letters = [Symbol(f"letter_{place}") for place in (1, 0)]
+    assert compiled(tuple(letters), letters[0] - letters[1])(5.0, 3.0) == 2.0

@@ -101,11 +101,12 @@ def randomised(
                 raise not_found(training)
             count = min(finest, 4 * count)
             continue
+        # Where it is infinite more samples make it no smaller.
+        check_risk(problem.attention, float(np.mean([point.state.q_k for point in found])))
         error = _error([point.risk for point in found], found) / abs(float(np.mean([point.risk for point in found])))
         if error <= precision or count >= finest:
             sample = SaddleMap(problem, min(count, STABILITY), sub_seed(seed, 0, STABILITY))
             stability = sample.replicon(state, training), sample.jumps(state)
-            check_risk(problem.attention, float(np.mean([point.state.q_k for point in found])))
             return _summary(found, stability, branch, count, time.perf_counter() - began)
         # The scatter falls at least like 1/sqrt(count), often faster: no more than four times as many at once.
         wanted = count * (1.1 * error / precision) ** 2

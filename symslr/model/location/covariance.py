@@ -12,6 +12,7 @@ from sympy import Abs, Eq, Expr, KroneckerDelta, Matrix, Piecewise, S, Symbol, l
 from symslr.model.exact import exact
 from symslr.model.float64 import in_float64
 from symslr.model.form import check_parameters
+from symslr.model.put_in import put_in
 from symslr.model.symbols import L, i, j
 
 LARGEST_MATRIX = 4096
@@ -142,7 +143,7 @@ class Covariance:
 
 
 def _at(entry: Expr, first: object, second: object) -> Expr:
-    return entry.subs({i: first, j: second}, simultaneous=True)
+    return put_in(entry, {i: first, j: second})
 
 
 @lru_cache(maxsize=256)

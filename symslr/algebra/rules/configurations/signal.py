@@ -11,6 +11,7 @@ from symslr.algebra.rule import Rule
 from symslr.expression.configuration import ConfigurationMean
 from symslr.expression.expectation import rewrite_expectations
 from symslr.model.configuration import ONE, OwnSignals, Signal
+from symslr.model.put_in import put_in
 
 
 @final
@@ -37,7 +38,7 @@ class SumOverSignal(Rule):
         total = Add(*(weight for _, weight in signal.support))
         fixed, moving = separate(node.body, set(signal.symbols))
         terms = (
-            weight * _without_empty(moving.subs(dict(zip(signal.symbols, value, strict=True)), simultaneous=True))
+            weight * _without_empty(put_in(moving, dict(zip(signal.symbols, value, strict=True))))
             for value, weight in signal.support
         )
         return ConfigurationMean(fixed * Add(*terms) / total, node.prior.without_signal())
