@@ -26,6 +26,16 @@ def test_json_has_every_number_with_its_error(capsys):
     assert float(found["change"]) < 1e-5
 
 
+@pytest.mark.parametrize(("ridges", "stable"), [(("1", "10"), True), (("0.3", "0.5"), False)])
+def test_json_says_whether_fits_follow_the_theory(capsys, ridges, stable):
+    fit = ("--attention", "linear", "--noise", "0.3", "--rk", ridges[0], "--rv", ridges[1], "--precision", "0.05")
+    found = json.loads(_run(capsys, *SPIKED, *fit, "--json")[1])
+    assert found["stable"] is stable
+    assert (float(found["replicon"]) < 1) is stable
+    broken = "replica symmetry is broken" in _run(capsys, *SPIKED, *fit)[1]
+    assert broken is not stable
+
+
 def test_tuned_in_words(capsys):
     code, out, _ = _run(capsys, *SPIKED, "--attention", "linear", "--tuned", "--precision", "0.01")
     assert code == 0

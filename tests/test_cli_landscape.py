@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -48,3 +49,11 @@ def test_bad_points_take_one_line(capsys: pytest.CaptureFixture[str], at: str, r
     assert status == 2
     assert reason in err
     assert err.count("\n") == 1
+
+
+def test_a_minimum_is_the_least_risk_within_its_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Twenty digits of it are those of ``symslr risk``, by another route."""
+    found = json.loads(run(capsys, "--length", "3", "--nu", "2", "--kernel", "log(1+exp(x))", "--json")[1])
+    for minimum in found["minima"]:
+        assert abs(Decimal(minimum["value"]) - Decimal("0.36982874203080378297")) <= Decimal(minimum["error"])
+        assert Decimal(minimum["error"]) < Decimal("1e-10")

@@ -39,7 +39,8 @@ MOST_TELLING = 2
 """The last of the points (two, three and many tokens) that come before everything else."""
 
 MORE = 1
-"""Points at which a step is compared beyond those that make it true."""
+"""Points at which a step is compared beyond those that make it true, in a chain of symslr's rules, which its tests hold against
+brute force. A chain with rules of its author's is compared at all points: nothing else has tried them where signals are weak."""
 
 Progress = Callable[[int, str], None]
 
@@ -209,13 +210,14 @@ def check_derivation(item: Derivation, seconds: float = SECONDS_PER_DERIVATION) 
     # what the first points have not shown to be false is worth the time that these take
     start = simulated_start(item, routes)
     missing = [_remainder(step, item, where, routes, found) for step, found in zip(item.steps, made)]
-    more = [MORE if not _lacks(step, item, found) else len(rest) for step, found in zip(item.steps, made)]
+    enough = len(rest) if own_rules(item) else MORE
+    more = [enough if not _lacks(step, item, found) else len(rest) for step, found in zip(item.steps, made)]
     for number, point in enumerate(rest):
         for i, step in enumerate(item.steps):
             if number < more[i] and not _is_false(made[i]) and not forged[i]:
                 made[i] += compare(step.before, step.after, point, routes, step.remainder, step.relation)
                 if more[i] == len(rest) and not _lacks(step, item, made[i]):
-                    more[i] = number + 1 + MORE
+                    more[i] = number + 1 + enough
     for i, step in enumerate(item.steps):
         if all(map(is_closed, (step.before, step.after, step.remainder))):
             made[i] += _compared((step.before, step.after), cheap, routes, step, made[i])

@@ -112,6 +112,7 @@ def _fit(asked: tuple[Any, ...], alpha: float, aim: Aim, as_json: bool) -> None:
     if as_json:
         order = {name: value.as_json() for name, value in found.order_parameters.items()}
         shown = {name: value.as_json() for name, value in numbers.items()}
+        about |= {"stable": found.stable, "replicon": f"{found.replicon:.3g}", "jumps": f"{found.jumps:.3g}"}
         typer.echo(json.dumps({**about, **shown, "order_parameters": order, "change": f"{found.change:.3g}"}))
         return
     typer.echo(

@@ -202,7 +202,7 @@ def read_file(path: Path) -> str:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a model file")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as problem:
         raise ValueError(
             f"{path}: cannot be read ({problem.strerror}); expected a model file such as model.toml"

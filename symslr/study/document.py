@@ -53,7 +53,7 @@ def _parsed(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a study file")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as problem:
         raise ValueError(f"{path}: cannot be read ({problem.strerror}); expected a file such as study.toml") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
@@ -126,6 +126,6 @@ def _file_text(path: Path) -> str:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError(f"{path}: larger than {LARGEST_FILE} bytes; expected a model file")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise ValueError(f"{path}: cannot be read; expected a model file such as model.toml") from None

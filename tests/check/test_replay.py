@@ -14,6 +14,8 @@ from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import Derivation, Step
 from symslr.algebra.rule import Rule
 from symslr.algebra.rules import CameronMartin, Linearity
+from symslr.check import Verdict
+from symslr.check.check import check_derivation
 from symslr.check.replay import citations, foreign_nodes, own_rules, replay
 from symslr.expression.expectation import SequenceExpectation
 from symslr.expression.quantity import Quantity
@@ -64,6 +66,17 @@ def test_a_rule_of_ones_own_that_follows_the_parameters_is_one() -> None:
     assert replay(Derivation(exp(nu) * MEAN).apply(Say(lambda e: e.subs(exp(nu), 1 + exp(nu))))) != ("",)
     doubled = Say(lambda e: e + e)
     assert replay(Derivation(MEAN).apply(doubled)) == ("",)
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c", "d"])
+def test_a_rule_of_ones_own_is_tried_at_weak_signals_whatever_the_chain_is_called(name: str) -> None:
+    def wrong_where_weak(expr: Expr) -> Expr:
+        (signal,) = (s for s in expr.free_symbols if str(s).startswith("nu"))
+        return expr + exp(-100 * signal)
+
+    found = check_derivation(Derivation(MEAN, name=name).apply(Say(wrong_where_weak)))
+    assert found.steps[0].verdict is Verdict.FALSE
+    assert "typed" not in found.steps[0].reason
 
 
 class Moody(Rule):

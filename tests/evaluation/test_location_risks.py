@@ -222,3 +222,28 @@ def test_the_deepest_valley_may_lie_between_points_of_a_grid() -> None:
         return float(1 - 0.5 * np.exp(-((scale - 1.2) ** 2)) - 0.51 * np.exp(-4 * (scale + 1.4) ** 2))
 
     assert _along_line(depth) == pytest.approx(-1.4, abs=1e-2)
+
+
+def test_a_least_risk_that_no_scale_attains_says_how_far_it_may_fall() -> None:
+    """At large scales 1 + x^2 is the square, whose risk with a shift is a ratio of moments; the best constant grows as well."""
+    law, shift = LocationTask(length=2, noise=0), np.linspace(-6, 6, 120_001)
+    keys = np.sqrt(2) + shift
+    fourth = shift**4 + 6 * shift**2 + keys**4 + 6 * keys**2 + 6
+    least = float(np.min(1 - (1 + keys**2) ** 2 / fourth))
+    found, best = least_value(law, LocatedAttention(Attention(1 + x**2, normaliser=None), bias="free"), {"nu": 2})
+    assert abs(float(found.value) - least) <= float(found.error) < 1e-3
+    assert best == {}
+
+    nodes = np.linspace(-9, 9, 361)
+    first, second = np.meshgrid(nodes, nodes, indexing="ij")
+    share = np.exp(-(first**2 + second**2) / 2)
+    share /= share.sum()
+    moments = np.zeros(2)
+    for place in (0, 1):
+        squares = [np.exp(l_ / 10) * (k + np.sqrt(20) * (l_ == place + 1)) ** 2 for l_, k in ((1, first), (2, second))]
+        total = sum(squares)
+        moments += np.sum(share * squares[place] / total), np.sum(share * sum(s**2 for s in squares) / total**2)
+    least = 1 - (moments[0] / 2) ** 2 / (moments[1] / 2)
+    found, best = least_value(law, LocatedAttention(Attention(1 + x**2), bias=l / 10), {"nu": 20})
+    assert abs(float(found.value) - least) <= float(found.error) < 1e-3
+    assert best["a"].value == np.inf

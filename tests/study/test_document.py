@@ -62,6 +62,15 @@ def test_the_text_of_a_model_file_belongs_to_the_point(tmp_path: Path) -> None:
     assert first.content != second.content
 
 
+def test_files_of_windows_editors_are_read_as_the_same_text(tmp_path: Path) -> None:
+    text = "[[sweep]]\nkind='bayes'\ntask='model.toml'\nlength=2\n"
+    (tmp_path / "model.toml").write_text(MODEL)
+    (plain,) = points(tmp_path, text)
+    windows = b"\xef\xbb\xbf" + MODEL.replace("\n", "\r\n").encode()
+    (tmp_path / "model.toml").write_bytes(windows)
+    assert points(tmp_path, "\ufeff" + text) == [plain]
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

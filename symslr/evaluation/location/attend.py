@@ -47,6 +47,10 @@ class Place:
         """The largest scale, of either sign."""
         return float(np.max(np.abs(self.scales)))
 
+    def halved(self) -> Place:
+        """The place half way to where every parameter is 0."""
+        return Place(self.scales / 2, self.weights / 2, self.bias / 2, tuple(number / 2 for number in self.own))
+
     def named(self) -> dict[str, float]:
         """Every parameter by its name, as it prints."""
         heads, directions = self.scales.shape

@@ -31,7 +31,10 @@ from symslr.theory.population import population_risk
 SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0, 20.0)
 """Scales, of either sign, at which a search begins."""
 LARGEST_SCALE = 60.0
-"""A scale at which attention is taken as what it tends to, where the least risk lies there."""
+"""A scale at which attention is taken as what it tends to, where the least risk lies there; no parameter is searched beyond."""
+STILL_FALLS = 3
+"""By so many times what the risk falls from half of a far place to it, it may fall beyond: once where it goes like 1/a, 2.4 times
+where it goes like the root of that."""
 TOGETHER = 1e-3
 """Difference of scales, relative to 1 + their size, of heads that tend to one."""
 
@@ -81,7 +84,8 @@ def least_value(
     """The least risk of an attention over its scales, head weights and own parameters, and where it is attained.
 
     Where the tokens are exchangeable and one is relevant, as ``least_risk``. Elsewhere the value is the risk at the
-    place that a search found, and its error that of the risk there.
+    place that a search found, and its error that of the risk there, with what it may still fall where a parameter grows
+    without end; of several parameters there is then no best place.
 
     Args:
         task, values, digits, seconds: as for ``bayes_value``.
@@ -100,7 +104,13 @@ def least_value(
         return value, {name: _rescaled(found, unit) if name == "a" else found for name, found in places.items()}
     risks = Risk.of(chosen, plain, seconds)
     place, is_far = _best(risks)
-    found = handed_out(risks.value(place), here, digits, began)
+    reached = risks.value(place)
+    if is_far:
+        falls = abs(float(risks.value(place.halved()).value) - float(reached.value))
+        reached = replace(reached, error=reached.error + STILL_FALLS * falls)
+    found = handed_out(reached, here, digits, began)
+    if is_far:
+        found = replace(found, method=f"{found.method}; the risk falls as parameters grow beyond {LARGEST_SCALE:g}")
     together = _together(risks, place)
     if together:
         said = f"heads {together[0]} and {together[1]} come together, to be the kernel and its slope"
@@ -153,6 +163,9 @@ def _places(risks: Risk, place: Place, unit: float, is_far: bool) -> dict[str, V
         digits = max(digits_of(mpf(number), mpf(error)), 1) + 1
         return Value(mpf(number), mpf(error), Kind.ESTIMATED, digits, "search in float64")
 
+    several = place.scales.size + len(place.own) + (risks.attend.attention.bias == "free") > 1
+    if is_far and several:
+        return {}
     if is_far:
         return {"a": Value(inf, mpf(0), Kind.ESTIMATED, 4, "the risk falls as the scale grows")}
     found = {name: of(number / unit) for name, number in place.named().items()}
@@ -213,7 +226,7 @@ def _best(risks: Risk) -> tuple[Place, bool]:
     ]
     best_of = min(found, key=lambda one: float(one.fun))
     again = scipy.optimize.minimize(risk, best_of.x, method="Nelder-Mead", options=options)
-    return placed(again.x), False
+    return placed(again.x), bool(np.max(np.abs(again.x)) >= LARGEST_SCALE * 0.99)
 
 
 def _along_line(risk: Callable[[float], float]) -> float:

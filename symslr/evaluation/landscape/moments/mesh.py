@@ -35,6 +35,9 @@ LOG_STEP = 0.36
 LEFT = 27.0
 """The integrand falls as e^v where u = e^v is small: e^-27 = 2e-12."""
 
+FURTHER = 8.0
+"""By how much a mesh reaches further for each time it is finer: what is cut off shows, too, in what a finer mesh moves."""
+
 FEW = 10
 """(0.2/(pi/2))^20 10! is 5e-12: the error at the largest scale at which so few nodes are used."""
 
@@ -115,7 +118,7 @@ def laplace_nodes(low: float, high: float, refined: float = 1.0, wider: float = 
     ``wider`` multiplies the step where the integrand is known to vary slowly.
     """
     step = wider * LOG_STEP / refined
-    v = np.arange(-high - LEFT, -low + RIGHT + step, step)
+    v = np.arange(-high - LEFT - FURTHER * (refined - 1), -low + RIGHT + step, step)
     u = np.exp(v)
     return u, step * u
 
