@@ -36,6 +36,9 @@ DIGITS_OF_SAMPLES = 3
 NOTHING = mpf("1e-9")
 """Below this a side vanishes."""
 
+BEYOND_FLOATS = mpf("1e100")
+"""Up to this size a number is no integral whose integrand overflows floats."""
+
 REMAINDER_NEEDED = mpf("0.2")
 """A step with a remainder says something where the remainder is at most this share of the value."""
 
@@ -60,6 +63,9 @@ def compare(
         return [_sharpened(made, (left, right), numbers, case, routes)]
     if not any(number.known for number in numbers):
         return [_nothing(point, _reason(*numbers))]
+    known, other = sorted(numbers, key=lambda number: not number.known)
+    if other.diverges and abs(known.value) < BEYOND_FLOATS:
+        return [_apart(point, known, other)]
     # a side that the referee cannot read may still be caught by the evaluators, never passed by them
     filled = [n if n.known else routes.value(EVALUATOR, side, point) for n, side in zip(numbers, (left, right))]
     if all(number.known for number in filled):
@@ -87,6 +93,14 @@ class _Case:
     zero: bool
     same: bool
     one_sided: bool = False
+
+
+def _apart(point: Point, known: Outcome, other: Outcome) -> Comparison:
+    """Of a number and of an integral that diverges."""
+    with mp.workdps(WORKING_DIGITS):
+        reason = f"one side is {mp.nstr(known.value, 16)} and in the other an integral diverges at {point}"
+    values = tuple((name, str(value)) for name, value in point.values.items())
+    return replace(_nothing(point, reason), verdict=Verdict.FALSE, effective=True, values=values)
 
 
 def _judge(left: Outcome, right: Outcome, case: _Case) -> Comparison:

@@ -18,6 +18,7 @@ from symslr.expression.instance import instance
 from symslr.expression.quantity import Quantity
 from symslr.referee.plans import TooCostly
 from symslr.referee.referee import measured
+from symslr.referee.scan import Diverges
 
 EVALUATOR = "evaluate"
 REFEREE = "referee"
@@ -45,6 +46,7 @@ class Outcome:
         method: how the number was made, in words.
         statistical: whether its error is a standard error.
         scale: the mean of the absolute integrand, beside which a mean of 0 is to be seen; 0 where it is not known.
+        diverges: whether there is no value because an integral diverges.
     """
 
     route: str
@@ -54,6 +56,7 @@ class Outcome:
     method: str = ""
     statistical: bool = False
     scale: mpf = field(default_factory=lambda: mpf(0))
+    diverges: bool = False
 
     @property
     def known(self) -> bool:
@@ -126,6 +129,8 @@ class Routes:
             if isinstance(cost, TooCostly):
                 return Outcome(route, reason=f"{route}: {_short(cost)}")
             return Outcome(route, reason=f"{route}: out of time")
+        except Diverges as refusal:
+            return Outcome(route, reason=f"{route}: {_short(refusal)}", diverges=True)
         except ZeroDivisionError:
             return Outcome(route, reason=f"{route}: division by zero")
         except Exception as refusal:

@@ -14,8 +14,9 @@ import numpy as np
 
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.axes import End, Fineness, Map, Stretch, pieces, stacked
+from symslr.referee.divergence import diverges
 from symslr.referee.samples import Sampler
-from symslr.referee.scan import Integrand, NotFinite, Scan
+from symslr.referee.scan import Diverges, Integrand, NotFinite, Scan
 
 GROWTH = 1.4
 MOST_NODES = 2500
@@ -177,6 +178,15 @@ class Quadrature:
                 known = self._laid(key, problem)
             fineness = Fineness(self.arithmetic, max(1.0, self.digits / PLANNED_DIGITS), scale, shifted)
             return self._sum(problem, known, fineness)
+        try:
+            return self._planned(key, problem, known)
+        except CannotReferee:
+            if self._diverges(problem):
+                raise Diverges("an integral diverges") from None
+            raise
+
+    def _planned(self, key: Hashable, problem: Problem, known: Plan | None) -> Array:
+        """The integral on grids that are laid now."""
         if known is not None and self.inside:
             # the grids of the integral outside lie where its first one lay, so this plan covers them
             plan = known
@@ -186,6 +196,20 @@ class Quadrature:
                 plan = [_union(old, new) for old, new in zip(known, plan)]
         value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
+
+    def _diverges(self, problem: Problem) -> bool:
+        """Whether an integral of one variable that stands in no other is seen to diverge."""
+        if self.inside or problem.depth or problem.fixed or len(problem.axes) != 1:
+            return False
+        (axis,) = problem.axes
+        lower, upper = (None if end is None else float(end) for end in (axis.lower, axis.upper))
+
+        def weighted(places: Array) -> Array:
+            nodes, weights = axis.weighted(places, np.ones_like(places), 0)
+            return problem.integrand([nodes]) * weights
+
+        with self._entered():
+            return diverges(weighted, lower, upper)
 
     def steps(self) -> tuple[float, bool]:
         """``scale`` and ``shifted``: whatever takes steps of some length asks here how long those of this pass are."""

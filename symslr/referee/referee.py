@@ -25,7 +25,7 @@ from symslr.referee.interpreter import Interpreter
 from symslr.referee.plans import DOUBT, PLANNED_DIGITS, NotPlanned, Quadrature, TooCostly
 from symslr.referee.randomised import NOTHING_SAMPLED, sampled_value
 from symslr.referee.rounding import Rounding
-from symslr.referee.scan import NotFinite
+from symslr.referee.scan import Diverges, NotFinite
 from symslr.referee.scope import Frame, Scope, symbols_of
 
 FLOAT_DIGITS = 13
@@ -90,6 +90,8 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
                     )
                     return _value(*found, time.process_time() - began), planned.quadrature.magnitude
             floats = _Floats.read(expr, values, planned, digits, deadline)
+        except Diverges:
+            raise
         except (NotFinite, NotPlanned) as elsewhere:
             reason = elsewhere
             continue

@@ -34,6 +34,10 @@ class NotFinite(CannotReferee):
     """An integrand overflowed."""
 
 
+class Diverges(NotFinite):
+    """An integral that stands in no other has no finite value."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """A look at one integrand.
