@@ -14,6 +14,7 @@ from sympy import Expr, Limit, S
 from symslr.check.points import Point
 from symslr.check.report import Comparison, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, Outcome, Routes
+from symslr.referee.divergence import BEYOND
 
 WORKING_DIGITS = 80
 
@@ -35,9 +36,6 @@ DIGITS_OF_SAMPLES = 3
 
 NOTHING = mpf("1e-9")
 """Below this a side vanishes."""
-
-BEYOND_FLOATS = mpf("1e100")
-"""Up to this size a number is no integral whose integrand overflows floats."""
 
 REMAINDER_NEEDED = mpf("0.2")
 """A step with a remainder says something where the remainder is at most this share of the value."""
@@ -64,7 +62,7 @@ def compare(
     if not any(number.known for number in numbers):
         return [_nothing(point, _reason(*numbers))]
     known, other = sorted(numbers, key=lambda number: not number.known)
-    if other.diverges and abs(known.value) < BEYOND_FLOATS:
+    if other.diverges and abs(known.value) < BEYOND:
         return [_apart(point, known, other)]
     # a side that the referee cannot read may still be caught by the evaluators, never passed by them
     filled = [n if n.known else routes.value(EVALUATOR, side, point) for n, side in zip(numbers, (left, right))]

@@ -123,9 +123,12 @@ FALSE = {
         SequenceExpectation(Activation.of(epsilon, softmax, a), spiked),
         SequenceExpectation(Activation.of(epsilon, softmax, a * (1 + Rational(1, 10**7))), spiked),
     ),
-    "a range where the integral diverges at infinity": (Integral(exp(-u * (nu - 1)), (u, 0, oo)), 1 / (nu - 1)),
-    "a range where the integral diverges at 0": (Integral(u ** (nu - 2), (u, 0, 1)), 1 / (nu - 1)),
-    "a range where the mean is infinite": (scalar(exp(nu * x**2)), sqrt(1 / Abs(1 - 2 * nu))),
+    "a range where the integral diverges at infinity": (
+        Integral(exp(-u * (nu - 1)), (u, 0, oo)), 1 / (nu - 1), {"ranges": {nu: (0.1, 3)}}),
+    "a range where the integral diverges at 0": (
+        Integral(u ** (nu - 2), (u, 0, 1)), 1 / (nu - 1), {"ranges": {nu: (0.1, 3)}}),
+    "a range where the mean is infinite": (
+        scalar(exp(nu * x**2)), sqrt(1 / Abs(1 - 2 * nu)), {"ranges": {nu: (0.1, 1)}}),
     "a remainder that is too small": (exp(-nu), 1 - nu, {"remainder": nu**2 / 4, "ranges": {nu: (0.01, 0.2)}}),
 }  # fmt: skip
 
