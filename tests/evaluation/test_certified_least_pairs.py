@@ -66,7 +66,7 @@ def truth(kernels: tuple[Expr, ...], copies: tuple[int, ...]) -> Any:
     """At the scale 17/16 by the transform without a scale."""
     fixed = tuple(own.xreplace({SCALE: Rational(17, 16)}) for own in kernels)
     pair = Integrand(arb(1), arb(0), copies), Integrand(arb(1), arb(0), copies)
-    return PlaneTransform(Line(z, fixed, [GAUSSIAN * fixed[0], GAUSSIAN]), 60.0).integral(pair, 50.0)
+    return PlaneTransform(Line(z, fixed, [GAUSSIAN * fixed[0], GAUSSIAN]), 60.0, 4.0, 60.0).integral(pair, 50.0)
 
 
 def there(transform: MovingPlane, pair: Any) -> Any:

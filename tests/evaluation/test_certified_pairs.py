@@ -131,7 +131,7 @@ NATS = 26.0
 def made(kernels: tuple[Expr, ...], copies: tuple[int, ...], offset: Any, nats: float) -> tuple[PlaneTransform, Any]:
     line = Line(z, kernels, [GAUSSIAN * kernels[0], GAUSSIAN])
     shared = [arb(o.p) / o.q for o in (Rational(offset), Integer(0))]
-    return PlaneTransform(line, nats), tuple(Integrand(arb(1), o, copies) for o in shared)
+    return PlaneTransform(line, nats, 4.0, nats), tuple(Integrand(arb(1), o, copies) for o in shared)
 
 
 @pytest.mark.parametrize(("kernels", "copies", "offset"), PAIRS, ids=lambda item: "")

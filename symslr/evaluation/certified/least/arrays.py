@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
-from symslr.evaluation.numbers.balls import exponentials
+from symslr.evaluation.numbers.balls import exponentials, to_one_unit
 
 UNIT = 2.0**-52
 """Relative error of a float operation, and as much again."""
@@ -159,7 +159,8 @@ class ArbBalls(BallArray):
         return ArbBalls(self.values * other.values)
 
     def __matmul__(self, other: ArbBalls) -> ArbBalls:
-        return ArbBalls.of((arb_mat(self.values.tolist()) * arb_mat(other.values.tolist())).tolist())
+        left, right = (to_one_unit(arb_mat(own.values.tolist())) for own in (self, other))
+        return ArbBalls.of((left * right).tolist())
 
     def scaled(self, p: int, q: int) -> ArbBalls:
         return ArbBalls(self.values * p / q)

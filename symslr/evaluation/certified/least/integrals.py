@@ -50,8 +50,8 @@ class MovingTransform(Transform):
     """Every term of the Taylor series in u is a series in the scale."""
 
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Integrand]) -> None:
-        self.scale, self.goal, self.integrands = scale, goal, integrands
-        super().__init__(line, nats)
+        self.scale, self.integrands = scale, integrands
+        super().__init__(line, nats, max([1.0, *(float(own.k) for own in integrands)]), goal)
         self.is_kernel_moving = line.kernels[0].has(scale)
         self.known_off: dict[Integrand, Any] = {}
 

@@ -9,7 +9,6 @@ from typing import Any
 from flint import arb, arb_poly, ctx
 from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
 
-from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
@@ -149,8 +148,6 @@ class _Model:
 
     def of(self, expr: Expr) -> Taylor:
         """The model of a part of the expression."""
-        if isinstance(expr, EqualForms):
-            return self.of(expr.args[0])
         if isinstance(expr, (Integral, ScalarExpectation)):
             total = self._made([arb(0)])
             for term in self.moving.forms[expr]:

@@ -26,8 +26,11 @@ from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.numbers.elementary import Between
 
-MOST_FLOAT_NATS = 36.0
-"""Of sums whose errors are those of floats or more."""
+MOST_TERMS = 6
+"""Of the Taylor series in u, of which every one is a series in the scale. In floats more nodes cost less than any."""
+
+MOST_FLOAT_NATS = 28.0
+"""Integrals to about e^-28 are summed in floats: roundings are relative to every M_j, and up to 10^-13 or so."""
 
 
 class MovingPlane(PlaneTransform):
@@ -41,12 +44,11 @@ class MovingPlane(PlaneTransform):
         integrands: all that are asked for.
     """
 
-    most_terms = 6
-    """Every term of the Taylor series in u is a series in the scale."""
-
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Pair]) -> None:
-        super().__init__(line, nats)
-        self.scale, self.goal, self.integrands = scale, goal, integrands
+        super().__init__(line, nats, max(float(own.k) for pair in integrands for own in pair), goal)
+        self.in_floats = goal <= MOST_FLOAT_NATS
+        self.most_terms = 0 if self.in_floats else MOST_TERMS
+        self.scale, self.integrands = scale, integrands
         self.known: dict[Pair, tuple[Layout, Any]] = {}
 
     def missing_nats(self) -> float:
@@ -94,7 +96,7 @@ class PlaneSums:
 
     def __init__(self, transform: MovingPlane, at: Any, length: int) -> None:
         self.transform, self.length = transform, length
-        self.arrays = ArbBalls if at.is_exact() and transform.nats > MOST_FLOAT_NATS else FloatBalls
+        self.arrays = ArbBalls if at.is_exact() and not transform.in_floats else FloatBalls
         line, series, rule = transform.line, Series(transform.scale, at), transform.rule
         with terms(length):
             step, values = arb_series([rule.step]), (*line.kernels, *line.factors)
