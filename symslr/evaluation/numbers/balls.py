@@ -13,7 +13,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpq
+from flint import arb, ctx, fmpq
 from mpmath.libmp import from_man_exp
 from sympy import Expr, Symbol, lambdify
 from sympy.printing.pycode import MpmathPrinter
@@ -144,14 +144,12 @@ def exponentials(slopes: Sequence[Any], first: int, per_octave: int, count: int)
     return rows
 
 
-def to_one_unit(matrix: Any) -> Any:
-    """A matrix with its entries rounded to 2^-precision, not relative to themselves.
+def to_one_unit(balls: Any) -> Any:
+    """An array of balls rounded to 2^-precision, not relative to themselves.
 
-    Arb multiplies matrices of one unit like integers, in a twentieth of the time that exponentials of all sizes take.
+    Arb multiplies matrices of these like ones of integers, in a twentieth of the time that exponentials of all sizes take.
     """
-    rows, columns = matrix.nrows(), matrix.ncols()
-    ones = arb_mat(rows, 1, [1] * rows) * arb_mat(1, columns, [1] * columns)
-    return (matrix + ones) - ones
+    return (balls + arb(1)) - arb(1)
 
 
 def from_mpf(value: Any, error: Any = 0) -> Any:

@@ -200,8 +200,8 @@ class PlaneTransform(Octaves):
         for j, (n, (near, left_out)) in enumerate(zip(copies, piece.tokens)):
             if n:
                 column = self.columns[j]
-                left = to_one_unit(arb_mat([[row[i] * column[i] for i in near] for row in one.loads]))
-                right = to_one_unit(arb_mat([[row[i] for i in near] for row in other.loads])).transpose()
+                left = arb_mat([[to_one_unit(row[i] * column[i]) for i in near] for row in one.loads])
+                right = arb_mat([[to_one_unit(row[i]) for i in near] for row in other.loads]).transpose()
                 tables.append([[self._powered(j, n, m + left_out) for m in row] for row in (left * right).tolist()])
         terms = (sum(map(mul, other.weights, map(prod, zip(*rows))), arb(0)) for rows in zip(*tables))
         return sum(map(mul, one.weights, terms), arb(0))

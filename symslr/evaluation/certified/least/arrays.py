@@ -67,6 +67,10 @@ class BallArray(ABC):
         """The columns of several."""
 
     @abstractmethod
+    def to_one_unit(self) -> Any:
+        """Rounded to absolute errors, where products of matrices are far faster then."""
+
+    @abstractmethod
     def transposed(self) -> Any:
         """Rows as columns."""
 
@@ -125,6 +129,9 @@ class FloatBalls(BallArray):
     def beside(cls, arrays: Sequence[FloatBalls]) -> FloatBalls:
         return cls(np.hstack([own.middle for own in arrays]), np.hstack([own.radius for own in arrays]))
 
+    def to_one_unit(self) -> FloatBalls:
+        return self
+
     def transposed(self) -> FloatBalls:
         return FloatBalls(self.middle.T, self.radius.T)
 
@@ -159,8 +166,7 @@ class ArbBalls(BallArray):
         return ArbBalls(self.values * other.values)
 
     def __matmul__(self, other: ArbBalls) -> ArbBalls:
-        left, right = (to_one_unit(arb_mat(own.values.tolist())) for own in (self, other))
-        return ArbBalls.of((left * right).tolist())
+        return ArbBalls.of((arb_mat(self.values.tolist()) * arb_mat(other.values.tolist())).tolist())
 
     def scaled(self, p: int, q: int) -> ArbBalls:
         return ArbBalls(self.values * p / q)
@@ -171,6 +177,9 @@ class ArbBalls(BallArray):
     @classmethod
     def beside(cls, arrays: Sequence[ArbBalls]) -> ArbBalls:
         return cls(np.hstack([own.values for own in arrays]))
+
+    def to_one_unit(self) -> ArbBalls:
+        return ArbBalls(to_one_unit(self.values))
 
     def transposed(self) -> ArbBalls:
         return ArbBalls(self.values.T)
@@ -214,6 +223,12 @@ class ArraySeries:
     def of_each(self, operation: Callable[[Any], Any]) -> ArraySeries:
         """Of every coefficient."""
         return ArraySeries([operation(own) for own in self.coefficients], self.length)
+
+    def to_one_unit(self) -> ArraySeries:
+        return self.of_each(lambda own: own.to_one_unit())
+
+    def transposed(self) -> ArraySeries:
+        return self.of_each(lambda own: own.transposed())
 
     def scaled(self, p: int, q: int) -> ArraySeries:
         """Times p/q."""

@@ -36,7 +36,7 @@ REACHES = {1: 0.15, 2: 0.08}
 PARTS = {1: 3, 2: 5}
 """First parts of an interval: longer ones have no use, and an odd number keeps a place in its middle in one's middle."""
 
-COARSE = {1: 9.0, 2: 6.0}
+COARSE = {1: 9.0, 2: 9.0}
 """Nats of the first models, which tell values apart that differ by 1e-3 or so. For one variable softplus to 30 digits takes 2.6 s
 with 9 and 5 s with 6; for two to 8 digits 18 s and 11 s."""
 

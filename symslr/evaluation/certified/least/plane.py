@@ -144,7 +144,7 @@ class PlaneSums:
             if n:
                 weights, left, right = (_columns(own, near) for own in (self.weights[j], one, other))
                 error = self.transform.rule.errors[j] + left_out.abs_upper()
-                moments = (left * weights) @ right.of_each(lambda own: own.transposed())
+                moments = (left * weights).to_one_unit() @ right.to_one_unit().transposed()
                 moments = by_squaring(moments.widened(error), n, None)
                 product = moments if product is None else product * moments
         before, after = (
@@ -159,24 +159,25 @@ class PlaneSums:
         count, loads = layout.ends[axis].terms, self._loads(1 - axis, block)
         if not count:
             return ArraySeries([arb(0)], self.length)
-        offsets = [[[(-pair[axis].offset) ** r / factorial(r)]] * len(block.weights) for r in range(count)]
+        unit = max(0, -layout.ends[axis].first // self.transform.per_octave)  # in powers of 2^unit u all are about as large
+        offsets = [[[(-pair[axis].offset) ** r / factorial(r) / 2 ** (unit * r)]] * len(block.weights) for r in range(count)]
         product = Powers([ArraySeries([self.arrays.of(own)], self.length) for own in offsets])
         for j, (n, (near, _)) in enumerate(zip(pair[0].copies, piece.tokens)):
             if n:
-                moments = _columns(loads, near) @ self._load_powers(axis, j, near, count)
+                powers = self._load_powers(axis, j, near, count, unit)
+                moments = _columns(loads, near).to_one_unit() @ powers.to_one_unit()
                 own = Powers([_columns(moments, [r]) for r in range(count)])
                 product = product * by_squaring(own, n, None)
         weights, sums = self.arrays.of([block.weights]), self.transform.powers_before(pair, layout, axis)
+        sums = [own * 2 ** (unit * r) for r, own in enumerate(sums)]
         parts = [own.of_each(lambda at, s=s: (weights @ at).single() * s) for own, s in zip(product.coefficients, sums)]
         return reduce(add, parts)
 
-    def _load_powers(self, axis: int, j: int, near: list[int], count: int) -> ArraySeries:
-        """The weights of some tokens times the terms of e^{-uK} in powers of u, a column for each of these."""
-        slopes, *found = (
-            own.of_each(lambda own: own.columns(near).transposed()) for own in (self.kernels[axis], self.weights[j])
-        )
+    def _load_powers(self, axis: int, j: int, near: list[int], count: int, unit: int) -> ArraySeries:
+        """The weights of some tokens times the terms of e^{-uK} in powers of 2^unit u, a column for each of these."""
+        slopes, *found = (_columns(own, near).transposed() for own in (self.kernels[axis], self.weights[j]))
         for r in range(1, count):
-            found.append((found[-1] * slopes).scaled(-1, r))
+            found.append((found[-1] * slopes).scaled(-1, r * 2**unit))
         columns = zip(*(own.coefficients for own in found))
         return ArraySeries([self.arrays.beside(own) for own in columns], self.length)
 
