@@ -92,14 +92,14 @@ class Moving:
         for kernels in self.lines.factors:
             self.transform(kernels, nats)
 
-    def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
-        """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Taylor:
+        """A Taylor model around ``centre``, in the interval; its sums to about e^-nats in the first ``sharp`` terms.
 
         Raises:
             NotProved: where no proof is found.
         """
         with ctx.workprec(_bits(2 * nats)):
-            model = _Model(self, self.side * centre, radius, nats, length).of(self.expr)
+            model = _Model(self, self.side * centre, radius, nats, length, sharp).of(self.expr)
         return model if self.side > 0 else model.mirrored()
 
     def transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
@@ -137,8 +137,8 @@ class Moving:
 class _Model:
     """One Taylor model."""
 
-    def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int) -> None:
-        self.moving, self.nats, self.length = moving, nats, length
+    def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int, sharp: int) -> None:
+        self.moving, self.nats, self.length, self.sharp = moving, nats, length, sharp
         self.centre, self.radius = arb(centre), arb(radius)
         self.sums: dict[tuple[Expr, ...], Sums] = {}
         self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Taylor] = {}
@@ -187,7 +187,7 @@ class _Model:
     def _sums(self, kernels: tuple[Expr, ...]) -> tuple[Any, Sums]:
         transform = self.moving.transform(kernels, self.nats)
         if kernels not in self.sums:
-            self.sums[kernels] = Sums(transform, self.centre, self.radius, self.length)
+            self.sums[kernels] = Sums(transform, self.centre, self.radius, self.length, self.sharp)
         return transform, self.sums[kernels]
 
 

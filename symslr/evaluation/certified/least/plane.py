@@ -75,14 +75,14 @@ class MovingPlane(PlaneTransform):
         Raises:
             NotProved: where floats overflow.
         """
-        thin, wide = sums.thin.integral(pair), sums.wide.integral(pair)
-        if not all(own.is_finite() for own in (*thin, wide[sums.length])):
+        found = sums.joined(*(own.integral(pair) for own in (sums.thin, sums.near, sums.wide)))
+        if not all(own.is_finite() for own in found):
             raise NotProved("certified: the sums over two variables are beyond the range of floats")
-        return sums.model([thin[k] for k in range(sums.length)] + [wide[sums.length]], arb(0))
+        return sums.model(found, arb(0))
 
-    def sums(self, at: Any, length: int) -> PlaneSums:
+    def sums(self, at: Any, length: int, is_sharp: bool) -> PlaneSums:
         """As series in the scale, begun at a number or a whole interval."""
-        return PlaneSums(self, at, length)
+        return PlaneSums(self, at, length, is_sharp and not self.in_floats)
 
 
 class PlaneSums:
@@ -92,11 +92,12 @@ class PlaneSums:
         transform: whose rule it is.
         at: where the series begin: a number, or a whole interval.
         length: terms kept.
+        is_sharp: whether to more digits than floats have.
     """
 
-    def __init__(self, transform: MovingPlane, at: Any, length: int) -> None:
+    def __init__(self, transform: MovingPlane, at: Any, length: int, is_sharp: bool) -> None:
         self.transform, self.length = transform, length
-        self.arrays = ArbBalls if at.is_exact() and not transform.in_floats else FloatBalls
+        self.arrays = ArbBalls if is_sharp else FloatBalls
         line, series, rule = transform.line, Series(transform.scale, at), transform.rule
         with terms(length):
             step, values = arb_series([rule.step]), (*line.kernels, *line.factors)
@@ -108,13 +109,19 @@ class PlaneSums:
             self.firsts = [[row[axis][0] for row in rows] for axis in range(2)]
             self.weights = [self._series([row[2 + j] * step for row in rows], length) for j in range(len(line.factors))]
         self.known: dict[tuple[int, int, int], ArraySeries] = {}
+        self.integrals: dict[Pair, list[Any]] = {}
 
     def _series(self, tokens: list[Any], count: int) -> ArraySeries:
         """Rows of one value for every token, a row for every coefficient."""
         return ArraySeries([self.arrays.of([[own[k] for own in tokens]]) for k in range(count)], self.length)
 
     def integral(self, pair: Pair) -> list[Any]:
-        """The coefficients of the integral, which hold whatever the errors are at one scale."""
+        """The coefficients of the integral, which hold whatever the errors are at one scale; kept."""
+        if pair not in self.integrals:
+            self.integrals[pair] = self._integral(pair)
+        return self.integrals[pair]
+
+    def _integral(self, pair: Pair) -> list[Any]:
         transform = self.transform
         layout, beyond = transform.prepared(pair)
         with ctx.workprec(line_bits(transform.nats)):

@@ -192,7 +192,7 @@ class Search:
         size = stretch.reach * max(abs(low), abs(high), ZERO)
         try:
             reach = radius if before is None else before.reach
-            model = stretch.model(centre, radius, nats, _terms(reach / size, radius / size, nats))
+            model = stretch.model(centre, radius, nats, *_terms(reach / size, radius / size, nats))
         except NotProved:
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
@@ -220,8 +220,8 @@ class Search:
             return self._proved(low, middle) + self._proved(middle, high)
 
 
-def _terms(reach: float, radius: float, nats: float) -> int:
-    """So many that what is left out is as small as the errors of the sums, as far as that can be.
+def _terms(reach: float, radius: float, nats: float) -> tuple[int, int]:
+    """So many that what is left out is as small as the errors of the sums, as far as that can be; and of how many floats do not do.
 
     Args:
         reach: how far from the centre that has to be, relative to the length over which the coefficients of a model grow.
@@ -229,4 +229,4 @@ def _terms(reach: float, radius: float, nats: float) -> int:
     """
     needed = nats if reach == radius else nats + log(min(radius, 1.0))
     per_term = -log(min(reach, exp(-nats / LONGEST)))
-    return max(2, ceil(needed / per_term))
+    return max(2, ceil(needed / per_term)), max(1, ceil((nats - MIDDLE) / per_term))
