@@ -53,7 +53,7 @@ def test_a_model_holds_the_risk_on_its_interval_and_is_sharp(kernel: Expr, low: 
     stretch = moving(kernel, low, high)
     centre, radius = (low + high) / 2, (high - low) / 4
     with ctx.workprec(200):
-        coarse, fine = (stretch.model(centre, radius, 12.0, terms) for terms in (3, 8))
+        coarse, fine = (stretch.model(centre, radius, 12.0, terms, terms) for terms in (3, 8))
         assert fine.rest.rad() < 1e-3
         shift = part * Rational(radius)
         truth, t = certified(kernel, Rational(centre) + shift), arb(fmpq(int(shift.p), int(shift.q)))

@@ -62,7 +62,15 @@ class Cells(Arithmetic):
         p, c = ([part.lower(), part.upper()] for part in (small, cosine))
         bottoms = [1 + 2 * p[i] * c[i] + p[i] * p[i] for i in range(2)]
         tops = [1 + p[i] * c[i] if is_left else p[i] * (p[i] + c[i]) for i in range(2)]
-        return acb(interval((tops[0] / bottoms[1]).lower(), (tops[1] / bottoms[0]).upper()), -small * sine / interval(*bottoms))
+        return acb(
+            interval((tops[0] / bottoms[1]).lower(), (tops[1] / bottoms[0]).upper()), -small * sine / interval(*bottoms)
+        )
+
+    def softplus(self, at: Any) -> Any:
+        """It keeps its sign however small e^y is."""
+        load = self.function(at, "exp")
+        _off_the_cut(1 + load)
+        return load.log1p()
 
     def _normal_cdf(self, at: Any) -> Any:
         """Phi(at): by its ends on the line, where it increases; else by erfc(z) = e^{-z^2} s(z), z = -at/sqrt(2).

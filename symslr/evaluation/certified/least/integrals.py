@@ -324,7 +324,9 @@ class Sums:
 
     def joined(self, thin: Any, near: Any, wide: Any) -> list[Any]:
         """The coefficients of three series of one function: as many as there are of the sharper, the last of the widest."""
-        return [(thin if k < self.thin.length else near if k < self.length else wide)[k] for k in range(self.length + 1)]
+        return [
+            (thin if k < self.thin.length else near if k < self.length else wide)[k] for k in range(self.length + 1)
+        ]
 
     def model(self, coefficients: list[Any], rest: Any) -> Jet:
         return Jet(arb_poly(coefficients), rest, self.radius, self.length + 1)

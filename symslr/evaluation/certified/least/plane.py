@@ -166,8 +166,12 @@ class PlaneSums:
         count, loads = layout.ends[axis].terms, self._loads(1 - axis, block)
         if not count:
             return ArraySeries([arb(0)], self.length)
-        unit = max(0, -layout.ends[axis].first // self.transform.per_octave)  # in powers of 2^unit u all are about as large
-        offsets = [[[(-pair[axis].offset) ** r / factorial(r) / 2 ** (unit * r)]] * len(block.weights) for r in range(count)]
+        unit = max(
+            0, -layout.ends[axis].first // self.transform.per_octave
+        )  # in powers of 2^unit u all are about as large
+        offsets = [
+            [[(-pair[axis].offset) ** r / factorial(r) / 2 ** (unit * r)]] * len(block.weights) for r in range(count)
+        ]
         product = Powers([ArraySeries([self.arrays.of(own)], self.length) for own in offsets])
         for j, (n, (near, _)) in enumerate(zip(pair[0].copies, piece.tokens)):
             if n:

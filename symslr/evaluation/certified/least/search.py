@@ -205,7 +205,9 @@ class Search:
             place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * max(abs(centre), ZERO))
             width, low, high = high - low, max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
             error = model.rest.rad() + model.polynomial[0].rad()
-            self.waiting.append(Part(stretch, low, high, nats, width, bounded.below, place, reach, error, bounded.is_convex))
+            self.waiting.append(
+                Part(stretch, low, high, nats, width, bounded.below, place, reach, error, bounded.is_convex)
+            )
 
     def _proved(self, low: float, high: float) -> list[Moving]:
         """The interval as stretches on which strips and tails are proved."""
