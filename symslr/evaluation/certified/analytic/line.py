@@ -28,7 +28,7 @@ PROOF_BITS = 256
 FINE = 1 / 8
 """Width of the cells on which a moment is bounded."""
 
-REACHES = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+REACHES = (8.0, 16.0, 32.0, 64.0)
 """Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
 
 NEAREST = 24
