@@ -206,7 +206,7 @@ class Quartic:
 
     POLYNOMIAL = (0, "0.3", -2, 0, 1)
 
-    reach, parts, coarse = 0.15, 3, 9.0
+    reach, parts = 0.15, 3
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high

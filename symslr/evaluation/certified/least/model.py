@@ -36,10 +36,6 @@ REACHES = {1: 0.15, 2: 0.08}
 PARTS = {1: 3, 2: 5}
 """First parts of an interval: longer ones have no use, and an odd number keeps a place in its middle in one's middle."""
 
-COARSE = {1: 9.0, 2: 9.0}
-"""Nats of the first models, which tell values apart that differ by 1e-3 or so. For one variable softplus to 30 digits takes 2.6 s
-with 9 and 5 s with 6; for two to 8 digits 18 s and 11 s."""
-
 SPARE_NATS = 4.0
 """Errors of the sums are so much below what is asked of the models."""
 
@@ -81,7 +77,7 @@ class Moving:
         self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
         self.lost = LOST
         variables = max((len(kernels) for kernels in self.lines.factors), default=1)
-        self.reach, self.parts, self.coarse = REACHES[variables], PARTS[variables], COARSE[variables]
+        self.reach, self.parts = REACHES[variables], PARTS[variables]
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.

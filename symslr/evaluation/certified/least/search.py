@@ -19,6 +19,8 @@ ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
 RATIO = 1.4
 """Between the ends of a stretch beyond ``ZERO``."""
+COARSE = 9.0
+"""Nats of the first models, which tell values apart that differ by 1e-3 or so."""
 MIDDLE = 24.0
 """Nats of the models after the first ones: floats give as many. They show the place so well that the next ones are the last."""
 SHORT = 0.1
@@ -101,7 +103,7 @@ class Search:
         self.stretch, self.digits = stretch, digits
         self.above: Any = None
         self.waiting: list[Part] = []
-        self.made, self.extra, self.coarse = 0, 0.0, 0.0
+        self.made, self.extra = 0, 0.0
 
     def over(self, low: float, high: float, guess: float) -> Enclosed:
         """The infimum over [low, high]; ``guess`` is where it is looked for first.
@@ -112,9 +114,8 @@ class Search:
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
-                    self.coarse = own.coarse
                     for part in parts(own.low, own.high, own.parts):
-                        self._look(own, *part, own.coarse)
+                        self._look(own, *part, COARSE)
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
@@ -138,7 +139,7 @@ class Search:
 
     def _finest(self) -> float:
         size = 0.0 if self.above is None else float(abs(self.above).log())
-        return max(self.coarse, self.digits * log(10) + 1 - size) + self.extra
+        return max(COARSE, self.digits * log(10) + 1 - size) + self.extra
 
     def _refined(self) -> None:
         """Parts are made smaller and sharper until the enclosure is narrow, or none can be."""
@@ -168,7 +169,7 @@ class Search:
             return part.stretch
         try:
             own = self.stretch(part.low, part.high)
-            own.prepare(own.coarse)
+            own.prepare(COARSE)
             return own
         except NotProved:
             return part.stretch
@@ -213,7 +214,7 @@ class Search:
         """The interval as stretches on which strips and tails are proved."""
         stretch = self.stretch(low, high)
         try:
-            stretch.prepare(stretch.coarse)
+            stretch.prepare(COARSE)
             return [stretch]
         except NotProved:
             middle = (low + high) / 2
