@@ -29,6 +29,8 @@ LONGEST = 11
 """Terms of the models on parts that are not short."""
 CLEAR = 4.0
 """A part that lies within so many of its model's errors of the least value seen is not told apart by halving it alone."""
+CUT = 0.4
+"""Of a part that is cut in two the length of the first: a place in its middle, as the guess may be, is not cut in two."""
 SMALLEST = 1e-4
 """Parts on which nothing can be proved are halved down to this size, relative to the scale."""
 NARROWEST = 0.02
@@ -175,7 +177,7 @@ class Search:
             return part.stretch
 
     def _halved(self, stretch: Moving, low: float, high: float, nats: float) -> None:
-        middle = (low + high) / 2
+        middle = low + CUT * (high - low)
         self._look(stretch, low, middle, nats)
         self._look(stretch, middle, high, nats)
 
