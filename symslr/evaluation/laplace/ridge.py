@@ -23,7 +23,7 @@ from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.iterated import VANISHES, Iterated
 from symslr.evaluation.laplace.rule import WIDER, Outer, refined
 from symslr.evaluation.laplace.survey import Layout, layout
-from symslr.evaluation.laplace.table import Table
+from symslr.evaluation.laplace.table import TINY, Table
 from symslr.evaluation.laplace.tokens import pieces, weighed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.centred_mesh import CentredMesh
@@ -283,6 +283,7 @@ class RidgeTable(Table):
         step = max(1, int(BLOCK / (self.nodes.shape[1] * self.others)))
         parts = [self._block(slice(start, start + step)) for start in range(0, len(self.y), step)]
         means, scales = (np.concatenate(own, axis=2) for own in zip(*parts))
+        means[np.abs(means) < TINY] = TINY  # of what underflows the logarithm is still a number
         return Moments(list(means), list(np.zeros_like(means)), list(scales))
 
     def _block(self, some: slice) -> tuple[Any, Any]:
