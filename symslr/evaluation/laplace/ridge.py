@@ -51,8 +51,11 @@ GUESSES = 4
 """Of the window of y: where it is found elsewhere, tokens are looked for there."""
 NEAREST = 1e-6
 """The nearest tokens to 0 at which a kernel's steepness is looked at."""
-LARGEST, BLOCK, SHARED = 3e7, 3e5, 8.0
-"""Numbers in one table, a quarter of a second, and of those that are made at once; how much cheaper a product is than that."""
+LARGEST, MOST, BLOCK, SHARED = 6e7, 6e8, 3e5, 8.0
+"""Numbers in one table, half a second, and where steep bends need more, seconds; of those made at once; an exponential in
+products."""
+SEARCHED = 1e-8
+"""Tolerance above which a value is one of a search, and seconds for it are too dear."""
 COUNTS = 1e-4
 """Part of the largest integrand at a y from where on its rounding is looked at."""
 
@@ -109,7 +112,7 @@ class RidgeSums(FloatSums):
     """
 
     def __init__(self, way: Iterated, family: Family) -> None:
-        self.way, self.whole, self.largest = way, family, LARGEST
+        self.way, self.whole, self.largest = way, family, np.inf
         self.tolerance = max(family.tolerance, FINEST)
         self.level = FIRST_LEVEL
         low, high = way.guess(family)
@@ -226,7 +229,13 @@ class RidgeSums(FloatSums):
         return level
 
     def table(self, outer: Outer, inner: float, rules: int = 1) -> FloatTable:
-        return FloatTable(self, RidgeTable(self, outer.v, inner, rules), outer.density)
+        made = RidgeTable(self, outer.v, inner, rules)
+        if outer.is_whole and self.largest == np.inf:  # where there is no other way, an answer may take longer
+            is_dear = made.size > LARGEST and sum(self.way.whole.form.are_exponential) == 1
+            self.largest = MOST if is_dear and self.tolerance < SEARCHED else LARGEST
+        if made.size > self.largest:
+            raise TooDear("the table of exponentials is too large for float64; ask for fewer digits")
+        return FloatTable(self, made, outer.density)
 
     def meshes(self, y: Any, level: float) -> CentredMesh:
         """Of the tokens at every y, (y, tokens): those of steep weights crowd at y."""
@@ -265,8 +274,7 @@ class RidgeTable(Table):
         self.factors_of_rules = sums.factors(self.nodes.shape[1], rules)
         self.is_alone, self.is_shared = len(v) == 1, len(v) > 1 and sums.is_shared
         self.others = 1 if self.is_alone or self.is_shared else self.shape[1]
-        if self.nodes.size * max(self.others, float(np.prod(self.shape[1:])) / SHARED) > sums.largest:
-            raise TooDear("the table of exponentials is too large for float64; ask for fewer digits")
+        self.size = self.nodes.size * max(self.others, float(np.prod(self.shape[1:])) / SHARED)
         self.family = copy(sums.family)
         self.family.p = (*sums.whole.p, v[0] if self.is_alone else v[0][:, None])
         self.logs = None
