@@ -20,7 +20,8 @@ def in_float64(expr: Expr) -> Expr:
     """
     # a fraction that stands in a power of numbers goes with it
     decimals = {part: part.evalf(DIGITS) for part in expr.atoms(Rational, Pow) if _is_decimal(part)}
-    return uncancelled(expr.xreplace(decimals) if decimals else expr, _complement)
+    # to the power of 10^9 SymPy would raise the factor by itself
+    return uncancelled(expr.xreplace(decimals) if decimals else expr, _complement, UnevaluatedExpr)
 
 
 def _is_decimal(part: Rational | Pow) -> bool:
@@ -29,25 +30,30 @@ def _is_decimal(part: Rational | Pow) -> bool:
     return max(abs(part.p), part.q) > LARGEST_EXACT
 
 
-def uncancelled(expr: Expr, lower_tail: Callable[[Expr], Expr]) -> Expr:
+def uncancelled(
+    expr: Expr, lower_tail: Callable[[Expr], Expr], kept: Callable[[Expr], Expr] = lambda term: term
+) -> Expr:
     """``expr`` without sums that lose all their digits in a tail: in decimals 1 + tanh(-30) is 0.
 
-    c + c tanh(y) becomes 2 c / (1 + exp(-2 y)), and c + c erf(y) becomes c lower_tail(y), as 2 c - c erfc(y) does.
+    c + c tanh(y) becomes 2 c / (1 + exp(-2 y)), and c + c erf(y) becomes kept(c lower_tail(y)), as 2 c - c erfc(y) does.
     """
     if not expr.has(tanh, erf, erfc):
         return expr
-    return expr.replace(lambda node: isinstance(node, Add), lambda total: _one_term(total, lower_tail))
+    return expr.replace(
+        lambda node: isinstance(node, Add),
+        lambda total: _one_term(total, lambda factor, y: kept(factor * lower_tail(y))),
+    )
 
 
-def _one_term(total: Add, lower_tail: Callable[[Expr], Expr]) -> Expr:
+def _one_term(total: Add, term: Callable[[Expr, Expr], Expr]) -> Expr:
     number, rest = total.as_coeff_Add()
     factor, function = rest.as_coeff_Mul()
     sign = factor / number if number else 0
     if isinstance(function, tanh) and sign in (1, -1):
         return 2 * number / (1 + exp(-2 * sign * function.args[0]))
     if isinstance(function, erf) and sign in (1, -1):
-        return number * lower_tail(sign * function.args[0])
-    return number / 2 * lower_tail(function.args[0]) if isinstance(function, erfc) and 2 * sign == -1 else total
+        return term(number, sign * function.args[0])
+    return term(number / 2, function.args[0]) if isinstance(function, erfc) and 2 * sign == -1 else total
 
 
 def _complement(y: Expr) -> Expr:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from flint import arb, arb_poly, ctx, fmpq
+from flint import acb, arb, arb_poly, arb_series, ctx, fmpq
 from mpmath import mp
-from sympy import Expr, Integer, Rational, erf, exp, log
+from sympy import Expr, Integer, Rational, Symbol, erf, exp, log
 
 from symslr import SpikedSLR, evaluate, minimise, population_risk
 from symslr.evaluation import least_risk
+from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
+from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.model import PARTS, Moving
 from symslr.evaluation.certified.least.search import parts, stretches
+from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import from_mpf
+from symslr.evaluation.numbers.elementary import Between
 from symslr.evaluation.plan import canonical
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
@@ -24,6 +28,7 @@ from symslr.model.catalogue import erf as erf_attention
 from symslr.model.symbols import Delta, L, a, nu, x
 
 TASK = SpikedSLR(noise=0)
+z = Symbol("z")
 PLACE = {L: Integer(2), nu: Integer(2), Delta: Integer(0)}
 
 
@@ -53,7 +58,7 @@ def test_a_model_holds_the_risk_on_its_interval_and_is_sharp(kernel: Expr, low: 
     stretch = moving(kernel, low, high)
     centre, radius = (low + high) / 2, (high - low) / 4
     with ctx.workprec(200):
-        coarse, fine = (stretch.model(centre, radius, 12.0, terms) for terms in (3, 8))
+        coarse, fine = (stretch.model(centre, radius, 12.0, terms, terms) for terms in (3, 8))
         assert fine.rest.rad() < 1e-3
         shift = part * Rational(radius)
         truth, t = certified(kernel, Rational(centre) + shift), arb(fmpq(int(shift.p), int(shift.q)))
@@ -161,3 +166,37 @@ def test_many_digits_of_a_least_risk_come_from_a_model_around_its_place() -> Non
         here, *beside = (evaluate(risk, {"L": 2, "nu": 2, "a": scale}, 20, "mpmath") for scale in at)
         assert abs(here.value - value.value) <= here.error + value.error
         assert all(other.value > value.value for other in beside)
+
+
+@pytest.mark.parametrize("x0", [-9, -1, 2, 9])
+@pytest.mark.parametrize("half_width", [0.0, 0.05])
+def test_series_of_sigmoid_and_softplus_hold_their_derivatives_and_little_else(x0: int, half_width: float) -> None:
+    """On an interval of the scale, against those at its ends and middle by arithmetic alone; there they grow like |x|^k/k!."""
+    scale = Between("s", arb(2) + arb(0, half_width))
+    functions = (log(1 + exp(scale * z)), 1 / (1 + exp(-scale * z)), 1 / (1 + exp(scale * z)))
+    with ctx.workprec(120), terms(7):
+        found = all_enclosed(functions, z, arb_series([x0]), Series(scale, arb(2) + arb(0, half_width)))
+        for place in (2 - half_width, 2.0, 2 + half_width):
+            y = arb_series([arb(place), 1]) * x0
+            by_hand = ((1 + y.exp()).log(), 1 / (1 + (-y).exp()), 1 / (1 + y.exp()))
+            assert all(own[k].overlaps(other[k]) for own, other in zip(found, by_hand) for k in range(7))
+        for own in found:
+            assert own[6].abs_upper() < (1.5 * abs(x0)) ** 6 / 720
+            assert half_width > 0 or own[6].rel_accuracy_bits() > 60
+
+
+def test_a_fermi_function_keeps_the_sign_of_its_real_part_on_a_wide_rectangle() -> None:
+    for low, high in ((-9.0, -6.0), (-1.0, 1.0), (6.0, 9.0)):
+        found = CELLS.fermi(rectangle(low, high, -0.25, 1.5))
+        assert found.real > 0
+        for place in itertools.product((low, (low + high) / 2, high), (-0.25, 0.0, 1.5)):
+            assert found.overlaps(1 / (1 + acb(*place).exp()))
+    with pytest.raises(NotProved, match="pole"):
+        CELLS.fermi(rectangle(-1.0, 1.0, 3.0, 3.3))
+
+
+def test_softplus_keeps_its_sign_where_its_exponential_is_tiny() -> None:
+    with ctx.workprec(64):
+        assert CELLS.softplus(rectangle(-400.0, -399.0, 0.0, 1.5)).real >= 0
+        with pytest.raises(NotProved):
+            CELLS.softplus(rectangle(-1.0, 1.0, 3.0, 3.3))

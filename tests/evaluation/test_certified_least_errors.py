@@ -41,7 +41,7 @@ def transform() -> MovingTransform:
 @pytest.fixture
 def sums(transform: MovingTransform) -> Iterator[Sums]:
     with ctx.workprec(256):
-        yield Sums(transform, arb(1 + RADIUS), arb(RADIUS), LENGTH)
+        yield Sums(transform, arb(1 + RADIUS), arb(RADIUS), LENGTH, LENGTH)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_series_in_the_scale_begin_as_the_integrand_does(transform: MovingTransf
     with ctx.workprec(256):
         start = transform.windows[integrand].start
         for place in (1, 1 + RADIUS, 1 + 2 * RADIUS):
-            thin = Sums(transform, arb(place), arb(2.0**-30), LENGTH).thin
+            thin = Sums(transform, arb(place), arb(2.0**-30), LENGTH, LENGTH).thin
             for r, coefficient in enumerate(thin.start(integrand, start.length)):
                 assert start.polynomial[r].overlaps(coefficient[0])
                 assert not coefficient[0].contains(0)
@@ -98,7 +98,7 @@ def test_tokens_that_are_left_out_are_in_every_coefficient(
     monkeypatch.setattr("symslr.evaluation.certified.analytic.line.SPARE_NATS", -8.0)
     with ctx.workprec(256):
         own = MovingTransform(transform.line, transform.nats, transform.goal, transform.scale, transform.integrands)
-        sums = Sums(own, arb(1 + RADIUS), arb(RADIUS), LENGTH)
+        sums = Sums(own, arb(1 + RADIUS), arb(RADIUS), LENGTH, LENGTH)
         assert len(own.blocks[-1].seen.places) < len(own.rule.nodes)
         for some in (sums.thin, sums.wide):
             every = (own.loads(own.rule.kernel, own.nodes) * some.matrix).tolist()
@@ -142,13 +142,13 @@ def test_the_discretisation_is_in_the_rest(
 
 
 def test_the_remainder_is_the_last_coefficient(transform: MovingTransform, integrand: Integrand, sums: Sums) -> None:
-    wide = transform._sum(sums.wide, integrand, transform.windows[integrand], LENGTH + 1)[LENGTH]
+    wide = transform._sum(sums.wide, integrand, transform.windows[integrand])[LENGTH]
     last = transform.model(integrand, sums).polynomial[LENGTH]
     assert last.contains((transform.step * wide).mid())
     assert last.rad() >= transform.step * wide.rad() * NEARLY
     for place in (-1, 1):  # the next coefficient at any scale of the part is in the one of the whole part
-        thin = Sums(transform, arb(1 + RADIUS + place * RADIUS), arb(2.0**-30), LENGTH + 1).thin
-        assert wide.overlaps(transform._sum(thin, integrand, transform.windows[integrand], LENGTH + 1)[LENGTH])
+        thin = Sums(transform, arb(1 + RADIUS + place * RADIUS), arb(2.0**-30), LENGTH + 1, LENGTH + 1).thin
+        assert wide.overlaps(transform._sum(thin, integrand, transform.windows[integrand])[LENGTH])
 
 
 def test_a_value_without_integral_has_the_error_of_the_rule(transform: MovingTransform, sums: Sums) -> None:
@@ -206,7 +206,7 @@ class Quartic:
 
     POLYNOMIAL = (0, "0.3", -2, 0, 1)
 
-    reach, parts, coarse = 0.15, 3, 9.0
+    reach, parts = 0.15, 3
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
@@ -214,7 +214,7 @@ class Quartic:
     def prepare(self, nats: float) -> None:
         """Nothing is to be proved."""
 
-    def model(self, centre: float, radius: float, nats: float, length: int) -> Jet:
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Jet:
         moved = arb_poly([arb(c) for c in self.POLYNOMIAL])(arb_poly([arb(centre), 1]))
         nothing = Jet(arb_poly([0]), arb(0, arb(-nats).exp().upper()), arb(radius), length + 1)
         return nothing + nothing.like(moved)

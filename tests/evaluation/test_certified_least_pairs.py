@@ -12,6 +12,7 @@ from sympy import Expr, Integer, Rational, Symbol, erf, exp, log, pi, sqrt
 
 from symslr import evaluate, minimise
 from symslr.evaluation import least_risk
+from symslr.evaluation.certified.analytic import plane
 from symslr.evaluation.certified.analytic.line import Line
 from symslr.evaluation.certified.analytic.plane import PlaneTransform
 from symslr.evaluation.certified.least.arrays import ArraySeries, FloatBalls
@@ -23,7 +24,7 @@ from symslr.evaluation.numbers.elementary import Between
 from symslr.evaluation.plan import canonical
 from symslr.expression.value import Kind
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, softplus
+from symslr.model.catalogue import MaxSLR, softmax1, softplus
 from symslr.model.symbols import a, nu, x
 from symslr.theory import population_risk
 
@@ -40,7 +41,7 @@ def test_a_model_holds_the_risk_on_its_interval_and_is_sharp(kernel: Expr, nats:
     risk = population_risk(TASK, Attention(kernel))
     with ctx.workprec(200):
         model = Moving(canonical(risk), {nu: Integer(2)}, a, LOW, HIGH).model(
-            (LOW + HIGH) / 2, (HIGH - LOW) / 2, nats, 3
+            (LOW + HIGH) / 2, (HIGH - LOW) / 2, nats, 3, 2
         )
         for t in (Rational(-1, 32), Rational(1, 64), Rational(1, 32)):
             found = evaluate(risk, {"nu": 2, "a": Rational(33, 32) + t}, 16, "arb")
@@ -66,13 +67,13 @@ def truth(kernels: tuple[Expr, ...], copies: tuple[int, ...]) -> Any:
     """At the scale 17/16 by the transform without a scale."""
     fixed = tuple(own.xreplace({SCALE: Rational(17, 16)}) for own in kernels)
     pair = Integrand(arb(1), arb(0), copies), Integrand(arb(1), arb(0), copies)
-    return PlaneTransform(Line(z, fixed, [GAUSSIAN * fixed[0], GAUSSIAN]), 60.0).integral(pair, 50.0)
+    return PlaneTransform(Line(z, fixed, [GAUSSIAN * fixed[0], GAUSSIAN]), 60.0, 4.0, 60.0).integral(pair, 50.0)
 
 
 def there(transform: MovingPlane, pair: Any) -> Any:
     """The model of an integral around 33/32, at 17/16."""
-    thin = PlaneSums(transform, arb(33) / 32, 6).integral(pair)
-    wide = PlaneSums(transform, arb(33) / 32 + arb(0, 1) / 32, 7).integral(pair)
+    thin = PlaneSums(transform, arb(33) / 32, 6, True).integral(pair)
+    wide = PlaneSums(transform, arb(33) / 32 + arb(0, 1) / 32, 7, False).integral(pair)
     return sum((own * (arb(1) / 32) ** k for k, own in enumerate([*thin, wide[6]])), arb(0))
 
 
@@ -112,9 +113,34 @@ def test_every_error_is_in_the_model(
 
     coarse, pair = made(kernels, copies, 40.0, 30.0)
     coarse.per_octave, coarse.step = 1, float(log(2))
-    assert PlaneSums(coarse, arb(17) / 16, 1).integral(pair)[0].overlaps(exact)
+    assert PlaneSums(coarse, arb(17) / 16, 1, True).integral(pair)[0].overlaps(exact)
     monkeypatch.setattr(MovingPlane, "discretisation", lambda self, own: arb(0))
-    assert not PlaneSums(coarse, arb(17) / 16, 1).integral(pair)[0].overlaps(exact)
+    assert not PlaneSums(coarse, arb(17) / 16, 1, True).integral(pair)[0].overlaps(exact)
+
+
+GRID = np.arange(-12.0, 12.0, 1 / 16)
+"""Of both tokens: there sums of these analytic functions are integrals to 15 digits."""
+
+
+@pytest.mark.usefixtures("precision")
+def test_errors_of_a_coarse_rule_over_a_token_are_in_the_integral(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against E F(x)/((K(x) + K(y)) (W(x) + W(y))), by hand on a grid: far more than without them, which misses."""
+
+    def weights(y: Any) -> Any:
+        return np.exp(-(y**2) / 2) / np.sqrt(2 * np.pi) / 16
+
+    slopes, loads = np.log1p(np.exp(17 / 16 * GRID)), np.exp(2 * GRID)
+    table = np.outer(slopes * weights(GRID), weights(GRID))
+    exact = float(np.sum(table / np.add.outer(slopes, slopes) / np.add.outer(loads, loads)))
+    monkeypatch.setattr(plane, "SPARE_NATS", 40.0)  # all tokens are kept
+    for nats in (4.0, 6.0):
+        coarse, pair = made(*PAIRS[0], nats, 20.0)
+        enclosure = there(coarse, pair)
+        assert enclosure.lower() < exact < enclosure.upper()
+        bare, pair = made(*PAIRS[0], nats, 20.0)
+        bare.rule.errors = [arb(0), arb(0)]
+        assert abs(there(bare, pair) - exact).lower() > 3 * there(bare, pair).rad()
+        assert abs(there(bare, pair) - exact) < enclosure.rad()
 
 
 def raised(series: ArraySeries, error: Any) -> ArraySeries:
@@ -144,6 +170,52 @@ def test_float_balls_hold_the_results_at_the_ends_of_their_radii() -> None:
 def held(balls: FloatBalls, exact: Any) -> None:
     """Within a radius, and for one entry nearly on it or beyond what the rounding of this comparison is."""
     assert np.all(abs(balls.middle - exact) <= balls.radius * (1 + 1e-9))
+
+
+def risk_on_a_grid(kernel: Any, offset: int, scale: Any, per_unit: int) -> Any:
+    """1 - M^2/Q of two tokens at nu = 2, as it is defined, by sums over both tokens: they converge geometrically."""
+    hit = norm = mass = arb(0)
+    passed: list[tuple[Any, Any, Any]] = []
+    for i in range(-12 * per_unit, 12 * per_unit + 1):
+        y = arb(i) / per_unit
+        density, k, w = (-y * y / 2).exp(), kernel(scale * y), (2 * y).exp()
+        for other, l, v in passed:
+            both, total = 2 * density * other, k + l + offset
+            hit, norm, mass = (
+                hit + both * (w * k + v * l) / ((w + v) * total),
+                norm + both * (k * k + l * l) / total**2,
+                mass + both,
+            )
+        both, total = density * density, 2 * k + offset
+        hit, norm, mass = hit + both * k / total, norm + 2 * both * (k / total) ** 2, mass + both
+        passed.append((density, k, w))
+    return 1 - hit**2 / norm / mass
+
+
+@pytest.mark.parametrize(
+    ("attention", "kernel", "bounds"),
+    [
+        (softmax1, lambda y: y.exp(), (1.05, 1.15)),
+        (Attention(1 / (1 + exp(-x))), lambda y: 1 / (1 + (-y).exp()), (2.95, 3.05)),
+    ],
+    ids=["softmax-1", "sigmoid"],
+)
+def test_a_least_risk_is_the_risk_at_its_place_by_sums_over_two_tokens(
+    attention: Attention, kernel: Any, bounds: tuple[float, float]
+) -> None:
+    """To 22 digits: no smaller beside the place, and there the infimum, as the slope is 0."""
+    value, places = least_risk(TASK, attention, {"nu": 2}, 22, "arb", {a: bounds})
+    assert value.kind is Kind.CERTIFIED
+    assert value.digits >= 22
+    with ctx.workprec(130):
+        infimum, place = from_mpf(value.value, value.error), from_mpf(places["a"].value)
+        offset = int(attention.offset)
+        there, finer = (risk_on_a_grid(kernel, offset, place, per_unit) for per_unit in (9, 10))
+        off = abs(finer - there).upper()
+        assert off < 1e-24
+        assert infimum.overlaps(finer + arb(0, off))
+        for beside in (place - arb(2) ** -20, place + arb(2) ** -20):
+            assert risk_on_a_grid(kernel, offset, beside, 9) > infimum
 
 
 @pytest.mark.parametrize(("attention", "bounds"), [(softplus, (2.5, 3.0)), (Attention(1 + x**4), (0.5, 1.0))], ids=str)

@@ -178,7 +178,7 @@ def test_tokens_that_are_left_out_of_a_sum_are_in_its_error(monkeypatch: pytest.
     kernel = prepared(1 / (1 + exp(-4 * z)))
     line = Line(z, (kernel,), [GAUSSIAN, GAUSSIAN * kernel**2])
     with ctx.workprec(200):
-        transform = Transform(line, 25.0)
+        transform = Transform(line, 25.0, 4.0, 25.0)
         nodes = range(4 * transform.per_octave, 12 * transform.per_octave)
         transform.fill(nodes)
         assert len(transform.rule.seen(arb(2) ** 5).kernel) < len(transform.rule.kernel)
@@ -250,7 +250,7 @@ def test_what_lies_beyond_the_window_is_as_its_bounds_say() -> None:
     kernel = prepared(log(1 + exp(z)))
     line = Line(z, (kernel,), [GAUSSIAN, GAUSSIAN * kernel])
     with ctx.workprec(200):
-        transform = Transform(line, 60.0)
+        transform = Transform(line, 60.0, 4.0, 60.0)
         integrand = Integrand(arb(2), arb(0), (2, 1))
 
         def node(i: int) -> arb:

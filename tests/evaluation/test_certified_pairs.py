@@ -131,7 +131,7 @@ NATS = 26.0
 def made(kernels: tuple[Expr, ...], copies: tuple[int, ...], offset: Any, nats: float) -> tuple[PlaneTransform, Any]:
     line = Line(z, kernels, [GAUSSIAN * kernels[0], GAUSSIAN])
     shared = [arb(o.p) / o.q for o in (Rational(offset), Integer(0))]
-    return PlaneTransform(line, nats), tuple(Integrand(arb(1), o, copies) for o in shared)
+    return PlaneTransform(line, nats, 4.0, nats), tuple(Integrand(arb(1), o, copies) for o in shared)
 
 
 @pytest.mark.parametrize(("kernels", "copies", "offset"), PAIRS, ids=lambda item: "")
@@ -162,6 +162,50 @@ def without_what_lies_beyond(ends: Callable[..., Any]) -> Callable[..., Any]:
         return places, arb(0), goal
 
     return found
+
+
+def fine_nodes_with(change: Callable[[plane.End], plane.End], nats: float) -> Callable[..., Any]:
+    """``_ends`` of an integral to ``NATS``, the first of each changed, and the aim of one to fewer ``nats``."""
+    ends = PlaneTransform._ends
+
+    def found(self: PlaneTransform, pair: Any, fewer: float) -> Any:
+        (one, other), beyond, goal = ends(self, pair, NATS)
+        return (change(one), change(other)), beyond, goal + NATS - nats
+
+    return found
+
+
+@pytest.mark.parametrize(("kernels", "copies", "offset"), PAIRS, ids=lambda item: "")
+def test_small_blocks_that_are_left_out_are_in_the_enclosure(
+    monkeypatch: pytest.MonkeyPatch, kernels: tuple[Expr, ...], copies: tuple[int, ...], offset: Any
+) -> None:
+    """All else being sharp, what the blocks that are kept give is too little, and with the bounds of the others it is enough."""
+    with ctx.workprec(160):
+        transform, pair = made(kernels, copies, offset, NATS + 6.0)
+        sharp = transform.integral(pair, NATS)
+        monkeypatch.setattr(plane, "BLOCK", 6)
+        monkeypatch.setattr(PlaneTransform, "_ends", fine_nodes_with(lambda end: end, 2.0))
+        few = transform.integral(pair, 2.0)
+        assert few.contains(sharp)
+        assert few.lower() < sharp * (1 - arb(10) ** -6)
+
+
+@pytest.mark.parametrize(("kernels", "copies", "offset"), PAIRS, ids=lambda item: "")
+def test_rests_of_the_taylor_series_are_in_the_enclosure(
+    monkeypatch: pytest.MonkeyPatch, kernels: tuple[Expr, ...], copies: tuple[int, ...], offset: Any
+) -> None:
+    """All else being sharp, a series of one term up to a late node: the truth lies far from its middle, and in it."""
+    with ctx.workprec(160):
+        transform, pair = made(kernels, copies, offset, NATS + 6.0)
+        sharp = transform.integral(pair, NATS)
+        monkeypatch.setattr(
+            PlaneTransform,
+            "_ends",
+            fine_nodes_with(lambda end: plane.End(end.first + transform.per_octave, 1, end.last, end.further), NATS),
+        )
+        rough = transform.integral(pair, NATS)
+        assert rough.overlaps(sharp)
+        assert abs(rough.mid() - sharp) > 10 * sharp.rad()
 
 
 @pytest.mark.parametrize(("kernels", "copies", "offset"), PAIRS, ids=lambda item: "")

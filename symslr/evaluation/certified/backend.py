@@ -65,7 +65,7 @@ class Modulus(Function):
 
 
 def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
-    """``expr`` with numbers for its symbols.
+    """``expr`` with numbers for its symbols, and the first of equal forms.
 
     Raises:
         CannotEvaluate: for an open law of the length, or an infinite number.
@@ -78,7 +78,7 @@ def substitute(expr: Expr, values: Mapping[Basic, Basic]) -> Expr:
     of_integrals = open_sums.replace(
         lambda node: isinstance(node, Abs) and node.has(Integral, ScalarExpectation), lambda node: Modulus(node.args[0])
     )
-    result = of_integrals.xreplace(numbers)
+    result = of_integrals.xreplace(numbers).replace(EqualForms, lambda first, *_: first)
     infinite = [value for value in numbers.values() if not value.is_finite]
     if infinite:
         raise CannotEvaluate(f"certified: found the value {infinite[0]}; expected finite numbers")
@@ -111,8 +111,6 @@ class _Certified:
             self.bits = min(self.bits + missing + 10, 2 * self.bits)
 
     def descend(self, expr: Expr) -> Any:
-        if isinstance(expr, EqualForms):
-            return self.descend(expr.args[0])
         if isinstance(expr, Integral):
             return self._laplace(expr)
         if isinstance(expr, ScalarExpectation):

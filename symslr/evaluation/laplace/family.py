@@ -36,7 +36,7 @@ class Moments:
     @classmethod
     def zeros(cls, count: int, shape: tuple[int, ...]) -> Moments:
         """Of so many moments, to be replaced."""
-        zero = np.broadcast_to(0.0, shape)
+        zero = np.zeros(shape)
         return cls(*([zero] * count for _ in range(3)))
 
 

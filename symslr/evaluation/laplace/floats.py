@@ -87,7 +87,7 @@ class FloatSums(Sums):
         own, each = table.table, table.table.roundings()
         columns = own.moments.means, own.moments.logs, own.moments.scales
         means, logs, scales = ([part[0] for part in column] for column in columns)
-        sizes = self.family.code.sizes(own.grid, means, logs, scales, self.family.p)
+        sizes = own.family.code.sizes(own.grid, means, logs, scales, own.family.p)
         return [EPS * share for share in table.shares(lambda t: self._over(t, each) + LEAST_ROUNDING + sizes[t])]
 
     def cut(self, table: FloatTable) -> list[float]:
@@ -108,7 +108,7 @@ class FloatTable:
     @cached_property
     def terms(self) -> Any:
         """Every term that counts, in the order of ``Family.active``, with the first shifts: (terms, rules, *outer nodes)."""
-        terms, self.sums.shifts = self.sums.family.values(self.table.grid, self.table.moments, self.sums.shifts)
+        terms, self.sums.shifts = self.table.family.values(self.table.grid, self.table.moments, self.sums.shifts)
         return terms * self.density
 
     @cached_property

@@ -23,6 +23,7 @@ from symslr.evaluation.laplace.family import Family
 from symslr.evaluation.laplace.floats import FloatSums
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.iterated import Iterated, smooth_axes
+from symslr.evaluation.laplace.ridge import FINEST, integrals
 from symslr.evaluation.laplace.rule import Sums, refined
 from symslr.evaluation.nodes.node import Context, Node, Pair, ordered
 from symslr.evaluation.numbers.arithmetic import FLOAT, Float64, once_per_kind
@@ -38,6 +39,9 @@ axis it takes longer from half of that on: softmax-1 at nu = 2, scale 150 takes 
 LONG_TABLE, LACKING = 1e7, 1e3
 """Numbers in a table over one variable, a tenth of a second, and tolerances in its error, from where on one exponential of x is
 integrated last instead: softmax-1 at scale 98 took 25 s to 13 digits, as exp(-u) ends within a step of a long axis."""
+BENT, BESIDE = 0.4, 0.1
+"""How much less steep the other variable may be where an offset ends the one, whose integrand bends at one y, and at all: tokens
+crowd within 1/rate of y, so that those of the other must not lie many of its widths away."""
 GUARD = 16
 """Bits beyond the working precision: for sums of up to 2^16 nodes."""
 
@@ -120,29 +124,43 @@ class LaplaceNode(SumsNode):
             return refined(TailSums(family))
         if not self._iterated:
             return refined(FloatSums(family))
-        steepest = max(self._iterated, key=lambda way: way.rate(p))
-        found: list[Pair] | None = None
-        steep = STEEP / 2.0 if self.form.offsets[steepest.axis] != 0 else STEEP
-        if self.axes == 1 or steepest.rate(p) * max(-log(tolerance), LEAST_NATS) < steep:
+        rates, bent = (
+            [way.rate(p) for way in self._iterated],
+            [self.form.offsets[way.axis] != 0 for way in self._iterated],
+        )
+        order = sorted(range(len(rates)), key=lambda n: -rates[n] * (BENT if bent[n] else 1.0))
+        ridges = [partial(integrals, self._iterated[n]) for n in order if rates[n] >= BESIDE * max(rates)]
+        steep = STEEP / 2.0 if bent[int(np.argmax(rates))] else STEEP
+        is_steep = max(rates) * max(-log(tolerance), LEAST_NATS) >= steep
+        product = [] if is_steep and self.axes > 1 else [self._product]
+        most = LACKING * max(tolerance, FINEST)
+        ways: list[Callable[[Family], list[Pair]]] = [*ridges, *product] if is_steep else [*product, *ridges]
+        found: list[Pair] = []
+        refusal: CannotEvaluate | None = None
+        for one in ways:
             try:
-                product = FloatSums(family, LONG_TABLE if self.axes == 1 else inf)
-                if self.axes == 1 or not product.is_dear:
-                    found = refined(product)
-            except TooDear:
-                pass
-            except CannotEvaluate:  # of a steep exponential the windows may not be found
-                if self.axes > 1:
-                    raise
-        most = LACKING * tolerance if self.axes == 1 else POOR
-        if found is not None and all(error <= most * abs(value) for value, error in found):
-            return found
-        try:
-            other = steepest.integrals(family)
-        except CannotEvaluate:
-            if found is None or self.axes > 1:
-                raise
-            return found
-        return other if found is None or self.axes > 1 else [min(two, key=itemgetter(1)) for two in zip(found, other)]
+                other = one(family)
+            except CannotEvaluate as reason:
+                refusal = refusal if refusal is not None and isinstance(reason, TooDear) else reason
+                continue
+            found = [min(two, key=itemgetter(1)) for two in zip(found, other)] if found else other
+            if all(error <= most * abs(value) for value, error in found):
+                break
+        if refusal is not None and not found:
+            raise refusal
+        return found
+
+    def _product(self, family: Family) -> list[Pair]:
+        """On a product mesh.
+
+        Raises:
+            TooDear: where it takes longer than one variable after another.
+            CannotEvaluate: where it has no windows, as it may be under a steep exponential.
+        """
+        sums = FloatSums(family, LONG_TABLE if self.axes == 1 else inf)
+        if self.axes > 1 and sums.is_dear:
+            raise TooDear("a product mesh is too large for float64; ask for fewer digits")
+        return refined(sums)
 
     def in_balls(self, arithmetic: Balls, p: tuple[Any, ...], floats: tuple[float, ...], tolerance: Any) -> Sums | int:
         family = Family(self._code(FLOAT), floats, float(-mpmath.log(tolerance)))

@@ -85,7 +85,7 @@ class Table:
             means = self._pairs(self.factors[k], self.tokens[k].of_rules(self.rules)).reshape(len(own), *shape)
             is_small = is_small or bool((np.abs(means) < least).any())
             for i, mean, top in zip(own, means, self.tokens[k].tops):
-                found.means[i], found.scales[i] = mean, np.broadcast_to(top, shape)
+                found.means[i], found.scales[i] = mean, np.full(shape, top)
         if is_small:
             self._take_from_logs(found, least)
         for k, own in enumerate(self.family.moments_of):
@@ -93,7 +93,7 @@ class Table:
                 if i in self.family.form.survivors:
                     mean, scale = found.means[i], found.scales[i]
                     found.logs[i] = self._log_survival(k, n, mean, scale)
-                    found.means[i], found.scales[i] = mean * np.exp(scale), np.broadcast_to(0.0, shape)
+                    found.means[i], found.scales[i] = mean * np.exp(scale), np.zeros(shape)
         return found
 
     def _take_from_logs(self, found: Moments, least: float) -> None:
@@ -104,7 +104,6 @@ class Table:
         places, sunk = [], np.zeros((len(found.means), self.rules, *self.shape), dtype=bool)
         for k, own in enumerate(self.family.moments_of):
             for n, i in enumerate(own):
-                found.scales[i] = found.scales[i].copy()
                 for rule, (mean, scale) in enumerate(zip(found.means[i], found.scales[i])):
                     log, small = self.tokens[k].log(n, rule), np.abs(mean) < least
                     if small.any() and np.any(log > -np.inf):

@@ -63,29 +63,38 @@ def placed(family: Family, pieces: list[tuple[Piece, ...]], level: float) -> lis
                 f"an integral over a token needs more than {most_nodes(family)} nodes in float64, as where a kernel or a weight is "
                 "very steep; ask for fewer digits, or for a smaller scale or signal"
             )
-        slopes, squares, own_logs, rests = family.code.parts(k, mesh.nodes, family.p)
-        exponents = squares + own_logs
-        known = np.where(np.isfinite(exponents), exponents, -np.inf)
-        tops = known.max(axis=1)
-        below = exponents - tops[:, None]
-        heights = family.constants.gaussians[family.moments_of[k], 2]
-        tops = tops + heights
-        for n in np.flatnonzero(
-            (np.abs(heights) > HIGH) & np.isfinite(tops)
-        ).tolist():  # of Gaussians: others have height 0
-            at = int(np.argmax(known[n]))
-            gaussian, top = _from_the_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
-            below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
-        rows = np.exp(below) * (rests * mesh.weights)
-        lost = ~np.isfinite(rows)
-        if lost.any():
-            if np.any(below[lost] > -600.0):
-                raise CannotEvaluate("a token weight overflows in float64")
-            rows[lost] = 0.0
-        logs = below + np.log(np.abs(rests)) + np.log(mesh.weights)
-        logs[np.isnan(logs) | lost] = -np.inf
-        found.append(Tokens(mesh, slopes, rows, logs, np.sign(rests), tops))
+        found.append(weighed(family, k, mesh))
     return found
+
+
+def weighed(family: Family, k: int, mesh: Mesh) -> Tokens:
+    """A kernel's tokens on a mesh.
+
+    Raises:
+        CannotEvaluate: where a weight overflows.
+    """
+    slopes, squares, own_logs, rests = family.code.parts(k, mesh.nodes, family.p)
+    exponents = squares + own_logs
+    known = np.where(np.isfinite(exponents), exponents, -np.inf)
+    tops = known.max(axis=1)
+    below = exponents - tops[:, None]
+    heights = family.constants.gaussians[family.moments_of[k], 2]
+    tops = tops + heights
+    for n in np.flatnonzero(
+        (np.abs(heights) > HIGH) & np.isfinite(tops)
+    ).tolist():  # of Gaussians: others have height 0
+        at = int(np.argmax(known[n]))
+        gaussian, top = _from_the_top(family, k, n, family.moments_of[k][n], mesh.nodes, at)
+        below[n], tops[n] = gaussian + (own_logs[n] - own_logs[n, at]), top + own_logs[n, at]
+    rows = np.exp(below) * (rests * mesh.weights)
+    lost = ~np.isfinite(rows)
+    if lost.any():
+        if np.any(below[lost] > -600.0):
+            raise CannotEvaluate("a token weight overflows in float64")
+        rows[lost] = 0.0
+    logs = below + np.log(np.abs(rests)) + np.log(mesh.weights)
+    logs[np.isnan(logs) | lost] = -np.inf
+    return Tokens(mesh, slopes, rows, logs, np.sign(rests), tops)
 
 
 def _from_the_top(family: Family, k: int, n: int, i: int, x: Any, at: int) -> tuple[Any, float]:

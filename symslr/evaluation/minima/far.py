@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from sympy import Expr, S, Symbol, cancel, sign
+from sympy import Expr, S, Symbol, cancel, sign, simplify
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
@@ -26,6 +26,7 @@ from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, a, epsilon, x
 from symslr.model.task import Task
 from symslr.theory import bayes_risk
+from symslr.theory.definitions import over_length
 
 FAR_SCALE = 300.0
 """A softplus value takes half a second at scale 128; its table is too large at 1000."""
@@ -128,6 +129,22 @@ def with_largest(task: Task, attention: Attention, values: Mapping[Any, object])
         bound = min(bound, 2 * r * mpmath.sqrt(longest) + longest * r**2)
     limit = Task(L * IsLargest.of(epsilon, L), task.length, task.noise, task.base, task.name)
     return limit, replace(missed, value=mpmath.mpf(0), error=bound)
+
+
+def limit_of_scale(task: Task, attention: Attention) -> Expr | None:
+    """The risk as the scale grows, where the largest token is the relevant one and an offset stands beside an exponential kernel.
+
+    All weight then goes to the largest token where that is positive, and to the offset where it is not: M = Q = 1 - F(0)^L, and the
+    risk is Delta^2 + E F(0)^L, with F(0) = 1/2 of an even law of tokens. None elsewhere.
+    """
+    base = task.law.base
+    is_even = base.lower == -base.upper and simplify(base.density - base.density.xreplace({x: -x})) == 0
+    rate = exponential(attention.kernel, x)
+    if rate is None or not rate.rate.is_positive or not attention.is_normalised or not attention.offset.is_positive:
+        return None
+    if task.law.weight != L * IsLargest.of(epsilon, L) or not is_even:
+        return None
+    return over_length(task.noise**2 + S.Half**L, task.length)
 
 
 def _numbers(expr: Expr, values: Mapping[Any, object]) -> dict[Symbol, Expr]:

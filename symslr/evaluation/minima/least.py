@@ -16,7 +16,17 @@ from sympy import Expr, S, Symbol, oo
 from symslr.evaluation.admission.inputs import checked_inputs
 from symslr.evaluation.engine import DEFAULT_DIGITS, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
-from symslr.evaluation.minima.far import RISK, Answers, Far, beside, far_or_near, far_scale, far_signal, with_largest
+from symslr.evaluation.minima.far import (
+    RISK,
+    Answers,
+    Far,
+    beside,
+    far_or_near,
+    far_scale,
+    far_signal,
+    limit_of_scale,
+    with_largest,
+)
 from symslr.evaluation.minima.minimise import minimise
 from symslr.evaluation.minima.search import other_bottoms, scan_points
 from symslr.expression.folded import Activation
@@ -39,6 +49,9 @@ SMALL_RISK = 0.01
 
 FEW, NEAR = 3, 0.1
 """Digits of the risks that tell whether another scale may be the best one, and the part of their distance that they may move."""
+
+OUTWARDS, HALVED = (32.0, 64.0, 128.0), (0.4, 0.6)
+"""Scales beyond a scan; what a doubled scale leaves of a risk above its limit lies between these where it falls as 1/a."""
 
 PLACE_DIGITS = 10
 """Digits of a search that is made for the place alone, the least value being known in another way."""
@@ -166,6 +179,12 @@ def _by_search(
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)
         return value, _named(places)
+    limit = limit_of_scale(task, attention)
+    if moving == [a] and limit is not None:
+        value = evaluate(limit, values, digits)
+        if _is_lowest(risk, values, float(value.value)):
+            value = replace(value, kind=Kind.ESTIMATED, method="limit of large scales, below all risks of a scan")
+            return value, {"a": replace(value, value=mpmath.inf, error=mpmath.mpf(0), digits=15)}
     if moving == [a] and digits is not None and digits > MULTIPRECISION_DIGITS:  # up to so many the search is as fast
         try:
             return _at_the_bottom(risk, values, digits)
@@ -197,13 +216,7 @@ def _place_in_the_limit(
         return None
 
     def risk(own: Task, known: Mapping[Any, object], place: Any) -> float:
-        try:
-            one = evaluate(
-                population_risk(own, attention), {**known, **dict(zip(moving, map(float, place)))}, FEW, "numpy"
-            )
-        except CannotEvaluate:  # where digits are lost, as where all weights vanish
-            return np.inf
-        return float(one.value) + float(one.error)
+        return _between(population_risk(own, attention), {**known, **dict(zip(moving, map(float, place)))})[1]
 
     grid = list(itertools.product(scan_points(len(moving)), repeat=len(moving)))
     risks = np.array([risk(limit, at, place) for place in grid])
@@ -214,6 +227,33 @@ def _place_in_the_limit(
         if gap < NEAR * least.value or not abs(risk(task, values, grid[k]) - risks[k]) < NEAR * gap:
             return None
     return found
+
+
+def _is_lowest(risk: Expr, values: Mapping[Any, object], limit: float) -> bool:
+    """Whether no scale has a lower risk than the limit of large ones: none of a scan, nor a smooth risk between its places.
+
+    Further out the risk falls to the limit as 1/a: what is left of it halves, nearly, when the scale is doubled.
+    """
+    places = [*scan_points(1).tolist(), *OUTWARDS]
+    left = np.array([_between(risk, {**values, a: place})[0] - limit for place in places])
+    if not (np.all(np.isfinite(left)) and np.all(left > 0.0)):
+        return False
+    around = np.array([left[:-2], left[1:-1], left[2:]])
+    is_bottom = (around[1] <= around[0]) & (around[1] <= around[2])
+    outer = left[-len(OUTWARDS) :]
+    halved = outer[1:] / outer[:-1]
+    return not np.any(is_bottom & (2.0 * around[1] <= around.max(axis=0))) and bool(
+        np.all((HALVED[0] < halved) & (halved < HALVED[1]))
+    )
+
+
+def _between(risk: Expr, values: Mapping[Any, object]) -> tuple[float, float]:
+    """The least and the most that a risk may be, to few digits; -oo and oo where it is not known."""
+    try:
+        one = evaluate(risk, values, FEW, "numpy")
+    except CannotEvaluate:  # where digits are lost, as where all weights vanish
+        return -np.inf, np.inf
+    return float(one.value) - float(one.error), float(one.value) + float(one.error)
 
 
 def _at_the_bottom(risk: Expr, values: Mapping[Any, object], digits: int) -> tuple[Value, dict[str, Value]]:

@@ -68,15 +68,20 @@ def polished(objective: Objective, start: list[float], reach: float) -> Least:
         if moved > (3.0 if reach > smallest else 1.0) * reach:
             continue
         noise = min(noise, here.error)
-        if least * max(reach * reach, smallest) ** 2 < VISIBLE * float(noise):
+        ratio, off = most / least, number(10) * (number(reach) ** 2 + number(moved) ** 2)
+        enough = float(
+            mpmath.sqrt(mpmath.sqrt(here.error / (most * ratio)) / 20)
+        )  # a quarter of the error is climbed then
+        shorter = max(reach * reach, smallest, enough)
+        can_be_shorter = reach > smallest and shorter <= 0.7 * reach
+        if least * (shorter if can_be_shorter else reach / 0.7) ** 2 < VISIBLE * float(noise):
             noise = min(noise, _noise(seen, place, step))
         visible = float(mpmath.sqrt(VISIBLE * noise / least))
         if 0.7 * visible > reach:
             break
-        ratio, off = most / least, number(10) * (number(reach) ** 2 + number(moved) ** 2)
         blind = noise / (number(reach) * number(least))
         climb = number(most) * (number(ratio) * off**2 + blind**2)
-        shorter = max(reach * reach, smallest, visible)
+        shorter = max(shorter, visible)
         if reach > smallest and shorter <= 0.7 * reach and climb > here.error:
             reach = shorter
             continue

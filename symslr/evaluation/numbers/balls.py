@@ -144,6 +144,14 @@ def exponentials(slopes: Sequence[Any], first: int, per_octave: int, count: int)
     return rows
 
 
+def to_one_unit(balls: Any) -> Any:
+    """An array of balls rounded to 2^-precision, not relative to themselves.
+
+    Arb multiplies matrices of these like ones of integers, in a twentieth of the time that exponentials of all sizes take.
+    """
+    return (balls + arb(1)) - arb(1)
+
+
 def from_mpf(value: Any, error: Any = 0) -> Any:
     """The ball around an mpmath number."""
     sign, man, exponent, _ = value._mpf_

@@ -202,6 +202,10 @@ class SinhMap:
         """w of v where no sinh stretches the axis."""
         return v if np.isinf(self.tail) else v + float(scipy.special.wrightomega(self.tail - v))
 
+    def places(self, w: Any) -> Any:
+        """v of w, without a tail."""
+        return w if np.isinf(self.scale) else self.centre + self.scale * np.sinh(w / self.scale)
+
     def density(self, v: Any) -> Any:
         """dv/dw."""
         if not np.isinf(self.tail):

@@ -49,6 +49,29 @@ class Cells(Arithmetic):
             return acb(reduce(arb.union, corners), found.imag)
         return found
 
+    def fermi(self, at: Any) -> Any:
+        """Where e^y has a real part >= 0 by the ends of each part: a quotient of wide balls loses the sign of its real part.
+
+        With p = e^{-|Re y|}, c and s = cos and sin(Im y): (1 + pc, -ps)/(1 + 2pc + p^2) for Re y < 0, (pp + pc, -ps)/... else.
+        """
+        cosine, sine = at.imag.cos(), at.imag.sin()
+        if not cosine >= 0:
+            return super().fermi(at)
+        is_left = bool(at.real.mid() < 0)
+        small = (at.real if is_left else -at.real).exp()
+        p, c = ([part.lower(), part.upper()] for part in (small, cosine))
+        bottoms = [1 + 2 * p[i] * c[i] + p[i] * p[i] for i in range(2)]
+        tops = [1 + p[i] * c[i] if is_left else p[i] * (p[i] + c[i]) for i in range(2)]
+        return acb(
+            interval((tops[0] / bottoms[1]).lower(), (tops[1] / bottoms[0]).upper()), -small * sine / interval(*bottoms)
+        )
+
+    def softplus(self, at: Any) -> Any:
+        """It keeps its sign however small e^y is."""
+        load = self.function(at, "exp")
+        _off_the_cut(1 + load)
+        return load.log1p()
+
     def _normal_cdf(self, at: Any) -> Any:
         """Phi(at): by its ends on the line, where it increases; else by erfc(z) = e^{-z^2} s(z), z = -at/sqrt(2).
 

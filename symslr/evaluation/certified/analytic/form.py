@@ -85,13 +85,20 @@ class Lines:
 
     Args:
         terms: all monomials of the formula.
+
+    Attributes:
+        factors: beside every kernel, or two.
+        powers: one more than the largest of u, or t, under an integral of these.
     """
 
     def __init__(self, terms: list[Monomial]) -> None:
         self.factors: dict[tuple[Expr, ...], list[Expr]] = {}
+        self.powers: dict[tuple[Expr, ...], float] = {}
         for term in terms:
             for token in term.tokens:
                 if isinstance(token, LineToken):
+                    power = max((float(own) + 1 for own in term.powers), default=1.0)
+                    self.powers[token.kernels] = max(power, self.powers.get(token.kernels, 1.0))
                     known = self.factors.setdefault(token.kernels, [])
                     if token.factor not in known:
                         known.append(token.factor)
@@ -108,7 +115,7 @@ class Lines:
         nats = bits * log(2) + GUARD_NATS
         needed = nats + GUARD_NATS
         while True:
-            transform = self._transform(kernels, needed + 1)  # what is needed moves a little with the nodes
+            transform = self._transform(kernels, needed + 1, nats)  # what is needed moves a little with the nodes
             with ctx.workprec(line_bits(transform.nats)):
                 along = [Integrand.of(term, copies, axis) for axis in range(len(kernels))]
                 integrand = along[0] if len(along) == 1 else tuple(along)
@@ -136,13 +143,13 @@ class Lines:
             self.lines[kernels] = Line(X, kernels, self.factors[kernels])
         return self.lines[kernels]
 
-    def _transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
+    def _transform(self, kernels: tuple[Expr, ...], nats: float, goal: float) -> Any:
         """A ``Transform``, or a ``PlaneTransform`` for two kernels."""
         known = self.transforms.get(kernels)
-        if known is None or known.nats < nats:
+        if known is None or known.nats < nats or known.goal < goal:
             with ctx.workprec(line_bits(nats)):
                 kind = Transform if len(kernels) == 1 else PlaneTransform
-                known = self.transforms[kernels] = kind(self.line(kernels), nats)
+                known = self.transforms[kernels] = kind(self.line(kernels), nats, self.powers[kernels], goal)
         return known
 
 

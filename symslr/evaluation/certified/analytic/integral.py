@@ -16,9 +16,6 @@ from symslr.evaluation.numbers.balls import exponentials
 BLOCK = 8
 """Octaves of u whose sums are over the same tokens."""
 
-LARGEST_POWER = 4.0
-"""The step in log u is the one for u^{LARGEST_POWER - 1}, so that all integrals of a formula share their nodes."""
-
 PLANNED = np.arange(-100.0, 300.0, 0.25)
 """Where the integrand is estimated in floats, in log u."""
 
@@ -27,10 +24,15 @@ POWERS = tuple(2.0 ** (i / 4) for i in range(-20, 53))
 
 
 class Octaves(LogNodes):
-    """Nodes with a step of log(2)/``per_octave``, with which sums are off by about e^-nats; after an octave e^{-uK} is squared."""
+    """Nodes with a step of log(2)/``per_octave``; after an octave e^{-uK} is squared.
 
-    def __init__(self, nats: float) -> None:
-        self.per_octave = ceil(log(2) / outer_step(LARGEST_POWER, nats))
+    Args:
+        power: sums of u^{k-1} times what falls, k up to this one, are off by about e^-goal of themselves.
+    """
+
+    def __init__(self, power: float, goal: float) -> None:
+        self.goal = goal
+        self.per_octave = ceil(log(2) / outer_step(power, goal))
         self.step = log(2) / self.per_octave
 
     @property
@@ -39,12 +41,17 @@ class Octaves(LogNodes):
 
 
 class Transform(Octaves, OuterRule):
-    """The functions M_j of one line at one precision; every integral of a formula takes them from here."""
+    """The functions M_j of one line at one precision; every integral of a formula takes them from here.
+
+    Args:
+        nats: errors of about e^-nats in the M_j.
+        power, goal: as for ``Octaves``.
+    """
 
     grid = PLANNED
 
-    def __init__(self, line: Line, nats: float) -> None:
-        super().__init__(nats)
+    def __init__(self, line: Line, nats: float, power: float, goal: float) -> None:
+        super().__init__(power, goal)
         self.line, self.nats = line, nats
         self.rule: LineRule = line.rule(nats)
         self.known = {}

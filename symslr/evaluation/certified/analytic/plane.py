@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
-from symslr.evaluation.certified.analytic.integral import BLOCK, Octaves, best_power
+from symslr.evaluation.certified.analytic.integral import Octaves, best_power
 from symslr.evaluation.certified.analytic.line import SPARE_NATS, Line, LineRule
 from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.outer import FEW_COPIES, LEAST_FALL, MOST_TERMS, Array, Integrand, beginning, left_end
 from symslr.evaluation.certified.taylor import Taylor
-from symslr.evaluation.numbers.balls import exponentials
+from symslr.evaluation.numbers.balls import exponentials, to_one_unit
 from symslr.evaluation.numbers.elementary import whole_power
 
 PLANNED = np.arange(-100.0, 300.0)
@@ -40,6 +40,9 @@ MOST_NODES = 1_000_000
 
 ENOUGH = 1e5
 """Nats, and a rate of decay, beyond which a bound of what lies behind an end need not be smaller."""
+
+BLOCK = 200
+"""Nodes of one variable that are taken at once: products of large matrices are fast, of small ones more tokens are left out."""
 
 TINY = 1e-300
 """In the place of 0 in a logarithm."""
@@ -93,12 +96,12 @@ class Layout:
 
 
 class PlaneTransform(Octaves):
-    """The functions M_j of one line with two kernels on the product of the nodes e^{ih}, at one precision."""
+    """The functions M_j of one line with two kernels on the product of the nodes e^{ih}, at one precision; as ``Transform``."""
 
     most_terms = MOST_TERMS
 
-    def __init__(self, line: Line, nats: float) -> None:
-        super().__init__(nats)
+    def __init__(self, line: Line, nats: float, power: float, goal: float) -> None:
+        super().__init__(power, goal)
         self.line, self.nats = line, nats
         self.rule: LineRule = line.rule(nats, MOST_TOKENS)
         self.columns = list(zip(*self.rule.rows))
@@ -180,9 +183,9 @@ class PlaneTransform(Octaves):
         return Layout(ends, pieces, beyond)
 
     def _blocks(self, axis: int, integrand: Integrand, end: End) -> list[Block]:
-        """The nodes of one variable, some octaves at a time, from ``end.further`` on; a block begins at ``end.first``."""
-        found, many = [], BLOCK * self.per_octave
-        starts = sorted({*range(end.first, end.further, -many), *range(end.first, end.last + 1, many), end.further})
+        """The nodes of one variable, some at a time, from ``end.further`` on; a block begins at ``end.first``."""
+        found: list[Block] = []
+        starts = sorted({*range(end.first, end.further, -BLOCK), *range(end.first, end.last + 1, BLOCK), end.further})
         for low, high in pairwise([*starts, end.last + 1]):
             loads = exponentials(self.rule.kernels[axis], low, self.per_octave, high - low)
             places = [i * self.exact_step for i in range(low, high)]
@@ -197,8 +200,8 @@ class PlaneTransform(Octaves):
         for j, (n, (near, left_out)) in enumerate(zip(copies, piece.tokens)):
             if n:
                 column = self.columns[j]
-                left = arb_mat([[row[i] * column[i] for i in near] for row in one.loads])
-                right = arb_mat([[row[i] for i in near] for row in other.loads]).transpose()
+                left = arb_mat([[to_one_unit(row[i] * column[i]) for i in near] for row in one.loads])
+                right = arb_mat([[to_one_unit(row[i]) for i in near] for row in other.loads]).transpose()
                 tables.append([[self._powered(j, n, m + left_out) for m in row] for row in (left * right).tolist()])
         terms = (sum(map(mul, other.weights, map(prod, zip(*rows))), arb(0)) for rows in zip(*tables))
         return sum(map(mul, one.weights, terms), arb(0))

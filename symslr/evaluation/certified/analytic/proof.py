@@ -11,7 +11,7 @@ from typing import Any
 
 import sympy
 from flint import ctx
-from sympy import Expr, Symbol, erf, exp, log, sqrt
+from sympy import Expr, S, Symbol, erf, exp, log, sqrt
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.elementary import normal_cdf
@@ -55,6 +55,17 @@ class Arithmetic(ABC):
     @abstractmethod
     def function(self, at: Any, name: str) -> Any:
         """Of one of ``FUNCTIONS``."""
+
+    def fermi(self, at: Any) -> Any:
+        """1/(1 + e^y) of y."""
+        return self.power(self._one_and_exponential(at), Fraction(-1))
+
+    def softplus(self, at: Any) -> Any:
+        """log(1 + e^y) of y."""
+        return self.function(self._one_and_exponential(at), "log")
+
+    def _one_and_exponential(self, at: Any) -> Any:
+        return self.add(self.constant(S.One), self.function(at, "exp"))
 
 
 FUNCTIONS = (exp, log, erf, NormalCdf, sympy.sin, sympy.cos)
@@ -103,8 +114,12 @@ class Program:
             return "constant", (node,), []
         if node.is_Add or node.is_Mul:
             return "add" if node.is_Add else "multiply", (), [self._place(arg) for arg in node.args]
+        if isinstance(node, log) and (inside := _of_exponential(node.args[0])) is not None:
+            return "softplus", (), [self._place(inside)]
         if isinstance(node, FUNCTIONS):
             return "function", (type(node).__name__,), [self._place(node.args[0])]
+        if node.is_Pow and node.exp == -1 and (inside := _of_exponential(node.base)) is not None:
+            return "fermi", (), [self._place(inside)]
         if node.is_Pow and node.exp.is_Rational:
             return "power", (Fraction(int(node.exp.p), int(node.exp.q)),), [self._place(node.base)]
         raise NotProved(f"certified: no proof is available for {node}; expected sums, products, powers, exp, log, erf")
@@ -127,6 +142,12 @@ class Program:
             else:
                 found.append(getattr(arithmetic, name)(found[arguments[0]], *payload))
         return [found[self.places[expr]] for expr in self.exprs]
+
+
+def _of_exponential(expr: Expr) -> Expr | None:
+    """y of 1 + e^y."""
+    rest = expr - 1 if expr.is_Add else None
+    return rest.args[0] if isinstance(rest, exp) else None
 
 
 @lru_cache(maxsize=1024)

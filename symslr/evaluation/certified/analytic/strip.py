@@ -14,7 +14,7 @@ from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed, enclosed
 
-WIDEST, NARROWEST, NARROWER = 3.0, 0.02, 0.8
+WIDEST, NARROWEST, NARROWER = 3.0, 0.02, 0.9
 """Half-widths are tried from the widest on, each this factor narrower: a wider strip means fewer nodes."""
 
 CELL, GROWTH = 0.125, 16

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat
 
-from symslr.evaluation.numbers.balls import exponentials
+from symslr.evaluation.numbers.balls import exponentials, to_one_unit
 
 UNIT = 2.0**-52
 """Relative error of a float operation, and as much again."""
@@ -65,6 +65,10 @@ class BallArray(ABC):
     @abstractmethod
     def beside(cls, arrays: Sequence[Any]) -> Any:
         """The columns of several."""
+
+    @abstractmethod
+    def to_one_unit(self) -> Any:
+        """Rounded to absolute errors, where products of matrices are far faster then."""
 
     @abstractmethod
     def transposed(self) -> Any:
@@ -125,6 +129,9 @@ class FloatBalls(BallArray):
     def beside(cls, arrays: Sequence[FloatBalls]) -> FloatBalls:
         return cls(np.hstack([own.middle for own in arrays]), np.hstack([own.radius for own in arrays]))
 
+    def to_one_unit(self) -> FloatBalls:
+        return self
+
     def transposed(self) -> FloatBalls:
         return FloatBalls(self.middle.T, self.radius.T)
 
@@ -171,6 +178,9 @@ class ArbBalls(BallArray):
     def beside(cls, arrays: Sequence[ArbBalls]) -> ArbBalls:
         return cls(np.hstack([own.values for own in arrays]))
 
+    def to_one_unit(self) -> ArbBalls:
+        return ArbBalls(to_one_unit(self.values))
+
     def transposed(self) -> ArbBalls:
         return ArbBalls(self.values.T)
 
@@ -213,6 +223,12 @@ class ArraySeries:
     def of_each(self, operation: Callable[[Any], Any]) -> ArraySeries:
         """Of every coefficient."""
         return ArraySeries([operation(own) for own in self.coefficients], self.length)
+
+    def to_one_unit(self) -> ArraySeries:
+        return self.of_each(lambda own: own.to_one_unit())
+
+    def transposed(self) -> ArraySeries:
+        return self.of_each(lambda own: own.transposed())
 
     def scaled(self, p: int, q: int) -> ArraySeries:
         """Times p/q."""

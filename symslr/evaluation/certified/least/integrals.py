@@ -50,8 +50,8 @@ class MovingTransform(Transform):
     """Every term of the Taylor series in u is a series in the scale."""
 
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Integrand]) -> None:
-        self.scale, self.goal, self.integrands = scale, goal, integrands
-        super().__init__(line, nats)
+        self.scale, self.integrands = scale, integrands
+        super().__init__(line, nats, max([1.0, *(float(own.k) for own in integrands)]), goal)
         self.is_kernel_moving = line.kernels[0].has(scale)
         self.known_off: dict[Integrand, Any] = {}
 
@@ -59,23 +59,22 @@ class MovingTransform(Transform):
         """The model of int_0^oo u^{k-1} e^{-ou} prod_j M_j(u)^{n_j} du, from the sums of a part of the interval."""
         window = self.windows[integrand]
         off = self._off(integrand)
-        step, length = self.exact_step, sums.length
-        thin = self._sum(sums.thin, integrand, window, length)
-        wide = self._sum(sums.wide, integrand, window, length + 1)
+        step = self.exact_step
+        thin, near, wide = (self._sum(own, integrand, window) for own in (sums.thin, sums.near, sums.wide))
         rest = step * (arb(0, off.upper()) + window.beyond)
         error = self.discretisation(integrand)
         around = abs(step * (wide[0] + arb(0, off.upper()) + window.beyond)) * error / (1 - error)
         rest += arb(0, around.upper())
-        return sums.model([step * thin[i] for i in range(length)] + [step * wide[length]], rest)
+        return sums.model([step * own for own in sums.joined(thin, near, wide)], rest)
 
-    def sums(self, at: Any, length: int) -> FiniteSums:
+    def sums(self, at: Any, length: int, is_sharp: bool) -> FiniteSums:
         """As series in the scale, begun at a number or a whole interval."""
-        return FiniteSums(self, at, length)
+        return FiniteSums(self, at, length, is_sharp)
 
     def value(self, j: int, sums: Sums) -> Jet:
         """The model of M_j(0)."""
-        thin, wide = sums.thin.at_zero()[j], sums.wide.at_zero()[j]
-        return sums.model([thin[i] for i in range(sums.length)] + [wide[sums.length]], arb(0, self.rule.errors[j]))
+        series = sums.joined(*(own.at_zero()[j] for own in (sums.thin, sums.near, sums.wide)))
+        return sums.model(series, arb(0, self.rule.errors[j]))
 
     def missing_nats(self) -> float:
         """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
@@ -126,9 +125,9 @@ class MovingTransform(Transform):
             exponent -= integrand.offset * v.exp()
         return exponent.exp()
 
-    def _sum(self, sums: FiniteSums, integrand: Integrand, window: Window, length: int) -> Any:
+    def _sum(self, sums: FiniteSums, integrand: Integrand, window: Window) -> Any:
         """sum over the window of the integrand of the finite sums, and of its polynomial before, as a series."""
-        with terms(length):
+        with terms(sums.length):
             total = arb_series([0])
             for r, coefficient in enumerate(sums.start(integrand, window.start.length)):
                 total = total + coefficient * self.before(integrand.k + r, window.nodes[0])
@@ -187,11 +186,12 @@ class FiniteSums:
         transform: whose rule it is.
         at: where the series begin: a number, or a whole interval.
         length: terms kept.
+        is_sharp: whether to more than ``FEW_BITS``.
     """
 
-    def __init__(self, transform: MovingTransform, at: Any, length: int) -> None:
-        self.is_wide = not at.is_exact()
-        self.bits = FEW_BITS if self.is_wide else line_bits(transform.nats)
+    def __init__(self, transform: MovingTransform, at: Any, length: int, is_sharp: bool) -> None:
+        self.is_sharp = is_sharp
+        self.bits = line_bits(transform.nats) if is_sharp else FEW_BITS
         self.transform, self.length = transform, length
         self.known: dict[int, list[Any]] = {}
         self.series = Series(transform.scale, at)
@@ -236,7 +236,7 @@ class FiniteSums:
                 return moved
             found, own = [], sizes(self.weights)
             for block in self.transform.blocks:
-                found += block.seen.sums(block.rounded if self.is_wide else block.loads, self.weights, own)
+                found += block.seen.sums(block.loads if self.is_sharp else block.rounded, self.weights, own)
             return found
 
     def at(self, i: int) -> list[Any]:
@@ -313,12 +313,20 @@ class Sums:
         transform: of an interval that holds the part.
         centre, radius: of the part, exact.
         length: terms of the models.
+        sharp: of these the first so many are as sharp as the transform; of the others few digits do.
     """
 
-    def __init__(self, transform: Any, centre: Any, radius: Any, length: int) -> None:
+    def __init__(self, transform: Any, centre: Any, radius: Any, length: int, sharp: int) -> None:
         self.radius, self.length = radius, length
-        self.thin = transform.sums(centre, length)
-        self.wide = transform.sums(centre + arb(0, radius), length + 1)
+        self.thin = transform.sums(centre, min(sharp, length), True)
+        self.near = transform.sums(centre, length, False) if sharp < length else self.thin
+        self.wide = transform.sums(centre + arb(0, radius), length + 1, False)
+
+    def joined(self, thin: Any, near: Any, wide: Any) -> list[Any]:
+        """The coefficients of three series of one function: as many as there are of the sharper, the last of the widest."""
+        return [
+            (thin if k < self.thin.length else near if k < self.length else wide)[k] for k in range(self.length + 1)
+        ]
 
     def model(self, coefficients: list[Any], rest: Any) -> Jet:
         return Jet(arb_poly(coefficients), rest, self.radius, self.length + 1)

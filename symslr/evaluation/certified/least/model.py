@@ -9,7 +9,6 @@ from typing import Any
 from flint import arb, arb_poly, ctx
 from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
 
-from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
@@ -36,10 +35,6 @@ REACHES = {1: 0.15, 2: 0.08}
 
 PARTS = {1: 3, 2: 5}
 """First parts of an interval: longer ones have no use, and an odd number keeps a place in its middle in one's middle."""
-
-COARSE = {1: 9.0, 2: 6.0}
-"""Nats of the first models, which tell values apart that differ by 1e-3 or so. For one variable softplus to 30 digits takes 2.6 s
-with 9 and 5 s with 6; for two to 8 digits 18 s and 11 s."""
 
 SPARE_NATS = 4.0
 """Errors of the sums are so much below what is asked of the models."""
@@ -82,7 +77,7 @@ class Moving:
         self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
         self.lost = LOST
         variables = max((len(kernels) for kernels in self.lines.factors), default=1)
-        self.reach, self.parts, self.coarse = REACHES[variables], PARTS[variables], COARSE[variables]
+        self.reach, self.parts = REACHES[variables], PARTS[variables]
 
     def prepare(self, nats: float) -> None:
         """Prove the strips, and the tails of sums to about e^-nats.
@@ -93,14 +88,14 @@ class Moving:
         for kernels in self.lines.factors:
             self.transform(kernels, nats)
 
-    def model(self, centre: float, radius: float, nats: float, length: int) -> Taylor:
-        """A Taylor model around ``centre``, in the interval; its sums to about e^-nats.
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Taylor:
+        """A Taylor model around ``centre``, in the interval; its sums to about e^-nats in the first ``sharp`` terms.
 
         Raises:
             NotProved: where no proof is found.
         """
         with ctx.workprec(_bits(2 * nats)):
-            model = _Model(self, self.side * centre, radius, nats, length).of(self.expr)
+            model = _Model(self, self.side * centre, radius, nats, length, sharp).of(self.expr)
         return model if self.side > 0 else model.mirrored()
 
     def transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
@@ -138,8 +133,8 @@ class Moving:
 class _Model:
     """One Taylor model."""
 
-    def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int) -> None:
-        self.moving, self.nats, self.length = moving, nats, length
+    def __init__(self, moving: Moving, centre: float, radius: float, nats: float, length: int, sharp: int) -> None:
+        self.moving, self.nats, self.length, self.sharp = moving, nats, length, sharp
         self.centre, self.radius = arb(centre), arb(radius)
         self.sums: dict[tuple[Expr, ...], Sums] = {}
         self.integrals: dict[tuple[tuple[Expr, ...], Integrand], Taylor] = {}
@@ -149,8 +144,6 @@ class _Model:
 
     def of(self, expr: Expr) -> Taylor:
         """The model of a part of the expression."""
-        if isinstance(expr, EqualForms):
-            return self.of(expr.args[0])
         if isinstance(expr, (Integral, ScalarExpectation)):
             total = self._made([arb(0)])
             for term in self.moving.forms[expr]:
@@ -190,7 +183,7 @@ class _Model:
     def _sums(self, kernels: tuple[Expr, ...]) -> tuple[Any, Sums]:
         transform = self.moving.transform(kernels, self.nats)
         if kernels not in self.sums:
-            self.sums[kernels] = Sums(transform, self.centre, self.radius, self.length)
+            self.sums[kernels] = Sums(transform, self.centre, self.radius, self.length, self.sharp)
         return transform, self.sums[kernels]
 
 

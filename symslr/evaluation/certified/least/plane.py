@@ -26,8 +26,11 @@ from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet
 from symslr.evaluation.numbers.elementary import Between
 
-MOST_FLOAT_NATS = 36.0
-"""Of sums whose errors are those of floats or more."""
+MOST_TERMS = 6
+"""Of the Taylor series in u, of which every one is a series in the scale. In floats more nodes cost less than any."""
+
+MOST_FLOAT_NATS = 28.0
+"""Integrals to about e^-28 are summed in floats: roundings are relative to every M_j, and up to 10^-13 or so."""
 
 
 class MovingPlane(PlaneTransform):
@@ -41,12 +44,11 @@ class MovingPlane(PlaneTransform):
         integrands: all that are asked for.
     """
 
-    most_terms = 6
-    """Every term of the Taylor series in u is a series in the scale."""
-
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Pair]) -> None:
-        super().__init__(line, nats)
-        self.scale, self.goal, self.integrands = scale, goal, integrands
+        super().__init__(line, nats, max(float(own.k) for pair in integrands for own in pair), goal)
+        self.in_floats = goal <= MOST_FLOAT_NATS
+        self.most_terms = 0 if self.in_floats else MOST_TERMS
+        self.scale, self.integrands = scale, integrands
         self.known: dict[Pair, tuple[Layout, Any]] = {}
 
     def missing_nats(self) -> float:
@@ -73,14 +75,14 @@ class MovingPlane(PlaneTransform):
         Raises:
             NotProved: where floats overflow.
         """
-        thin, wide = sums.thin.integral(pair), sums.wide.integral(pair)
-        if not all(own.is_finite() for own in (*thin, wide[sums.length])):
+        found = sums.joined(*(own.integral(pair) for own in (sums.thin, sums.near, sums.wide)))
+        if not all(own.is_finite() for own in found):
             raise NotProved("certified: the sums over two variables are beyond the range of floats")
-        return sums.model([thin[k] for k in range(sums.length)] + [wide[sums.length]], arb(0))
+        return sums.model(found, arb(0))
 
-    def sums(self, at: Any, length: int) -> PlaneSums:
+    def sums(self, at: Any, length: int, is_sharp: bool) -> PlaneSums:
         """As series in the scale, begun at a number or a whole interval."""
-        return PlaneSums(self, at, length)
+        return PlaneSums(self, at, length, is_sharp and not self.in_floats)
 
 
 class PlaneSums:
@@ -90,11 +92,12 @@ class PlaneSums:
         transform: whose rule it is.
         at: where the series begin: a number, or a whole interval.
         length: terms kept.
+        is_sharp: whether to more digits than floats have.
     """
 
-    def __init__(self, transform: MovingPlane, at: Any, length: int) -> None:
+    def __init__(self, transform: MovingPlane, at: Any, length: int, is_sharp: bool) -> None:
         self.transform, self.length = transform, length
-        self.arrays = ArbBalls if at.is_exact() and transform.nats > MOST_FLOAT_NATS else FloatBalls
+        self.arrays = ArbBalls if is_sharp else FloatBalls
         line, series, rule = transform.line, Series(transform.scale, at), transform.rule
         with terms(length):
             step, values = arb_series([rule.step]), (*line.kernels, *line.factors)
@@ -106,13 +109,19 @@ class PlaneSums:
             self.firsts = [[row[axis][0] for row in rows] for axis in range(2)]
             self.weights = [self._series([row[2 + j] * step for row in rows], length) for j in range(len(line.factors))]
         self.known: dict[tuple[int, int, int], ArraySeries] = {}
+        self.integrals: dict[Pair, list[Any]] = {}
 
     def _series(self, tokens: list[Any], count: int) -> ArraySeries:
         """Rows of one value for every token, a row for every coefficient."""
         return ArraySeries([self.arrays.of([[own[k] for own in tokens]]) for k in range(count)], self.length)
 
     def integral(self, pair: Pair) -> list[Any]:
-        """The coefficients of the integral, which hold whatever the errors are at one scale."""
+        """The coefficients of the integral, which hold whatever the errors are at one scale; kept."""
+        if pair not in self.integrals:
+            self.integrals[pair] = self._integral(pair)
+        return self.integrals[pair]
+
+    def _integral(self, pair: Pair) -> list[Any]:
         transform = self.transform
         layout, beyond = transform.prepared(pair)
         with ctx.workprec(line_bits(transform.nats)):
@@ -142,7 +151,7 @@ class PlaneSums:
             if n:
                 weights, left, right = (_columns(own, near) for own in (self.weights[j], one, other))
                 error = self.transform.rule.errors[j] + left_out.abs_upper()
-                moments = (left * weights) @ right.of_each(lambda own: own.transposed())
+                moments = (left * weights).to_one_unit() @ right.to_one_unit().transposed()
                 moments = by_squaring(moments.widened(error), n, None)
                 product = moments if product is None else product * moments
         before, after = (
@@ -157,24 +166,29 @@ class PlaneSums:
         count, loads = layout.ends[axis].terms, self._loads(1 - axis, block)
         if not count:
             return ArraySeries([arb(0)], self.length)
-        offsets = [[[(-pair[axis].offset) ** r / factorial(r)]] * len(block.weights) for r in range(count)]
+        unit = max(
+            0, -layout.ends[axis].first // self.transform.per_octave
+        )  # in powers of 2^unit u all are about as large
+        offsets = [
+            [[(-pair[axis].offset) ** r / factorial(r) / 2 ** (unit * r)]] * len(block.weights) for r in range(count)
+        ]
         product = Powers([ArraySeries([self.arrays.of(own)], self.length) for own in offsets])
         for j, (n, (near, _)) in enumerate(zip(pair[0].copies, piece.tokens)):
             if n:
-                moments = _columns(loads, near) @ self._load_powers(axis, j, near, count)
+                powers = self._load_powers(axis, j, near, count, unit)
+                moments = _columns(loads, near).to_one_unit() @ powers.to_one_unit()
                 own = Powers([_columns(moments, [r]) for r in range(count)])
                 product = product * by_squaring(own, n, None)
         weights, sums = self.arrays.of([block.weights]), self.transform.powers_before(pair, layout, axis)
+        sums = [own * 2 ** (unit * r) for r, own in enumerate(sums)]
         parts = [own.of_each(lambda at, s=s: (weights @ at).single() * s) for own, s in zip(product.coefficients, sums)]
         return reduce(add, parts)
 
-    def _load_powers(self, axis: int, j: int, near: list[int], count: int) -> ArraySeries:
-        """The weights of some tokens times the terms of e^{-uK} in powers of u, a column for each of these."""
-        slopes, *found = (
-            own.of_each(lambda own: own.columns(near).transposed()) for own in (self.kernels[axis], self.weights[j])
-        )
+    def _load_powers(self, axis: int, j: int, near: list[int], count: int, unit: int) -> ArraySeries:
+        """The weights of some tokens times the terms of e^{-uK} in powers of 2^unit u, a column for each of these."""
+        slopes, *found = (_columns(own, near).transposed() for own in (self.kernels[axis], self.weights[j]))
         for r in range(1, count):
-            found.append((found[-1] * slopes).scaled(-1, r))
+            found.append((found[-1] * slopes).scaled(-1, r * 2**unit))
         columns = zip(*(own.coefficients for own in found))
         return ArraySeries([self.arrays.beside(own) for own in columns], self.length)
 

@@ -19,14 +19,18 @@ ZERO = 0.5
 """Scales below it are one stretch, on which tokens are counted as they are; beyond, stretches are of one ratio."""
 RATIO = 1.4
 """Between the ends of a stretch beyond ``ZERO``."""
-SHARPER = 2.0
-"""Sums become so much sharper where the function is seen to be convex: that doubles what is known of the place of its minimum."""
+COARSE = 9.0
+"""Nats of the first models, which tell values apart that differ by 1e-3 or so."""
+MIDDLE = 24.0
+"""Nats of the models after the first ones: floats give as many. They show the place so well that the next ones are the last."""
 SHORT = 0.1
 """A part so much shorter than its stretch becomes one of its own."""
 LONGEST = 11
 """Terms of the models on parts that are not short."""
 CLEAR = 4.0
 """A part that lies within so many of its model's errors of the least value seen is not told apart by halving it alone."""
+CUT = 0.4
+"""Of a part that is cut in two the length of the first: a place in its middle, as the guess may be, is not cut in two."""
 SMALLEST = 1e-4
 """Parts on which nothing can be proved are halved down to this size, relative to the scale."""
 NARROWEST = 0.02
@@ -44,6 +48,7 @@ class Part:
     """[low, high] in a stretch, on which the function is above ``below``; its last model had sums to e^-nats.
 
     Attributes:
+        width: of the part that was modelled.
         place, reach: where the function is about least there, and how far from it that may be.
         error: of the values of its model.
         is_convex: whether its model is.
@@ -53,6 +58,7 @@ class Part:
     low: float
     high: float
     nats: float
+    width: float
     below: Any
     place: float
     reach: float
@@ -99,7 +105,7 @@ class Search:
         self.stretch, self.digits = stretch, digits
         self.above: Any = None
         self.waiting: list[Part] = []
-        self.made, self.extra, self.coarse = 0, 0.0, 0.0
+        self.made, self.extra = 0, 0.0
 
     def over(self, low: float, high: float, guess: float) -> Enclosed:
         """The infimum over [low, high]; ``guess`` is where it is looked for first.
@@ -110,9 +116,8 @@ class Search:
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
-                    self.coarse = own.coarse
                     for part in parts(own.low, own.high, own.parts):
-                        self._look(own, *part, own.coarse)
+                        self._look(own, *part, COARSE)
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
@@ -136,14 +141,14 @@ class Search:
 
     def _finest(self) -> float:
         size = 0.0 if self.above is None else float(abs(self.above).log())
-        return max(self.coarse, self.digits * log(10) + 4 - size) + self.extra
+        return max(COARSE, self.digits * log(10) + 1 - size) + self.extra
 
     def _refined(self) -> None:
         """Parts are made smaller and sharper until the enclosure is narrow, or none can be."""
         while self._missing() > 0:
             self.waiting = [part for part in self.waiting if not part.below > self.above]
             part = min(self.waiting, key=lambda part: float(part.below - self.above))
-            sharper = min(SHARPER * part.nats, self._finest())
+            sharper = self._sharper(part)
             if part.nats >= self._finest() and part.is_convex:
                 return
             self.waiting.remove(part)
@@ -153,19 +158,26 @@ class Search:
                 is_clear = self.above - part.below > CLEAR * part.error
                 self._halved(part.stretch, part.low, part.high, part.nats if is_clear else sharper)
 
+    def _sharper(self, part: Part) -> float:
+        """Nats of its next model: as many as before where that has shown a far shorter part, which shows the place better."""
+        if part.nats < MIDDLE:
+            return min(MIDDLE, self._finest())
+        is_shorter = part.high - part.low < SHORT * part.width
+        return part.nats if part.is_convex and is_shorter else self._finest()
+
     def _narrowed(self, part: Part) -> Moving:
         """Its stretch, or a short one on which all bounds are sharper where it is but a small part of that."""
         if part.high - part.low > SHORT * (part.stretch.high - part.stretch.low):
             return part.stretch
         try:
             own = self.stretch(part.low, part.high)
-            own.prepare(own.coarse)
+            own.prepare(COARSE)
             return own
         except NotProved:
             return part.stretch
 
     def _halved(self, stretch: Moving, low: float, high: float, nats: float) -> None:
-        middle = (low + high) / 2
+        middle = low + CUT * (high - low)
         self._look(stretch, low, middle, nats)
         self._look(stretch, middle, high, nats)
 
@@ -182,9 +194,8 @@ class Search:
         radius = nextafter(max(high - centre, centre - low), inf)
         size = stretch.reach * max(abs(low), abs(high), ZERO)
         try:
-            model = stretch.model(
-                centre, radius, nats, _terms((radius if before is None else before.reach) / size, nats)
-            )
+            reach = radius if before is None else before.reach
+            model = stretch.model(centre, radius, nats, *_terms(reach / size, radius / size, nats))
         except NotProved:
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
@@ -195,15 +206,17 @@ class Search:
         if not bounded.below > self.above:
             left, right = (float(centre + t) for t in bounded.near(self.above))
             place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * max(abs(centre), ZERO))
-            low, high = max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
+            width, low, high = high - low, max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
             error = model.rest.rad() + model.polynomial[0].rad()
-            self.waiting.append(Part(stretch, low, high, nats, bounded.below, place, reach, error, bounded.is_convex))
+            self.waiting.append(
+                Part(stretch, low, high, nats, width, bounded.below, place, reach, error, bounded.is_convex)
+            )
 
     def _proved(self, low: float, high: float) -> list[Moving]:
         """The interval as stretches on which strips and tails are proved."""
         stretch = self.stretch(low, high)
         try:
-            stretch.prepare(stretch.coarse)
+            stretch.prepare(COARSE)
             return [stretch]
         except NotProved:
             middle = (low + high) / 2
@@ -212,11 +225,13 @@ class Search:
             return self._proved(low, middle) + self._proved(middle, high)
 
 
-def _terms(reach: float, nats: float) -> int:
-    """So many that what is left out is as small as the errors of the sums, so far from the centre, as far as that can be.
+def _terms(reach: float, radius: float, nats: float) -> tuple[int, int]:
+    """So many that what is left out is as small as the errors of the sums, as far as that can be; and of how many floats do not do.
 
     Args:
-        reach: relative to the one over which the coefficients of a model grow.
+        reach: how far from the centre that has to be, relative to the length over which the coefficients of a model grow.
+        radius: of the interval on which the last coefficient is enclosed: about so much it is off.
     """
+    needed = nats if reach == radius else nats + log(min(radius, 1.0))
     per_term = -log(min(reach, exp(-nats / LONGEST)))
-    return max(2, ceil(nats / per_term))
+    return max(2, ceil(needed / per_term)), max(1, ceil((nats - MIDDLE) / per_term))

@@ -52,6 +52,30 @@ class Series(Arithmetic):
             raise NotProved("certified: a branch point of a logarithm cannot be excluded")
         return by_arb(at, name)
 
+    def fermi(self, at: Any) -> Any:
+        """By f' = -y' f (1 - f): begun at an interval, the reciprocal of 1 + e^y would grow far faster with every term."""
+        found, rest, products = [1 / (1 + at[0].exp())], [1 / (1 + (-at[0]).exp())], []
+        for k in range(1, _count(at)):
+            products.append(sum((found[i] * rest[k - 1 - i] for i in range(k)), arb(0)))
+            rest.append(_integrated(at, products, k))
+            found.append(-rest[k])
+        return arb_series(found, ctx.cap)
+
+    def softplus(self, at: Any) -> Any:
+        """The integral of y'/(1 + e^-y)."""
+        slope = self.fermi(-at)
+        return arb_series([at[0].exp().log1p(), *(_integrated(at, slope, k) for k in range(1, _count(at)))], ctx.cap)
+
+
+def _integrated(at: Any, slopes: Any, k: int) -> Any:
+    """The coefficient of t^k in the integral of y' times a series."""
+    return sum((i * at[i] * slopes[k - i] for i in range(1, min(k + 1, at.length()))), arb(0)) / k
+
+
+def _count(at: Any) -> int:
+    """Of the coefficients of a function of a series, of which all but the first are zero where it is a number."""
+    return ctx.cap if at.length() > 1 else 1
+
 
 def series_power(base: Any, n: int) -> Any:
     """By squaring; ``base`` may hold 0 unless n < 0."""
