@@ -9,11 +9,9 @@ from symslr.budget import OutOfTime, processor_time, used_up
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.expression.value import Value
 
-FEWER = {6: 0.4, 1: 0.15}
-"""Digits that are tried in turn where there is no time for those that are asked for, and their parts of the budget."""
-
-FOR_THE_DIGITS = 0.4
-"""Of the budget so much goes to the digits that are asked for; the rest is for few, and for what comes before."""
+USUAL, ASKED = {None: 0.4, 6: 0.4, 1: 0.15}, {None: 0.75, 6: 0.15, 1: 0.05}
+"""Parts of the budget: for the digits themselves, the usual ones or those that were asked for, and for the fewer that are tried in
+turn where there is no time for them. Of the usual ones fewer are an answer; of those asked for they only say how far it came."""
 
 Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]])
 """A number, or a number and where it is attained."""
@@ -27,8 +25,9 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
             digits came, and what may be asked instead.
     """
     refused: CannotEvaluate | None = None
+    parts = USUAL if digits is None else ASKED
     try:
-        with processor_time(FOR_THE_DIGITS * seconds):
+        with processor_time(parts[None] * seconds):
             return compute(digits)
     except CannotEvaluate as reason:
         if digits is not None:
@@ -37,7 +36,7 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
     except OutOfTime:
         pass
     asked = f"no answer to {digits or 'the usual'} digits"
-    fewer = {few: part for few, part in FEWER.items() if digits is None or few < digits}
+    fewer = {few: part for few, part in parts.items() if few is not None and (digits is None or few < digits)}
     for few, part in fewer.items():
         try:
             with processor_time(part * seconds):
@@ -47,7 +46,7 @@ def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], 
         if digits is None:
             return found
         value = found[0] if isinstance(found, tuple) else found
-        used = FOR_THE_DIGITS * seconds
+        used = parts[None] * seconds
         raise CannotEvaluate(used_up(seconds, "ask for fewer digits", f"with fewer it is {value}", asked, used))
     raise refused or CannotEvaluate(
         used_up(seconds, "", f"nor to {' or '.join(map(str, fewer))}" if fewer else "", asked)
