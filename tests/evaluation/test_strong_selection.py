@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -150,6 +151,22 @@ def test_fewer_digits_are_tried_in_turn() -> None:
         in_time(1.0, None, refused)
     with pytest.raises(CannotEvaluate, match="no mean, to 7 digits"):
         in_time(1.0, 7, refused)
+
+
+def test_digits_that_were_asked_for_have_most_of_the_time() -> None:
+    """Half of the time does for them; where none were asked for, fewer are tried by then."""
+    one = Value(mpmath.mpf("0.5"), mpmath.mpf("0.1"), Kind.ESTIMATED, 1, "by hand")
+
+    def slow(digits: int | None) -> Value:
+        began = time.process_time()
+        while digits in (None, 12) and time.process_time() - began < 0.5:
+            pass
+        return one
+
+    assert in_time(1.0, 12, slow) is one
+    tried: list[int | None] = []
+    assert in_time(1.0, None, lambda digits: (tried.append(digits), slow(digits))[1]) is one
+    assert tried == [None, 6]
 
 
 def test_a_selection_leaves_the_norm_alone() -> None:
