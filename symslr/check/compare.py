@@ -14,7 +14,6 @@ from sympy import Expr, Limit, S
 from symslr.check.points import Point
 from symslr.check.report import Comparison, Verdict
 from symslr.check.routes import EVALUATOR, REFEREE, Outcome, Routes
-from symslr.referee.divergence import BEYOND
 
 WORKING_DIGITS = 80
 
@@ -62,7 +61,7 @@ def compare(
     if not any(number.known for number in numbers):
         return [_nothing(point, _reason(*numbers))]
     known, other = sorted(numbers, key=lambda number: not number.known)
-    if other.diverges and abs(known.value) < BEYOND:
+    if other.diverges:
         return [_apart(point, known, other)]
     # a side that the referee cannot read may still be caught by the evaluators, never passed by them
     filled = [n if n.known else routes.value(EVALUATOR, side, point) for n, side in zip(numbers, (left, right))]

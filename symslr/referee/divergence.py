@@ -1,4 +1,4 @@
-"""Does an integral of one variable diverge? Told where an integrand falls no faster than 1/|x| as far as floats reach."""
+"""Does an integral of one variable diverge? Told where an integrand grows faster than any power, or falls no faster than 1/|x|."""
 
 from __future__ import annotations
 
@@ -7,28 +7,35 @@ from typing import Any
 
 import numpy as np
 
-DOUBLINGS = np.array([*np.arange(-16, 24, 0.25), 32, 64, 120])
+DOUBLINGS = np.array([*np.arange(-16, 24, 0.25), 32, 64, 120, 180, 250])
 """Powers of two of the distance from an end of the interval, or of its inverse, at which the integrand is looked at: close enough
-to see it between where a factor overflows and where a density is 0, and no further than powers of it can be told."""
+to see it between where a factor overflows and where a density is 0, and as far as the fourth power is a float."""
 
-LAST = 32
-"""Places in a row, the last ones seen, at which the integrand has one sign and its size times |x| never falls: a factor 256."""
+LAST = 16
+"""Places in a row, the last ones seen, at which the integrand has one sign and its size times |x| never falls."""
 
-ROUNDING = 1e-9
-"""In the logarithms of sizes."""
+ROUNDING = 1e-12
+"""Of the logarithms of sizes, which are below 200."""
 
-BEYOND = 1e100
-"""An integrand that has not fallen before it overflows has an integral of this size at least, where it is this large itself."""
+STEADY = 1e-9
+"""Change of the power of x, over the last places, from where on it is none: logarithms may win or lose further out."""
 
 
-def diverges(integrand: Callable[[Any], Any], lower: float | None, upper: float | None) -> bool:
-    """Whether an integral is seen to diverge at an end, at infinity or at 0, or else to be larger than ``BEYOND``.
+def diverging_tail(integrand: Callable[[Any], Any], lower: float | None, upper: float | None) -> float | None:
+    """What an integral that diverges grows like, at infinity or at 0; None where it is not seen to diverge.
+
+    That is the logarithm of the integrand's size times |x| at the last place; infinite where the integrand grows exponentially, and
+    ever faster, until it overflows. The same in two arithmetics shows that it is no rounding of a constant that is 0.
 
     Args:
         integrand: of an array of places, with its density.
         lower, upper: None where the interval has no end.
     """
-    return any(_never_falls(np.asarray(integrand(places)), places) for places in _ways(lower, upper))
+    for places in _ways(lower, upper):
+        found = _tail(np.broadcast_to(np.asarray(integrand(places)), places.shape), places)
+        if found is not None:
+            return found
+    return None
 
 
 def _ways(lower: float | None, upper: float | None) -> Iterator[np.ndarray]:
@@ -44,16 +51,19 @@ def _ways(lower: float | None, upper: float | None) -> Iterator[np.ndarray]:
         yield -1 / distance
 
 
-def _never_falls(values: np.ndarray, places: np.ndarray) -> bool:
-    values = np.broadcast_to(values, places.shape)
+def _tail(values: np.ndarray, places: np.ndarray) -> float | None:
     with np.errstate(all="ignore"):
-        sizes = np.log(np.abs(values)) + np.log(np.abs(places))
+        logs = np.log(np.abs(values))
+        sizes = logs + np.log(np.abs(places))
     unseen = np.flatnonzero(~np.isfinite(sizes))
     end = int(unseen[0]) if len(unseen) else len(values)
     if end < LAST:
-        return False
-    # what is no number tells nothing of what lies behind it, and 0 is a fall
-    if end < len(values) and not (np.isinf(values[end]) and sizes[end - 1] > np.log(BEYOND)):
-        return False
-    last, signs = sizes[end - LAST : end], np.sign(values[end - LAST : end])
-    return bool(np.all(signs == signs[0]) and np.all(np.diff(last) >= -ROUNDING))
+        return None
+    last = slice(end - LAST, end)
+    if np.any(np.sign(values[last]) != np.sign(values[end - 1])) or np.any(np.diff(sizes[last]) < -ROUNDING):
+        return None
+    if end < len(values):  # what is no number tells nothing of what lies behind it, and 0 is a fall
+        rates = np.diff(logs[last]) / np.diff(np.abs(places[last]))
+        return float("inf") if np.isinf(values[end]) and np.all(np.diff(rates) >= -STEADY * rates[1:]) else None
+    powers = np.diff(sizes[last]) / np.abs(np.diff(np.log(np.abs(places[last]))))
+    return float(sizes[-1]) if abs(powers[-1] - powers[-2]) < STEADY else None

@@ -28,6 +28,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    exp,
 )
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
@@ -38,6 +39,7 @@ from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.plans import Quadrature
 from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
+from symslr.referee.scan import NotFinite
 from symslr.referee.scope import Scope, part_of, symbols_of
 
 Handler = Callable[["Interpreter", Any, Scope], Array]
@@ -212,9 +214,18 @@ def _mul(self: Interpreter, node: Mul, scope: Scope) -> Array:
     for arg, weight in _factors(node):
         value = self.value(arg, scope)
         if weight <= 0 and np.ndim(value) == 0 and value == 0:
+            if _underflows(arg, self.arithmetic):
+                raise NotFinite("a factor underflows")
             return value
         product = value if product is None else product * value
     return product
+
+
+def _underflows(node: Basic, arithmetic: Arithmetic) -> bool:
+    """Whether 0 is what floats have of an exponential, where long doubles reach further, or of the reciprocal of what overflows."""
+    if isinstance(node, Pow):
+        return bool(node.exp.is_negative) or _underflows(node.base, arithmetic)
+    return isinstance(node, exp) and arithmetic.dtype is np.float64
 
 
 @lru_cache(maxsize=2**16)

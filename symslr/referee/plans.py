@@ -14,7 +14,7 @@ import numpy as np
 
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
 from symslr.referee.axes import End, Fineness, Map, Stretch, pieces, stacked
-from symslr.referee.divergence import diverges
+from symslr.referee.divergence import diverging_tail
 from symslr.referee.samples import Sampler
 from symslr.referee.scan import Diverges, Integrand, NotFinite, Scan
 
@@ -181,8 +181,9 @@ class Quadrature:
         try:
             return self._planned(key, problem, known)
         except CannotReferee:
-            if self._diverges(problem):
-                raise Diverges("an integral diverges") from None
+            tail = self._tail(problem)
+            if tail is not None:
+                raise Diverges(tail) from None
             raise
 
     def _planned(self, key: Hashable, problem: Problem, known: Plan | None) -> Array:
@@ -197,10 +198,10 @@ class Quadrature:
         value, self.plans[key] = self._resolved(problem, plan, known is not None)
         return value
 
-    def _diverges(self, problem: Problem) -> bool:
-        """Whether an integral of one variable that stands in no other is seen to diverge."""
+    def _tail(self, problem: Problem) -> float | None:
+        """Of an integral of one variable that stands in no other and is seen to diverge, as of ``diverging_tail``."""
         if self.inside or problem.depth or problem.fixed or len(problem.axes) != 1:
-            return False
+            return None
         (axis,) = problem.axes
         lower, upper = (None if end is None else float(end) for end in (axis.lower, axis.upper))
 
@@ -211,9 +212,9 @@ class Quadrature:
 
         try:
             with self._entered():
-                return diverges(weighted, lower, upper)
+                return diverging_tail(weighted, lower, upper)
         except CannotReferee:  # an integral inside has no value so far out
-            return False
+            return None
 
     def steps(self) -> tuple[float, bool]:
         """``scale`` and ``shifted``: whatever takes steps of some length asks here how long those of this pass are."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from math import isclose
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,9 @@ BALL_SHARE = 0.4
 
 QUICK = 0.2
 """Share of the time that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
+
+SAME_TAIL = 1e-6
+"""Difference of two logarithms, in float64 and in long doubles, of a tail that is no rounding."""
 
 FLOAT_SHARE = 0.6
 """The same for floats, where samples may still do."""
@@ -90,8 +94,11 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
                     )
                     return _value(*found, time.process_time() - began), planned.quadrature.magnitude
             floats = _Floats.read(expr, values, planned, digits, deadline)
-        except Diverges:
-            raise
+        except Diverges as seen:
+            if isinstance(reason, Diverges) and isclose(reason.tail, seen.tail, abs_tol=SAME_TAIL):
+                raise
+            reason = seen
+            continue
         except (NotFinite, NotPlanned) as elsewhere:
             reason = elsewhere
             continue
@@ -112,6 +119,8 @@ def measured(expr: Expr, values: Mapping[Any, Any], digits: int = 30, seconds: f
                 deadline = min(time.process_time() + seconds * BALL_SHARE, until)
                 found = _sharpened(expr, values, floats, digits, deadline)
         return _value(*found, time.process_time() - began), floats.magnitude
+    if isinstance(reason, Diverges):
+        reason = NotFinite("the tail of an integral is not told from rounding")
     try:
         return sampled_value(partial(_evaluate, expr, values), until - time.process_time())
     except CannotReferee as refusal:

@@ -35,7 +35,15 @@ class NotFinite(CannotReferee):
 
 
 class Diverges(NotFinite):
-    """An integral that stands in no other has no finite value."""
+    """An integral that stands in no other has no finite value.
+
+    Attributes:
+        tail: as of ``diverging_tail``.
+    """
+
+    def __init__(self, tail: float) -> None:
+        super().__init__("an integral diverges")
+        self.tail = tail
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from sympy import (
     Symbol,
     cos,
     exp,
+    gamma,
+    log,
     oo,
     pi,
     sign,
@@ -131,6 +133,26 @@ FALSE = {
         scalar(exp(nu * x**2)), sqrt(1 / Abs(1 - 2 * nu)), {"ranges": {nu: (0.1, 1)}}),
     "a remainder that is too small": (exp(-nu), 1 - nu, {"remainder": nu**2 / 4, "ranges": {nu: (0.01, 0.2)}}),
 }  # fmt: skip
+
+
+TRUE = {
+    "a large mean beside a small factor": (exp(-(nu**2) / 2) * scalar(exp(nu * x)), S.One, {"ranges": {nu: (25, 35)}}),
+    "a factor that underflows": (exp(-(nu**2)) * scalar(exp(nu * x)), exp(-(nu**2) / 2), {"ranges": {nu: (27, 30)}}),
+    "the reciprocal of what overflows": (
+        Integral(u ** (nu - 1) * exp(-u), (u, 0, oo)) / gamma(nu), S.One, {"ranges": {nu: (172, 200)}}),
+    "a constant that is 0 and rounds to another number": (
+        Integral(nu * exp(-nu * u) + log(2) + log(5) - log(10), (u, 0, oo)), S.One, {"ranges": {nu: (1, 2)}}),
+    "an integral that does not converge absolutely": (
+        Integral(cos(nu * u**2), (u, 0, oo)), sqrt(pi / (8 * nu)), {"ranges": {nu: (1, 2)}}),
+    "a tail that falls far out": (
+        Integral(1 / ((1 + u) * (1 + u * exp(-nu))), (u, 0, oo)), nu / (1 - exp(-nu)), {"ranges": {nu: (90, 120)}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_what_looks_divergent_is_not_called_false(name: str) -> None:
+    start, after, options = unpacked(TRUE[name])
+    assert chain(start, after, **options).verdict is not Verdict.FALSE
 
 
 def unpacked(case: tuple) -> tuple[Expr, Expr, dict]:

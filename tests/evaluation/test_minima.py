@@ -171,6 +171,14 @@ def test_a_search_never_ends_above_a_value_that_it_met(monkeypatch: pytest.Monke
         minimise(population_risk(SpikedSLR(), softplus), [a], {"L": 3, "nu": 2, "Delta": 0})
 
 
+def test_a_minimum_of_a_series_is_held_against_a_value_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: on max-SLR at L = 4, nu = oo, offset 1/2 a series was off by twice its error, at a scale that meshes reach."""
+    monkeypatch.setattr(search, "_lowest_on_line", lambda *asked: search.Limit(1.5, 1e-9, 300.0, False, 1.0))
+    found, place = minimise((a / 300 - 1) ** 2 + 1, [a])
+    assert float(place[a]) == 300.0
+    assert abs(float(found) - 1.0) <= float(found.error)
+
+
 def test_no_least_value_beside_scales_without_a_value() -> None:
     """Regression: 0.0931 +- 3e-13 at a = 6.9; at a = 25 the risk is 0.0729."""
     own = Attention(log(1 + exp(x)) + exp(40 * x - 2000), name="own")

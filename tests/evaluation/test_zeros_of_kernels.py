@@ -8,7 +8,8 @@ import pytest
 from mpmath import mp
 from sympy import Abs, Expr, Integral, Rational, Symbol, cos, exp, oo, sin
 
-from symslr.evaluation import evaluate
+from symslr.evaluation import CannotEvaluate, evaluate
+from symslr.evaluation.quadrature.scan import zoomed
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
@@ -93,3 +94,18 @@ def test_a_kink_whose_place_no_formula_gives(digits: int) -> None:
         kink = mp.findroot(lambda t: t**3 + t - 1, 0.7)
         expected = mp.quad(lambda t: mp.exp(-t * t) * abs(t**3 + t - 1), [-11, -4, 0, kink, 4, 11])
         assert abs(found.value - expected) <= found.error
+
+
+@pytest.mark.parametrize("power", [1, 2])
+@pytest.mark.parametrize("digits", [None, 20])
+def test_a_wave_that_never_falls_is_refused(power: int, digits: int | None) -> None:
+    """Regression: cos(x^2) was integrated to 0 +- 0, its window taken for a wide peak."""
+    u = Symbol("u", positive=True)
+    with pytest.raises(CannotEvaluate, match="converge absolutely"):
+        evaluate(Integral(cos(2 * u**power), (u, 0, oo)), {}, digits=digits)
+
+
+def test_a_window_in_which_nothing_is_a_number_is_refused() -> None:
+    """Regression: softplus at a scale of -279 under a steep selection ended in a traceback."""
+    with pytest.raises(CannotEvaluate, match="no number"):
+        zoomed(lambda nodes: (np.zeros(len(nodes[0]), dtype=bool), None), [(0.0, 1.0)], 9)

@@ -5,7 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from symslr.referee.divergence import diverges
+from symslr.referee.divergence import diverging_tail
+
+
+def diverges(integrand, lower, upper):
+    return diverging_tail(integrand, lower, upper) is not None
+
 
 DIVERGENT = {
     "a constant": (lambda x: 0 * x + 0.1, 0.0, None),
@@ -26,6 +31,11 @@ CONVERGENT = {
     "exp(|x|^(19/10) 3/4) under a Gaussian": (
         lambda x: np.exp(0.757 * abs(x) ** 1.9) * np.exp(-(x**2) / 2), None, None,
     ),
+    "a large mean, which overflows before it falls": (lambda x: np.exp(29 * x) * np.exp(-(x**2) / 2), None, None),
+    "a power that falls far out": (lambda x: np.log(x) ** 5 * x**-1.03, 1.0, None),
+    "1/x that falls beyond e^90": (lambda x: 1 / ((1 + x) * (1 + x * np.exp(-90))), 0.0, None),
+    "an exponential of length e^110": (lambda x: np.exp(-x * np.exp(-110)), 0.0, None),
+    "x^(1e-12 - 1) at 0": (lambda x: x ** (1e-12 - 1), 0.0, 1.0),
     "exp(99 x/100) under a Laplace law": (lambda x: np.exp(0.99 * x) * np.exp(-abs(x)), None, None),
     "log(1 + e^x), which overflows, under a power": (lambda x: np.log(1 + np.exp(x)) / (1 + x**4), None, None),
     "a density a million away": (lambda x: np.exp(-((x - 1e6) ** 2) / 2), None, None),

@@ -165,6 +165,12 @@ def _taken(objective: Objective, found: Limit) -> Least:
     number = objective.context.arithmetic.number
     if found.is_attained and not objective.is_float:
         return polished(objective, [found.place], POLISH)
+    if found.is_attained:
+        try:  # what the series has there says less than a value, and how much less is its error
+            value, error = objective.pair([found.place])
+            return value, error + abs(value - found.value), [(number(found.place), number(found.doubt))]
+        except CannotEvaluate:  # meshes do not reach so far out
+            pass
     if found.level:
         at = number(1 if found.place >= 0 else -1)
         return *objective.pair([at]), [(at, abs(at))]

@@ -150,6 +150,8 @@ def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
     """The window that holds the relevant nodes and one step around them; longer where they reach its end."""
     line = np.any(above, axis=tuple(m for m in range(above.ndim) if m != axis))
     index = np.flatnonzero(line)
+    if not len(index):
+        raise CannotEvaluate("the outer integrand is no number where it is looked for")
     step, span = nodes[1] - nodes[0], nodes[-1] - nodes[0]
     low = nodes[0] - span / 2 if index[0] == 0 else nodes[index[0]] - step
     high = nodes[-1] + span / 2 if index[-1] == len(nodes) - 1 else nodes[index[-1]] + step
