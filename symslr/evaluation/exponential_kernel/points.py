@@ -14,6 +14,7 @@ from symslr.evaluation.laplace.code import Constants, LaplaceCode
 from symslr.evaluation.laplace.family import LARGE_POWER, log_near_one
 from symslr.evaluation.laplace.form import LaplaceForm
 from symslr.evaluation.laplace.table import TINY
+from symslr.evaluation.numbers.wright_omega import wright_omega
 from symslr.expression.special import NormalCdf
 
 NODES = 96
@@ -191,7 +192,7 @@ def saddle(t: Any, rate: Any, curvature: Any, centre: Any, height: Any) -> tuple
     """
     start = t + rate * centre
     variance = -0.5 / curvature
-    y = scipy.special.wrightomega(start + np.log(rate * rate * variance))
+    y = wright_omega(start + np.log(rate * rate * variance))
     load = np.exp(start - y)
     moved = rate * variance * load
     return height + curvature * moved * moved - load - 0.5 * np.log1p(y), centre - moved

@@ -14,7 +14,7 @@ import numpy as np
 from sympy import Expr, S, Symbol, oo
 
 from symslr.evaluation.admission.inputs import checked_inputs
-from symslr.evaluation.engine import DEFAULT_DIGITS, MULTIPRECISION_DIGITS, evaluate, symbols_of
+from symslr.evaluation.engine import DEFAULT_DIGITS, EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import (
     RISK,
@@ -175,6 +175,8 @@ def _by_search(
     moving = list(least.variables)
     if backend == "arb" and least.closed() is None:
         return _certified(task, attention, values, digits)
+    if backend == EXPONENTIAL and least.closed() is None:
+        raise CannotEvaluate(f"{EXPONENTIAL}: found no closed form of the least risk; ask arb for an interval")
     if backend is not None or least.closed() is not None:
         value = evaluate(least, values, digits, backend)
         _, places = minimise(risk, moving, values, PLACE_DIGITS)

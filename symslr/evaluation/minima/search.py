@@ -279,8 +279,6 @@ def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, floa
 
     By parabolas in their logarithms, until two of them agree: one alone may have its vertex beside the middle by chance.
     """
-    from scipy.optimize import minimize_scalar  # loaded for a search only
-
     is_fine, before = np.zeros(3, dtype=bool), np.inf
     for _ in range(PARABOLAS):
         vertex = _vertex(points, values)
@@ -305,6 +303,8 @@ def _bottom(objective: Objective, points: Any, values: Any) -> tuple[float, floa
         )
         first = int(np.argmin(values[1:3]))
         points, values, is_fine = points[first : first + 3], values[first : first + 3], is_fine[first : first + 3]
+    from scipy.optimize import minimize_scalar  # takes 0.2 s to load: where the parabolas do not settle
+
     loose = {"xatol": NEAR * abs(points[1]) + 1e-5}
     one = minimize_scalar(
         lambda x: objective.number([x]), bounds=(points[0], points[2]), method="bounded", options=loose

@@ -75,6 +75,15 @@ def _highest(*logs: Any) -> Any:
     return np.where(np.isfinite(top), top, 0.0)
 
 
+def _special(name: str) -> Callable[..., Any]:
+    """SciPy's function of that name, looked up in the call: what has no such function does not load scipy.special."""
+
+    def called(*arguments: Any) -> Any:
+        return getattr(scipy.special, name)(*arguments)
+
+    return called
+
+
 @cache
 def _namespace() -> dict[str, Any]:
     return {
@@ -82,12 +91,12 @@ def _namespace() -> dict[str, Any]:
         "PlainExp": np.exp,
         "SignOf": np.sign,
         "LogAbs": lambda y: np.log(np.abs(y)),
-        "LogNormalCdf": scipy.special.log_ndtr,
+        "LogNormalCdf": _special("log_ndtr"),
         "LogSoftplus": _log_softplus,
         "Highest": _highest,
         "log1pexp": _softplus,
-        "OwensT": scipy.special.owens_t,
-        "NormalCdf": scipy.special.ndtr,
+        "OwensT": _special("owens_t"),
+        "NormalCdf": _special("ndtr"),
         "SkewNormal": _float_skew_normal,
     }
 

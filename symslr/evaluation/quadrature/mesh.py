@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
+from symslr.evaluation.numbers.wright_omega import wright_omega
 
 MOST_STEPS = 2_000_000
 """Of one mesh: more are a sign that the window is that of something else."""
@@ -200,7 +200,7 @@ class SinhMap:
 
     def _before(self, v: float) -> float:
         """w of v where no sinh stretches the axis."""
-        return v if np.isinf(self.tail) else v + float(scipy.special.wrightomega(self.tail - v))
+        return v if np.isinf(self.tail) else v + float(wright_omega(self.tail - v))
 
     def places(self, w: Any) -> Any:
         """v of w, without a tail."""
@@ -209,7 +209,7 @@ class SinhMap:
     def density(self, v: Any) -> Any:
         """dv/dw."""
         if not np.isinf(self.tail):
-            return 1.0 + scipy.special.wrightomega(self.tail - v)
+            return 1.0 + wright_omega(self.tail - v)
         return np.ones(len(v)) if np.isinf(self.scale) else np.hypot(1.0, (v - self.centre) / self.scale)
 
     def nodes(self, step: float, arithmetic: Arithmetic = FLOAT) -> tuple[Any, Any, Any]:

@@ -15,11 +15,12 @@ from flint import arb, ctx
 from sympy import Expr
 
 from symslr.evaluation.certified.exponential.inner import InnerRule, clip, inner_step
-from symslr.evaluation.certified.exponential.phi import log_phi, wright_omega
+from symslr.evaluation.certified.exponential.phi import log_phi
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import MOST_TERMS, Array, Integrand, OuterRule, outer_step
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.elementary import ball, nearest_float, sign
+from symslr.evaluation.numbers.wright_omega import wright_omega
 
 GUARD_NATS = 3.0
 GUARD_BITS = 40

@@ -8,26 +8,12 @@ from math import ceil, log, pi, sqrt
 import numpy as np
 
 from symslr.evaluation.certified.outer import FEW_COPIES, Array
+from symslr.evaluation.numbers.wright_omega import wright_omega
 
 STEPS_PER_UNIT = 10
 """Of the rule for a normal variable, good for the digits of float64."""
 REACH = 9
 """It ends where less than 1e-18 is left, and further out for so many copies that what is left counts."""
-
-NEWTON_STEPS = 5
-"""From the start below three steps give four digits and five all of them, for any argument."""
-
-
-def wright_omega(z: Array) -> Array:
-    """The y > 0 with y + log y = z, by Newton's method on log y; 0 where y underflows.
-
-    SciPy's is not used: loading scipy.special would take a fifth of the time of ``symslr bayes``.
-    """
-    log_y = np.where(z > 1, np.log(np.maximum(z, 1.0)), np.maximum(z, -700.0))
-    for _ in range(NEWTON_STEPS):
-        y = np.exp(log_y)
-        log_y = log_y - (y + log_y - z) / (1 + y)
-    return np.exp(log_y)
 
 
 @cache
