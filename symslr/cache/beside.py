@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -14,12 +13,9 @@ from typing import TypeVar
 from symslr.cache.content import content
 from symslr.cache.parts import Progress, keeping, mapped
 from symslr.cache.records import Part, Record, Recorded, fingerprint, plain, read_record
-from symslr.cache.results import Cache, key_of, library_versions
+from symslr.cache.results import Cache, library_versions
 
 Job = TypeVar("Job")
-
-LEAVING = 10.0
-"""Seconds after which a child that does not end is not waited for."""
 
 LETTERS = 16
 """Of the digest of a job."""
@@ -43,6 +39,13 @@ def name_of(function: Callable[..., object]) -> str:
 def digest_of(job: object) -> str:
     """Of what a job is made of."""
     return hashlib.sha256(content(job).encode()).hexdigest()[:LETTERS]
+
+
+def timed(function: Callable[[Job], object], job: Job) -> tuple[float, object]:
+    """The processor time of a job, with that of processes that it has waited for, and its result."""
+    began = sum(os.times()[:4])
+    result = function(job)
+    return sum(os.times()[:4]) - began, result
 
 
 class Shown:
@@ -91,7 +94,7 @@ class Computing:
     Args:
         name: of the figure or the validation.
         earlier: its record, or None to compute everything.
-        store: keeps finished jobs and the time spent, so that an interrupted run goes on from there.
+        store: keeps finished jobs, each with the time it took, so that an interrupted run goes on from there.
         progress: called with the jobs that are done, and their number.
     """
 
@@ -113,28 +116,15 @@ class Computing:
         old = self.earlier.get(name)
         known = dict(zip(old.jobs, old.results)) if old is not None and old.fingerprint == mark else {}
         left = [(key, job) for key, job in zip(keys, jobs, strict=True) if key not in known]
-        spent, found = self._computed(key_of("seconds", self.name, name, mark), function, [job for _, job in left])
-        known |= dict(zip((key for key, _ in left), found, strict=True))
+        with keeping(self.store, self.name, self.progress, self):
+            done = mapped(partial(timed, function), [job for _, job in left]) if left else []
+        known |= {key: plain(result) for (key, _), (_, result) in zip(left, done, strict=True)}
+        spent = sum(seconds for seconds, _ in done)
         seconds = spent + (old.seconds if old is not None and len(left) < len(jobs) else 0.0)
         results = tuple(known[key] for key in keys)
         versions = old.versions if old is not None and not left else library_versions()
         self.parts[name] = Part(mark, tuple(keys), results, seconds, versions)
         return list(results)
-
-    def _computed(self, key: str, function: Callable[[Job], object], jobs: Sequence[Job]) -> tuple[float, list[object]]:
-        """The processor time, that of an earlier run that was interrupted with it, and the results."""
-        if not jobs:
-            return 0.0, []
-        before = self.store.get(key)
-        earlier, began = before if isinstance(before, float) else 0.0, processor_time()
-
-        def part(ready: int, total: int) -> None:
-            self.store.put(key, f"seconds of {self.name}", earlier + sum(os.times()[:4]) - began)
-            self.progress(ready, total)
-
-        with keeping(self.store, self.name, part, self):
-            found = mapped(function, jobs)
-        return earlier + processor_time() - began, [plain(one) for one in found]
 
     def record(self, run: Callable[[], object], seeds: str) -> Record:
         """Run a figure or a validation, its slow parts computed.
@@ -159,10 +149,3 @@ def recorded(path: Path, run: Callable[[], object]) -> Recorded | None:
         run()  # what earlier results do to other code, drawing will tell
     new = sorted(looking.asked - set(record.parts))
     return Recorded(record, (*(name for name in record.parts if name not in looking.true), *new))
-
-
-def processor_time() -> float:
-    """Of this process and of its children that have ended; those that are ending are waited for."""
-    for child in multiprocessing.active_children():
-        child.join(LEAVING)
-    return sum(os.times()[:4])

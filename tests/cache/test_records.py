@@ -186,3 +186,32 @@ def test_two_parts_of_one_name_and_none_are_refused(write: Callable[..., ModuleT
 def test_without_a_record_parts_look_the_same(write: Callable[..., ModuleType]) -> None:
     assert computed_once(write().fit, [write().Job(3)]) == [6]
     assert write().data() == [12, 24, 48, 2, 4, 8]
+
+
+WORKING = """
+import time
+from pathlib import Path
+from symslr.cache.parts import computed_once
+def working(place):
+    if place == 3 and not Path(__file__).with_name("ready").exists():
+        raise InterruptedError
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        pass
+    return place
+def data():
+    return computed_once(working, (0, 1, 2, 3))
+"""
+
+
+def test_an_interrupted_run_has_the_time_of_all_its_jobs(tmp_path: Path) -> None:
+    file, path = tmp_path / "mine.py", tmp_path / "store.sqlite"
+    file.write_text(WORKING)
+    module = load_module(file)
+    with Cache(path) as store, pytest.raises(InterruptedError):
+        Computing("f", None, store, lambda done, total: None).record(module.data, "")
+    (tmp_path / "ready").touch()
+    with Cache(path) as store:
+        record = Computing("f", None, store, lambda done, total: None).record(module.data, "")
+    assert record.parts["working"].results == (0, 1, 2, 3)
+    assert record.seconds > 0.75
