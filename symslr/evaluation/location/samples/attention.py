@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.means import Means
+from symslr.evaluation.location.means import Means, residual
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import (
     MOST_DIMENSIONS,
@@ -38,12 +37,10 @@ class Sampled:
     """Moments of an attention over sequences.
 
     Attributes:
-        residual: the risk from a row of moments, whose error decides how many samples are drawn.
         seconds: processor time of one value.
     """
 
     attend: Attend
-    residual: Callable[[Any], float]
     seconds: float
     is_averaged: bool = True
 
@@ -57,17 +54,17 @@ class Sampled:
         return sum(self._products(scores, mass, mean, place) for scores, mass, mean in self._fixed)
 
     def means(self, place: Place) -> Means:
-        """Rows of the means of all products of (a, sigma_1, ...)."""
+        """Rows of the means of all products of (a, sigma_1, ...), from samples until the risk is sharp."""
         setting, left = self.attend.setting, posterior(self.attend.setting)
 
         def integrand(keys: Any, mass: Any) -> Any:
             return self._products(self.attend.filtered(keys), mass, left(keys)[0], place)
 
         means = quadrature(setting, integrand, self.seconds, self._is_alike)
-        if means is not None and means.part(self.residual).error < PRECISE:
+        if means is not None and means.part(residual).error < PRECISE:
             return means
         sample = partial(sampled, setting, integrand, alike=self._is_alike)
-        return refined(sample, self.residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
+        return refined(sample, residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
 
     @cached_property
     def _fixed(self) -> list[tuple[Any, Any, Any]]:

@@ -17,7 +17,7 @@ import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.means import Means
+from symslr.evaluation.location.means import Means, residual
 from symslr.evaluation.location.samples.points import PRECISE, REPLICATIONS, refined, uniforms
 from symslr.expression.value import Kind
 from symslr.model.location.where import OnePosition
@@ -30,10 +30,6 @@ SEARCHED = 2**11
 """Points while a minimum is searched."""
 KEPT = 2**18
 """So many keys are kept to be asked for again: 2 MiB."""
-
-
-class TooManyKeys(CannotEvaluate):
-    """More keys get weight than are drawn."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +65,20 @@ class LargestKeys:
             rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])
             return Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} points for the largest keys")
 
-        return refined(sample, risk, PRECISE, self.seconds)
+        return refined(sample, residual, PRECISE, self.seconds)
 
     def _moments(self, place: Place, size: int, seed: int, keys: int) -> Any:
         """(1, E sigma_eps, E sigma_eps, E sum sigma^2), from as many keys as get weight.
 
         Raises:
-            TooManyKeys: where those are more than ``MOST_KEYS``.
+            CannotEvaluate: where those are more than ``MOST_KEYS``.
         """
         hit = norm = 0.0
         for scores, mass in self._batches(place, size, seed, keys):
             weights = self.attend.weights(scores, Place(np.ones((1, 1)), place.weights, place.bias, place.own))[..., 0]
             if scores.shape[1] < self.attend.setting.length and np.any(weights[:, -1] > 0):
                 if 2 * keys > MOST_KEYS:
-                    raise TooManyKeys(
+                    raise CannotEvaluate(
                         f"attention {self.attend.attention.name}: at this scale more than {keys} of "
                         f"{self.attend.setting.length} tokens get weight; expected a larger one"
                     )
@@ -118,8 +114,3 @@ def _drawn(others: int, keys: int, size: int, seed: int) -> Iterator[tuple[Any, 
 def _kept(others: int, keys: int, size: int, seed: int) -> list[tuple[Any, Any]]:
     """Those of a search, which asks for the same ones at every scale."""
     return list(_drawn(others, keys, size, seed))
-
-
-def risk(row: Any) -> float:
-    """1 - hit^2/norm, the risk above Delta^2 at the best value vector."""
-    return float(row[0] - row[1] ** 2 / row[3])
