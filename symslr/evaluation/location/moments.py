@@ -19,8 +19,7 @@ from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.chains import attention as along_chain
 from symslr.evaluation.location.means import Means, Part, added, by_two_rules, mixed, residual
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.samples.attention import Sampled
-from symslr.evaluation.location.samples.largest import LargestKeys
+from symslr.evaluation.location.samples.attention import LargestKeys, Sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import (
     given_common_part,
