@@ -80,3 +80,4 @@ def test_gap_is_of_order_one_for_softmax_and_one_over_n_for_linear() -> None:
     assert 1.0 < small < large < BASE.a1 + BASE.b
     small, large = (gap(here, LINEAR_KERNEL) for here in sizes)
     assert small / large == pytest.approx(16, rel=0.01)
+    assert gap(moved(BASE, "a1", BASE.a0), SOFTMAX_KERNEL) == 0
