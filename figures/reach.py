@@ -68,14 +68,13 @@ def _row(starts: int, job: tuple[int, float]) -> dict[str, float]:
     """One length and strength."""
     from symslr.evaluation.landscape import Landscape
     from symslr.evaluation.landscape.minima import matched_start
-    from symslr.evaluation.landscape.vectors import hessian_in_vectors, in_vectors
 
     length, strength = job
     landscape = Landscape.of(SpikedSLR(), softmax, {"L": length, "nu": strength, "Delta": 0})
     good = matched_start(landscape, strength**0.5)
-    least = in_vectors(landscape, good)[0]
+    least = landscape.in_vectors(good)[0]
     row = {"length": float(length), "nu": strength, "least_risk": least}
-    row["curvature"] = float(np.linalg.eigvalsh(hessian_in_vectors(landscape, good))[0])
+    row["curvature"] = float(np.linalg.eigvalsh(landscape.hessian_in_vectors(good))[0])
     for size in SIZES:
         ends = [_end(landscape, seed, size, least) for seed in range(starts)]
         for kind in ("good", "mismatched", "plateau", "elsewhere"):
@@ -88,14 +87,13 @@ def _end(landscape: Landscape, seed: int, size: float, least: float) -> tuple[st
     """Where a start ends, and when it is nearly at the good minimum."""
     from symslr.evaluation.landscape import OrderParameters, basin, time_to_risk
     from symslr.evaluation.landscape.minima import kind_of
-    from symslr.evaluation.landscape.vectors import in_vectors
 
     start = size * np.random.default_rng([SEED, seed]).standard_normal(8)
     time = time_to_risk(landscape, start, least + ARRIVED * (1 - least), TIME)
     if np.isfinite(time):
         return "good", time
     end = basin(landscape, start, TIME)
-    if in_vectors(landscape, end)[0] > BLIND:
+    if landscape.in_vectors(end)[0] > BLIND:
         return "plateau", time
     kind = kind_of(OrderParameters.of_vectors(end.reshape(2, 4)))
     return ("mismatched" if kind == "mismatched" else "elsewhere"), time

@@ -14,7 +14,7 @@ from symslr.evaluation.separation.sweeps import by_degree, gap, moved
 from symslr.evaluation.separation.widths import sufficient_widths
 from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table, colour
 from symslr.model import separation as symbols
-from symslr.model.separation import Separation, power_kernel, separation, taylor_kernel
+from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation, power_kernel, separation, taylor_kernel
 from symslr.theory import cost
 from symslr.theory.separation.boundary import boundary_mark, boundary_width
 from symslr.theory.separation.windows import lower_degree, upper_degree
@@ -322,8 +322,9 @@ def _draw_degrees(table: Table) -> Drawing:
 
 
 def _gaps(sizes: Sequence[int]) -> Table:
-    found = [gap(moved(BASE, "n", size)) for size in sizes]
-    return {"n": list(sizes), "softmax": [g.softmax for g in found], "linear": [g.linear for g in found]}
+    here = [moved(BASE, "n", size) for size in sizes]
+    kernels = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
+    return {"n": list(sizes)} | {name: [gap(each, kernel) for each in here] for name, kernel in kernels.items()}
 
 
 def _draw_gap(table: Table) -> Drawing:

@@ -99,9 +99,7 @@ def _numbers(here: Landscape, text: str) -> list[float]:
 def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:
     import numpy as np
 
-    from symslr.evaluation.landscape.vectors import in_vectors
-
-    finer, _ = in_vectors(here.refine(FINER), item.point)
+    finer, _ = here.refine(FINER).in_vectors(item.point)
     order = {**vars(item.order), **dict(zip(here.names[7:], item.own))}
     return {
         "kind": item.kind,

@@ -21,7 +21,7 @@ from symslr.evaluation.finite_sample.samples.fields import (
     key_sampler,
     value_fields,
 )
-from symslr.evaluation.finite_sample.samples.points import normal_points, uniform_points
+from symslr.evaluation.finite_sample.samples.points import normal_points
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import laplace, normal
@@ -241,7 +241,7 @@ def test_a_user_kernel_and_a_user_weight_on_ten_tokens():
 
 def test_points_are_refused_unless_a_power_of_two():
     with pytest.raises(ValueError, match="power of two"):
-        uniform_points(1000, 3, 0)
+        normal_points(1000, 3, 0)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from symslr.evaluation.finite_sample import curve, finite_sample, finite_sample_curve
-from symslr.evaluation.finite_sample.curve import track
+from symslr.evaluation.finite_sample import finite_sample, finite_sample_curve, fit
+from symslr.evaluation.finite_sample.fit import track
 from symslr.evaluation.finite_sample.problem import numeric_problem, training
 from symslr.evaluation.finite_sample.randomised import branches
 from symslr.model.catalogue import SpikedSLR, linear
@@ -38,7 +38,7 @@ def test_continuation_finds_a_branch_where_no_start_arrives(monkeypatch):
     problem = numeric_problem(SpikedSLR(16, length=3, noise=0), linear, {})
     fits = [training(alpha, (0.05, 0.05)) for alpha in (5, 8)]
     monkeypatch.setattr(
-        curve, "branches", lambda problem, fit, seed: {} if fit is fits[0] else branches(problem, fit, seed)
+        fit, "branches", lambda problem, one, seed: {} if one is fits[0] else branches(problem, one, seed)
     )
     (continued,) = track(problem, fits, seed=0)[0].values()
     assert continued.change < 1e-5
@@ -52,8 +52,9 @@ def test_alphas_must_be_distinct(alphas):
 
 
 def test_the_tuners_branch_is_shown_where_no_start_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(curve, "branches", lambda *asked: {})
-    (point,) = finite_sample_curve(TASK, linear, {}, alphas=[4], precision=0.02)
+    with monkeypatch.context() as here:
+        here.setattr(fit, "branches", lambda *asked: {})
+        (point,) = finite_sample_curve(TASK, linear, {}, alphas=[4], precision=0.02)
     again = finite_sample(TASK, linear, {}, alpha=4, ridge=point.ridge, precision=0.02)
     assert [fit.branch for fit in point.fits] == ["tuned"]
     assert abs(float(point.fit.risk) - float(again.risk)) < 4 * (float(point.fit.risk.error) + float(again.risk.error))

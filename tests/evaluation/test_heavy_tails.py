@@ -5,7 +5,7 @@ from sympy import Rational, exp, tanh
 
 from symslr.evaluation import CannotEvaluate
 from symslr.evaluation.finite_sample import finite_sample
-from symslr.evaluation.finite_sample.heavy_tails import check_risk
+from symslr.evaluation.finite_sample.randomised import check_risk
 from symslr.model.attention import Attention
 from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import x

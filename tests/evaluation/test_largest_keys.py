@@ -14,8 +14,8 @@ from symslr import Attention, LocationTask
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.samples import largest
-from symslr.evaluation.location.samples.largest import LargestKeys
+from symslr.evaluation.location.samples import attention
+from symslr.evaluation.location.samples.attention import LargestKeys
 from symslr.evaluation.location.setting import Setting
 from symslr.expression.value import Kind
 from symslr.model.location.attention import LocatedAttention, Selection
@@ -48,9 +48,9 @@ def test_all_keys_and_the_largest_ones_give_one_risk(monkeypatch: pytest.MonkeyP
     here = task(60, 9)
     for chosen, scale in ((ENTMAX, 1), (LocatedAttention(Selection("sparsemax")), Rational(3, 4))):
         every = risk_value(here, chosen, scale, seconds=0.3)
-        monkeypatch.setattr(largest, "LONG", 50)
+        monkeypatch.setattr(attention, "LONG", 50)
         few = risk_value(here, chosen, scale, seconds=0.3)
-        monkeypatch.setattr(largest, "LONG", 256)
+        monkeypatch.setattr(attention, "LONG", 256)
         assert "largest" in few.method
         assert "largest" not in every.method
         assert abs(float(every.value - few.value)) < 5 * float(every.error + few.error)
@@ -80,8 +80,8 @@ def test_a_scale_at_which_very_many_tokens_get_weight_is_refused_and_the_best_on
         risk_value(task(10**9, 62), ENTMAX, Rational(1, 10))
     here = task(10**6, 40)
     half = risk_value(here, ENTMAX, Rational(1, 2), seconds=0.2)
-    monkeypatch.setattr(largest, "SEARCHED", 64)
-    monkeypatch.setattr(largest, "MOST_KEYS", 256)
+    monkeypatch.setattr(attention, "SEARCHED", 64)
+    monkeypatch.setattr(attention, "MOST_KEYS", 256)
     least, places = least_value(here, ENTMAX, seconds=0.2)
     assert 1 < float(places["a"].value) < 20
     assert float(least.value) < float(half.value)

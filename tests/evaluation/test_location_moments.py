@@ -13,7 +13,8 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.chains.attention import row_along
-from symslr.evaluation.location.moments import ByRules, residual, route
+from symslr.evaluation.location.means import residual
+from symslr.evaluation.location.moments import ByRules, route
 from symslr.evaluation.location.posterior import posterior, sized
 from symslr.evaluation.location.posterior.configurations import configurations, enumerated
 from symslr.evaluation.location.posterior.one_correlation import given_all

@@ -27,11 +27,12 @@ from tests.evaluation.laws_of_location import (
 def test_large_subsets_stay_finite_and_sum_to_their_size() -> None:
     logs = 6 * np.random.default_rng(1).normal(size=(2, 700))
     for size in (1, 3, 350, 699):
-        inside, outside = inclusion(logs, size)
+        inside, outside, _ = inclusion(logs, size)
         np.testing.assert_allclose(inside.sum(axis=1), size, rtol=1e-11)
         np.testing.assert_allclose(inside + outside, 1, rtol=1e-12)
     softmaxed = np.exp(logs) / np.exp(logs).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(inclusion(logs, 1)[0], softmaxed, rtol=1e-9)
+    np.testing.assert_allclose(inclusion(logs, 1)[2], np.log(np.exp(logs).sum(axis=1)), rtol=1e-9)
 
 
 def test_a_table_of_moments_is_the_sum_over_tokens() -> None:

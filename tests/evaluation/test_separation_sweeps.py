@@ -5,8 +5,22 @@ import math
 import pytest
 from sympy import Rational
 
-from symslr.evaluation.separation.sweeps import by_degree, gap, moved, smallest_taylor_degree, sweep, working_window
-from symslr.model.separation import a, b, c, margin, n, power_kernel, separation, t, taylor_kernel
+from symslr.evaluation.separation.hoeffding import hoeffding_bound
+from symslr.evaluation.separation.law import NeuronLaw
+from symslr.evaluation.separation.sweeps import by_degree, gap, moved, smallest_taylor_degree, working_window
+from symslr.model.separation import (
+    LINEAR_KERNEL,
+    SOFTMAX_KERNEL,
+    a,
+    b,
+    c,
+    margin,
+    n,
+    power_kernel,
+    separation,
+    t,
+    taylor_kernel,
+)
 from symslr.theory.separation.windows import lower_degree, upper_degree
 
 BASE = separation(n=1024, d=258, t=4, a0=0.05, a1=1.1, b=0.2, c=0.8, m=52)
@@ -17,16 +31,19 @@ def test_layout_moves_together() -> None:
     assert moved(BASE, "b", 0.3).b == Rational(3, 10)
     with pytest.raises(ValueError, match="d: found 1030/3; expected a whole number"):
         moved(BASE, "t", 3)
-    with pytest.raises(ValueError, match="parameter: found 'q'"):
-        sweep(BASE, "q", [1])
+
+
+def success(name: str, value: int) -> float:
+    """P(separation) of one marked row with one parameter changed."""
+    return float(NeuronLaw(moved(BASE, name, value)).fixed_row)
 
 
 def test_success_grows_with_neurons_and_falls_with_blocks() -> None:
-    neurons = [row.fixed_row for row in sweep(BASE, "m", (1, 2, 8, 32))]
+    neurons = [success("m", count) for count in (1, 2, 8, 32)]
     assert neurons == sorted(neurons)
-    blocks = [row.fixed_row for row in sweep(BASE, "t", (4, 16, 64))]
+    blocks = [success("t", size) for size in (4, 16, 64)]
     assert blocks == sorted(blocks, reverse=True)
-    assert all(row.hoeffding <= row.fixed_row for row in sweep(BASE, "t", (1, 4, 16, 64)))
+    assert all(hoeffding_bound(moved(BASE, "t", size)).success <= success("t", size) for size in (1, 4, 16, 64))
 
 
 def test_window_of_degrees() -> None:
@@ -54,11 +71,13 @@ def test_taylor_degree_grows_like_log_n() -> None:
 
 def test_large_taylor_degree_is_softmax() -> None:
     (polynomial,) = by_degree(BASE, taylor_kernel, [60]).values()
-    (softmax,) = (row.fixed_row for row in sweep(BASE, "m", [52]))
-    assert polynomial == pytest.approx(softmax, rel=1e-9)
+    assert polynomial == pytest.approx(success("m", 52), rel=1e-9)
 
 
 def test_gap_is_of_order_one_for_softmax_and_one_over_n_for_linear() -> None:
-    small, large = gap(moved(BASE, "n", 1024)), gap(moved(BASE, "n", 16384))
-    assert 1.0 < small.softmax < large.softmax < BASE.a1 + BASE.b
-    assert small.linear / large.linear == pytest.approx(16, rel=0.01)
+    sizes = [moved(BASE, "n", size) for size in (1024, 16384)]
+    small, large = (gap(here, SOFTMAX_KERNEL) for here in sizes)
+    assert 1.0 < small < large < BASE.a1 + BASE.b
+    small, large = (gap(here, LINEAR_KERNEL) for here in sizes)
+    assert small / large == pytest.approx(16, rel=0.01)
+    assert gap(moved(BASE, "a1", BASE.a0), SOFTMAX_KERNEL) == 0

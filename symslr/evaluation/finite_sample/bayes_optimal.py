@@ -1,4 +1,7 @@
-"""Bayes-optimal risk at finite alpha by state evolution, from both starts; the free entropy decides between them."""
+"""Bayes-optimal risk at finite alpha by state evolution, from both starts; the free entropy decides between them.
+
+And where its curve jumps: the interval of alpha in which the two starts end at two fixed points.
+"""
 
 from __future__ import annotations
 
@@ -180,6 +183,13 @@ class StateEvolution:
         return Overlaps(logits, q_k, q_v, risk, prior + alpha * log_z, change)
 
 
+def _evolutions(
+    problem: FitProblem, count: int, seed: int, randomisations: int, least_noise: float = LEAST_NOISE
+) -> list[StateEvolution]:
+    """One map on every randomisation."""
+    return [StateEvolution(problem, count, sub_seed(seed, n, count), least_noise) for n in range(randomisations)]
+
+
 STRETCH, FARTHEST = 100.0, 0.5
 """A step is stretched at most so many times, and then moves no coordinate farther than this."""
 ALIGNED, CAREFUL = 0.9, 0.7
@@ -208,7 +218,7 @@ def bayes_optimal(
         raise ValueError(f"alpha: found {alpha:g}; expected a positive number")
     began = time.perf_counter()
     problem = numeric_problem(task, softmax, values)
-    maps = [StateEvolution(problem, count, sub_seed(seed, n, count)) for n in range(RANDOMISATIONS)]
+    maps = _evolutions(problem, count, seed, RANDOMISATIONS)
     # each randomisation from the start itself, so that none inherits another's branch
     found = {name: [item.solve(start, alpha) for item in maps] for name, start in STARTS.items()}
     gaps = [a.free_entropy - b.free_entropy for a, b in zip(found[INFORMED], found[UNINFORMED], strict=True)]
@@ -220,10 +230,7 @@ def bayes_optimal(
     @cache
     def noisier(branch: str) -> list[Overlaps]:
         """The same branch at twice the least noise variance."""
-        own = [
-            StateEvolution(problem, count, sub_seed(seed, n, count), math.sqrt(2) * LEAST_NOISE)
-            for n in range(len(maps))
-        ]
+        own = _evolutions(problem, count, seed, RANDOMISATIONS, math.sqrt(2) * LEAST_NOISE)
         return [item.solve(point.logits, alpha) for item, point in zip(own, found[branch], strict=True)]
 
     def value(read: Callable[[Overlaps], float], branch: str = branch) -> Value:
@@ -248,3 +255,87 @@ def bayes_optimal(
 def differ(one: Overlaps, two: Overlaps) -> bool:
     """Whether two fixed points are distinct."""
     return abs(one.q_k - two.q_k) + abs(one.q_v - two.q_v) > DIFFERENT
+
+
+@dataclass(frozen=True)
+class HardPhase:
+    """The coexistence of an informed and an uninformed fixed point.
+
+    Attributes:
+        appears: alpha at which the informed fixed point appears.
+        overtakes: alpha at which its free entropy overtakes: the Bayes-optimal risk jumps down here.
+        reached: alpha at which the uninformed one ends: message passing reaches the optimum from here on. Between
+            ``overtakes`` and ``reached`` the problem is hard.
+    """
+
+    appears: Value
+    overtakes: Value
+    reached: Value
+
+
+def hard_phase(
+    task: Task,
+    values: Mapping[object, object],
+    *,
+    low: float = 0.3,
+    high: float = 4.0,
+    seed: int = 0,
+    count: int = 2048,
+    randomisations: int = 4,
+    scan: int = 25,
+    halvings: int = 9,
+) -> HardPhase | None:
+    """The hard phase between two values of alpha; None where both starts agree on a scan with the first randomisation.
+
+    Every edge is found by bisection on each randomisation by itself.
+
+    Args:
+        scan: values of alpha at which the starts are compared first.
+        halvings: of a bracket between two of them.
+
+    Raises:
+        ValueError: as ``bayes_optimal``, where not 0 < low < high, and where an edge lies outside the range.
+    """
+    if not 0 < low < high:
+        raise ValueError(f"low, high: found {low:g}, {high:g}; expected 0 < low < high")
+    problem = numeric_problem(task, softmax, values)
+    grid = np.geomspace(low, high, scan)
+    maps = _evolutions(problem, count, seed, randomisations)
+    apart = [_gap(maps[0], alpha) is not None for alpha in grid]
+    if not any(apart):
+        return None
+    for end, edge, mend in ((apart[0], low, "lower low"), (apart[-1], high, "raise high")):
+        if end:
+            raise ValueError(
+                f"low, high: found two fixed points at {edge:g} already; expected one at each end, so {mend}"
+            )
+    first, last = apart.index(True), len(apart) - 1 - apart[::-1].index(True)
+
+    def bisect(evolution: StateEvolution, holds: Callable[[float | None], bool], low: float, high: float) -> float:
+        """The alpha in (low, high] from which on the gap is such that ``holds``."""
+        for _ in range(halvings):
+            middle = (low + high) / 2
+            low, high = (low, middle) if holds(_gap(evolution, middle)) else (middle, high)
+        return (low + high) / 2
+
+    edges = []
+    for evolution in maps:
+        appears = bisect(evolution, lambda gap: gap is not None, float(grid[first - 1]), float(grid[first]))
+        reached = bisect(evolution, lambda gap: gap is None, float(grid[last]), float(grid[last + 1]))
+        overtakes = bisect(evolution, lambda gap: gap is None or gap > 0, appears, reached)
+        edges.append((appears, overtakes, reached))
+    method = f"bisection on {randomisations} scrambled Sobol sets of {count} samples"
+
+    def value(column: int) -> Value:
+        numbers = [edge[column] for edge in edges]
+        # Bisection of a bracket no wider than two steps of the scan leaves half its last interval in doubt.
+        resolution = float(grid[1] / grid[0] - 1) * max(numbers) / 2**halvings
+        return statistical(numbers, max(standard_error(numbers), resolution), method, 0.0)
+
+    return HardPhase(value(0), value(1), value(2))
+
+
+def _gap(evolution: StateEvolution, alpha: float) -> float | None:
+    """Informed minus uninformed free entropy; None where both starts meet."""
+    one, two = (evolution.solve(STARTS[name], alpha) for name in (INFORMED, UNINFORMED))
+    return one.free_entropy - two.free_entropy if differ(one, two) else None

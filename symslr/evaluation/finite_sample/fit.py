@@ -1,18 +1,29 @@
-"""The public calls: the fit at given ridges, and at the ridges of least test risk."""
+"""The public calls: the fit at given ridges, at the ridges of least test risk, and along a curve in alpha.
+
+Along a curve every branch that either start finds at any alpha is continued to all the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from symslr.evaluation.finite_sample.order_parameters import STARTS
-from symslr.evaluation.finite_sample.problem import numeric_problem, training
-from symslr.evaluation.finite_sample.randomised import FiniteSample, branches, not_found, randomised
+from symslr.budget import reached
+from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
+from symslr.evaluation.finite_sample.fixed_point.solve import FixedPoint, attempt, is_new
+from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState
+from symslr.evaluation.finite_sample.problem import FitProblem, Training, numeric_problem, training
+from symslr.evaluation.finite_sample.randomised import COARSE, FiniteSample, branches, not_found, randomised
+from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.tuning import USUAL, Tuned, tune
 from symslr.model.attention import Attention
 from symslr.model.task import Task
 
 PRECISION = 0.002
 """Relative standard error of a risk unless asked otherwise."""
+MOST_BRANCHES = 4
+"""At one place, with those that its neighbours have shown: each costs a solution at every further place."""
 
 
 def finite_sample(
@@ -82,3 +93,117 @@ def check_precision(precision: float) -> None:
     """Refuse a relative standard error that is out of reach or says nothing."""
     if not 1e-5 <= precision <= 0.2:
         raise ValueError(f"precision: found {precision:g}; expected a relative standard error from 1e-5 to 0.2")
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """All known branches at one alpha.
+
+    Attributes:
+        alpha: N/D.
+        tuned: the ridges, and which of them stand for a limit.
+        fits: one per branch, the lowest energy first: that one is the least value of the fit's objective, the others
+            are where a fit may get stuck.
+    """
+
+    alpha: float
+    tuned: Tuned
+    fits: tuple[FiniteSample, ...]
+
+    @property
+    def ridge(self) -> tuple[float, float]:
+        """(r_k, r_v)."""
+        return self.tuned.ridge
+
+    @property
+    def fit(self) -> FiniteSample:
+        """The branch of lowest energy."""
+        return self.fits[0]
+
+
+def finite_sample_curve(
+    task: Task,
+    attention: Attention,
+    values: Mapping[object, object],
+    *,
+    alphas: Sequence[float],
+    ridge: tuple[float, float] | None = None,
+    precision: float = PRECISION,
+    seed: int = 0,
+) -> list[CurvePoint]:
+    """The fit at several alpha = N/D, in the order given; arguments otherwise as for ``finite_sample``.
+
+    At every alpha both starts are tried; what they find is continued down to the smallest alpha and up to the largest,
+    so that a branch is known wherever it exists.
+
+    Args:
+        ridge: (r_k, r_v) at every alpha; None tunes them at each, starting from those of the next larger alpha.
+
+    Raises:
+        ValueError: in one line, for no alpha or the same one twice, and as ``finite_sample``.
+    """
+    if not alphas or len(set(alphas)) < len(alphas):
+        raise ValueError(f"alphas: found {', '.join(f'{a:g}' for a in alphas) or 'none'}; expected distinct numbers")
+    problem = numeric_problem(task, attention, values)
+    check_precision(precision)
+    ordered = sorted(training(alpha, ridge or USUAL).alpha for alpha in alphas)
+    ridges, states = ([Tuned(*ridge)] * len(ordered), []) if ridge else _tuned(problem, ordered, seed)
+    fits = [training(alpha, tuned.ridge) for alpha, tuned in zip(ordered, ridges, strict=True)]
+    points = {}
+    for fit, found, tuned in zip(fits, track(problem, fits, seed, states), ridges, strict=True):
+        if not found:
+            raise not_found(fit)
+        reached(f"the final accuracy at alpha = {fit.alpha:g}")
+        numbers = [
+            randomised(problem, fit, point.state, precision=precision, seed=seed, branch=name)
+            for name, point in found.items()
+        ]
+        lowest = tuple(sorted(numbers, key=lambda one: float(one.energy)))
+        points[fit.alpha] = CurvePoint(fit.alpha, tuned, lowest)
+    return [points[float(alpha)] for alpha in alphas]
+
+
+def _tuned(problem: FitProblem, alphas: Sequence[float], seed: int) -> tuple[list[Tuned], list[ReplicaState]]:
+    """Tuned ridges at increasing alphas, and what is there, from the largest downwards: there luck decides least."""
+    found: list[tuple[Tuned, ReplicaState]] = []
+    for alpha in reversed(alphas):
+        reached(f"the best ridges at alpha = {alpha:g}")
+        ridge, states = (found[-1][0].ridge, [found[-1][1]]) if found else (USUAL, [])
+        found.append(tune(problem, alpha, seed=seed, start=ridge, states=states))
+    return [tuned for tuned, _ in found[::-1]], [state for _, state in found[::-1]]
+
+
+def track(
+    problem: FitProblem, fits: Sequence[Training], seed: int, states: Sequence[ReplicaState] = ()
+) -> list[dict[str, FixedPoint]]:
+    """Distinct branches at each of ``fits``, by the start they come from, on one coarse randomisation.
+
+    A branch reached only by continuation keeps its start's name with a number.
+
+    Args:
+        states: of a branch at each of ``fits``, where one is known: at tiny ridges no start may arrive.
+    """
+    saddle = SaddleMap(problem, COARSE, sub_seed(seed, 0, COARSE))
+    found = []
+    for fit in fits:
+        reached(f"the branches at alpha = {fit.alpha:g}")
+        found.append(branches(problem, fit, seed))
+    for fit, here, state in zip(fits, found, states):
+        given = attempt(saddle, fit, state)
+        if given is not None and is_new(given, here.values()):
+            here["tuned"] = given
+    for places in (range(len(fits))[::-1], range(len(fits))):
+        for before, place in pairwise(places):
+            here = found[place]
+            for name, point in found[before].items():
+                if len(here) == MOST_BRANCHES or not is_new(point, here.values()):
+                    continue
+                continued = attempt(saddle, fits[place], point.state)
+                if continued is not None and is_new(continued, here.values()):
+                    here[_unused(name, here)] = continued
+    return found
+
+
+def _unused(name: str, taken: Mapping[str, object]) -> str:
+    start = name.split(" ", maxsplit=1)[0]
+    return next(label for label in (start, *(f"{start} {n}" for n in range(2, 9))) if label not in taken)

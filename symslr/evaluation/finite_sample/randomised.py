@@ -10,17 +10,22 @@ from operator import attrgetter
 
 import numpy as np
 from mpmath import mpf
+from sympy import Float, Rational, sqrt
 
+from symslr.evaluation.admission.admitted import check_means_exist
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.fixed_point.acceleration import Memory
 from symslr.evaluation.finite_sample.fixed_point.saddle import MOST_JUMPS, SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import ARRIVED, FixedPoint, attempt, is_new, solve
-from symslr.evaluation.finite_sample.heavy_tails import check_risk
 from symslr.evaluation.finite_sample.order_parameters import STARTS, ReplicaState, start
 from symslr.evaluation.finite_sample.problem import FitProblem, Training
 from symslr.evaluation.finite_sample.samples.points import sub_seed
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
+from symslr.expression.expectation import ScalarExpectation
 from symslr.expression.value import Kind, Value
+from symslr.model.attention import Attention
+from symslr.model.scalar_law import STANDARD_NORMAL
+from symslr.model.symbols import x
 
 RANDOMISATIONS = 8
 """Whose spread gives the standard error, known to 27 per cent then."""
@@ -34,6 +39,8 @@ MODERATE, MOST_DECADES = 1.0, 16
 """Ridges within so many decades of 1 need no detour; beyond so many more there is none."""
 STABILITY = 2048
 """Samples from which the stability is found."""
+WITHOUT = {2: "is infinite", 4: "scatters without bound, so that samples of it say nothing"}
+"""What is said of the risk where the mean of this power of kappa(sqrt(q_k) x), x standard normal, does not exist."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,28 @@ def randomised(
         # The scatter falls at least like 1/sqrt(count), often faster: no more than four times as many at once.
         wanted = count * (1.1 * error / precision) ** 2
         count = min(finest, 4 * count, max(2 * count, 2 ** math.ceil(math.log2(wanted) - 0.5)))
+
+
+def check_risk(attention: Attention, q_k: float) -> None:
+    """Refuse a fit whose test risk, or the standard error of samples of it, does not exist.
+
+    An element-wise kernel that grows like exp(b x^2) makes it infinite at long keys.
+    The scores of a new sample are normal with variance q_k, up to the shift of the relevant token, which decides nothing.
+
+    Raises:
+        CannotEvaluate: in one line.
+    """
+    if attention.is_normalised:
+        return
+    length = sqrt(Rational(Float(q_k)))
+    for power, what in WITHOUT.items():
+        try:
+            check_means_exist(ScalarExpectation(attention.kernel.subs(x, length * x) ** power, x, STANDARD_NORMAL), {})
+        except CannotEvaluate:
+            raise CannotEvaluate(
+                f"kernel {attention.kernel}: at the fit's squared length of the key, q_k = {q_k:.4g}, the test risk {what}; "
+                "expected a larger ridge r_k or a kernel that grows more slowly"
+            ) from None
 
 
 def _error(numbers: Sequence[float], found: Sequence[FixedPoint]) -> float:

@@ -16,8 +16,7 @@ from scipy.integrate import solve_ivp
 
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.moments.kernel import Array
-from symslr.evaluation.landscape.order import OrderParameters
-from symslr.evaluation.landscape.vectors import in_vectors, matrices, order_of
+from symslr.evaluation.landscape.order import OrderParameters, matrices, order_of
 
 RELATIVE, ABSOLUTE = 1e-7, 1e-10
 """Tolerances of the integrator: the end of a flow moves by less than 1e-6 when they are a hundred times smaller."""
@@ -101,7 +100,7 @@ def gradient_flow(landscape: Landscape, start: Array, time: float = LONGEST, at:
 
 
 def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
-    """Where the flow over the coordinates of k and v (see ``in_vectors``) comes close to rest: the basin of ``start``.
+    """Where the flow over the coordinates of k and v (see ``Landscape.in_vectors``) comes close to rest: the basin of ``start``.
 
     Coarse on purpose, on a mesh that is right to 1e-5 and in steps right to 1e-3: a minimiser polishes what it finds.
 
@@ -117,7 +116,7 @@ def basin(landscape: Landscape, start: Array, time: float = 3200.0) -> Array:
     while now < time:
         found = _followed(coarse, point, length, "BDF", ROUGH)
         point, now, length = found.y[:, -1], now + length, 2 * length
-        if float(np.max(np.abs(in_vectors(coarse, point)[1]))) < NEAR_REST:
+        if float(np.max(np.abs(coarse.in_vectors(point)[1]))) < NEAR_REST:
             break
     return point
 
@@ -134,7 +133,7 @@ def time_to_risk(landscape: Landscape, start: Array, level: float, time: float =
     coarse = landscape.refine(COARSE)
 
     def above(_: float, state: Array) -> float:
-        return in_vectors(coarse, state)[0] - level
+        return coarse.in_vectors(state)[0] - level
 
     above.terminal = True  # type: ignore[attr-defined]
     if above(0.0, start) <= 0:
@@ -153,7 +152,7 @@ def _followed(
     """
     relative, absolute = tolerances
     found = solve_ivp(
-        lambda _, point: -in_vectors(landscape, point)[1],
+        lambda _, point: -landscape.in_vectors(point)[1],
         (0.0, time),
         start,
         method,

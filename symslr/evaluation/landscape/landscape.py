@@ -17,7 +17,7 @@ from symslr.evaluation.admission.inputs import lengths_of, numbers_of
 from symslr.evaluation.landscape.moments.kernel import Array, Kernel
 from symslr.evaluation.landscape.moments.sharpness import sharpened
 from symslr.evaluation.landscape.moments.tokens import Lengths, Weight, shifted_moments, weighted_moments
-from symslr.evaluation.landscape.order import NAMES
+from symslr.evaluation.landscape.order import COORDINATES, NAMES, matrices, order_of
 from symslr.evaluation.landscape.risk import compiled_risk
 from symslr.model.attention import Attention
 from symslr.model.scalar_law import STANDARD_NORMAL
@@ -114,7 +114,23 @@ class Landscape:
     def hessian(self, at: Array) -> Array:
         """Second derivatives by central differences of the gradient, symmetrised; error about 1e-7."""
         at = np.asarray(at, dtype=float)
-        return differences(lambda point: self.risk_and_gradient(point)[1], at, HESSIAN_STEP * np.maximum(1.0, abs(at)))
+        return _differences(lambda point: self.risk_and_gradient(point)[1], at, HESSIAN_STEP * np.maximum(1.0, abs(at)))
+
+    def in_vectors(self, point: Array) -> tuple[float, Array]:
+        """Risk and gradient at the coordinates of k, those of v and the kernel's own parameters, one after the other.
+
+        dE/dW = (dE/dm | 0) + 2 dE/dq W. There q >= m m^T holds by itself and the manifold R = 0 is an ordinary point.
+        """
+        vectors = point[:COORDINATES].reshape(2, 4)
+        risk, gradient = self.risk_and_gradient(order_of(point))
+        by_m, by_q = matrices(gradient)
+        slope = 2 * by_q @ vectors
+        slope[:, :2] += by_m
+        return risk, np.append(slope.ravel(), gradient[7:])
+
+    def hessian_in_vectors(self, point: Array, step: float = HESSIAN_STEP) -> Array:
+        """Second derivatives of the same, in the same way."""
+        return _differences(lambda at: self.in_vectors(at)[1], point, np.full(len(point), step))
 
     def refine(self, factor: float) -> Landscape:
         """The same on a mesh with ``factor`` times as many points."""
@@ -125,7 +141,7 @@ LONGEST = 10**6
 """Tokens further out than a mesh reaches have the probability 4e-17 each."""
 
 
-def differences(gradient: Callable[[Array], Array], at: Array, steps: Array) -> Array:
+def _differences(gradient: Callable[[Array], Array], at: Array, steps: Array) -> Array:
     """Second derivatives by central differences of a gradient with a step for every coordinate, symmetrised."""
     rows = [(gradient(at + e) - gradient(at - e)) / (2 * step) for e, step in zip(np.diag(steps), steps)]
     found = np.array(rows)

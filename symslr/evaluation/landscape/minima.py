@@ -11,8 +11,7 @@ from scipy.optimize import minimize
 from symslr.budget import reached
 from symslr.evaluation.landscape.landscape import Landscape
 from symslr.evaluation.landscape.moments.kernel import Array
-from symslr.evaluation.landscape.order import OrderParameters
-from symslr.evaluation.landscape.vectors import COORDINATES, hessian_in_vectors, in_vectors
+from symslr.evaluation.landscape.order import COORDINATES, OrderParameters
 
 STATIONARY = 1e-6
 """Largest gradient at a point that is called a minimum."""
@@ -98,7 +97,7 @@ def _best_value(landscape: Landscape, k: Array, direction: Array) -> Array:
     def point(size: float) -> Array:
         return np.concatenate([k, size * direction, own])
 
-    left, middle, right = (in_vectors(landscape, point(size))[0] for size in (-1.0, 0.0, 1.0))
+    left, middle, right = (landscape.in_vectors(point(size))[0] for size in (-1.0, 0.0, 1.0))
     curvature = left + right - 2 * middle
     if not curvature > 0:
         raise ValueError(
@@ -123,22 +122,22 @@ def descend(landscape: Landscape, start: Array) -> LocalMinimum:
 
     def loss(point: Array) -> tuple[float, Array]:
         try:
-            return in_vectors(coarse, point)
+            return coarse.in_vectors(point)
         except ValueError:  # a step so long that the kernel overflows: the line search shortens it
             return TOO_FAR, np.zeros_like(point)
 
     found: Any = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     point = np.asarray(found.x, dtype=float)
     low, high = bounds.T
-    risk, gradient = in_vectors(landscape, point)
-    hessian = hessian_in_vectors(landscape, point)
+    risk, gradient = landscape.in_vectors(point)
+    hessian = landscape.hessian_in_vectors(point)
     for _ in range(4):
         if np.max(np.abs(gradient)) < STATIONARY / 100:
             break
         values, frame = np.linalg.eigh(hessian)
         step = frame @ ((frame.T @ gradient) / np.maximum(np.abs(values), 1e-4))
         moved = np.clip(point - step, low, high)
-        after = in_vectors(landscape, moved)
+        after = landscape.in_vectors(moved)
         if np.max(np.abs(after[1])) >= np.max(np.abs(gradient)):
             break
         point, (risk, gradient) = moved, after
@@ -156,7 +155,7 @@ def both_minima(landscape: Landscape, near: tuple[Array, Array] | None = None) -
         return descend(landscape, near[0]), descend(landscape, near[1])
     kinds = []
     for name, start in (("matched", matched_start), ("mismatched", mismatched_start)):
-        starts = sorted((start(landscape, scale) for scale in SCALES), key=lambda p: in_vectors(landscape, p)[0])
+        starts = sorted((start(landscape, scale) for scale in SCALES), key=lambda p: landscape.in_vectors(p)[0])
         reached(f"the search for the {name} minimum")
         found = [descend(landscape, starts[0])]
         if found[0].kind != name:

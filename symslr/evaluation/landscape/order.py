@@ -1,4 +1,4 @@
-"""The seven order parameters as numbers, and the coordinates of two vectors k and v that have them."""
+"""The seven order parameters as numbers, and the coordinates W = (m | outside) of two vectors k and v that have them, q = W W^T."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ TOLERANCE = 1e-9
 """By which q - m m^T may miss being positive, relative to 1 + q_kk + q_vv: text and floats round."""
 LARGEST = 1e100
 """Squares of what is larger are no numbers of float64."""
+COORDINATES = 8
+"""Of k and of v along k*, v* and two directions outside: as many as any pair of vectors needs."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +91,15 @@ class OrderParameters:
         """Coordinates of k and v, shape (2, 4): m and the symmetric root of R."""
         values, frame = np.linalg.eigh(self.outside)
         return np.hstack([self.means, (frame * np.sqrt(np.maximum(values, 0.0))) @ frame.T])
+
+
+def matrices(gradient: Array) -> tuple[Array, Array]:
+    """dE/dm, rows (k, v) and columns (k*, v*), and dE/dq, symmetrised: q_kv stands twice in the matrix."""
+    by_m = np.array([[gradient[0], gradient[2]], [gradient[3], gradient[1]]])
+    by_q = np.array([[gradient[4], gradient[6] / 2], [gradient[6] / 2, gradient[5]]])
+    return by_m, by_q
+
+
+def order_of(point: Array) -> Array:
+    """The order parameters of these coordinates of k and v, then the kernel's own parameters."""
+    return np.append(OrderParameters.of_vectors(point[:COORDINATES].reshape(2, 4)).array, point[COORDINATES:])

@@ -167,7 +167,8 @@ class Attend:
         """
         seen = scores @ place.scales.T
         if isinstance(self.attention.base, Selection):
-            found = np.stack([_selected(self.attention.base, self._lean(s)) for s in np.moveaxis(seen, 2, 0)], axis=-1)
+            leaning = seen if self.bias is None else seen + self.bias[:, None]
+            found = np.stack([_selected(self.attention.base, s) for s in np.moveaxis(leaning, 2, 0)], axis=-1)
         elif not self.attention.base.is_normalised:
             constant = place.bias if self.bias is None else place.bias + self.bias[:, None]
             found = self.kernel(seen + constant, *place.own)
@@ -179,15 +180,12 @@ class Attend:
             )
         return found
 
-    def _lean(self, scores: Any) -> Any:
-        return scores if self.bias is None else scores + self.bias
-
     def _normalised(self, seen: Any, place: Place) -> Any:
         base = self.attention.base
         assert isinstance(base, Attention)
         offset = float(base.offset)
         sign, logs = self.signed_log_kernel(seen, *place.own)
-        logs = self._weighted(logs, place)
+        logs = logs + place.weights + place.bias
         logs = logs if self.bias is None else logs + self.bias[:, None]
         top = logs.max(axis=(1, 2) if self.attention.is_joint else (1,), keepdims=True)
         top = np.maximum(top, 0.0) if offset else top
@@ -198,10 +196,6 @@ class Attend:
         with np.errstate(invalid="ignore", divide="ignore"):
             return parts / (offset + parts.sum(axis=1, keepdims=True))
 
-    def _weighted(self, logs: Any, place: Place) -> Any:
-        """log (c_h kappa), with the free constant."""
-        return logs + place.weights + place.bias
-
     def log_kernel(self, keys: Any, place: Place) -> Any:
         """log sum_h c_h kappa(a_h.x) of single tokens, (n,), from keys (n, p); -oo where all of them vanish.
 
@@ -211,7 +205,7 @@ class Attend:
         sign, logs = self.signed_log_kernel(keys @ place.scales.T, *place.own)
         if np.any(np.asarray(sign) < 0) or np.any(np.isnan(logs)) or np.any(logs == np.inf):
             raise CannotEvaluate("kernel: negative or no number at a token that counts")
-        return np.logaddexp.reduce(self._weighted(logs, place), axis=1)
+        return np.logaddexp.reduce(logs + place.weights + place.bias, axis=1)
 
     def elements(self, keys: Any, place: Place, bias: float) -> Any:
         """kappa(a.x + b) of single tokens, (n,), where nothing normalises.

@@ -67,23 +67,16 @@ def bayes_value(
         CannotEvaluate: when the digits are out of reach, with the reason.
         ValueError: for missing or inadmissible values.
     """
+    began, here = time.perf_counter(), valued(task, values)
+    lengths = tuple(here.length) if isinstance(here.length, LengthLaw) else ((here.length, S.One),)
     with workdps(GUARD + (digits or GUARD)):
-        return _value(task, values, digits, backend, seconds)
-
-
-def _value(
-    task: LocationTask, values: Mapping[Any, object] | None, digits: int | None, backend: str | None, seconds: float
-) -> Value:
-    began = time.perf_counter()
-    here = valued(task, values)
-    lengths = tuple(here.length) if isinstance(here.length, LengthLaw) else ((here.length, 1),)
-    parts = []
-    for length, share in lengths:
-        part = _excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds / len(lengths))
-        parts.append(part.scaled(mpf(share.p) / share.q if isinstance(share, Expr) else share))
-    if not parts:
-        raise ValueError("length: found no length")
-    return handed_out(added(parts), here, digits, began)
+        parts = [
+            _excess(replace(here, length=length, noise=0).at({}), digits, backend, seconds / len(lengths)).scaled(
+                mpf(share.p) / share.q
+            )
+            for length, share in lengths
+        ]
+        return handed_out(added(parts), here, digits, began)
 
 
 def handed_out(excess: Part, task: LocationTask, digits: int | None, began: float) -> Value:
@@ -126,8 +119,6 @@ def _excess(task: LocationTask, digits: int | None, backend: str | None, seconds
     reduced = plain.reduced()
     formula = bayes_risk(reduced) if reduced is not None else bayes_integral(plain)
     if formula is not None:
-        if formula == 0:
-            return Part(mpf(0), mpf(0), Kind.CERTIFIED, "one position")
         found = evaluate(formula, {}, digits, backend)
         part = Part(found.value, found.error, found.kind, found.method)
         return part.scaled(_exactly(factor))

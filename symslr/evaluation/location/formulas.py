@@ -60,7 +60,7 @@ def _one(weight: Expr, kinds: Mapping[Expr, int]) -> Expr:
             left = [n - (share == first) - (share == second) for share, n in kinds.items()]
             rest = Mul(*(moment(0, share) ** n for share, n in zip(kinds, left) if n))
             terms.append(pairs * first * second * moment(1, first) * moment(1, second) * rest)
-    return Integral(Add(*terms), (u, 0, oo)) if terms else S.Zero
+    return Integral(Add(*terms), (u, 0, oo))
 
 
 def _coins(task: LocationTask, weight: Expr) -> Expr | None:

@@ -81,3 +81,14 @@ def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
     kind = Kind.STATISTICAL if sampled else Kind.ESTIMATED
     rounding, unsettled = (max(getattr(found, name) for _, found in parts) for name in ("rounding", "unsettled"))
     return Means(rows, kind, "; ".join(dict.fromkeys(found.method for _, found in parts)), rounding, unsettled)
+
+
+def residual(row: Any) -> float:
+    """E r^T C r - b^T G^{-1} b from the matrix of all products, the first of which are those of the read-out."""
+    size = round(np.sqrt(len(row)))
+    products = row.reshape(size, size)
+    products = (products + products.T) / 2
+    gram, cross = products[1:, 1:], products[0, 1:]
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    solved = np.linalg.lstsq(gram / np.outer(scale, scale), cross / scale, rcond=1e-12)[0]
+    return float(products[0, 0] - cross / scale @ solved)

@@ -17,10 +17,9 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.chains import attention as along_chain
-from symslr.evaluation.location.means import Means, Part, added, by_two_rules, mixed
+from symslr.evaluation.location.means import Means, Part, added, by_two_rules, mixed, residual
 from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.samples.attention import Sampled
-from symslr.evaluation.location.samples.largest import LargestKeys
+from symslr.evaluation.location.samples.attention import LargestKeys, Sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import (
     given_common_part,
@@ -124,24 +123,13 @@ def route(attend: Attend, seconds: float) -> Route:
             "one-token tables given what keys share in float64",
         )
     largest = LargestKeys(attend, seconds)
-    return largest if largest.is_possible else Sampled(attend, residual, seconds)
+    return largest if largest.is_possible else Sampled(attend, seconds)
 
 
 def _apart(found: Means) -> float:
     """The relative difference of two rules."""
     fine, coarse = found.rows
     return float(np.max(np.abs(fine - coarse)) / np.max(np.abs(fine)))
-
-
-def residual(row: Any) -> float:
-    """E r^T C r - b^T G^{-1} b from the matrix of all products, the first of which are those of the read-out."""
-    size = round(np.sqrt(len(row)))
-    products = row.reshape(size, size)
-    products = (products + products.T) / 2
-    gram, cross = products[1:, 1:], products[0, 1:]
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
-    solved = np.linalg.lstsq(gram / np.outer(scale, scale), cross / scale, rcond=1e-12)[0]
-    return float(products[0, 0] - cross / scale @ solved)
 
 
 @dataclass(frozen=True)

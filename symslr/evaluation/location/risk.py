@@ -121,17 +121,14 @@ def least_value(
 def _prepared(
     task: LocationTask, attention: LocatedAttention | Attention
 ) -> tuple[LocationTask, LocatedAttention, Expr]:
-    """The task without a common shift of keys, the attention with constants inside, and the unit of these keys."""
-    chosen = attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
-    return _without_shift(task, chosen.with_constant_inside())
-
-
-def _without_shift(task: LocationTask, attention: LocatedAttention) -> tuple[LocationTask, LocatedAttention, Expr]:
-    """What has the same risk where the attention does not see a shift of all keys: independent ones, and their unit.
+    """The task, the attention with constants inside, and the unit of keys: without a shift of all keys that is not seen.
 
     Keys of one correlation rho and variance v are such a shift and independent keys of the variance v (1 - rho), whatever is
     relevant; and C^-1 is 1/(v (1 - rho)) and a shift.
     """
+    attention = (
+        attention if isinstance(attention, LocatedAttention) else LocatedAttention(attention)
+    ).with_constant_inside()
     base = attention.base
     blind = isinstance(base, Selection) or (base.kernel == exp(x) and base.is_normalised and base.offset == 0)
     found = None if task.key_covariance is None else task.key_covariance.structure

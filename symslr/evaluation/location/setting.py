@@ -113,7 +113,7 @@ class Setting:
         with np.errstate(divide="ignore"):
             if self.is_uniform:
                 return np.log([self.size]) - np.log([self.length - self.size])
-            inside, outside = inclusion(self.log_prior[None], self.size)
+            inside, outside, _ = inclusion(self.log_prior[None], self.size)
             return np.log(inside[0]) - np.log(outside[0])
 
     @cached_property

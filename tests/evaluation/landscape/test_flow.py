@@ -10,7 +10,6 @@ from symslr.evaluation import evaluate
 from symslr.evaluation.landscape import Landscape, OrderParameters, both_minima, gradient_flow, time_to_risk
 from symslr.evaluation.landscape.flow import velocity
 from symslr.evaluation.landscape.minima import FARTHEST, descend, kind_of, mismatched_start
-from symslr.evaluation.landscape.vectors import hessian_in_vectors, in_vectors
 from symslr.model.catalogue import ATTENTIONS, TASKS, SpikedSLR, linear, softmax
 from symslr.theory import minimal_risk
 
@@ -27,7 +26,7 @@ def test_the_flow_closes_on_the_order_parameters(task: str) -> None:
     landscape = Landscape.of(TASKS[task](), softmax, VALUES)
     vectors = start(1)
     state = OrderParameters.of_vectors(vectors).array
-    moved = -in_vectors(landscape, vectors.ravel())[1].reshape(2, 4)
+    moved = -landscape.in_vectors(vectors.ravel())[1].reshape(2, 4)
     dq = moved @ vectors.T + vectors @ moved.T
     expected = [*moved[[0, 1, 0, 1], [0, 1, 1, 0]], dq[0, 0], dq[1, 1], dq[0, 1]]
     assert np.allclose(velocity(landscape, state), expected, atol=1e-12)
@@ -36,14 +35,14 @@ def test_the_flow_closes_on_the_order_parameters(task: str) -> None:
 def test_gradient_over_vectors_is_the_slope_of_the_risk() -> None:
     landscape = Landscape.of(SpikedSLR(), ATTENTIONS["erf"], VALUES)
     point = np.append(start(2).ravel(), 0.3)
-    _, gradient = in_vectors(landscape, point)
+    _, gradient = landscape.in_vectors(point)
     step = 1e-5
     numbers = [
-        (in_vectors(landscape, point + step * e)[0] - in_vectors(landscape, point - step * e)[0]) / (2 * step)
+        (landscape.in_vectors(point + step * e)[0] - landscape.in_vectors(point - step * e)[0]) / (2 * step)
         for e in np.eye(len(point))
     ]
     assert np.allclose(gradient, numbers, atol=1e-8)
-    assert np.allclose(hessian_in_vectors(landscape, point), hessian_in_vectors(landscape, point, 2e-4), atol=1e-5)
+    assert np.allclose(landscape.hessian_in_vectors(point), landscape.hessian_in_vectors(point, 2e-4), atol=1e-5)
 
 
 def test_flow_falls_and_lands_on_the_manifold() -> None:
@@ -126,7 +125,7 @@ def test_mismatched_linear_has_no_minimum_but_a_limit() -> None:
 def test_the_true_mismatched_minimum_lies_below_the_mismatched_line() -> None:
     landscape = Landscape.of(SpikedSLR(), softmax, VALUES)
     begin = mismatched_start(landscape, 2.0)
-    assert descend(landscape, begin).risk < in_vectors(landscape, begin)[0]
+    assert descend(landscape, begin).risk < landscape.in_vectors(begin)[0]
 
 
 def test_coordinates_round_trip() -> None:

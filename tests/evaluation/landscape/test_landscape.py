@@ -13,7 +13,6 @@ from symslr.evaluation.landscape import Landscape, OrderParameters
 from symslr.evaluation.landscape.moments.kernel import Kernel
 from symslr.evaluation.landscape.moments.sharpness import sharpened
 from symslr.evaluation.landscape.risk import NAMED, polynomial
-from symslr.evaluation.landscape.vectors import in_vectors
 from symslr.model.attention import Attention
 from symslr.model.catalogue import ATTENTIONS, TASKS, MaxSLR, SpikedSLR, linear, softmax, softplus
 from symslr.model.scalar_law import laplace, normal
@@ -133,7 +132,7 @@ def test_gradient_agrees_with_autograd_close_to_the_manifold(task: str, name: st
     k, v = [0.3, 0.6 * size, 0.8 * size, 0.0], [0.2, 0.7, 0.3, 0.0]
     landscape = Landscape.of(TASKS[task](), ATTENTIONS[name], {"L": 2, "nu": nu, "Delta": 0})
     own = [SHIFT_OF_ERF] * (len(landscape.names) - 7)
-    risk, gradient = in_vectors(landscape, np.array([*k, *v, *own]))
+    risk, gradient = landscape.in_vectors(np.array([*k, *v, *own]))
     reference, slopes = autograd_over_vectors(task, name, nu, np.array([*k, *v, *own]))
     assert risk == pytest.approx(reference, abs=1e-8)
     assert np.max(np.abs(gradient - slopes)) < 1e-8

@@ -9,32 +9,23 @@ from scipy.stats import qmc
 
 Array = NDArray[np.float64]
 
-MOST_DIMENSIONS = 64
-"""Sobol's coordinates are well distributed far beyond this; L = 10 asks for at most 32."""
 
-
-def uniform_points(count: int, dimensions: int, seed: int) -> Array:
-    """Points of (0, 1)^dimensions, shape (dimensions, count): one independent scrambling per seed.
+def normal_points(count: int, dimensions: int, seed: int) -> Array:
+    """Standard normals, shape (dimensions, count): one independent scrambling per seed.
 
     Args:
         count: a power of two.
+        dimensions: L = 10 asks for at most 32; Sobol's coordinates are well distributed far beyond that.
 
     Raises:
-        ValueError: when the count is no power of two or there are too many dimensions.
+        ValueError: when the count is no power of two.
     """
     if count < 2 or count & (count - 1):
         raise ValueError(f"points: found {count}; expected a power of two, such as 4096")
-    if dimensions > MOST_DIMENSIONS:
-        raise ValueError(f"dimensions: found {dimensions}; expected at most {MOST_DIMENSIONS}")
     sobol = qmc.Sobol(dimensions, scramble=True, rng=np.random.default_rng(seed))
-    points = sobol.random(count)
     # Half a cell of the 32-bit lattice away from 0, where the normal quantile is infinite.
-    return np.ascontiguousarray(np.clip(points, 2.0**-33, 1 - 2.0**-33).T)
-
-
-def normal_points(count: int, dimensions: int, seed: int) -> Array:
-    """Standard normals, shape (dimensions, count)."""
-    return np.asarray(ndtri(uniform_points(count, dimensions, seed)))
+    points = np.clip(sobol.random(count), 2.0**-33, 1 - 2.0**-33)
+    return np.asarray(ndtri(np.ascontiguousarray(points.T)))
 
 
 def sub_seed(seed: int, *numbers: int) -> int:

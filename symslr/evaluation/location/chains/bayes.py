@@ -94,12 +94,6 @@ class _Chain:
         total = over_log_u(self._pairs, LOAD * self.rule.load, LOWEST, self.rule.least, min(rows, BLOCK))
         return self.value_variance * float(total)
 
-    def _step(self, place: int, logs: Any) -> tuple[Any, Any]:
-        """e^{-u omega} and u omega e^{-u omega} on pairs of nodes, (loads, nodes, nodes)."""
-        load = np.exp(np.minimum(logs[:, None, None] + self.log_weight(place), 700.0))
-        decay = np.exp(-load)
-        return decay, np.where(decay > 0, load, 0.0) * decay
-
     def _pairs(self, logs: Any) -> tuple[float, float]:
         """E sum_{l, m} u omega_l omega_m (1 - rho'^|l-m|) e^{-u sum omega}, summed over u, and what is left beyond."""
         length, alike, rho = self.setting.length, self.setting.is_uniform, self.value_rho
@@ -121,7 +115,10 @@ class _Chain:
         return float(np.sum(both)), float(one[-1])
 
     def _weighted(self, place: int, logs: Any) -> tuple[Any, Any]:
-        decay, pick = self._step(place, logs)
+        """e^{-u omega} and u omega e^{-u omega} on pairs of nodes, with the masses of the first, (loads, nodes, nodes)."""
+        load = np.exp(np.minimum(logs[:, None, None] + self.log_weight(place), 700.0))
+        decay = np.exp(-load)
+        pick = np.where(decay > 0, load, 0.0) * decay
         return self.masses[:, None] * decay, self.masses[:, None] * pick
 
 

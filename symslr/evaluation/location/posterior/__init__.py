@@ -36,7 +36,7 @@ def posterior(setting: Setting) -> Posterior:
     if setting.are_values_independent and ways(setting) > FEW_CONFIGURATIONS:
         if independent:
             odds = setting.log_prior
-            return lambda keys: sized(setting, *inclusion(setting.log_weights(keys) + odds, setting.size))
+            return lambda keys: sized(setting, *inclusion(setting.log_weights(keys) + odds, setting.size)[:2])
         if chain_of(setting.task.key_covariance) is not None:
             return lambda keys: sized(setting, *along_the_chain(setting, keys))
         if common_part(setting.task.key_covariance) and setting.directions == 1:

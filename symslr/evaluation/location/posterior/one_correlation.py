@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.location.setting import Setting, common_part
-from symslr.evaluation.location.subsets.counts import inclusion_and_sum
+from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.model.location.where import Independent
 
 STEP, REACH = 0.75, 8.0
@@ -66,7 +66,7 @@ def _batch(setting: Setting, keys: Any) -> tuple[Any, Any]:
         inside, outside = scipy.special.expit(logits), scipy.special.expit(-logits)
         together = np.sum(np.logaddexp(0.0, logits), axis=2)
     else:
-        found = inclusion_and_sum((logs + setting.log_prior).reshape(-1, length), setting.size)
+        found = inclusion((logs + setting.log_prior).reshape(-1, length), setting.size)
         inside, outside, together = (part.reshape(count, nodes, -1) for part in found)
         together = together[..., 0]
     log_mass = together - at**2 / 2

@@ -1,20 +1,26 @@
-"""Moments of any attention by a rule over all keys, or from samples; the posterior mean stands for the read-out."""
+"""Moments of any attention by a rule over all keys, or from samples; the posterior mean stands for the read-out.
+
+And of a selection among very many tokens, from samples of its largest keys alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
+import scipy
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.attend import Attend, Place
-from symslr.evaluation.location.means import Means
+from symslr.evaluation.location.means import Means, residual
 from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import (
     MOST_DIMENSIONS,
     PRECISE,
+    REPLICATIONS,
     Grid,
     batches,
     dimensions,
@@ -23,7 +29,10 @@ from symslr.evaluation.location.samples.points import (
     refined,
     sampled,
     strata,
+    uniforms,
 )
+from symslr.expression.value import Kind
+from symslr.model.location.where import OnePosition
 
 SEARCHED, FEWEST = 2**13, 2**9
 """Points while a minimum is searched: of all hidden configurations together, and of each."""
@@ -38,12 +47,10 @@ class Sampled:
     """Moments of an attention over sequences.
 
     Attributes:
-        residual: the risk from a row of moments, whose error decides how many samples are drawn.
         seconds: processor time of one value.
     """
 
     attend: Attend
-    residual: Callable[[Any], float]
     seconds: float
     is_averaged: bool = True
 
@@ -57,17 +64,17 @@ class Sampled:
         return sum(self._products(scores, mass, mean, place) for scores, mass, mean in self._fixed)
 
     def means(self, place: Place) -> Means:
-        """Rows of the means of all products of (a, sigma_1, ...)."""
+        """Rows of the means of all products of (a, sigma_1, ...), from samples until the risk is sharp."""
         setting, left = self.attend.setting, posterior(self.attend.setting)
 
         def integrand(keys: Any, mass: Any) -> Any:
             return self._products(self.attend.filtered(keys), mass, left(keys)[0], place)
 
         means = quadrature(setting, integrand, self.seconds, self._is_alike)
-        if means is not None and means.part(self.residual).error < PRECISE:
+        if means is not None and means.part(residual).error < PRECISE:
             return means
         sample = partial(sampled, setting, integrand, alike=self._is_alike)
-        return refined(sample, self.residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
+        return refined(sample, residual, PRECISE, self.seconds, dimensions(setting) * max(setting.size, 1))
 
     @cached_property
     def _fixed(self) -> list[tuple[Any, Any, Any]]:
@@ -100,3 +107,101 @@ class Sampled:
         other = every if independent else np.einsum("lm,nmh->nlh", setting.value_matrix, every)
         count = every.shape[2]
         return ((every * mass[:, None, None]).reshape(-1, count).T @ other.reshape(-1, count)).ravel()
+
+
+LONG = 256
+"""Tokens up to which all keys are drawn: posterior means then reduce the variance."""
+FEWEST_KEYS, MOST_KEYS = 32, 2048
+"""Largest keys that are drawn at first, and at most; where more get weight the value is refused."""
+DRAWN = 2**11
+"""Points while a minimum is searched."""
+KEPT = 2**18
+"""So many keys are kept to be asked for again: 2 MiB."""
+
+
+@dataclass(frozen=True)
+class LargestKeys:
+    """Moments of a selection among very many exchangeable tokens: only the largest keys get weight, and those are drawn exactly.
+
+    The largest of n independent uniform numbers are U_1 = v_1^{1/n}, U_2 = U_1 v_2^{1/(n-1)}, ... with v_k uniform (Rényi 1953),
+    so a sequence of any length costs no more than the keys that count. Which these are is checked on every sequence: the last
+    key that was drawn must get no weight.
+
+    Attributes:
+        seconds: processor time of one value.
+    """
+
+    attend: Attend
+    seconds: float
+    place_error: float = 0.03
+    is_averaged: bool = False
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the tokens are exchangeable, one of them relevant, along one direction, and many."""
+        setting, attention = self.attend.setting, self.attend.attention
+        independent = setting.are_keys_independent and setting.are_values_independent
+        one = isinstance(setting.task.location, OnePosition) and setting.is_uniform and setting.directions == 1
+        plain = attention.heads == 1 and attention.filter is None and attention.bias is None
+        return self.attend.is_selection and independent and one and plain and setting.length > LONG
+
+    def search(self, place: Place) -> Any:
+        """The row on always the same points."""
+        return self._moments(place, DRAWN, 0, FEWEST_KEYS)
+
+    def means(self, place: Place) -> Means:
+        """Rows of means (1, sigma_eps, sigma_eps, sum_l sigma_l^2); four times the samples until the risk is sharp."""
+
+        def sample(size: int) -> Means:
+            rows = np.array([self._moments(place, size, seed, FEWEST_KEYS) for seed in range(REPLICATIONS)])
+            return Means(rows, Kind.STATISTICAL, f"{REPLICATIONS} replications of {size} points for the largest keys")
+
+        return refined(sample, residual, PRECISE, self.seconds)
+
+    def _moments(self, place: Place, size: int, seed: int, keys: int) -> Any:
+        """(1, E sigma_eps, E sigma_eps, E sum sigma^2), from as many keys as get weight.
+
+        Raises:
+            CannotEvaluate: where those are more than ``MOST_KEYS``.
+        """
+        hit = norm = 0.0
+        for scores, mass in self._batches(place, size, seed, keys):
+            weights = self.attend.weights(scores, Place(np.ones((1, 1)), place.weights, place.bias, place.own))[..., 0]
+            if scores.shape[1] < self.attend.setting.length and np.any(weights[:, -1] > 0):
+                if 2 * keys > MOST_KEYS:
+                    raise CannotEvaluate(
+                        f"attention {self.attend.attention.name}: at this scale more than {keys} of "
+                        f"{self.attend.setting.length} tokens get weight; expected a larger one"
+                    )
+                return self._moments(place, size, seed, 2 * keys)
+            hit, norm = hit + float(mass @ weights[:, 0]), norm + float(mass @ np.sum(weights**2, axis=1))
+        return np.array([1.0, hit, hit, norm])
+
+    def _batches(self, place: Place, size: int, seed: int, keys: int) -> Iterator[tuple[Any, Any]]:
+        """Scores (n, 1 + keys, 1), that of the relevant token first and the others falling, and masses (n,)."""
+        setting = self.attend.setting
+        others = setting.length - 1
+        keys = min(keys, others)
+        scale = float(place.scales[0, 0])
+        asked = others, keys, size, seed
+        for noise, largest in _kept(*asked) if size * keys <= KEPT else _drawn(*asked):
+            for theta, share in zip(setting.values[:, 0], setting.shares):
+                own = scale * (np.sqrt(setting.strength) * theta + noise)
+                # the others' law is symmetric, so their largest scores are |a| times their largest keys
+                yield (
+                    np.concatenate([own, abs(scale) * largest], axis=1)[..., None],
+                    np.full(len(noise), share / size),
+                )
+
+
+def _drawn(others: int, keys: int, size: int, seed: int) -> Iterator[tuple[Any, Any]]:
+    """Noise of the relevant key (n, 1), and the largest of the others' keys (n, keys), falling."""
+    for uniform in uniforms(1 + keys, size, seed):
+        above = -np.expm1(np.cumsum(np.log(uniform[:, 1:]) / (others - np.arange(keys)), axis=1))
+        yield scipy.special.ndtri(uniform[:, :1]), -scipy.special.ndtri(above)
+
+
+@lru_cache(maxsize=8)
+def _kept(others: int, keys: int, size: int, seed: int) -> list[tuple[Any, Any]]:
+    """Those of a search, which asks for the same ones at every scale."""
+    return list(_drawn(others, keys, size, seed))

@@ -18,24 +18,21 @@ MOST_CHANCES = 2**24
 """Probabilities of counts held at once."""
 
 
-def inclusion(logs: Any, size: int) -> tuple[Any, Any]:
-    """P(l in S | chi) and P(l not in S | chi) for P(S) proportional to prod_{l in S} w_l, |S| = size.
+def inclusion(logs: Any, size: int) -> tuple[Any, Any, Any]:
+    """P(l in S | chi) and P(l not in S | chi), (n, L), for P(S) proportional to prod_{l in S} w_l, |S| = size.
+
+    And log e_s(w), (n,).
 
     Args:
         logs: log w, (n, L).
         size: s, 1 <= s <= L.
     """
-    return inclusion_and_sum(logs, size)[:2]
-
-
-def inclusion_and_sum(logs: Any, size: int) -> tuple[Any, Any, Any]:
-    """The same, and log e_s(w), (n,)."""
     count, length = logs.shape
     if size == length:
         return np.ones_like(logs), np.zeros_like(logs), logs.sum(axis=1)
     most = max(1, MOST_CHANCES // (length * (size + 1)))
     if count > most:
-        inside, outside, total = zip(*(inclusion_and_sum(logs[k : k + most], size) for k in range(0, count, most)))
+        inside, outside, total = zip(*(inclusion(logs[k : k + most], size) for k in range(0, count, most)))
         return np.concatenate(inside), np.concatenate(outside), np.concatenate(total)
     log_t = tilt(logs, size)
     tilted = logs + log_t[:, None]

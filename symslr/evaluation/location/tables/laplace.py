@@ -35,15 +35,6 @@ ENDED = 5.0
 
 
 @dataclass(frozen=True)
-class Positions:
-    """Positions by their weights: b_l, pi_l, (L,), or one value with a count."""
-
-    leans: Any
-    priors: Any
-    counts: Any
-
-
-@dataclass(frozen=True)
 class Moments:
     """E sigma_eps, E |sigma|^2, and E[1 - sigma_eps] from positive terms (for offset 0)."""
 
@@ -52,34 +43,35 @@ class Moments:
     miss: float
 
 
-def positions(setting: Setting, leans: Any | None) -> Positions:
-    """The positions of a setting with weights e^{b_l} before the kernel, equal ones counted together."""
+def positions(setting: Setting, leans: Any | None) -> tuple[Any, Any, Any]:
+    """b_l, pi_l and counts of the positions of a setting with weights e^{b_l} before the kernel, equal ones counted together."""
     if leans is None and setting.is_uniform:
-        return Positions(np.zeros(1), np.array([1.0 / setting.length]), np.array([float(setting.length)]))
+        return (np.zeros(1), np.array([1.0 / setting.length]), np.array([float(setting.length)]))
     leans, log_prior = np.zeros(setting.length) if leans is None else leans, setting.log_prior
     order = np.lexsort((log_prior, leans))
     lean, prior = leans[order], log_prior[order]
     starts = np.flatnonzero(np.concatenate([[True], (np.diff(lean) != 0) | (np.diff(prior) != 0)]))
     counts = np.diff(np.append(starts, len(order))).astype(float)
-    return Positions(lean[starts], np.exp(prior[starts]), counts)
+    return (lean[starts], np.exp(prior[starts]), counts)
 
 
-def one_position(found: Nodes, log_kernel: Any, positions: Positions, offset: float, rule: Rule) -> Moments:
+def one_position(found: Nodes, log_kernel: Any, positions: tuple[Any, Any, Any], offset: float, rule: Rule) -> Moments:
     """The moments of a normalised attention with one relevant position.
 
     Args:
         found: nodes of a token.
         log_kernel: log kappa on them.
-        positions: their weights and priors.
+        positions: their weights, priors and counts, as ``positions`` finds them.
         offset: o of the normaliser.
 
     Raises:
         CannotEvaluate: where the integral over u does not end.
     """
-    top = positions.leans.max()
-    kept = positions.leans > top - FALLEN
-    leans, priors, counts = positions.leans[kept] - top, positions.priors[kept], positions.counts[kept]
-    outside = float(np.sum(positions.counts[~kept] * positions.priors[~kept]))
+    leans, priors, counts = positions
+    top = leans.max()
+    kept = leans > top - FALLEN
+    outside = float(np.sum(counts[~kept] * priors[~kept]))
+    leans, priors, counts = leans[kept] - top, priors[kept], counts[kept]
     # sum_l c_l f(v + b_l) on a grid of v is a correlation of f there with Lagrange's weights of b_l
     first, shares = lagrange(leans / (FINEST * rule.load))
     places = first[:, None] + np.arange(ORDER)
