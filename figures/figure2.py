@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +39,6 @@ INFINITE = (*NU, float("inf"))
 FEW = tuple(float(strength) for strength in np.geomspace(0.1, 20, 14))
 FEWER = (*FEW, float("inf"))
 """With the selection of the largest key, nu = infinity, at the end of the axis of max-SLR."""
-PARTS = (0.0, 1.0, 4.0, 20.0, 64.0)
-"""Scales between these are searched at nu = infinity, as far as values are known."""
 DIGITS = 7
 CHECKED = 8
 """Every so many signal strengths softmax is searched for too: elsewhere its scale and its risk are those of the derivation."""
@@ -78,9 +74,8 @@ def figure2(
     )
     if math.inf in strengths:
         caption += (
-            rf" Diamonds: max-SLR at $\nu=\infty$, where $\epsilon$ is the largest key and softmax reaches risk 0 as"
-            rf" $a\to\infty$; the others' scales are searched up to {PARTS[-1]:g}, or {PARTS[-2]:g} where no value is known"
-            r" there, and an open diamond is the risk at the last of them."
+            r" Diamonds: max-SLR at $\nu=\infty$, where $\epsilon$ is the largest key and softmax reaches risk 0 as"
+            r" $a\to\infty$."
         )
     names = ", ".join(item.name for item in attentions)
     alt = f"Risk and minimising scale against nu on logarithmic axes for {names} and the Bayes predictor, {described}."
@@ -139,40 +134,15 @@ def theory_curve(task: Task, attention: Attention | None, strengths: np.ndarray)
 
 
 def at_infinity(task: Task, attention: Attention | None) -> Minima:
-    """Least risk and best scale at nu = infinity, of shape (1,).
-
-    The scale is infinite where the risk still falls at the last one that was searched; ``"far"`` then is 1, and the risk
-    that of this one.
-    """
-    from symslr.evaluation import evaluate, minimise
-    from symslr.evaluation.errors import CannotEvaluate
-    from symslr.theory import bayes_risk, population_risk
-    from symslr.theory.population import matched_scale
+    """Least risk, best scale and shift at nu = infinity, of shape (1,); a scale is infinite where the risk is only approached."""
+    from symslr.evaluation import evaluate, least_risk
+    from symslr.theory import bayes_risk
 
     if attention is None:
         return {"risk": np.array([float(evaluate(bayes_risk(task), {}))])}
-    if matched_scale(Activation.of(epsilon, attention, a), task.law) is not None:
-        return {"risk": np.array([float(evaluate(bayes_risk(task), {}))]), "a": np.array([np.inf]), "far": np.zeros(1)}
-    free = [a, *sorted(attention.bounds, key=str)]
-    expr = population_risk(task, attention)
-    tried: list[tuple[Any, Any]] = []
-    last = 0.0
-    for ends in pairwise(PARTS):
-        # refused where the least value of a part lies at its end, or where no value is known at one
-        with suppress(CannotEvaluate):
-            tried.append(minimise(expr, free, {}, digits=DIGITS, bounds={a: ends}))
-            last = ends[1]
-    if not tried:
-        raise CannotEvaluate(f"{attention.name} attention at nu = oo: no scale up to {PARTS[-1]:g} is best")
-    risk, places = min(tried, key=lambda found: float(found[0]))
-    found = {"risk": risk} | {str(symbol): place for symbol, place in places.items()}
-    minima = {name: np.array([float(value)]) for name, value in found.items()}
-    far = minima["a"] >= last * (1 - CLOSE)
-    if any(abs(float(minima["a"][0]) - end) <= CLOSE * end for end in PARTS[1:] if end != last):
-        raise CannotEvaluate(
-            f"{attention.name} attention at nu = oo: the best scale lies at the end of a part that was searched"
-        )
-    return minima | {"a": np.where(far, np.inf, minima["a"]), "far": far.astype(float)}
+    risk, places = least_risk(task, attention, {})
+    found = {"risk": risk, **places}
+    return {name: np.array([float(value)]) for name, value in found.items()}
 
 
 def searched(task: Task, attention: Attention, strengths: np.ndarray) -> Minima:
@@ -282,7 +252,7 @@ def _draw(attentions: Sequence[Attention], described: str, table: Table) -> Draw
             risks.plot(
                 places, np.where(logs > np.log(FLOOR), np.exp(logs), np.nan), label=NAMES.get(name, name), **style
             )
-            _end(risks, table, _column(task, name, "far"), risk[-1], style["color"])
+            _end(risks, table, risk[-1], style["color"])
             if _column(task, name, "a") in table:
                 _scales(scales, table, task, name, style)
         risks.set(yscale="log", title=f"{task}-SLR, {described}")
@@ -326,13 +296,12 @@ def _limits(axes: Axes, table: Table, task: str) -> None:
         axes.set_xticks([0.1, 1, 10, finite[-1] * BEYOND], ["0.1", "1", "10", r"$\infty$"])
 
 
-def _end(axes: Axes, table: Table, far: str, risk: float, shade: str) -> None:
+def _end(axes: Axes, table: Table, risk: float, shade: str) -> None:
     """A diamond for the risk at infinite signal."""
     finite = [float(str(strength)) for strength in table["nu"] if math.isfinite(float(str(strength)))]
     if len(finite) == len(table["nu"]) or not risk > FLOOR:
         return
-    inside = "none" if far in table and table[far][-1] == 1 else shade
-    axes.plot([finite[-1] * BEYOND], [risk], "D", markersize=4, color=shade, markerfacecolor=inside, clip_on=False)
+    axes.plot([finite[-1] * BEYOND], [risk], "D", markersize=4, color=shade, clip_on=False)
 
 
 FLOOR = 1e-3

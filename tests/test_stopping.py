@@ -336,3 +336,11 @@ def test_an_exception_that_compiled_code_makes_of_a_signal_ends_in_the_same_line
         interrupted()
     assert ended.value.code == 130
     assert capsys.readouterr().err == "symslr: interrupted\n"
+
+
+def test_a_closed_standard_output_is_refused() -> None:
+    """What is printed would be lost with status 0."""
+    command = f'exec "{sys.executable}" -m symslr --version >&-'
+    done = subprocess.run(["sh", "-c", command], env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "symslr: standard output is closed; expected a place to write to, such as /dev/null\n"

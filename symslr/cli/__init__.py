@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 
 from symslr.cli.stopping import stop_at_once, stop_no_more, stopping_in_one_line
 
@@ -32,6 +33,9 @@ def command() -> None:
     os.environ.setdefault("SYMPY_CACHE_SIZE", SYMPY_CACHE)
     os.environ.setdefault("OPENBLAS_NUM_THREADS", ONE_THREAD)
     try:
+        if sys.stdout is None:  # else everything that is printed is lost, with status 0
+            print("symslr: standard output is closed; expected a place to write to, such as /dev/null", file=sys.stderr)
+            raise SystemExit(2)
         main()
     finally:
         stop_at_once()
