@@ -67,6 +67,9 @@ def test_symbolic_prints_the_formula_in_text_and_latex(capsys) -> None:
     assert "minimisation" in found["rules"]  # type: ignore[operator]
     at_two = answer(capsys, "risk", "--attention", "linear", "--symbolic", "--length", "2", "--noise", "0")
     assert at_two["formula"] == "2/(nu + 4)"
+    law = ("--length", "2:1/2,5:1/2", "--noise", "0")
+    assert answer(capsys, "risk", "--attention", "linear", "--symbolic", *law)["formula"] == "35/(10*nu + 49)"
+    assert "E_L[" in str(answer(capsys, "risk", "--symbolic", *law)["formula"])  # a sum of integrals would say less
     assert answer(capsys, "bayes", "--symbolic")["formula"] == "Delta**2 - E_g[p[epsilon]] + 1"
     softmax = answer(capsys, "risk", "--symbolic", "--task", "max", "--length", "2")
     assert str(softmax["formula"]).startswith("Minimum(")

@@ -231,12 +231,19 @@ def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: 
 
 def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[str, object], as_json: bool) -> None:
     """The formula as text and as LaTeX, with its hypotheses and the rules that made it."""
-    from sympy import latex
+    from sympy import Add, cancel, factor_terms, latex
 
     from symslr.algebra.derivation import as_text
 
-    values = problem.values
-    expr, place = formula.expr.subs(values), None if formula.place is None else formula.place.subs(values)
+    from symslr.expression.expectation import LengthExpectation, rewrite_expectations
+
+    def given(expr: Expr) -> Expr:
+        """With numbers for the letters that are given, and for moments of a length whose law is given."""
+        found = expr.subs(problem.values)
+        known = rewrite_expectations(found, _as_number, LengthExpectation)
+        return known if known == found else Add(*(factor_terms(cancel(term)) for term in Add.make_args(known)))
+
+    expr, place = given(formula.expr), None if formula.place is None else given(formula.place)
     said: dict[str, object] = {
         "task": problem.task.name,
         **extra,
@@ -257,6 +264,11 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     for hypothesis in formula.chain.hypotheses:
         typer.echo(f"  for {hypothesis.text}")
     typer.echo(f"  by {formula.rules}")
+
+
+def _as_number(mean: Expr) -> Expr:
+    """The mean of a polynomial in the length, where its law is known; any other as it stands, since a sum of integrals says less."""
+    return mean.doit() if mean.args[0].is_polynomial() and mean.doit().is_number else mean
 
 
 def show(
