@@ -234,7 +234,6 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     from sympy import Add, cancel, factor_terms, latex
 
     from symslr.algebra.derivation import as_text
-
     from symslr.expression.expectation import LengthExpectation, rewrite_expectations
 
     def given(expr: Expr) -> Expr:
