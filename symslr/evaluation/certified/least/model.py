@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
+from math import gcd
 from typing import Any
 
 from flint import arb, arb_poly, ctx
-from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
+from sympy import Add, Basic, Expr, Integral, Mul, Poly, Pow, S, Symbol, exp
 
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
@@ -97,6 +99,14 @@ class Moving:
         with ctx.workprec(_bits(2 * nats)):
             model = _Model(self, self.side * centre, radius, nats, length, sharp).of(self.expr)
         return model if self.side > 0 else model.mirrored()
+
+    @cached_property
+    def period(self) -> int:
+        """A number n so that the expression is seen to be a function of scale^n: 4 for the kernel 1 + x^4, 2 for an even one."""
+        powers = [own for own in self.expr.atoms(Pow) if own.base == self.scale and own.exp.is_Integer]
+        rest = self.expr.xreplace(dict.fromkeys(powers, S.One))
+        found = gcd(*(int(own.exp) for own in powers), 1 if rest.has(self.scale) else 0)
+        return 2 if found == 1 and self.expr.xreplace({self.scale: -self.scale}) == self.expr else found
 
     def transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
         """The functions of one kernel, or two, so sharp that every integral has an error of about e^-nats; kept.
