@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 from flint import acb, arb, arb_poly, arb_series, ctx, fmpq
 from mpmath import mp
-from sympy import Expr, Integer, Rational, Symbol, cos, erf, exp, log
+from sympy import Abs, Expr, Integer, Rational, Symbol, cos, erf, exp, log, sqrt
 
 from symslr import MaxSLR, SpikedSLR, evaluate, minimise, population_risk
 from symslr.evaluation import least_risk
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.bounded import Bounded, Folded
+from symslr.evaluation.certified.least.least import least_certified
 from symslr.evaluation.certified.least.model import PARTS, Moving
 from symslr.evaluation.certified.least.search import parts, stretches
 from symslr.evaluation.certified.least.series import Series, terms
@@ -210,6 +212,26 @@ def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
     with mp.workdps(30):
         assert abs(value.value - other.value) <= value.error + other.error
         assert abs(places["a"].value - at[a].value) <= places["a"].error + at[a].error
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (sqrt, "found one to the power 1/2"),
+        (exp, r"found a function of one, exp\(1 - "),
+        (Abs, "found a function of one, "),
+    ],
+    ids=["root", "exponential", "modulus"],
+)
+def test_what_is_not_proved_over_an_interval_is_refused_in_words(make: Callable[[Expr], Expr], found: str) -> None:
+    risk = make(population_risk(TASK, Attention(1 + x**4)).doit())
+    with pytest.raises(CannotEvaluate, match=f"whole powers of expectations are proved; {found}") as fault:
+        least_certified(risk, a, PLACE, 5, (0.5, 0.625), 0.6)
+    said = str(fault.value)
+    assert "\n" not in said
+    assert "Pow" not in said
+    assert "_a" not in said
+    assert len(said) < 250
 
 
 def test_a_minimum_over_two_parameters_is_refused() -> None:

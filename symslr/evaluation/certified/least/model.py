@@ -14,7 +14,7 @@ from sympy import Add, Basic, Expr, Integral, Mul, Poly, Pow, S, Symbol, exp
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
-from symslr.evaluation.certified.backend import normal_forms, substitute
+from symslr.evaluation.certified.backend import Modulus, normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.plane import MovingPlane
 from symslr.evaluation.certified.monomial import Monomial
@@ -171,8 +171,11 @@ class _Model:
             return result
         if expr.is_Pow and expr.exp.is_Integer:
             return self.of(expr.base).power(int(expr.exp))
+        named = "the absolute value" if isinstance(expr, Modulus) else f"the function {expr.func}"
+        found = f"one to the power {expr.exp}" if expr.is_Pow else f"{named} of one"
         raise NotProved(
-            f"certified: no proof is available for {type(expr).__name__} of integrals of a scale that moves"
+            "certified: over an interval of the scale, sums, products and whole powers of expectations are proved; found "
+            f"{found}; give one scale instead (--scale)"
         )
 
     def _free(self, term: Monomial) -> Taylor:
