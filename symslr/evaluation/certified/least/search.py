@@ -210,6 +210,9 @@ class Search:
                 length = period * max(2, ceil(length / period))
             model = stretch.model(centre, radius, nats, length, sharp)
         except NotProved:
+            if (stretch.low, stretch.high) != (low, high):  # which may be too long for so many nats
+                self._look(self.stretch(low, high), low, high, nats, before)
+                return
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
             self._halved(stretch, low, high, min(1.5 * nats, self._finest()))
