@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 FOR_A_FORMULA = 0.2
 """Of the budget so much may go to a closed form."""
-
-Found = tuple["Value", dict[str, "Value"]]
-"""A number, and where it is attained."""
 
 
 def register(app: typer.Typer) -> None:
@@ -125,8 +122,9 @@ def risk(
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
     with answered_within(seconds, options.SIMPLER):
         problem, chosen = options.problem_and_attention(*wanted, symbolic=symbolic)
-    from symslr.evaluation import evaluate, risk_at
+    from symslr.evaluation import evaluate
     from symslr.evaluation.in_time import in_time
+    from symslr.evaluation.minima.asked import risk_as_asked
     from symslr.model.text import exactly
     from symslr.theory import population_risk
     from symslr.theory.symbolic import least_formula, risk_formula
@@ -165,41 +163,14 @@ def risk(
         if proved is not None:
             show(title, problem, proved, {**named, "exact": str(number)}, as_json, best)
             return
+    place, limits = None if at is None else exactly(at), options.intervals(bounds, chosen)
     backend = "arb" if certified else None
-    if at is not None:
-        place = exactly(at)
 
-        def one(n: int | None, by: str | None) -> Found:
-            return risk_at(problem.task, chosen, place, problem.values, n, by), {}
+    def compute(n: int | None) -> tuple[Value, dict[str, Value]]:
+        return risk_as_asked(problem.task, chosen, place, problem.values, n, backend, limits)
 
-        value, _ = in_time(seconds, digits, lambda d: _asked(one, d, backend))
-        show(title, problem, value, named, as_json)
-        return
-    from symslr.evaluation import least_risk
-
-    limits = options.intervals(bounds, chosen)
-
-    def least(n: int | None, by: str | None) -> Found:
-        return least_risk(problem.task, chosen, problem.values, n, by, limits)
-
-    value, places = in_time(seconds, digits, lambda d: _asked(least, d, backend))
+    value, places = in_time(seconds, digits, compute)
     show(title, problem, value, named, as_json, places)
-
-
-def _asked(compute: Callable[[int | None, str | None], Found], digits: int | None, backend: str | None) -> Found:
-    """To the digits asked for; where none are, to the usual number if a quick proof reaches it, else in float64."""
-    from symslr.evaluation import CannotEvaluate
-    from symslr.evaluation.engine import EXPONENTIAL
-
-    if digits is not None or backend is not None:
-        return compute(options.USUAL_DIGITS if digits is None else digits, backend)
-    try:
-        found = compute(options.USUAL_DIGITS, EXPONENTIAL)
-        if found[0].digits >= options.USUAL_DIGITS:
-            return found
-    except CannotEvaluate:
-        pass
-    return compute(None, None)
 
 
 def _of_closed_form(problem: Problem, formula: Formula, number: Expr, quantity: Expr, digits: int) -> Value:

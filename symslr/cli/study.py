@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from symslr.cli import options
+
+if TYPE_CHECKING:
+    from symslr.study.point import Point
 
 study = typer.Typer(no_args_is_help=True, help="Many points: run them, and show or export what is there.")
 
@@ -61,12 +66,27 @@ def run(
             bar.update(line, completed=progress.done + progress.failed, left=left)
 
         found = run_study(points, kept, place, retry_failed=retry_failed, seconds=seconds, report=report)
+        others = kept.others(points)
     if as_json:
         typer.echo(json.dumps({"points": found.total, "done": found.done, "failed": found.failed}))
     else:
         typer.echo(f"{found.total} points: {found.done} done, {found.failed} failed; symslr study show {store}")
+    if others:
+        number = f"{len(others)} point{'s' * (len(others) > 1)}"
+        apart = _apart(others[0], points)
+        typer.echo(f"{store} also holds {number} that {file} does not ask for, such as {apart}", err=True)
     if found.failed:
         raise typer.Exit(FAILED)
+
+
+def _apart(other: Point, points: Sequence[Point]) -> str:
+    """A point by what it differs in from the most similar of others."""
+    mine = [set(point.parameters) for point in points if point.kind == other.kind]
+    differ = min(
+        ([own for own in other.parameters if own not in asked] for asked in mine), key=len, default=other.parameters
+    )
+    texts = [f"{name} = {value or 'unset'}" for name, value in differ] or ["another text of its model file"]
+    return f"{other.kind} with {', '.join(texts)}"
 
 
 @study.command()

@@ -13,8 +13,8 @@ USUAL, ASKED = {None: 0.4, 6: 0.4, 1: 0.15}, {None: 0.75, 6: 0.15, 1: 0.05}
 """Parts of the budget: for the digits themselves, the usual ones or those that were asked for, and for the fewer that are tried in
 turn where there is no time for them. Of the usual ones fewer are an answer; of those asked for they only say how far it came."""
 
-Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]])
-"""A number, or a number and where it is attained."""
+Answer = TypeVar("Answer", Value, tuple[Value, dict[str, Value]], dict[str, Value])
+"""A number, a number and where it is attained, or several by name."""
 
 
 def in_time(seconds: float, digits: int | None, compute: Callable[[int | None], Answer]) -> Answer:

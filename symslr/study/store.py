@@ -190,6 +190,12 @@ class Store:
         )
         return [Row(key, Point.from_json(point), *rest) for key, point, *rest in found]
 
+    def others(self, points: Sequence[Point]) -> list[Point]:
+        """The points that it holds besides these, each once."""
+        asked = {point.content for point in points}
+        found = self._connection.execute("SELECT content, point FROM points GROUP BY content ORDER BY min(position)")
+        return [Point.from_json(point) for content, point in found if content not in asked]
+
 
 _PRAGMAS = ("application_id", "user_version")
 

@@ -33,12 +33,22 @@ class Outcome:
 
 def compute_point(kind: PointKind, point: Point, seconds: float = SECONDS) -> Outcome:
     """Compute one point within so much processor time; an exception becomes a one-line reason."""
+    from symslr.evaluation.in_time import in_time
+
     version = code_version(kind.module)
     clock = time.perf_counter()
     answers, reason = None, None
+    asked = dict(point.parameters)
+
+    def compute(digits: int | None) -> dict[str, Value]:
+        wanted = asked if digits is None else {**asked, "digits": str(digits)}
+        return kind.compute(wanted, dict(point.files), point.seed)
+
     try:
         with processor_time(seconds):
-            answers = answers_as_json(kind.compute(dict(point.parameters), dict(point.files), point.seed))
+            # as a command: where its parameter digits is left unset, to fewer of them if the time is short
+            values = in_time(seconds, None, compute) if asked.get("digits") == "" else compute(None)
+            answers = answers_as_json(values)
     except OutOfTime:
         reason = (
             f"no answer in {seconds:g} s of processor time; run again with --retry-failed --seconds {10 * seconds:g}"

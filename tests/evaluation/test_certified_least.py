@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from flint import acb, arb, arb_poly, arb_series, ctx, fmpq
 from mpmath import mp
-from sympy import Expr, Integer, Rational, Symbol, erf, exp, log
+from sympy import Abs, Expr, Integer, Rational, Symbol, cos, erf, exp, log, sqrt
 
-from symslr import SpikedSLR, evaluate, minimise, population_risk
+from symslr import MaxSLR, SpikedSLR, evaluate, minimise, population_risk
 from symslr.evaluation import least_risk
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
-from symslr.evaluation.certified.least.bounded import Bounded
+from symslr.evaluation.certified.least.bounded import Bounded, Folded
+from symslr.evaluation.certified.least.least import least_certified
 from symslr.evaluation.certified.least.model import PARTS, Moving
 from symslr.evaluation.certified.least.search import parts, stretches
 from symslr.evaluation.certified.least.series import Series, terms
@@ -108,6 +111,69 @@ def test_the_least_value_of_a_polynomial_is_enclosed(coefficients: list[int], lo
         assert all(left <= t <= right for t in low)
 
 
+@pytest.mark.parametrize(
+    ("fourth", "place", "lowest"),
+    [(0, 0.0, 3.0), (1e-3, 0.0, 3.0), (-1e-3, (1e-3 / 48) ** 0.25, 3 - 1e-6 / 96)],
+    ids=["level to order 8", "rising", "two bottoms"],
+)
+def test_a_function_of_the_fourth_power_is_bounded_where_it_is_flat(fourth: float, place: float, lowest: float) -> None:
+    """3 + c t^4 + 24 t^8 on [-1/8, 1/4]: as a function of t no bottom is seen, of s = t^4 the bound has all digits."""
+    with ctx.workprec(80):
+        model = Taylor(arb_poly([3, 0, 0, 0, fourth, 0, 0, 0, 24]), arb(0, 1e-12), arb(0.25), 9)
+        folded = Folded(model, arb(-0.125), arb(0.25), 4)
+        assert folded.is_convex
+        assert not Bounded(model, arb(-0.125), arb(0.25)).is_convex
+        assert lowest - 2e-12 < folded.below <= lowest <= folded.above < lowest + 3e-12
+        assert abs(folded.lowest - place) <= folded.reach + 1e-9
+        left, right = folded.near(arb(lowest) + 1e-5)
+        low = [t for t in (i / 800 for i in range(-100, 201)) if 3 + fourth * t**4 + 24 * t**8 <= lowest + 1e-5]
+        assert len(low) > 100
+        assert all(left <= t <= right for t in low)
+        assert right < 0.25
+        with pytest.raises(ArithmeticError, match="between two powers"):
+            replace(model, length=10).folded(4)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "period"),
+    [
+        (1 + x**4, 4),
+        (1 + x**4 + x**6, 2),
+        (1 + exp(-(x**2)), 2),
+        (2 + cos(x), 2),
+        (1 + x**4 + x**3, 1),
+        (log(1 + exp(x)), 1),
+    ],
+    ids=str,
+)
+def test_the_power_of_the_scale_that_a_risk_depends_on(kernel: Expr, period: int) -> None:
+    assert moving(kernel, -0.0625, 0.0625).period == period
+
+
+def test_a_least_risk_that_is_flat_to_eighth_order_is_proved_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 + x^4 on max-SLR at two tokens: by symmetry M = 1/2, so that the risk 1 - 1/(4 Q) is above 1/2 = its value at a = 0.
+
+    Where the bottom is halved down to, as for any other function, it takes 19 models.
+    """
+    made: list[object] = []
+    model = Moving.model
+    monkeypatch.setattr(Moving, "model", lambda *given: made.append(given) or model(*given))
+    task, quartic = MaxSLR(nu=2, length=2, noise=0), Attention(1 + x**4)
+    value, places = least_risk(task, quartic, {}, 12, "arb", {a: (-0.125, 0.25)})
+    assert value.kind is Kind.CERTIFIED
+    assert abs(value.value - Rational(1, 2)) <= value.error < 1e-12
+    assert places["a"].error < 0.02
+    assert abs(places["a"].value) <= places["a"].error
+    assert len(made) <= 10
+
+
+def test_both_bottoms_of_an_even_risk_are_among_the_places() -> None:
+    """At +-0.8259."""
+    _, places = least_risk(TASK, Attention(1 + x**4), {"L": 2, "nu": 2}, 3, "arb", {a: (-0.875, 0.875)})
+    assert abs(places["a"].value) < 1e-9
+    assert 0.8 < places["a"].error <= 0.876
+
+
 def test_a_bottom_that_is_not_found_is_bounded_below_by_the_curvature(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a Newton step, at t = 0, where 3 - 2t + 4t^2 has slope -2: the least value 11/4 lies 1/4 lower."""
     monkeypatch.setattr("symslr.evaluation.certified.least.bounded.NEWTON_STEPS", 0)
@@ -146,6 +212,26 @@ def test_a_least_risk_is_certified_to_digits_that_no_search_gives(
     with mp.workdps(30):
         assert abs(value.value - other.value) <= value.error + other.error
         assert abs(places["a"].value - at[a].value) <= places["a"].error + at[a].error
+
+
+@pytest.mark.parametrize(
+    ("make", "found"),
+    [
+        (sqrt, "found one to the power 1/2"),
+        (exp, "found the function exp of one"),
+        (Abs, "found the absolute value of one"),
+    ],
+    ids=["root", "exponential", "modulus"],
+)
+def test_what_is_not_proved_over_an_interval_is_refused_in_words(make: Callable[[Expr], Expr], found: str) -> None:
+    risk = make(population_risk(TASK, Attention(1 + x**4)).doit())
+    with pytest.raises(CannotEvaluate, match=f"whole powers of expectations are proved; {found}") as fault:
+        least_certified(risk, a, PLACE, 5, (0.5, 0.625), 0.6)
+    said = str(fault.value)
+    assert "\n" not in said
+    assert "Pow" not in said
+    assert "_a" not in said
+    assert len(said) < 250
 
 
 def test_a_minimum_over_two_parameters_is_refused() -> None:

@@ -13,6 +13,7 @@ from sympy import Integer, exp
 
 from symslr import SpikedSLR, population_risk
 from symslr.evaluation.certified import outer
+from symslr.evaluation.certified.analytic.proof import NotProved
 from symslr.evaluation.certified.least.bounded import Bounded
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.model import Moving
@@ -206,7 +207,7 @@ class Quartic:
 
     POLYNOMIAL = (0, "0.3", -2, 0, 1)
 
-    reach, parts = 0.15, 3
+    reach, parts, period = 0.15, 3, 1
 
     def __init__(self, low: float, high: float) -> None:
         self.low, self.high = low, high
@@ -218,6 +219,48 @@ class Quartic:
         moved = arb_poly([arb(c) for c in self.POLYNOMIAL])(arb_poly([arb(centre), 1]))
         nothing = Jet(arb_poly([0]), arb(0, arb(-nats).exp().upper()), arb(radius), length + 1)
         return nothing + nothing.like(moved)
+
+
+class Even(Quartic):
+    """c a^4 + a^8/4, level to order 8 at c = 0."""
+
+    POLYNOMIAL = (0, 0, 0, 0, "-0.5", 0, 0, 0, "0.25")
+
+    period = 4
+
+
+class Level(Even):
+    POLYNOMIAL = ("0.5", 0, 0, 0, 0, 0, 0, 0, "0.25")
+
+
+@pytest.mark.parametrize(("stretch", "place"), [(Even, 1.0), (Level, 0.0)])
+def test_the_search_encloses_the_infimum_of_a_function_of_the_fourth_power(
+    stretch: type[Quartic], place: float
+) -> None:
+    """-1/4 at +-1, or 1/2 at 0; on both sides of it."""
+    found = Search(stretch, 12).over(-1.5, 1.25, guess=place)  # type: ignore[arg-type]
+    with ctx.workprec(120):
+        assert found.value.contains(-0.25 if place else 0.5)
+        assert float(found.value.rad()) < 1e-12
+    for side in (-1, 1):
+        assert any(low <= side * place <= high for low, high in found.places)
+
+
+class Short(Quartic):
+    """One whose values to many digits are proved on short intervals only."""
+
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Jet:
+        if nats > 20 and self.high - self.low > 0.005:
+            raise NotProved("certified: too long")
+        return super().model(centre, radius, nats, length, sharp)
+
+
+def test_a_part_of_a_stretch_that_is_too_long_for_so_many_digits_becomes_its_own() -> None:
+    """Regression: parts were halved on the stretch itself, and softplus on max-SLR at L = 2, nu = 3 was refused."""
+    found = Search(Short, 12).over(0.25, 1.5, guess=0.9)  # type: ignore[arg-type]
+    least = Search(Quartic, 12).over(0.25, 1.5, guess=0.9).value  # type: ignore[arg-type]
+    assert found.value.overlaps(least)
+    assert float(found.value.rad()) < 1e-11
 
 
 @pytest.mark.parametrize("interval", [(-1.5, 1.5), (0.25, 1.5), (-0.5, 3.0)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 import mpmath
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from symslr.evaluation.minima.series import series
 from symslr.model.attention import Attention
 from symslr.model.catalogue import MaxSLR, SpikedSLR, erf, softmax, softmax1, softplus
 from symslr.model.symbols import a, c, x
+from symslr.model.task import Task
 from symslr.theory import bayes_risk, minimal_risk, population_risk
 
 
@@ -73,6 +76,40 @@ def test_a_minimum_far_out_at_random_length() -> None:
     around = [evaluate(risk, {"nu": 9.3, "a": scale}, digits=8, backend="numpy") for scale in (40, 49.5, 62)]
     assert all(float(value) - float(value.error) <= float(other) + float(other.error) for other in around)
     assert abs(float(value) - float(around[1])) < float(value.error) + float(around[1].error) + 1e-8
+
+
+RAMP = Attention(1 + Max(x, 0), name="ramp")
+GROWN = Attention(exp(Min(x, 0)) + Max(x, 0), normaliser=None, name="elu + 1")
+QUARTIC = Attention(1 + x**4, name="quartic")
+
+
+@pytest.mark.parametrize(
+    ("task", "attention", "most"),
+    [
+        (SpikedSLR(nu=10, length=100, noise=0), softplus, 30),  # 174 values when the series was asked last
+        (SpikedSLR(nu=100, length=50, noise=0), GROWN, 29),  # 50
+        (SpikedSLR(nu=20, length=2, noise=0), RAMP, 32),  # 40
+        (SpikedSLR(nu=20, length=5, noise=0), QUARTIC, 28),  # 29
+        (MaxSLR(nu=3, length=2, noise=0), RAMP, 38),  # 45, at scale 65
+        (SpikedSLR(nu=3, length=2, noise=0), softplus, 36),  # 36, at scale 3.5
+    ],
+    ids=lambda given: getattr(given, "name", None) or str(given),
+)
+def test_a_fall_at_the_end_of_the_scan_costs_few_values(
+    monkeypatch: pytest.MonkeyPatch, task: Task, attention: Attention, most: int
+) -> None:
+    """The scan itself has 21. What it finds is no higher than any risk beside it, or further out than all values."""
+    known: dict[tuple[float, ...], list[object]] = defaultdict(list)
+    monkeypatch.setattr("symslr.evaluation.minima.objective.computed", lambda node, scope: known)
+    risk = population_risk(task, attention)
+    value, place = minimise(risk, [a])
+    assert sum(map(len, known.values())) <= most
+    sizes = (
+        np.array([0.8, 0.98, 1.02, 1.25]) * float(place[a]) if np.isfinite(float(place[a])) else [-900, -50, 50, 900]
+    )
+    for size in sizes:
+        other = evaluate(risk, {"a": float(size)}, 6)
+        assert float(value) - float(value.error) <= float(other) + float(other.error)
 
 
 def test_infimum_of_erf_attention_is_an_exponential_kernel() -> None:

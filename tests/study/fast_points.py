@@ -24,15 +24,17 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
-    """n^2 and the point's seed; 'die' ends the process, a path fails until the file is there."""
+    """n^2 and the point's seed; 'die' ends the process, a path fails until the file is there, 'slow' has no end without digits."""
     top, _, bottom = asked["pause"].partition("/")
     time.sleep(float(top) / float(bottom or 1))
     trouble = asked["trouble"]
     if trouble == "die":
         os._exit(3)
+    while trouble == "slow" and not asked["digits"]:
+        pass
     while trouble.startswith("work until ") and not Path(trouble.removeprefix("work until ")).exists():
         pass
-    if trouble != "none" and not trouble.startswith("work until ") and not Path(trouble).exists():
+    if trouble not in ("none", "slow") and not trouble.startswith("work until ") and not Path(trouble).exists():
         raise ArithmeticError(f"no\nfile {trouble}")
-    square = Value(mpf(int(asked["n"]) ** 2), mpf("1e-30"), Kind.CERTIFIED, 12, "squaring")
+    square = Value(mpf(int(asked["n"]) ** 2), mpf("1e-30"), Kind.CERTIFIED, int(asked.get("digits") or 12), "squaring")
     return {"square": square, "seed": Value(mpf(seed), mpf(0), Kind.CERTIFIED, 25, "from the content")}

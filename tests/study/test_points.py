@@ -13,9 +13,12 @@ from symslr.cli import main
 from symslr.simulate.erm import erm_replicates
 from symslr.study.document import read_study
 from symslr.study.executors import Place
+from symslr.study.point import Point
+from symslr.study.registry import kind_named
 from symslr.study.run import run_study
 from symslr.study.store import Row, Store
 from symslr.study.table import as_xarray, table_of, write_csv, write_parquet, write_xarray
+from symslr.study.work import compute_point
 
 SWEEPS = """
 [common]
@@ -107,6 +110,29 @@ def test_kinds_give_what_the_library_gives(rows: list[Row]) -> None:
     assert found["kind"] == "statistical"
     assert float(found["value"]) == pytest.approx(runs.risk, rel=1e-6)
     assert float(found["error"]) == pytest.approx(runs.standard_error, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("length", "scale", "more"),
+    [("2:1/2,5:1/2", None, {}), ("3", "1/2", {}), ("3", None, {"noise": "1/2", "digits": "4"})],
+    ids=["least", "at a scale", "few digits"],
+)
+def test_a_risk_is_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str], length: str, scale: str | None, more: dict[str, str]
+) -> None:
+    asked = {"attention": "softplus", "length": length, "nu": "2", **({"scale": scale} if scale else {}), **more}
+    with pytest.raises(SystemExit, match="0"):
+        main(["risk", "--json", *(f"--{name}={value}" for name, value in asked.items())])
+    said = json.loads(capsys.readouterr().out)
+    kind = kind_named("risk")
+    point = Point("risk", tuple((own.name, asked.get(own.name, own.default or "")) for own in kind.parameters))
+    found = json.loads(compute_point(kind, point).answers or "{}")
+    risks = {"risk": said, **said.get("best", {})}
+    assert found.keys() == risks.keys()
+    assert found["risk"]["method"] == said["method"]
+    for name, answer in found.items():
+        assert answer["error"] == risks[name]["error"]
+        assert answer["value"].startswith(risks[name]["value"][:-1])
 
 
 def test_samples_meet_the_theory_of_finite_samples(rows: list[Row]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from symslr.cache.code import code_version
+from symslr.cli import main
 from symslr.study.document import read_study
 from symslr.study.executors import Place, local_executor, place_named
 from symslr.study.point import Point
@@ -227,6 +229,39 @@ def test_a_point_that_runs_out_is_a_row_that_says_so_and_is_tried_again(tmp_path
         mended.touch()
         assert run_study(points, store, THREADS).failed == 1
         assert run_study(points, store, THREADS, retry_failed=True).failed == 0
+
+
+def test_a_point_without_digits_has_fewer_where_the_time_is_short(tmp_path: Path) -> None:
+    """As a command; digits that were asked for are those of the row, or its failure."""
+    shared = (("n", "3"), ("pause", "0"), ("trouble", "slow"))
+    points = [Point("fast", (*shared, ("digits", digits))) for digits in ("", "9")]
+    with Store(tmp_path / "s.sqlite") as store:
+        assert run_study(points, store, Place(lambda: local_executor(1), 1), seconds=0.5).done == 2
+        assert [json.loads(row.answers or "{}")["square"]["value"] for row in store.rows()] == [
+            "9.0000000",
+            "9.0000000000",
+        ]
+        never = [Point("fast", (*shared[:2], ("trouble", f"work until {tmp_path / 'never'}"), ("digits", "")))]
+        assert run_study(never, store, Place(lambda: local_executor(1), 1), seconds=0.5).failed == 1
+        *_, row = store.rows()
+        assert row.reason is not None
+        assert "nor to 6 or 1; give more time (--seconds 5)" in row.reason
+
+
+def test_a_store_of_another_study_is_named_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where digits were 15 unless asked for: what a point is has changed, and both stay in the store."""
+    monkeypatch.chdir(tmp_path)
+    for name, digits in (("old.toml", "digits = 15"), ("new.toml", "")):
+        Path(name).write_text(f"[[sweep]]\nkind = 'risk'\nlength = 3\nnu = [1, 2]\n{digits}\n")
+        with pytest.raises(SystemExit, match="0"):
+            main(["study", "run", name, "--store", "s.sqlite", "--workers", "1"])
+    said = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said == "s.sqlite also holds 2 points that new.toml does not ask for, such as risk with digits = 15"
+    with Store(Path("s.sqlite")) as store:
+        digits = [dict(row.point.parameters)["digits"] for row in store.rows()]
+    assert digits == ["15", "15", "", ""]
 
 
 def test_places_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ class _Certified:
                 "least_risk for an interval"
             )
         if isinstance(expr, Expectation):
-            raise CannotEvaluate(f"certified: found {type(expr).__name__}; reduce the expression first")
+            raise CannotEvaluate(f"certified: found {expr}, which is no expectation of a single token; reduce it first")
         return elementary_ball(expr, self.descend)
 
     def _free(self, term: Monomial) -> Any:

@@ -74,6 +74,17 @@ class Taylor:
             return self.inverse().power(-n)
         return by_squaring(self, n, self.like(arb_poly([1])))
 
+    def folded(self, period: int) -> Taylor:
+        """g(s) with f(t) = g(t^period), of a function f of which that is known; its other coefficients are zero.
+
+        Raises:
+            ArithmeticError: where the last coefficient, which holds all that is left, is none of those.
+        """
+        if (self.length - 1) % period:
+            raise ArithmeticError("a model ends between two powers of those that it has")
+        kept, radius = arb_poly(self.polynomial.coeffs()[::period]), (self.radius**period).upper()
+        return replace(self, polynomial=kept, radius=radius, length=self.length // period + 1)
+
     def mirrored(self) -> Taylor:
         """f(c - t)."""
         return self.like(self.polynomial(arb_poly([0, -1])), self.rest)

@@ -10,15 +10,14 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.local import Least, polished
 from symslr.evaluation.minima.objective import Objective
-from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
+from symslr.evaluation.minima.outwards import SCALES, beyond_edge, followed, outwards
+from symslr.evaluation.minima.series import Limit, limit
 from symslr.evaluation.minima.valley import FINE, POLISH, REACHES, refined
 
 ROUGH = 1e-4
 """Tolerance of the scan: it compares values that differ by more."""
 MEDIUM = 1e-7
 """Tolerance near a minimum: its place is then known to the root of that, from where Newton steps converge."""
-SCALES = (0.04, 16.0)
-"""Where a scan of the line begins; it goes on outwards while the function falls."""
 POINTS = {1: 10, 2: 9}
 """Of the scan, on each side of 0: a minimum as wide as the smallest kernels have spans a factor of two, a step."""
 STARTS = 3
@@ -29,21 +28,6 @@ PARABOLAS = 8
 """Each gains half a digit or more from a step of the scan on, where a function is smooth."""
 BISECTIONS = 4
 """Steps towards the end of the interval on which a function is finite."""
-DOUBLINGS = 5
-"""Beyond the scan; a function that falls little there has a limit. One that still falls much is followed on: a kernel of x/1000 has
-its minimum a thousand times as far out."""
-HALVED = 0.7
-"""Ratio of the falls at two doublings below which they follow 1/a, where it would be 1/2."""
-FLAT = 1e-2
-"""A fall per doubling, relative, below which an end that is not the lowest is followed no further, nor any beyond the doublings."""
-INSIDE = 32.0
-"""A limit is extrapolated from so much nearer than where values can no longer be had: five values at a ratio of two."""
-NEARER, OUTWARDS = SCALES[1] / 2.0, 1.8
-"""First place and ratio of the series for large places: values cost the more the further out they lie."""
-ENOUGH = 100.0
-"""Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
-POOR = 1e-2
-"""Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
 RESCAN = 13
 """Points of a grid between two whole searches."""
 
@@ -73,7 +57,7 @@ class Continuation:
                     abs(float(x) - old) <= 0.4 * abs(old) + 0.05 for (x, _), old in zip(result[2], last)
                 ):
                     return self.join(result, intervals)
-        beyond = _outwards(objective, self.side) if self.side else None
+        beyond = outwards(objective, self.side) if self.side else None
         return None if beyond is None or abs(beyond.place) <= SCALES[1] else _taken(objective, beyond)
 
     def join(self, result: Least, intervals: list[tuple[float, float]]) -> Least:
@@ -192,18 +176,10 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
     points, values = _to_the_edge(rough, points, values)
     found: list[tuple[float, list[float] | Limit]] = []
     for end in (0, -1):
-        for doubling in itertools.count():
-            if not _falls(values, end, interval[end]) or (doubling > DOUBLINGS and _settles(values, end)):
-                break
-            beyond = _outwards(objective, float(np.sign(points[end]))) if doubling == 2 else None
-            if beyond is not None:
-                near = beyond.is_attained and abs(beyond.place) <= SCALES[1]
-                found.append((beyond.value, [beyond.place] if near else beyond))
-                values[end] = np.inf
-                break
-            where = 0 if end == 0 else len(points)
-            further = 2.0 * points[end]
-            points, values = np.insert(points, where, further), np.insert(values, where, rough.number([further]))
+        points, values, beyond = followed(objective, points, values, end, interval[end])
+        if beyond is not None:
+            near = beyond.is_attained and abs(beyond.place) <= SCALES[1]
+            found.append((beyond.value, [beyond.place] if near else beyond))
     edges = []
     for (i,) in _local_minima(values):
         around, inside = values[max(i - 1, 0) : i + 2], 0 < i < len(points) - 1
@@ -218,7 +194,7 @@ def _lowest_on_line(objective: Objective, interval: tuple[float, float]) -> list
         else:
             edges.append(i)
     if edges and not any(known <= values[edges[0]] for known, _ in found):
-        reached = _beyond(objective, points, values, edges[0])
+        reached = beyond_edge(objective, points, values, edges[0])
         found.append((reached.value, reached))
     if not found:
         raise CannotEvaluate(
@@ -402,38 +378,6 @@ def _why(objective: Objective, place: list[float]) -> str:
     return ""
 
 
-def _outwards(objective: Objective, side: float) -> Limit | None:
-    """The least value beyond the scan on one side, where a series in its inverse gives it."""
-    wanted = max(FINE, float(objective.context.tolerance))
-    useful = max(USEFUL, wanted / 2.0)
-    try:
-        found = limit(
-            objective.rough(max(FINE, wanted / 10)), side * NEARER, OUTWARDS, ENOUGH / 3 * wanted, SPAN - 1, useful
-        )
-    except CannotEvaluate:
-        return None
-    return found if found.error <= ENOUGH * wanted * abs(found.value) else None
-
-
-def _beyond(objective: Objective, points: Any, values: Any, i: int) -> Limit:
-    """What the function falls to beyond a point of the scan next to which it has no value.
-
-    Raises:
-        CannotEvaluate: where that is not a limit.
-    """
-    outwards = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
-    to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in outwards)
-    start = points[i] if to_zero else points[i] / INSIDE
-    values_at = objective.rough(max(FINE, float(objective.context.tolerance) / 10))
-    try:
-        return limit(values_at, float(start), 0.5 if to_zero else OUTWARDS, useful=POOR)
-    except CannotEvaluate as fault:
-        raise CannotEvaluate(
-            f"the lowest value of the scan is at its end, {objective.variables[0]} = {points[i]:.3g}, and beyond it tends to "
-            f"nothing that is seen ({fault}); give bounds (--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
-        ) from fault
-
-
 def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:
     """The scan with points added where the function ceases to be finite, as E[e^{2 a^2 x^2}] does at a = 1/2.
 
@@ -456,17 +400,3 @@ def _to_the_edge(rough: Objective, points: Any, values: Any) -> tuple[Any, Any]:
                 outside = middle
     found.sort()
     return np.array([x for x, _ in found]), np.array([value for _, value in found])
-
-
-def _settles(values: Any, end: int) -> bool:
-    """Whether the last falls towards an end are small, or halve as those of a series in the inverse do."""
-    last, before, first = -np.diff(values[-4:])[::-1] if end else np.diff(values[:4])
-    return bool(last < FLAT * abs(values[end]) or max(last / before, before / first) < HALVED)
-
-
-def _falls(values: Any, end: int, limit: float) -> bool:
-    """Whether the function falls towards an open end of the scan, and so much that it may become the lowest beyond."""
-    if np.isfinite(limit) or len(values) < 2:
-        return False
-    lower = values[1 if end == 0 else -2] - values[end]
-    return bool(lower > 0 and (values[end] <= np.min(values) or lower >= FLAT * abs(values[end])))

@@ -95,6 +95,9 @@ class Between(Dummy):
         made.enclosure = enclosure
         return made
 
+    def _sympystr(self, printer: object) -> str:
+        return str(self.name)
+
 
 def elementary_ball(expr: Expr, descend: Descend) -> Any:
     """A ball that contains ``expr``; its arguments are enclosed by ``descend``.

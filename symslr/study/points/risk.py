@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from symslr.evaluation import Value, evaluate, risk_at
+from symslr.evaluation import Value
+from symslr.evaluation.minima.asked import risk_as_asked
 from symslr.model.text import parse_number
-from symslr.study.parameter import Parameter, number
-from symslr.study.points.asked import ATTENTION, DIGITS, TASK, attention, problem
-from symslr.theory.population import minimal_risk
+from symslr.study.parameter import Parameter, count, number
+from symslr.study.points.asked import ATTENTION, TASK, attention, problem
 
-PARAMETERS = (*TASK, *ATTENTION, Parameter("scale", number, ""), DIGITS)
+PARAMETERS = (*TASK, *ATTENTION, Parameter("scale", number, ""), Parameter("digits", count, ""))
+"""scale: of the key, the best one where it is unset; digits: where they are unset, those that ``symslr risk`` gives."""
 
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
@@ -19,10 +20,9 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
-    """{"risk": least over the value vector, and over the scale of the key unless it is given}."""
+    """{"risk": least over the value vector}, and over the scale of the key unless it is given: then {"a": the best scale} too."""
     found = problem(asked, files)
-    chosen = attention(asked, files, found)
-    if asked["scale"]:
-        scale = parse_number(asked["scale"], what="scale")
-        return {"risk": risk_at(found.task, chosen, scale, found.values, int(asked["digits"]))}
-    return {"risk": evaluate(minimal_risk(found.task, chosen), found.values, digits=int(asked["digits"]))}
+    scale = parse_number(asked["scale"], what="scale") if asked["scale"] else None
+    digits = int(asked["digits"]) if asked["digits"] else None
+    value, places = risk_as_asked(found.task, attention(asked, files, found), scale, found.values, digits)
+    return {"risk": value, **places}

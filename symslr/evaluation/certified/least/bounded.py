@@ -87,3 +87,25 @@ class Bounded:
         size = abs(self.slope)
         reach = (size + (size * size + 2 * self.curvature * spare).sqrt()) / self.curvature
         return (self.lowest - reach).lower(), (self.lowest + reach).upper()
+
+
+class Folded:
+    """As ``Bounded``, of a function of t^n, n even: where it is flat at 0, it need not be so as a function of s = t^n.
+
+    Args:
+        model, left, right: as for ``Bounded``, left <= 0 <= right.
+        period: n.
+    """
+
+    def __init__(self, model: Taylor, left: Any, right: Any, period: int) -> None:
+        self.left, self.right, self.period = left, right, period
+        self.of_s = Bounded(model.folded(period), arb(0), ((-left).max(right) ** period).upper())
+        self.below, self.above, self.is_convex = self.of_s.below, self.of_s.above, self.of_s.is_convex
+        self.lowest = arb(self.of_s.lowest).root(period).mid()
+        reached = arb(self.of_s.lowest + self.of_s.reach).root(period)
+        self.reach = (reached - self.lowest).upper().max(self.lowest)
+
+    def near(self, above: Any) -> tuple[Any, Any]:
+        """As that of ``Bounded``."""
+        reach = self.of_s.near(above)[1].max(arb(0)).root(self.period).upper()
+        return (-reach).max(self.left), reach.min(self.right)

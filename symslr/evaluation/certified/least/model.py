@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
+from math import gcd
 from typing import Any
 
 from flint import arb, arb_poly, ctx
-from sympy import Add, Basic, Expr, Integral, Mul, Poly, Symbol, exp
+from sympy import Add, Basic, Expr, Integral, Mul, Poly, Pow, S, Symbol, exp
 
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
 from symslr.evaluation.certified.analytic.line import PROOF_BITS
 from symslr.evaluation.certified.analytic.proof import NotProved
-from symslr.evaluation.certified.backend import normal_forms, substitute
+from symslr.evaluation.certified.backend import Modulus, normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.plane import MovingPlane
 from symslr.evaluation.certified.monomial import Monomial
@@ -98,6 +100,14 @@ class Moving:
             model = _Model(self, self.side * centre, radius, nats, length, sharp).of(self.expr)
         return model if self.side > 0 else model.mirrored()
 
+    @cached_property
+    def period(self) -> int:
+        """A number n so that the expression is seen to be a function of scale^n: 4 for the kernel 1 + x^4, 2 for an even one."""
+        powers = [own for own in self.expr.atoms(Pow) if own.base == self.scale and own.exp.is_Integer]
+        rest = self.expr.xreplace(dict.fromkeys(powers, S.One))
+        found = gcd(*(int(own.exp) for own in powers), 1 if rest.has(self.scale) else 0)
+        return 2 if found == 1 and self.expr.xreplace({self.scale: -self.scale}) == self.expr else found
+
     def transform(self, kernels: tuple[Expr, ...], nats: float) -> Any:
         """The functions of one kernel, or two, so sharp that every integral has an error of about e^-nats; kept.
 
@@ -161,8 +171,11 @@ class _Model:
             return result
         if expr.is_Pow and expr.exp.is_Integer:
             return self.of(expr.base).power(int(expr.exp))
+        named = "the absolute value" if isinstance(expr, Modulus) else f"the function {expr.func}"
+        found = f"one to the power {expr.exp}" if expr.is_Pow else f"{named} of one"
         raise NotProved(
-            f"certified: no proof is available for {type(expr).__name__} of integrals of a scale that moves"
+            "certified: over an interval of the scale, sums, products and whole powers of expectations are proved; found "
+            f"{found}; give one scale instead (--scale)"
         )
 
     def _free(self, term: Monomial) -> Taylor:

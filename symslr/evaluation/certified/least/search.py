@@ -12,7 +12,7 @@ from flint import arb, ctx
 
 from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.proof import NotProved
-from symslr.evaluation.certified.least.bounded import Bounded
+from symslr.evaluation.certified.least.bounded import Bounded, Folded
 from symslr.evaluation.certified.least.model import Moving
 
 ZERO = 0.5
@@ -113,6 +113,9 @@ class Search:
         Raises:
             NotProved: where it cannot be told.
         """
+        is_even = low < 0 < high and self.stretch(low, high).period % 2 == 0
+        if is_even:
+            ends, low, high, guess = (low, high), 0.0, max(-low, high), abs(guess)
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
                 for own in self._proved(left, right):
@@ -124,7 +127,11 @@ class Search:
                     break
                 self.extra += self._missing() + 2
             value = self._lowest().union(self.above)
-        return Enclosed(value, [(part.low, part.high) for part in self.waiting if not part.below > self.above])
+        places = [(part.low, part.high) for part in self.waiting if not part.below > self.above]
+        if is_even:
+            both = [*places, *((-high, -low) for low, high in places)]
+            places = [(max(low, ends[0]), min(high, ends[1])) for low, high in both if low < ends[1] and high > ends[0]]
+        return Enclosed(value, places)
 
     def _lowest(self) -> Any:
         found = self.above
@@ -190,18 +197,28 @@ class Search:
         self.made += 1
         if self.made > MOST:
             raise NotProved("certified: the least value lies where the risk is too flat in the scale")
+        period = stretch.period if low <= 0 <= high and stretch.period % 2 == 0 else 1
         centre = (low + high) / 2 if before is None else min(max(before.place, low), high)
+        if period > 1:
+            centre = 0.0
         radius = nextafter(max(high - centre, centre - low), inf)
         size = stretch.reach * max(abs(low), abs(high), ZERO)
         try:
             reach = radius if before is None else before.reach
-            model = stretch.model(centre, radius, nats, *_terms(reach / size, radius / size, nats))
+            length, sharp = _terms(reach / size, radius / size, nats)
+            if period > 1:
+                length = period * max(2, ceil(length / period))
+            model = stretch.model(centre, radius, nats, length, sharp)
         except NotProved:
+            if (stretch.low, stretch.high) != (low, high):  # which may be too long for so many nats
+                self._look(self.stretch(low, high), low, high, nats, before)
+                return
             if radius < SMALLEST * max(1.0, abs(centre)):
                 raise
             self._halved(stretch, low, high, min(1.5 * nats, self._finest()))
             return
-        bounded = Bounded(model, arb(low) - centre, arb(high) - centre)
+        ends = arb(low) - centre, arb(high) - centre
+        bounded = Bounded(model, *ends) if period == 1 else Folded(model, *ends, period)
         self.above = bounded.above if self.above is None else self.above.min(bounded.above)
         if not bounded.below > self.above:
             left, right = (float(centre + t) for t in bounded.near(self.above))

@@ -1,0 +1,98 @@
+"""A function followed outwards from the end of a scan, and the series in the inverse of its variable that says what lies beyond."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from symslr.evaluation.errors import CannotEvaluate
+from symslr.evaluation.minima.objective import Objective
+from symslr.evaluation.minima.series import SPAN, USEFUL, Limit, limit
+from symslr.evaluation.minima.valley import FINE
+
+SCALES = (0.04, 16.0)
+"""Where a scan of the line begins; it goes on outwards while the function falls."""
+NEARER, OUTWARDS = SCALES[1] / 2.0, 1.75
+"""First place and ratio of the series for large places, exact in float64, so that one series has the values of another: they cost
+the more the further out they lie. A fall at the end of the scan is followed at these places."""
+ASKED, FARTHEST = 4, 8
+"""Steps outwards: from where on the series is asked, and beyond which a function that falls little is taken to have a limit.
+One that still falls much is followed on: a kernel of x/1000 has its minimum a thousand times as far out."""
+HALVED = 0.7
+"""Ratio of the falls at two steps below which they follow 1/a, where it would be 1/1.75."""
+FLAT = 1e-2
+"""A fall per step, relative, below which an end that is not the lowest is followed no further, nor any beyond the farthest step."""
+ENOUGH = 100.0
+"""Error with which such a series is taken, in units of the tolerance; it is the error of the result."""
+POOR = 1e-2
+"""Relative error with which a limit is taken where there is nothing else: two digits are better than no answer."""
+
+
+def followed(objective: Objective, points: Any, values: Any, end: int, edge: float) -> tuple[Any, Any, Limit | None]:
+    """The scan, followed outwards at an end as long as the function falls there, and what the series has beyond.
+
+    Values that only the series tells apart, as those of softplus at L = 100, nu = 10 from 20 to 200, look level to a scan.
+    """
+    sharp, side = _far(objective), float(np.sign(points[end]))
+    if not (_falls(values, end, edge) and np.isfinite(first := sharp.number([side * NEARER * OUTWARDS]))):
+        return points, values, None
+    points[end], values[end] = side * NEARER * OUTWARDS, first
+    for step in itertools.count(2):
+        place, where = side * NEARER * OUTWARDS**step, 0 if end == 0 else len(points)
+        points, values = np.insert(points, where, place), np.insert(values, where, sharp.number([place]))
+        beyond = outwards(objective, side, step) if step >= ASKED and np.isfinite(values[end]) else None
+        if beyond is not None:
+            values[end] = np.inf
+        if beyond is not None or not _falls(values, end, edge) or (step > FARTHEST and _settles(values, end)):
+            return points, values, beyond
+    raise AssertionError("a fall without end")
+
+
+def _far(objective: Objective) -> Objective:
+    """The function at places far out: as sharp as series need."""
+    return objective.rough(max(FINE, float(objective.context.tolerance) / 10))
+
+
+def outwards(objective: Objective, side: float, last: int = SPAN - 1) -> Limit | None:
+    """The least value beyond the scan on one side, where a series through values up to the last step outwards gives it."""
+    wanted, first = max(FINE, float(objective.context.tolerance)), max(last - SPAN, 0)
+    start, useful = side * NEARER * OUTWARDS**first, max(USEFUL, wanted / 2.0)
+    try:
+        found = limit(_far(objective), start, OUTWARDS, ENOUGH / 3 * wanted, last - first, useful)
+    except CannotEvaluate:
+        return None
+    return found if found.error <= ENOUGH * wanted * abs(found.value) else None
+
+
+def beyond_edge(objective: Objective, points: Any, values: Any, i: int) -> Limit:
+    """What the function falls to beyond a point of the scan next to which it has no value.
+
+    Raises:
+        CannotEvaluate: where that is not a limit.
+    """
+    open_ends = [k for k in (i - 1, i + 1) if not (0 <= k < len(points) and np.isfinite(values[k]))]
+    to_zero = all(0 <= k < len(points) and abs(points[k]) < abs(points[i]) for k in open_ends)
+    start, factor = (points[i], 0.5) if to_zero else (points[i] / OUTWARDS**SPAN, OUTWARDS)
+    try:
+        return limit(_far(objective), float(start), factor, useful=POOR)
+    except CannotEvaluate as fault:
+        raise CannotEvaluate(
+            f"the lowest value of the scan is at its end, {objective.variables[0]} = {points[i]:.3g}, and beyond it tends to "
+            f"nothing that is seen ({fault}); give bounds (--bounds {objective.variables[0]}:LOW:HIGH on the command line)"
+        ) from fault
+
+
+def _settles(values: Any, end: int) -> bool:
+    """Whether the last falls towards an end are small, or halve as those of a series in the inverse do."""
+    last, before, first = -np.diff(values[-4:])[::-1] if end else np.diff(values[:4])
+    return bool(last < FLAT * abs(values[end]) or max(last / before, before / first) < HALVED)
+
+
+def _falls(values: Any, end: int, edge: float) -> bool:
+    """Whether the function falls towards an open end of the scan, and so much that it may become the lowest beyond."""
+    if np.isfinite(edge) or len(values) < 2:
+        return False
+    lower = values[1 if end == 0 else -2] - values[end]
+    return bool(lower > 0 and (values[end] <= np.min(values) or lower >= FLAT * abs(values[end])))
