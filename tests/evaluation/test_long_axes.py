@@ -8,14 +8,35 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
-from sympy import Integer, Rational
+from sympy import Expr, Integer, Integral, Rational, Symbol, exp, log, oo
 
 from symslr.budget import processor_time
 from symslr.evaluation import evaluate, risk_at
+from symslr.expression.expectation import ScalarExpectation
 from symslr.model.catalogue import MaxSLR, SpikedSLR, softmax, softmax1
+from symslr.model.scalar_law import normal
+from symslr.model.symbols import a, x
 from symslr.theory import population_risk
 
 HUGE = Integer(10) ** 8
+u = Symbol("u", positive=True)
+ALONE = (
+    (log(1 + exp(a * x)), 131.3046875),
+    (log(1 + exp(a * x)), 200),
+    (log(1 + exp(a * x)), 300),
+    (log(1 + exp(a * x)) ** 2, 150),
+    (Rational(1, 100) + log(1 + exp(a * (x - 1))), 200),
+)
+"""Kernels, and scales at which half of the tokens lie within a few nats of an axis of a thousand."""
+
+
+@pytest.mark.parametrize(("kernel", "scale"), ALONE)
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_weight_of_a_token_alone_is_one(kernel: Expr, scale: float, power: int) -> None:
+    """kappa^p / kappa^p as an integral over u. Looked at from 48 places alone it was 0.485 +- 1e-11, without the tokens x > 0."""
+    moment = ScalarExpectation(kernel**power * exp(-u * kernel), x, normal())
+    found = evaluate(Integral(u ** (power - 1) * moment, (u, 0, oo)), {"a": scale}, digits=6, backend="numpy")
+    assert abs(float(found) - 1) <= float(found.error) < 1e-6
 
 
 def of_the_limit(shift: float, length: int) -> float:

@@ -147,8 +147,9 @@ def _outer_windows(family: Family, tokens: list[Tokens]) -> tuple[list[tuple[flo
         logs = _logs(family, table)
         return np.any(logs > -family.depth, axis=0), (table, logs)
 
-    first = _first_windows(family, tokens)
-    windows, seen = zoomed(look, first, NODES[len(first)])
+    turns = _turns(family, tokens)
+    first = [(float(own[0]) - 20.0, float(own[-1]) + 4.0) for own in turns]
+    windows, seen = zoomed(look, first, NODES[len(first)], turns)
     return windows, *seen
 
 
@@ -181,16 +182,21 @@ def _tail(logs: Any, v: Any, axis: int) -> float:
     return float(v[np.flatnonzero(profile > -FALLEN)[0]])
 
 
-def _first_windows(family: Family, tokens: list[Tokens]) -> list[tuple[float, float]]:
-    """From where u kappa is negligible to where exp(-u kappa) is."""
-    windows = []
+def _turns(family: Family, tokens: list[Tokens]) -> list[Any]:
+    """For every Laplace variable the v = log u with u kappa = 1 at the tokens, in increasing order.
+
+    From well below the first of them, where all u kappa are negligible, to beyond the last, where all exp(-u kappa) are, lies what
+    counts. A kernel that is nearly constant on half of the tokens, as log(1 + e^{a x}) is beside its fall, has half of them within
+    a few nats of an axis of thousands.
+    """
+    found = []
     for n in range(len(family.form.logs)):
         sizes = np.concatenate([own.slopes[n][np.any(own.logs > -np.inf, axis=0)] for own in tokens])
         sizes = sizes[np.isfinite(sizes)]
         if not len(sizes):
             raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
-        windows.append((-float(np.max(sizes)) - 20.0, -float(np.min(sizes)) + 4.0))
-    return windows
+        found.append(np.sort(-sizes))
+    return found
 
 
 def _needed(

@@ -320,7 +320,7 @@ class TokenSums(Sums):
                 raise CannotEvaluate("the outer integrand vanishes in float64")
             return inside, float(nodes[0][np.argmax(values)])
 
-        (window,), peak = zoomed(look, [guess], COARSE)
+        (window,), peak = zoomed(look, [guess], COARSE, [np.sort(-logs)])
         if not self.form.ends_by_itself:
             return SinhMap.over(window, peak)
         last, end = window[1] - 2.0 * (window[1] - window[0]) / COARSE, window[1]

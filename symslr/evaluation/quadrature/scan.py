@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -119,23 +119,34 @@ MOST_ZOOMS = 40
 LONGEST = 1e6
 """A window of log u longer than this belongs to an integral that does not converge."""
 
+TURN = 2.0
+"""Nats of log u in which exp(-u kappa) turns: nodes that lie no further apart see it."""
+CROWDED = 4.0
+"""Turns crowd where they lie so many times closer than the nodes of a scan."""
+
 Seen = TypeVar("Seen")
 Windows = list[tuple[float, float]]
 
 
-def zoomed(look: Callable[[list[Any]], tuple[Any, Seen]], windows: Windows, count: int) -> tuple[Windows, Seen]:
+def zoomed(
+    look: Callable[[list[Any]], tuple[Any, Seen]], windows: Windows, count: int, turns: Sequence[Any] | None = None
+) -> tuple[Windows, Seen]:
     """The windows, and what was seen at last.
 
     Args:
         look: nodes of every axis to (where on their product the integrand counts, what else is to be kept).
         windows: first guesses, one for every axis.
         count: nodes of an axis.
+        turns: for every axis places in increasing order where part of the integrand turns: between nodes far apart the scan looks
+            near those that crowd, too.
 
     Raises:
         CannotEvaluate: where they do not end.
     """
     for _ in range(MOST_ZOOMS):
         nodes = [np.linspace(low, high, count) for low, high in windows]
+        if turns is not None:
+            nodes = [np.union1d(own, _crowded(own, places)) for own, places in zip(nodes, turns)]
         above, seen = look(nodes)
         found = [_relevant(above, own, n) for n, own in enumerate(nodes)]
         if all(_settled(old, new) for old, new in zip(windows, found)):
@@ -146,15 +157,26 @@ def zoomed(look: Callable[[list[Any]], tuple[Any, Seen]], windows: Windows, coun
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
 
 
+def _crowded(nodes: Any, turns: Any) -> Any:
+    """Places where turns crowd between nodes that lie further apart than an integrand takes to turn; none where they do not."""
+    step = nodes[1] - nodes[0]
+    inside = turns[(nodes[0] < turns) & (turns < nodes[-1])]
+    if step <= TURN or len(inside) < 2:
+        return inside[:0]
+    quantiles = np.quantile(inside, np.linspace(0.0, 1.0, len(nodes)))
+    crowded = quantiles[1:][np.diff(quantiles) < step / CROWDED]
+    return np.unique(np.round(crowded / (TURN / 2.0)) * (TURN / 2.0))
+
+
 def _relevant(above: Any, nodes: Any, axis: int) -> tuple[float, float]:
-    """The window that holds the relevant nodes and one step around them; longer where they reach its end."""
+    """The window that holds the relevant nodes and the ones beside them; longer where they reach its end."""
     line = np.any(above, axis=tuple(m for m in range(above.ndim) if m != axis))
     index = np.flatnonzero(line)
     if not len(index):
         raise CannotEvaluate("the outer integrand is no number where it is looked for")
-    step, span = nodes[1] - nodes[0], nodes[-1] - nodes[0]
-    low = nodes[0] - span / 2 if index[0] == 0 else nodes[index[0]] - step
-    high = nodes[-1] + span / 2 if index[-1] == len(nodes) - 1 else nodes[index[-1]] + step
+    span = nodes[-1] - nodes[0]
+    low = nodes[0] - span / 2 if index[0] == 0 else nodes[index[0] - 1]
+    high = nodes[-1] + span / 2 if index[-1] == len(nodes) - 1 else nodes[index[-1] + 1]
     return float(low), float(high)
 
 
