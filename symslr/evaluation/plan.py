@@ -17,6 +17,7 @@ from symslr.evaluation.laplace.form import laplace_form, together
 from symslr.evaluation.laplace.node import LaplaceNode
 from symslr.evaluation.largest_token.form import cumulative_form
 from symslr.evaluation.largest_token.node import LargestTokenNode
+from symslr.evaluation.nodes.alone import by_tonelli
 from symslr.evaluation.nodes.equal_forms import FormsNode
 from symslr.evaluation.nodes.integral import IntegralNode
 from symslr.evaluation.nodes.minimum import MinimumNode
@@ -191,8 +192,11 @@ def _integral(expr: Integral) -> Node:
         raise CannotEvaluate(f"{expr}: an integral without limits has no value")
     body, constants = _hoisted(expr.function, variables)
     form = laplace_form(Integral(body, *expr.limits))
-    if expr.has(OpenKernel) and (form is None or form.is_open_outside):
+    is_alone = form is not None and len(form.moments) == len(form.terms) and not all(form.are_exponential)
+    if expr.has(OpenKernel) and (form is None or form.is_open_outside or is_alone):
         return OpenNode(expr)
+    if is_alone and (alone := by_tonelli(expr)) is not None:
+        return build(alone)
     if form is not None:
         free = body.free_symbols - set(variables)
         node: Node = LaplaceNode(form, ordered(free))

@@ -135,7 +135,7 @@ class RidgeSums(FloatSums):
         made: list[Piece] = []
         for family in families:
             try:
-                (found,) = pieces(family, (NOWHERE,))
+                (found,) = pieces(family, [(NOWHERE,)])
             except CannotEvaluate:  # where hardly a token comes, every weight may vanish
                 continue
             own.append(family)

@@ -5,6 +5,7 @@ Logarithms neither overflow nor underflow, so the same windows serve float64 and
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,11 @@ ROUGH, SHORTER = 2.0, 0.9
 where it is looked at again: e^(2 a x) p(x) is widest around 2 a, and its tokens at a = 500 live within seven of 0."""
 MOST_ROUNDS = 24
 """Each makes the pieces half as long again on one side: 1.5^24 is 10^4 times the first guess."""
+LOOKS, LONGER = 6, 0.02
+"""Places of an outer axis at which windows of tokens are looked for once more, and the part by which they have to grow to count."""
+BESIDE, SMALL_END = 0.05, 6.0
+"""The part of the tokens' axis that lies beside an end, and the nats above the depth that a share may have there, as at the end of
+a window."""
 FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
 BEYOND = 16.0
@@ -85,7 +91,7 @@ def layout(family: Family) -> Layout:
         CannotEvaluate: where a token integral or the outer integral shows no decay.
     """
     lowest = (-2.0 * family.depth - 20.0,) * len(family.form.logs)
-    own = pieces(family, lowest)
+    own = pieces(family, [lowest])
     is_complete = all(family.are_gaussian)
     is_seen_again = False
     for _ in range(MOST_ROUNDS):
@@ -98,6 +104,12 @@ def layout(family: Family) -> Layout:
         if is_rough and not is_seen_again and _length(own) < SHORTER * _length(before):
             is_seen_again = True  # what was seen on rough meshes, once more on shorter ones
             continue
+        if any(_end_early(family, k, *both) for k, both in enumerate(zip(before, shares))):
+            reach = itertools.product(*(np.linspace(*window, LOOKS) for window in windows))
+            longer = pieces(family, [lowest, *reach])
+            if _span(longer) > (1.0 + LONGER) * _span(before):
+                own = longer
+                continue
         if is_complete or all(low > least for (low, _), least in zip(windows, lowest)):
             peak = np.unravel_index(int(np.argmax(np.max(logs, axis=0))), table.shape)
             at = [float(w[i]) for w, i in zip(table.v, peak)]
@@ -109,8 +121,33 @@ def layout(family: Family) -> Layout:
                 axes = [_ended(axes[0], family.depth, offset)]
             return Layout(own, axes, shares)
         lowest = tuple(min(least, low - family.depth) for (low, _), least in zip(windows, lowest))
-        own = pieces(family, lowest)
+        own = pieces(family, [lowest])
     raise CannotEvaluate("the outer integrand decays too slowly: the integral may not converge")
+
+
+def _end_early(family: Family, kernel: int, made: tuple[Piece, ...], seen: tuple[Any, Any]) -> bool:
+    """Whether tokens beside an end of the pieces matter, and there are more of them.
+
+    The windows of the weights are those at small u. At large u tokens count that had lost to others there: those with a small
+    kappa, of a weight such as kappa^2 p(x).
+    """
+    if len(made) == 1 and isinstance(made[0], Line):
+        return False
+    x, share = seen
+    length = x[-1] - x[0]
+    with np.errstate(divide="ignore"):
+        density = share - np.log(np.gradient(x) / length)
+    ends = family.constants.ends[kernel]
+    sides = (x < x[0] + BESIDE * length, x > x[-1] - BESIDE * length)
+    return any(
+        np.isinf(end) and float(np.max(density, where=side, initial=-np.inf)) > SMALL_END - family.depth
+        for end, side in zip(map(float, ends), sides)
+    )
+
+
+def _span(pieces_of: list[tuple[Piece, ...]]) -> float:
+    """Of all kernels together, the length that their pieces cover."""
+    return float(sum(np.ptp(joined(made, FLOAT, 0).nodes) for made in pieces_of))
 
 
 def _length(pieces_of: list[tuple[Piece, ...]]) -> float:

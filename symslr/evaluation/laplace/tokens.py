@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -113,11 +115,11 @@ def most_nodes(family: Family) -> int:
     return (FEW_NODES if family.tolerance > ROUGH else MOST_NODES)[len(family.form.logs)]
 
 
-def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]:
+def pieces(family: Family, reach: Sequence[tuple[float, ...]]) -> list[tuple[Piece, ...]]:
     """Pieces of the token variable that hold the windows of all weights, for every kernel.
 
-    ``lowest`` are the smallest log u, log t of interest: a weight such as kappa^2 p(x) need not be integrable without the
-    factor exp(-u kappa), and its window ends where the smallest u cuts it off.
+    ``reach`` are values of log u, log t at which they are looked for, the smallest of interest among them: a weight such as
+    kappa^2 p(x) need not be integrable without the factor exp(-u kappa), and its window ends where the smallest u cuts it off.
     """
     code, form = family.code, family.form
     found = []
@@ -130,11 +132,15 @@ def pieces(family: Family, lowest: tuple[float, ...]) -> list[tuple[Piece, ...]]
             windows = [gaussian_window(curvature, centre, family.depth) for curvature, centre, _ in squares]
         else:
 
-            def log_weights(x: Any, k: int = k) -> Any:
+            def log_weights(x: Any, logs: tuple[float, ...], k: int = k) -> Any:
                 slopes, exponents, rests = code.weights(k, x, family.p)
-                return exponents + np.log(np.abs(rests)) - sum(np.exp(v + s) for v, s in zip(lowest, slopes))
+                return exponents + np.log(np.abs(rests)) - sum(np.exp(v + s) for v, s in zip(logs, slopes))
 
-            windows = scan_all(log_weights, low, high, family.depth)
+            windows = [
+                window
+                for logs in reach
+                for window in scan_all(partial(log_weights, logs=logs), low, high, family.depth)
+            ]
         seen = [window for window in windows if window is not None]
         if not seen:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
