@@ -18,8 +18,10 @@ from tests.evaluation.pairs import risk_of_a_pair
 
 @pytest.mark.parametrize(
     ("offset", "scale", "nu"),
-    [(1, 84, oo), (1, 46, 290), (1, 200, 40), (1, 256, 219), (1, 512, 219), (1, 50, 3)]
-    + [(4, 200, 40), (4, 512, 219), (4, 50, 3)],
+    [
+        *[(1, 84, oo), (1, 46, 290), (1, 200, 40), (1, 256, 219), (1, 512, 219), (1, 50, 3)],
+        *[(4, 200, 40), (4, 512, 219), (4, 50, 3)],
+    ],
 )
 def test_steep_kernels_with_an_offset(offset: int, scale: int, nu: Any) -> None:
     """exp(-u o) bends within 1/scale of one y: at scale 512 the axis that it bends was cut off, and nothing came."""

@@ -34,7 +34,6 @@ OF_EITHER_SIGN = [
 ]
 """Positive kernels, of which the square multiplied out has terms of either sign."""
 
-
 leggauss = cache(np.polynomial.legendre.leggauss)
 
 
