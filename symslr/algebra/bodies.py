@@ -32,8 +32,9 @@ def rewrite_sequences(expr: Expr, rewrite: Callable[[SequenceExpectation], Expr]
         for item in inner:
             if item.free_symbols & node.bound:
                 raise rule.refuse(f"{item} stands inside another expectation and depends on its tokens")
+        free = node.body.free_symbols
         for symbol in (*INDICES, x):
-            if symbol in node.body.free_symbols:
+            if symbol in free:
                 raise rule.refuse(f"{symbol} stands free in {node.body}; it is bound by a sum or by a kernel")
         if not inner:
             return rewrite(node)

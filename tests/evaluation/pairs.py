@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -32,7 +32,8 @@ def risk_of_a_pair(
         other, density = panels(own, bend)
         density = density * length * np.exp(-(own**2 + other**2) / 2) / (2 * np.pi)
         logs = np.stack(np.broadcast_arrays(log_kernel(scale * np.array([own])), log_kernel(scale * other), log_offset))
-        one, two, _ = np.exp(logs - logsumexp(logs, axis=0))
+        sizes = np.exp(logs - np.max(logs, axis=0))
+        one, two, _ = sizes / np.sum(sizes, axis=0)
         selects = expit(strength * (own - other)) if np.isfinite(strength) else 1.0 * (own > other)
         hit += float(np.sum(density * 2.0 * selects * one))
         norm += float(np.sum(density * (one**2 + two**2)))

@@ -16,9 +16,14 @@ from symslr.model.symbols import x
 from tests.evaluation.pairs import risk_of_a_pair
 
 
-@pytest.mark.parametrize(("scale", "nu"), [(84, oo), (46, 290), (200, 40), (256, 219), (512, 219), (50, 3)])
-@pytest.mark.parametrize("offset", [1, 4])
-def test_steep_kernels_with_an_offset(scale: int, nu: Any, offset: int) -> None:
+@pytest.mark.parametrize(
+    ("offset", "scale", "nu"),
+    [
+        *[(1, 84, oo), (1, 46, 290), (1, 200, 40), (1, 256, 219), (1, 512, 219), (1, 50, 3)],
+        *[(4, 200, 40), (4, 512, 219), (4, 50, 3)],
+    ],
+)
+def test_steep_kernels_with_an_offset(offset: int, scale: int, nu: Any) -> None:
     """exp(-u o) bends within 1/scale of one y: at scale 512 the axis that it bends was cut off, and nothing came."""
     attention = softmax1 if offset == 1 else Attention(exp(x), offset=offset)
     found = evaluate(population_risk(MaxSLR(nu=nu, length=2, noise=0), attention, scale), backend="numpy")

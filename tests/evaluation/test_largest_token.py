@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.polynomial.legendre import leggauss
 from sympy import Abs, Max, Rational, oo, sign, sin, tanh
 
 from symslr import MaxSLR, SpikedSLR, bayes_risk, evaluate, population_risk, softmax
@@ -33,6 +33,8 @@ OF_EITHER_SIGN = [
     Attention(1 + x + x**2, name="1+x+x^2"),
 ]
 """Positive kernels, of which the square multiplied out has terms of either sign."""
+
+leggauss = cache(np.polynomial.legendre.leggauss)
 
 
 def panels(low: float, high: float, count: int, order: int) -> tuple[Any, Any]:

@@ -195,12 +195,12 @@ def test_steep_weights_of_a_selection_are_resolved() -> None:
     """
     strength, scale, shift = Rational(36613, 100), Rational(1754, 25), -2
     values = {"L": 2, "nu": strength, "a": scale, "c": shift}
-    x = np.linspace(-9.0, 9.0, 200_001)
+    x = np.linspace(-9.0, 9.0, 20_001)
     nodes, weights = np.polynomial.legendre.leggauss(400)
     weights = 40.0 * weights * np.exp(-40.0 * np.abs(nodes)) / (1.0 + np.exp(-40.0 * np.abs(nodes))) ** 2
     selected = sum(w * ndtr(x - 40.0 * t / float(strength)) for t, w in zip(nodes, weights))
     density, weight = np.exp(-(x**2) / 2.0) / np.sqrt(2.0 * np.pi), 1.0 + special_erf(float(scale) * x + shift)
-    hit, norm = (2.0 * float(np.sum(density * own)) * (18.0 / 200_000) for own in (weight * selected, weight**2))
+    hit, norm = (2.0 * float(np.sum(density * own)) * (18.0 / 20_000) for own in (weight * selected, weight**2))
     for digits in (3, 4, 9):
         found = evaluate(population_risk(MaxSLR(noise=0), erf), values, digits=digits, backend="numpy")
         assert abs(float(found) - (1.0 - hit**2 / norm)) <= float(found.error) + 1e-13

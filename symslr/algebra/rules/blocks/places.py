@@ -185,8 +185,10 @@ def _ends(place: Expr, ranges: Mapping[Basic, tuple[Expr, Expr]]) -> tuple[Expr,
 
 def _two_remainders(difference: Expr) -> tuple[Mod, Mod] | None:
     """The remainders r and s of one period, in either order, where an expanded difference is r - s."""
-    remainders = sorted(difference.atoms(Mod), key=str)
-    if len(remainders) != 2 or remainders[0].args[1] != remainders[1].args[1]:
+    remainders = difference.atoms(Mod)
+    if len(remainders) != 2:
         return None
-    first, second = remainders
+    first, second = sorted(remainders, key=str)
+    if first.args[1] != second.args[1]:
+        return None
     return (first, second) if difference in (first - second, second - first) else None

@@ -42,7 +42,9 @@ class FlipSigns(Rule):
 
     def _shorter(self, node: SequenceExpectation) -> Expr:
         flipped = self._flipped(node.body)
-        return node.with_body(min(node.body, flipped, key=lambda body: (str(body).count("-"), str(body))))
+        if flipped == node.body:
+            return node
+        return node.with_body(min(node.body, flipped, key=_minus_signs_and_text))
 
     def _flipped(self, node: Expr) -> Expr:
         if isinstance(node, Expectation):  # it integrates its own values
@@ -104,6 +106,11 @@ def _parity(node: Expr, family: IndexedBase | Symbol) -> int | None:
     if isinstance(node, Sum):
         return _parity(node.function, family)
     return None
+
+
+def _minus_signs_and_text(body: Expr) -> tuple[int, str]:
+    text = str(body)
+    return text.count("-"), text
 
 
 def _shorter_sign(base: Expr) -> Expr:
