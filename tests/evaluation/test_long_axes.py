@@ -31,7 +31,7 @@ ALONE = (
 
 
 def shared(kernel: Expr, law: ScalarLaw, powers: tuple[int, ...], length: object = None) -> Integral:
-    """Of tokens' weights to these powers: the integral for E prod_j kappa_j^n_j / (sum kappa)^n among so many tokens or so many more."""
+    """E prod_j kappa_j^n_j / (sum of kappa)^n as an integral over u, among as many tokens or, with a length, so many."""
     total = sum(powers)
     moments = [ScalarExpectation(kernel**n * exp(-u * kernel), x, law) for n in powers]
     others = ScalarExpectation(exp(-u * kernel), x, law) ** (0 if length is None else length - len(powers))  # type: ignore[operator]

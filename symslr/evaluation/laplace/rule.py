@@ -55,6 +55,7 @@ class Sums(ABC):
         tolerance: relative error aimed at.
         level: of the first inner meshes; one more halves their steps. ``finest`` is the last.
         is_nested: whether the nodes of coarser inner meshes are among those of finer ones.
+        is_geometric: whether an inner error may be claimed to fall as a power of what halving the step changes.
         steps: the first steps of the outer variables.
         guard: bits beyond those of the parameters that the balls need.
         shifts: logarithms by whose exponentials the integrands are divided, None for none.
@@ -65,6 +66,7 @@ class Sums(ABC):
     level: float
     finest: float = inf
     is_nested: bool = True
+    is_geometric: bool = True
     steps: list[float]
     shifts: Any = None
     guard: int = 0
@@ -93,6 +95,11 @@ class Sums(ABC):
     def is_smooth(self, axis: int) -> bool:
         """Whether an axis is so well laid out that the error may be claimed to fall as a power of what halving a step changes."""
         return False
+
+    @property
+    def doubt(self) -> float:
+        """How often the change on a mesh of other steps counts, for what rules along the axes do not see; 0 where they see all."""
+        return 1.0 if len(self.steps) > 1 else 0.0  # a ridge across both axes hides from the rules along each of them
 
     def rounding(self, table: Any) -> list[Any]:
         """Relative rounding error of every integral, from a table at few nodes; 0 in balls, which hold it."""
@@ -139,12 +146,11 @@ def refined(sums: Sums) -> list[tuple[Any, Any]]:
         along = [_axis_errors(arithmetic, values, n, masses, smooth=sums.is_smooth(n)) for n in axes]
         errors = [list(own) for own in zip(*along)] if along else [[] for _ in masses]
         edges = [_edges(arithmetic, values, n, masses) for n in axes]
-        if len(steps) > 1 and arithmetic == FLOAT and (is_last or max(map(max, errors)) < tolerance):
-            # a ridge across both axes hides from the rules along each of them
+        if sums.doubt and arithmetic == FLOAT and (is_last or max(map(max, errors)) < tolerance):
             other = sums.table(coarse := sums.outer([h * DETUNED for h in outer.steps]), seen.inner).values[:, 0]
             ratio = float(np.prod(coarse.steps) / np.prod(outer.steps))
             doubts = [abs(np.sum(two) * ratio - np.sum(one)) / mass for one, two, mass in zip(values, other, masses)]
-            errors = [[e + doubt for e in own] for own, doubt in zip(errors, doubts)]
+            errors = [[e + sums.doubt * doubt for e in own] for own, doubt in zip(errors, doubts)]
         worst = [max(own[n] for own in errors) for n in axes]
         late = [n for n in axes if max(late for _, late in edges[n]) > tolerance]
         if is_last:
@@ -180,7 +186,7 @@ def _resolved(sums: Sums, level: float) -> Resolved:
         if turn == 0:
             rounding = sums.rounding(table)
             tolerance = max(tolerance, *rounding)
-        errors = _inner_errors(arithmetic, table.values)
+        errors = _inner_errors(arithmetic, table.values, geometric=sums.is_geometric)
         if max(errors) < tolerance and sums.is_nested:
             # on steps near a period of 2 + sin(50 x) every nested rule sees the same slow function
             other = sums.table(few, sums.inner(level + log2(DETUNED))).values[:, 0]
@@ -215,10 +221,15 @@ def _finer(error: Any, tolerance: Any) -> float:
     return float(np.clip(1.1 * float(ratio), 1.1, 2.0))
 
 
-def _inner_errors(arithmetic: Any, rules: Any) -> list[Any]:
-    """Relative errors of integrals over few nodes from three nested inner meshes, their changes at all nodes added up."""
+def _inner_errors(arithmetic: Any, rules: Any, *, geometric: bool) -> list[Any]:
+    """Relative errors of integrals over few nodes from three nested inner meshes, their changes at all nodes added up.
+
+    Twice the last change, where it may fall no faster than a power of the step.
+    """
     full, half, quarter = rules.swapaxes(0, 1)
     masses, near, far = (arithmetic.masses(part) for part in (full, half - full, quarter - half))
+    if not geometric:
+        return [2 * one / mass if mass > 0 else mass for one, mass in zip(near, masses)]
     return [geometric_error(two + one, one, 0, mass) for one, two, mass in zip(near, far, masses)]
 
 

@@ -91,10 +91,16 @@ class Laws:
 class TailSums(FloatSums):
     """The integrals of a form with power tails: every outer node has token meshes of its own.
 
+    A bend of a kernel, as of log(1 + e^{a x}) at 0, takes a few nats of v between nodes that lie many apart, and 1/a of x between
+    nodes that crowd elsewhere: no error is claimed to be smaller than twice what another mesh changes.
+
     Raises:
         CannotEvaluate: for other than one Laplace variable and monotone kernels without kinks on the whole line, or where a
             law has no window.
     """
+
+    is_geometric = False
+    doubt = 2.0
 
     def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
         form = family.form
