@@ -238,7 +238,8 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
 
 def _as_number(mean: Expr) -> Expr:
     """The mean of a polynomial in the length, where its law is known; any other as it stands: a sum of integrals says less."""
-    return mean.doit() if mean.args[0].is_polynomial() and mean.doit().is_number else mean
+    found = mean.doit() if mean.args[0].is_polynomial() else mean
+    return found if found.is_number else mean
 
 
 def show(
