@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mpmath import mpf
@@ -78,11 +79,11 @@ def random_point(number: int, seed: int) -> Point:
     )
 
 
-def mean_of(point: Point, powers: tuple[int, ...]) -> Expr:
-    """E prod_j s_j^n_j as an integral over u."""
-    kernel, law, total = KERNELS[point.kernel], LAWS[point.law], sum(powers)
+def mean_of(kernel: Expr, law: ScalarLaw, powers: Sequence[int], length: Expr | int | None = None) -> Integral:
+    """E prod_j s_j^n_j of the first tokens of a sequence as an integral over u, by default of as many tokens as powers."""
+    total, count = sum(powers), len(powers)
     moments = [ScalarExpectation(kernel**n * exp(-u * kernel), x, law) for n in powers]
-    others = ScalarExpectation(exp(-u * kernel), x, law) ** (point.length - len(powers))
+    others = ScalarExpectation(exp(-u * kernel), x, law) ** ((count if length is None else length) - count)
     return Integral(u ** (total - 1) / factorial(total - 1) * prod(moments) * others, (u, 0, oo))
 
 
@@ -93,7 +94,8 @@ def judged(point: Point) -> tuple[str, float]:
     total, error = mpf(0), mpf(0)
     for weight, powers in parts:
         try:
-            found = evaluate(mean_of(point, powers), {"a": point.scale}, digits=point.digits, seconds=SECONDS)
+            mean = mean_of(KERNELS[point.kernel], LAWS[point.law], powers, n)
+            found = evaluate(mean, {"a": point.scale}, digits=point.digits, seconds=SECONDS)
         except CannotEvaluate:
             return "refused", 0.0
         total, error = total + weight * found.value, error + weight * found.error

@@ -70,7 +70,12 @@ class FloatSums(Sums):
         return nodes * float(np.prod([axis.length / step for axis, step in zip(self.axes, self.steps)])) > MOST_WORK
 
     def is_smooth(self, axis: int) -> bool:
-        return np.isinf(self.axes[axis].scale)  # far from the centre of a stretched one exp(-u) ends within a step
+        return not self.axes[axis].widths  # far from the centres of a stretched one exp(-u) ends within a step
+
+    @property
+    def doubt(self) -> float:
+        """That of ``Sums``; 1 on a stretched axis too: a bend between nodes far apart may show in none of the rules along it."""
+        return max(super().doubt, float(any(axis.widths for axis in self.axes)))
 
     def widen(self, late: list[int]) -> None:
         self.axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.axes)]

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,6 +76,7 @@ class CutAxis:
     """An axis cut at places where an integrand is not smooth, with double exponential rules between them."""
 
     edges: tuple[float, ...]
+    widths: ClassVar[tuple[float, ...]] = ()
 
     @property
     def low(self) -> float:
@@ -153,7 +154,7 @@ class RidgeSums(FloatSums):
         middle, rate = self.way.bend(self.whole.p)
         if np.isinf(middle) and self.width is not None:
             middle, rate = 0.0, 1.0 / self.width
-        bent = SinhMap(low, high, middle, 1.0 / rate) if low < middle < high else SinhMap(low, high, 0.0, np.inf)
+        bent = SinhMap(low, high, (middle,), (1.0 / rate,)) if low < middle < high else SinhMap(low, high)
         first = [bent.ends, *([] if self.way.is_last else [self._begun(own)])]
 
         def look(nodes: list[Any]) -> tuple[Any, None]:
@@ -169,7 +170,7 @@ class RidgeSums(FloatSums):
         cuts = [cut for cut in self.cuts if low < cut < high]
         along: Any = CutAxis((low, *cuts, high)) if cuts else replace(bent, low=low, high=high)
         steps = Layout([], [], []).first_steps(self.family) if others else []
-        return [along, *(SinhMap(*ends, 0.0, np.inf) for ends in others)], [along.length / FIRST_STEPS, *steps]
+        return [along, *(SinhMap(*ends) for ends in others)], [along.length / FIRST_STEPS, *steps]
 
     def _begun(self, families: list[Family]) -> tuple[float, float]:
         """The window of the other variable's logarithm to begin with, beside ``starts`` of it at y."""

@@ -17,7 +17,7 @@ from symslr.evaluation.laplace.table import Table
 from symslr.evaluation.laplace.tokens import Tokens, most_nodes, pieces, placed
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
-from symslr.evaluation.quadrature.mesh import Line, Piece, SinhMap, joined
+from symslr.evaluation.quadrature.mesh import SCALE, Line, Piece, SinhMap, joined
 from symslr.evaluation.quadrature.scan import zoomed
 
 NODES = {1: 48, 2: 24}
@@ -38,6 +38,8 @@ FALLEN = 10.0
 """Nats by which an integrand has fallen where its left tail begins."""
 BEYOND = 16.0
 """Nats beyond the depth at which exp(-u o) ends an axis: powers of u stand beside it."""
+BEND = 0.1
+"""By so much the logarithm of the slope of log kappa changes where it bends: per nat of log kappa, and at least at all."""
 SPARE = 0.5
 """Levels by which first token meshes may be too fine for others to confirm them and are made coarser: these have digits, too."""
 SMOOTH, STRIP = 3.0, 0.87
@@ -115,7 +117,8 @@ def layout(family: Family) -> Layout:
             at = [float(w[i]) for w, i in zip(table.v, peak)]
             smooth = family.form.are_exponential
             tails = [-np.inf if smooth[n] else _tail(logs, w, n) for n, w in enumerate(table.v)]
-            axes = [SinhMap.over(*axis) for axis in zip(windows, at, tails)]
+            bends = _bends(family, table.tokens, shares)
+            axes = [SinhMap.over(own, [v, *more], tail) for own, v, more, tail in zip(windows, at, bends, tails)]
             offset, *others = family.code.offsets(family.p)
             if not others and is_complete and smooth[0] and offset > 0:
                 axes = [_ended(axes[0], family.depth, offset)]
@@ -210,7 +213,7 @@ def _ended(axis: SinhMap, depth: float, offset: float) -> SinhMap:
     weight that bends, the rules did not see an error of 1e-7 at a = 40, nu = 17.
     """
     end = min(axis.high, float(np.log((depth + BEYOND) / offset)))
-    return axis if np.isinf(axis.scale) else replace(axis, high=end, centre=end)
+    return axis if np.isinf(axis.scale) else replace(axis, high=end, centres=(end,))
 
 
 def _tail(logs: Any, v: Any, axis: int) -> float:
@@ -233,6 +236,36 @@ def _turns(family: Family, tokens: list[Tokens]) -> list[Any]:
         if not len(sizes):
             raise CannotEvaluate("a Laplace variable multiplies nothing: the integral over it does not converge")
         found.append(np.sort(-sizes))
+    return found
+
+
+def _bends(family: Family, tokens: list[Tokens], shares: list[tuple[Any, Any]]) -> list[list[float]]:
+    """For every Laplace variable the v = log u around which the integrands vary over steps of order one, however long the axis.
+
+    Moments of e^{-u kappa} take the token with u kappa = 1 for their end: they vary with v as the law and the slope of log kappa do
+    with that token. The slope bends within nats of v at 0 where kappa is log(1 + e^{a x}), e^{a x} + e^{3 a x} or 1 + e^{a x}.
+    A factor e^{-u o} ends at u o = 1.
+    """
+    found: list[list[float]] = [[-float(np.log(o))] if o > 0 else [] for o in family.code.offsets(family.p)]
+    for own, (x, share) in zip(tokens, shares):
+        matters = share > -family.depth
+        for n, logs in enumerate(own.slopes):
+            found[n] += bends(x[matters], logs[matters])
+    return found
+
+
+def bends(x: Any, logs: Any) -> list[float]:
+    """The v = -log kappa(x) at which the slope of log kappa bends, from tokens in increasing order; one of all that lie near."""
+    kept = np.isfinite(logs)
+    x, logs = x[kept], logs[kept]
+    moves, found = np.diff(logs), []
+    with np.errstate(divide="ignore"):
+        slopes = np.log(np.abs(moves / np.diff(x)))
+    bent, beside = np.abs(np.diff(slopes)), np.maximum(np.abs(moves[1:]), np.abs(moves[:-1]))
+    places = np.sort(-logs[1:-1][~(bent < np.minimum(BEND * np.maximum(beside, BEND), 1.0))])
+    while len(places):
+        found.append(float(places[len(places) // 2]))
+        places = places[np.abs(places - found[-1]) > SCALE]
     return found
 
 

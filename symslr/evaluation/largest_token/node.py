@@ -322,13 +322,13 @@ class TokenSums(Sums):
 
         (window,), peak = zoomed(look, [guess], COARSE, [np.sort(-logs)])
         if not self.form.ends_by_itself:
-            return SinhMap.over(window, peak)
+            return SinhMap.over(window, [peak])
         last, end = window[1] - 2.0 * (window[1] - window[0]) / COARSE, window[1]
         while end - last > SHARP:
             nodes = np.linspace(last, end, COARSE)
             inside = np.flatnonzero(look([nodes])[0])
             last, end = float(nodes[max(inside[-1] - 1, 0)]), float(nodes[min(inside[-1] + 1, COARSE - 1)])
-        return SinhMap.over((window[0], end), end)
+        return SinhMap.over((window[0], end), [end])
 
 
 class TokenTable:

@@ -7,7 +7,7 @@ v = v_0 + width sinh t, and every v has a token mesh of its own with one centre 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,10 +17,11 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.family import Family, Moments, log_near_one
 from symslr.evaluation.laplace.floats import FloatSums, FloatTable
 from symslr.evaluation.laplace.rule import Outer
+from symslr.evaluation.laplace.survey import bends
 from symslr.evaluation.laplace.table import TINY, Table, joined_moments
 from symslr.evaluation.numbers.arithmetic import FLOAT
 from symslr.evaluation.quadrature.centred_mesh import CentredMesh
-from symslr.evaluation.quadrature.mesh import SinhMap
+from symslr.evaluation.quadrature.mesh import SinhMap, apart
 from symslr.evaluation.quadrature.scan import scan
 
 FAR, FURTHER = 1e6, 1e12
@@ -37,6 +38,8 @@ FURTHEST = 0.1 / FLOAT.eps
 """Largest |log u|: beyond, sums of it and of log kappa are rounded by more than a tenth; a tail 1/v^2 leaves 1e-15 there."""
 LOOKS = 200
 """Values of v at which its window is looked for."""
+MOST_BENDS = 4
+"""Of log kappa, around which nodes lie a few tenths apart."""
 BLOCK = 200_000
 """Numbers in one array: what stays in the cache."""
 MOST_NODES = 40_000_000
@@ -156,12 +159,17 @@ def _axis(family: Family, laws: list[Laws]) -> SinhMap:
     ends = -_slope(family, 0, np.array([-own.reach, own.reach]))
     furthest = max(float(np.max(np.abs(np.where(np.isfinite(ends), ends, 0.0) - centre))), 100.0 * width)
     furthest = min(furthest, FURTHEST)
-    axis = SinhMap(centre - furthest, centre + furthest, centre, width)
+    axis = SinhMap(centre - furthest, centre + furthest, (centre,), (width,))
     v, density, _ = axis.nodes(axis.length / LOOKS)
     table = TailTable(family, laws, [v], 2 * FIRST_STEP)
     mass = np.abs(family.sums(family.values(table.grid, table.moments)[0])[:, 0]).max(axis=0) * density
     keep = np.flatnonzero(mass > np.max(mass) * np.exp(-family.depth))
-    return SinhMap(float(v[max(keep[0] - 1, 0)]), float(v[min(keep[-1] + 1, len(v) - 1)]), centre, width)
+    axis = replace(axis, low=float(v[max(keep[0] - 1, 0)]), high=float(v[min(keep[-1] + 1, len(v) - 1)]))
+    x = np.sinh(np.linspace(-50.0, 50.0, 4001))
+    (offset,) = family.code.offsets(family.p)
+    places = apart([*([-float(np.log(offset))] if offset > 0 else []), *bends(x, _slope(family, 0, x))])
+    more = tuple(place for place in places if axis.low < place < axis.high)[:MOST_BENDS]
+    return replace(axis, centres=(centre, *more), widths=(width, *(1.0 for _ in more)))
 
 
 def _slope(family: Family, k: int, x: Any) -> Any:

@@ -6,6 +6,7 @@ three nested meshes in one table tell how far it has come.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ import numpy as np
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.wright_omega import wright_omega
+from symslr.evaluation.quadrature.stretch import Stretch
 
 MOST_STEPS = 2_000_000
 """Of one mesh: more are a sign that the window is that of something else."""
@@ -157,15 +159,16 @@ def joined(pieces: tuple[Piece, ...], arithmetic: Arithmetic, level: float) -> M
 LONG = 120.0
 """Windows longer than this are stretched."""
 SCALE = 10.0
-"""Within so much of the peak the nodes are nearly equally spaced."""
+"""Within so much of a centre the nodes are nearly equally spaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinhMap:
-    """An outer axis: v from ``low`` to ``high``, with ``scale`` infinite where no sinh stretches it; ``tail`` is w_0, or -oo.
+    """An outer axis: v from ``low`` to ``high``, stretched around ``centres``, if any; ``tail`` is w_0, or -oo.
 
     A kernel such as log(1 + e^(a x)) at a large scale a has moments that vary over steps of order one in log u where u a is of
     order one, and over steps of order a beyond, where u e^(a x) decides. With v = c + s sinh(w/s) both are met by equal steps of w.
+    With several centres c_j and widths s_j, w/s_0 is the sum of their asinh((v - c_j)/s_j), in float64 alone.
 
     In a short window the left is long: there all moments are constants and the integrand is a power of u, exp(k v). With
     v = w - exp(w_0 - w) it falls doubly exponentially, as by the rule of H. Takahasi and M. Mori (1974) for (0, oo).
@@ -173,23 +176,38 @@ class SinhMap:
 
     low: float
     high: float
-    centre: float
-    scale: float
+    centres: tuple[float, ...] = ()
+    widths: tuple[float, ...] = ()
     tail: float = -np.inf
 
     @classmethod
-    def over(cls, window: tuple[float, float], peak: float, tail: float = -np.inf) -> SinhMap:
-        """The axis over a window; left of ``tail`` the integrand falls as a power of u."""
+    def over(cls, window: tuple[float, float], centres: Sequence[float], tail: float = -np.inf) -> SinhMap:
+        """The axis over a window; left of ``tail`` the integrand falls as a power of u.
+
+        A long one is stretched, unless it has so many centres that it would be no shorter.
+        """
         low, high = window
-        is_long = high - low > LONG
-        return cls(low, high, peak, SCALE if is_long else np.inf, -np.inf if is_long else tail)
+        if high - low <= LONG:
+            return cls(low, high, tail=tail)
+        own = apart(centres)
+        stretched = cls(low, high, own, (SCALE,) * len(own))
+        return stretched if stretched.length < high - low else cls(low, high)
+
+    @property
+    def scale(self) -> float:
+        """s_0, infinite where nothing is stretched."""
+        return self.widths[0] if self.widths else np.inf
+
+    @property
+    def _stretch(self) -> Stretch:
+        return Stretch(np.array(self.centres), np.array(self.widths))
 
     @property
     def ends(self) -> tuple[float, float]:
         """(low, high) in w."""
-        if np.isinf(self.scale):
+        if not self.widths:
             return self._before(self.low), self._before(self.high)
-        low, high = (self.scale * float(np.arcsinh((v - self.centre) / self.scale)) for v in (self.low, self.high))
+        low, high = (self.scale * self._stretch.heights(np.array([self.low, self.high]))).tolist()
         return low, high
 
     @property
@@ -204,13 +222,11 @@ class SinhMap:
 
     def places(self, w: Any) -> Any:
         """v of w, without a tail."""
-        return w if np.isinf(self.scale) else self.centre + self.scale * np.sinh(w / self.scale)
-
-    def density(self, v: Any) -> Any:
-        """dv/dw."""
-        if not np.isinf(self.tail):
-            return 1.0 + wright_omega(self.tail - v)
-        return np.ones(len(v)) if np.isinf(self.scale) else np.hypot(1.0, (v - self.centre) / self.scale)
+        if not self.widths:
+            return w
+        if len(self.widths) > 1:
+            return self._stretch.places(w / self.scale, self.low, self.high)
+        return self.centres[0] + self.scale * np.sinh(w / self.scale)
 
     def nodes(self, step: float, arithmetic: Arithmetic = FLOAT) -> tuple[Any, Any, Any]:
         """(v, dv/dw, step of w): every second and fourth node is a mesh too."""
@@ -221,7 +237,19 @@ class SinhMap:
         if not np.isinf(self.tail):
             rest = arithmetic.exp(self.tail - w)
             return w - rest, 1 + rest, exact
-        if np.isinf(self.scale):
+        if not self.widths:
             return w, arithmetic.full(count + 1, arithmetic.number(1)), exact
+        if len(self.widths) > 1:
+            v = self.places(w)
+            return v, 1.0 / (self.scale * self._stretch.density(v)), exact
         up, down = arithmetic.exp(w / self.scale), arithmetic.exp(-w / self.scale)
-        return self.centre + self.scale * (up - down) / 2, (up + down) / 2, exact
+        return self.centres[0] + self.scale * (up - down) / 2, (up + down) / 2, exact
+
+
+def apart(places: Sequence[float]) -> tuple[float, ...]:
+    """Those of the places, in their order, that lie further from all before them than ``SCALE``."""
+    found: list[float] = []
+    for place in places:
+        if all(abs(place - other) > SCALE for other in found):
+            found.append(place)
+    return tuple(found)
