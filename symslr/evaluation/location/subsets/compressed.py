@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import scipy
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.subsets.coins import Coins
+from symslr.evaluation.location.subsets.coins import TINY, Coins
 from symslr.evaluation.location.subsets.counts import convolved
 from symslr.evaluation.location.tables.rules import COARSE, FINE, has_grid
 from symslr.expression.value import Kind
@@ -80,7 +81,10 @@ def compressed_means(setting: Setting, seconds: float) -> Means | None:
     began, found = time.process_time(), []
     for number, trials in enumerate(TRIALS):
         started = time.process_time()
-        found.append(_Groups(coins[number % 2], trials, np.random.default_rng(number)).risk())
+        try:
+            found.append(_Groups(coins[number % 2], trials, np.random.default_rng(number)).risk())
+        except CannotEvaluate:
+            return None
         now = time.process_time()
         error = _error(found)
         longer = (TRIALS[min(number + 1, len(TRIALS) - 1)] / trials) ** GROWTH * (now - started)
@@ -157,7 +161,8 @@ class Trials:
 
 
 def _scaled(vectors: Any) -> Any:
-    return vectors / vectors.sum(axis=1, keepdims=True)
+    """With the sum 1; where more than s tokens are sure to fall nothing is left to scale."""
+    return vectors / np.maximum(vectors.sum(axis=1, keepdims=True), TINY)
 
 
 @dataclass
@@ -198,7 +203,11 @@ class _Groups:
         return self._fewer(Law(convolved(first.at[i[kept]], second.at[j[kept]]), mass[kept], counts))
 
     def _fewer(self, law: Law) -> Law:
-        """A law at few of its points with the same means of K(., b)."""
+        """A law at few of its points with the same means of K(., b).
+
+        Raises:
+            CannotEvaluate: where nothing of K is left in float64.
+        """
         left = tuple(whole - own for whole, own in zip(self.coins.counts, law.counts))
         others, odds = Trials(self.coins, self.random).drawn(self.tests, left)
         weight = np.sqrt(np.abs(law.mass))
@@ -209,6 +218,8 @@ class _Groups:
         basis, triangle, order = scipy.linalg.qr(columns, mode="economic", pivoting=True, check_finite=False)
         size = np.abs(np.diag(triangle))
         rank = min(int(np.sum(size > SINGULAR * size[0])), int(SHARE * self.tests))
+        if not rank:
+            raise CannotEvaluate("no token is uncertain in float64")
         wanted = basis[:, :rank].T @ self._mean(law, others, odds)
         shares = scipy.linalg.solve_triangular(triangle[:rank, :rank], wanted, check_finite=False)
         kept = tried[order[:rank]]
