@@ -27,8 +27,7 @@ import scipy
 
 from symslr.evaluation.location.means import Means, by_two_rules
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.over_log_u import over_log_u
-from symslr.evaluation.location.tables.rules import Rule
+from symslr.evaluation.location.tables.rules import Rule, over_log_u
 
 REACH = 8.8
 """Standard deviations beyond which a normal density is left out."""
