@@ -7,7 +7,7 @@ import pytest
 from sympy import Expr, Integral, Rational, Symbol, exp, log, oo
 
 from symslr.evaluation import CannotEvaluate, evaluate
-from symslr.evaluation.power_tails.tails import CentredMesh
+from symslr.evaluation.laplace.power_tails import CentredMesh
 from symslr.expression.expectation import ScalarExpectation
 from symslr.model.catalogue import linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import student
