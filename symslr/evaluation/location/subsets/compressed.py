@@ -41,7 +41,7 @@ LEAST = 1e-20
 """Mass of a point below which it is left out."""
 PIVOTS = 6
 """Points, in units of the trials, among which those that are kept are looked for."""
-ENOUGH, WORST = 1e-11, 1e-6
+ENOUGH, WORST = 1e-11, 3e-2
 """Relative error at which no finer rule is tried, and beyond which there is no number."""
 LAST, BEFORE = 3.0, 0.1
 """The error in units of the last difference between rules, as two may agree by chance, and of the one before: the larger one."""
