@@ -10,8 +10,7 @@ import sympy
 from flint import acb, arb, ctx
 from sympy import Expr, Integer, Rational, S, exp
 
-from symslr.evaluation.certified.exponential.fixed_point import fixed_point_product
-from symslr.evaluation.certified.exponential.inner import InnerRule, inner_step
+from symslr.evaluation.certified.exponential.inner import InnerRule, fixed_point_product, inner_step
 from symslr.evaluation.certified.exponential.integral import GUARD_NATS, PhiRule, laplace_integral
 from symslr.evaluation.certified.monomial import Monomial
 from symslr.evaluation.certified.outer import FEW_COPIES, Integrand, outer_error

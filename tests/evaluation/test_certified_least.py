@@ -16,9 +16,8 @@ from symslr.evaluation import least_risk
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.bounded import Bounded, Folded
-from symslr.evaluation.certified.least.least import least_certified
 from symslr.evaluation.certified.least.model import PARTS, Moving
-from symslr.evaluation.certified.least.search import parts, stretches
+from symslr.evaluation.certified.least.search import least_certified, parts, stretches
 from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.errors import CannotEvaluate

@@ -14,7 +14,8 @@ from symslr.evaluation.location.posterior import posterior
 from symslr.evaluation.location.samples.points import sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.coins import Coins
-from symslr.evaluation.location.subsets.compressed import compressed_means
+from symslr.evaluation.location.subsets.compressed import _Groups, compressed_means
+from symslr.evaluation.location.subsets.controls import subset_means
 from symslr.evaluation.location.subsets.counts import convolved
 from symslr.evaluation.location.subsets.pairs import pairs_means
 from symslr.evaluation.location.tables.rules import FINE
@@ -105,6 +106,22 @@ def test_samples_agree(law: dict[str, Any]) -> None:
     drawn = sampled(setting, lambda keys, mass: np.array([mass @ left(keys)[1]]), 512).part()
     assert abs(found.part().value - drawn.value) < 4.5 * drawn.error
     assert found.part().error < 1e-6 * drawn.value
+
+
+@pytest.mark.parametrize(("length", "size", "strength"), [(6, 3, 30), (8, 4, 30)])
+def test_a_strong_signal_has_more_digits_than_samples(length: int, size: int, strength: int) -> None:
+    """Beside the same with other trials, and beside samples with control variates."""
+    setting = Setting.of(task(length, strength, location=f"subset({size})"))
+    found, drawn = bayes_means(setting), subset_means(setting, 2.0)
+    assert drawn is not None
+    assert "compressed" in found.method
+    part, known = found.part(), drawn.part()
+    assert part.error < 1e-3 * part.value
+    assert part.error < known.error
+    assert abs(part.value - known.value) < part.error + 4.5 * known.error
+    coins = Coins.of(setting, FINE)
+    others = [_Groups(coins, 192, np.random.default_rng(seed)).risk() for seed in (10, 11)]
+    assert np.max(np.abs(np.array(others) - part.value)) < 1e-3 * part.value
 
 
 def test_counts_of_groups_are_convolved() -> None:

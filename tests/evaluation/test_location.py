@@ -14,8 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value, least_value, risk_value
 from symslr.evaluation.location.chains.bayes import chain_means
 from symslr.evaluation.location.means import Part
-from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.posterior.configurations import configurations
+from symslr.evaluation.location.posterior import configurations, posterior
 from symslr.evaluation.location.samples.points import quadrature, refined, sampled
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.pairs import pairs_means

@@ -9,8 +9,7 @@ import pytest
 from sympy import Abs, Rational
 
 from symslr.evaluation.location import bayes_value
-from symslr.evaluation.location.posterior import posterior
-from symslr.evaluation.location.posterior.configurations import configurations, enumerated
+from symslr.evaluation.location.posterior import configurations, enumerated, posterior
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.counts import inclusion
 from symslr.evaluation.location.tables.rules import COARSE

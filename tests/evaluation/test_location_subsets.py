@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location import bayes_value
 from symslr.evaluation.location.bayes import bayes_means
 from symslr.evaluation.location.samples.points import quadrature, sampled
@@ -71,6 +74,21 @@ def test_control_variates_leave_little(law: dict[str, Any]) -> None:
     ]
     assert abs(means[0].value - means[1].value) < 4.5 * means[1].error
     assert means[0].error < 0.2 * means[1].error
+
+
+@pytest.mark.parametrize("strength", [60, 400, 4000])
+def test_a_signal_so_strong_that_few_sequences_carry_the_risk_is_refused_in_one_line(strength: int) -> None:
+    """At nu = 60 a token falls with certainty but for 1e-26: what is left of it is no difference of numbers near 1."""
+    with pytest.raises(CannotEvaluate, match="expected a weaker signal"):
+        bayes_means(Setting.of(task(10, strength, location="subset(3)")), 0.5)
+
+
+def test_log_rho_keeps_its_digits_where_all_but_certain_tokens_fall() -> None:
+    """log e_{s-1}/e_s beside the subsets enumerated."""
+    logs = np.array([[40.0, 41.0, 42.5, -38.0, -40.0], [55.0, 60.0, 50.0, 2.0, -60.0]])
+    found = Controls(np.zeros(1), np.array([3]), 3, None, None).read(logs)[0]
+    sums = [[logsumexp([sum(one) for one in combinations(row, size)]) for size in (2, 3)] for row in logs.tolist()]
+    np.testing.assert_allclose(found, [less - all_of for less, all_of in sums], rtol=1e-13)
 
 
 def test_other_laws_have_other_routes() -> None:

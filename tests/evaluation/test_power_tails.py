@@ -8,7 +8,7 @@ from sympy import Expr, Rational, exp, log
 
 from benchmarks.weights import mean_of
 from symslr.evaluation import CannotEvaluate, evaluate
-from symslr.evaluation.power_tails.tails import CentredMesh
+from symslr.evaluation.laplace.power_tails import CentredMesh
 from symslr.model.catalogue import linear, softmax, softmax1, softplus
 from symslr.model.scalar_law import student
 from symslr.model.symbols import a, x

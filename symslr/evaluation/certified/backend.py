@@ -15,8 +15,7 @@ from symslr.algebra.equal_forms import EqualForms
 from symslr.evaluation.certified.analytic.form import Lines, LineToken
 from symslr.evaluation.certified.exponential.integral import laplace_integral
 from symslr.evaluation.certified.exponential.token import token_terms
-from symslr.evaluation.certified.laplace_form import TokenTerms, laplace_terms
-from symslr.evaluation.certified.monomial import Monomial, merged
+from symslr.evaluation.certified.monomial import Monomial, TokenTerms, laplace_terms, merged
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.numbers.balls import centre
 from symslr.evaluation.numbers.elementary import elementary_ball

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.exponential_kernel.points import Places, Points, places, steps
-from symslr.evaluation.exponential_kernel.sum import Kept, SharedSum
-from symslr.evaluation.exponential_kernel.table import Grid, SharedTable
+from symslr.evaluation.exponential_kernel.sum import Grid, Kept, SharedSum, SharedTable
 from symslr.evaluation.laplace.code import LaplaceCode
 from symslr.evaluation.quadrature.convergence import outer_step
 

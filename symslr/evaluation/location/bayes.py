@@ -37,6 +37,8 @@ from symslr.theory.bayes import bayes_risk
 
 CARRIED = 0.1
 """Relative standard error beyond which single sequences decide, whose spread samples do not show."""
+SHARP = 1e-6
+"""Relative error of compressed laws up to which nothing is sampled."""
 SECONDS = 6.0
 """Of processor time for a value that is sampled."""
 SHORT = 3
@@ -174,16 +176,22 @@ def bayes_means(setting: Setting, seconds: float = SECONDS) -> Means:
         return by_two_rules(partial(_one, setting), method)
     if independent and isinstance(where, Independent):
         return by_two_rules(partial(_coins, setting), "quadrature over one token in float64")
-    compressed = partial(compressed_means, seconds=seconds / 2)
-    for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means, compressed):
-        found = route(setting) if setting.length >= SHORT else None
-        if found is not None:
-            return found
-    return _over_all_keys(setting, seconds)
+    rough = None
+    if setting.length >= SHORT:
+        for route in (common_means, chain_means) if isinstance(where, OnePosition) else (pairs_means,):
+            found = route(setting)
+            if found is not None:
+                return found
+        rough = compressed_means(setting, seconds / 2)
+        if rough is not None and rough.part().error <= SHARP * rough.part().value:
+            return rough
+    return _over_all_keys(setting, seconds, rough)
 
 
-def _over_all_keys(setting: Setting, seconds: float) -> Means:
+def _over_all_keys(setting: Setting, seconds: float, rough: Means | None) -> Means:
     """By a rule over all keys where these are few, from samples elsewhere, with control variates where tokens are alike.
+
+    Or what is known ``rough``ly, where that has the smaller error, as under a strong signal.
 
     Raises:
         CannotEvaluate: where so few sequences carry the risk that samples do not show its error.
@@ -201,6 +209,8 @@ def _over_all_keys(setting: Setting, seconds: float) -> Means:
         sample, width = partial(sampled, setting, integrand), dimensions(setting) * max(setting.size, 1)
         means = refined(sample, lambda row: float(row[0]), PRECISE, seconds, width)
     part = means.part()
+    if rough is not None and rough.part().error <= part.error:
+        return rough
     if part.error >= CARRIED * part.value:
         raise CannotEvaluate(
             f"{means.method}: {part.value:.1g} with an error of {part.error:.1g}; so few sequences carry it that the error "

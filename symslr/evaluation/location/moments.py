@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -43,30 +43,14 @@ ROUNDING = 2.3e-16
 """Of every position along a chain."""
 
 
-class Route(Protocol):
-    """Where the row of moments comes from.
+@dataclass(frozen=True)
+class ByRules:
+    """Rows by a fine and a coarse rule, and by one for a search.
 
     Attributes:
         place_error: how far, relative to 1 + its size, the place of a least risk may be off that a search found.
         is_averaged: whether the posterior mean stands for the read-out, so that the Bayes risk is left beside the rows.
     """
-
-    @property
-    def place_error(self) -> float: ...
-
-    @property
-    def is_averaged(self) -> bool: ...
-
-    def search(self, place: Place) -> Any:
-        """The row for a search, up to a constant beside the read-out's own product: quick, and smooth in the place."""
-
-    def means(self, place: Place) -> Means:
-        """The rows."""
-
-
-@dataclass(frozen=True)
-class ByRules:
-    """Rows by a fine and a coarse rule, and by one for a search."""
 
     row: Callable[[Place, Rule], Any]
     method: str
@@ -75,7 +59,7 @@ class ByRules:
     is_averaged: bool = False
 
     def search(self, place: Place) -> Any:
-        """The row by the rule for a search."""
+        """The row by the rule for a search, up to a constant beside the read-out's own product: quick, and smooth in the place."""
         return self.row(place, SEARCH)
 
     def means(self, place: Place) -> Means:
@@ -92,6 +76,10 @@ class ByRules:
                 break
             found = closer
         return found if apart <= SETTLED else replace(found, unsettled=UNSETTLED)
+
+
+Route = ByRules | Sampled | LargestKeys
+"""Where the row of moments comes from."""
 
 
 def route(attend: Attend, seconds: float) -> Route:

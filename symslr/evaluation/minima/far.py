@@ -161,21 +161,6 @@ def beside(value: Value, remainder: Value) -> Value:
     return replace(value, error=error, kind=kind, digits=digits_of(value.value, error), method=method)
 
 
-@dataclass(frozen=True)
-class Continued:
-    """Answers at a parameter's own size, from nearer values; what ``settled`` asks for is the risk."""
-
-    answers: Answers
-
-    @property
-    def value(self) -> float:
-        return float(self.answers[RISK].value)
-
-    @property
-    def error(self) -> float:
-        return float(self.answers[RISK].error)
-
-
 def far_or_near(
     far: Far, compute: Callable[[Expr, int | None], Answers], digits: int | None, near: Callable[[], Answers]
 ) -> Answers:
@@ -197,13 +182,14 @@ def far_or_near(
         except CannotEvaluate:
             pass
 
-    def fit(found: list[Answers]) -> Continued:
-        return Continued({name: _continued(far, [own[name] for own in found]) for name in found[0]})
+    def fit(found: list[Answers]) -> tuple[Answers, float, float]:
+        answers = {name: _continued(far, [own[name] for own in found]) for name in found[0]}
+        return answers, float(answers[RISK].value), float(answers[RISK].error)
 
     try:
         each, enough = (None, SETTLED) if digits is None else (digits + SPARE, 0.1 ** (digits + 1))
         useful = max(USEFUL, enough)
-        answers = settled(SIZES, lambda size: compute(far.nearer(float(size)), each), fit, enough, useful).answers
+        answers = settled(SIZES, lambda size: compute(far.nearer(float(size)), each), fit, enough, useful)
     except CannotEvaluate:
         return near()
     known = answers[RISK].digits

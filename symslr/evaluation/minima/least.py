@@ -310,7 +310,7 @@ def _enclosed(
     risk: Expr, values: Mapping[Any, object], digits: int, interval: tuple[float, float], guess: float
 ) -> tuple[Value, Value]:
     """As ``least_certified`` over the scale."""
-    from symslr.evaluation.certified.least.least import least_certified
+    from symslr.evaluation.certified.least.search import least_certified
 
     needed, known = symbols_of(risk)
     inputs = checked_inputs(needed - {a}, known - {a}, values)

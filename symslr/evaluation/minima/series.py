@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,30 +31,21 @@ BETWEEN = np.linspace(0.0, 1.0, 4001)
 """Fractions of the inverse at which a series is looked at; its lowest point is refined by a parabola."""
 
 
-class Fit(Protocol):
-    """What is read off a series, with a value and its error."""
-
-    @property
-    def value(self) -> float: ...
-
-    @property
-    def error(self) -> float: ...
-
-
 Found = TypeVar("Found")
-Fitted = TypeVar("Fitted", bound=Fit)
+Fitted = TypeVar("Fitted")
 
 
 def settled(
     places: Iterable[float],
     compute: Callable[[float], Found],
-    fit: Callable[[list[Found]], Fitted],
+    fit: Callable[[list[Found]], tuple[Fitted, float, float]],
     enough: float = SETTLED,
     useful: float = USEFUL,
 ) -> Fitted:
     """The best of what is fitted to the first four, five, ... values, until its relative error is small enough.
 
     Args:
+        fit: values to what is fitted to them, with the number that decides and its error.
         enough: relative error from where on no further value is needed.
         useful: relative error above which there is no series.
 
@@ -62,7 +53,7 @@ def settled(
         CannotEvaluate: where the values cannot be had far enough, or do not settle.
     """
     found: list[Found] = []
-    best: Fitted | None = None
+    best: tuple[Fitted, float, float] | None = None
     reason: Exception | None = None
     for place in places:
         try:
@@ -73,12 +64,12 @@ def settled(
         if len(found) < FEWEST:
             continue
         fitted = fit(found)
-        best = fitted if best is None or fitted.error < best.error else best
-        if best.error <= enough * abs(best.value):
+        best = fitted if best is None or fitted[2] < best[2] else best
+        if best[2] <= enough * abs(best[1]):
             break
-    if best is None or not best.error <= useful * abs(best.value):
+    if best is None or not best[2] <= useful * abs(best[1]):
         raise CannotEvaluate(f"values do not settle outwards{f' ({reason})' if reason else ''}")
-    return best
+    return best[0]
 
 
 @dataclass(frozen=True)
@@ -158,7 +149,7 @@ def limit(
             raise CannotEvaluate(f"no finite value at {place:.3g}")
         return value, error
 
-    def fit(pairs: list[tuple[float, float]]) -> Limit:
+    def fit(pairs: list[tuple[float, float]]) -> tuple[Limit, float, float]:
         values, error = [value for value, _ in pairs], max(own for _, own in pairs)
         level = all(abs(value - values[-1]) <= error for value in values)
         found = []
@@ -172,7 +163,8 @@ def limit(
             found.append(
                 Limit(value, abs(value - float(before(inverse))) + last.amplification * error, place, level, doubt)
             )
-        return min(found, key=lambda one: one.error)
+        best = min(found, key=lambda one: one.error)
+        return best, best.value, best.error
 
     try:
         return settled((start * factor**k for k in range(span + 1)), at, fit, enough, useful)

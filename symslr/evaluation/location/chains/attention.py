@@ -22,8 +22,7 @@ from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.chains.stretches import Key, Stretch, attention_terms, joined, repeated
 from symslr.evaluation.location.setting import Setting, chain_of
 from symslr.evaluation.location.tables.attention import far_enough, given_no_others
-from symslr.evaluation.location.tables.over_log_u import over_log_u
-from symslr.evaluation.location.tables.rules import Rule
+from symslr.evaluation.location.tables.rules import Rule, over_log_u
 from symslr.model.attention import Attention
 from symslr.model.location.covariance import Covariance, Equicorrelated
 

@@ -19,8 +19,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.chains.stretches import Key, Stretch, Term, attention_terms, joined, marked, repeated
 from symslr.evaluation.location.means import Means, by_two_rules
 from symslr.evaluation.location.setting import Setting, chain_of
-from symslr.evaluation.location.tables.over_log_u import BLOCK, LOWEST, over_log_u
-from symslr.evaluation.location.tables.rules import FINE, Rule
+from symslr.evaluation.location.tables.rules import BLOCK, FINE, LOWEST, Rule, over_log_u
 
 REACH = 8.8
 """Standard deviations of a key beyond which less than 2e-18 of its mass lies."""

@@ -11,14 +11,14 @@ configuration this is a normal density of the same width tau, about a mean that 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy
 
-from symslr.evaluation.location.setting import Setting, common_part
+from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.subsets.counts import inclusion
+from symslr.evaluation.location.tables.attention import given_common_part
 from symslr.model.location.where import Independent
 
 STEP, REACH = 0.75, 8.0
@@ -29,39 +29,33 @@ BLOCK = 2**21
 
 def given_all(setting: Setting, keys: Any) -> tuple[Any, Any]:
     """P(l relevant | chi) and P(l not relevant | chi), (n, L), for keys (n, L, 1)."""
-    size = max(1, BLOCK // (keys.shape[1] * len(_nodes(setting, keys[:1])[0])))
-    parts = [_batch(setting, keys[start : start + size]) for start in range(0, len(keys), size)]
-    return tuple(np.concatenate(found) for found in zip(*parts))  # type: ignore[return-value]
-
-
-def _parts(setting: Setting) -> tuple[float, float, float]:
-    """c, d and tau."""
-    found = common_part(setting.task.key_covariance)
-    assert found is not None
-    common, own = (float(part) for part in found)
-    return common**0.5, own**0.5, (1 + setting.length * common / own) ** -0.5
-
-
-def _nodes(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    """Nodes in units of tau about the mean without relevant tokens, and that mean, (n,)."""
-    common, own, width = _parts(setting)
-    pull = width * common / own**2
-    most = setting.size or setting.length
-    moved = -pull * np.sqrt(setting.strength) * most * setting.values[:, 0]
+    parts = given_common_part(setting)
+    assert parts is not None
+    plain, own, ratio = parts
+    width = (1 + setting.length * ratio**2) ** -0.5
+    moved = -width * ratio / own * np.sqrt(setting.strength) * (setting.size or setting.length) * setting.values[:, 0]
     low, high = min(0.0, float(moved.min())) - REACH, max(0.0, float(moved.max())) + REACH
-    return np.arange(low, high + STEP, STEP), width * pull * keys[:, :, 0].sum(axis=1)
+    at = np.arange(low, high + STEP, STEP)
+    size = max(1, BLOCK // (keys.shape[1] * len(at)))
+    starts = range(0, len(keys), size)
+    # keys and what they share in units of a key's own deviation
+    found = [_batch(setting, plain, keys[start : start + size] / own, ratio, width, at) for start in starts]
+    return tuple(np.concatenate(part) for part in zip(*found))  # type: ignore[return-value]
 
 
-def _batch(setting: Setting, keys: Any) -> tuple[Any, Any]:
-    common, own, width = _parts(setting)
-    at, mean = _nodes(setting, keys)
-    task = setting.task
-    plain = replace(setting, strength=setting.strength / own**2, task=replace(task, key_covariance=None))
-    zeta = mean[:, None] + width * at
-    apart = (keys[:, None, :, 0] - common * zeta[..., None]) / own
+def _batch(setting: Setting, plain: Setting, keys: Any, ratio: float, width: float, at: Any) -> tuple[Any, Any]:
+    """The same for few keys.
+
+    Args:
+        plain: the setting with independent keys.
+        ratio: c/d.
+        at: nodes in units of tau = ``width`` about the mean without relevant tokens.
+    """
+    zeta = width**2 * ratio * keys[:, :, 0].sum(axis=1)[:, None] + width * at
+    apart = keys[:, None, :, 0] - ratio * zeta[..., None]
     count, nodes, length = apart.shape
     logs = plain.log_weights(apart.reshape(-1, length, 1)).reshape(count, nodes, length)
-    if isinstance(task.location, Independent):
+    if isinstance(setting.task.location, Independent):
         logits = logs + setting.log_odds
         inside, outside = scipy.special.expit(logits), scipy.special.expit(-logits)
         together = np.sum(np.logaddexp(0.0, logits), axis=2)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 
 from symslr.evaluation.location.means import Means
-from symslr.evaluation.location.posterior.configurations import configurations, ways
+from symslr.evaluation.location.posterior import configurations, ways
 from symslr.evaluation.location.setting import Setting, times_keys
 from symslr.evaluation.location.tables.rules import COARSE, FINE
 from symslr.expression.value import Kind

@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 import scipy
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.subsets.coins import Coins
+from symslr.evaluation.location.subsets.coins import TINY, Coins
 from symslr.evaluation.location.subsets.counts import convolved
 from symslr.evaluation.location.tables.rules import COARSE, FINE, has_grid
 from symslr.expression.value import Kind
@@ -40,7 +41,7 @@ LEAST = 1e-20
 """Mass of a point below which it is left out."""
 PIVOTS = 6
 """Points, in units of the trials, among which those that are kept are looked for."""
-ENOUGH, WORST = 1e-11, 1e-6
+ENOUGH, WORST = 1e-11, 3e-2
 """Relative error at which no finer rule is tried, and beyond which there is no number."""
 LAST, BEFORE = 3.0, 0.1
 """The error in units of the last difference between rules, as two may agree by chance, and of the one before: the larger one."""
@@ -80,7 +81,10 @@ def compressed_means(setting: Setting, seconds: float) -> Means | None:
     began, found = time.process_time(), []
     for number, trials in enumerate(TRIALS):
         started = time.process_time()
-        found.append(_Groups(coins[number % 2], trials, np.random.default_rng(number)).risk())
+        try:
+            found.append(_Groups(coins[number % 2], trials, np.random.default_rng(number)).risk())
+        except CannotEvaluate:
+            return None
         now = time.process_time()
         error = _error(found)
         longer = (TRIALS[min(number + 1, len(TRIALS) - 1)] / trials) ** GROWTH * (now - started)
@@ -100,18 +104,74 @@ def _error(found: Sequence[float]) -> float:
     return float(max(LAST * last, BEFORE * before))
 
 
-@dataclass(frozen=True)
-class Trials:
-    """Draws of other tokens, spread more widely than their law: what holds at them is to hold wherever they may be.
+def _scaled(vectors: Any) -> Any:
+    """With the sum 1; where more than s tokens are sure to fall nothing is left to scale."""
+    return vectors / np.maximum(vectors.sum(axis=1, keepdims=True), TINY)
+
+
+@dataclass
+class _Groups:
+    """Laws of groups of tokens, each of few points.
+
+    Trials are draws of other tokens, spread more widely than their law: what holds at them is to hold wherever they may be.
 
     Attributes:
-        random: a generator.
+        tests: how many vectors b a law is held to; ``random`` draws them.
     """
 
     coins: Coins
+    tests: int
     random: Any
+    powers: dict[tuple[int, int], Law] = field(default_factory=dict)
 
-    def drawn(self, number: int, counts: tuple[int, ...]) -> tuple[Any, Any]:
+    def power(self, kind: int, count: int) -> Law:
+        """The law of so many tokens of a kind."""
+        if (kind, count) not in self.powers:
+            if count == 1:
+                counts = tuple(int(other == kind) for other in self.coins.kinds)
+                at = self.coins.vectors(self.coins.logs + self.coins.odds[kind])
+                found = self._fewer(Law(at, self.coins.mixed(kind), counts))
+            else:
+                found = self.product(self.power(kind, count // 2), self.power(kind, count - count // 2))
+            self.powers[kind, count] = found
+        return self.powers[kind, count]
+
+    def product(self, first: Law, second: Law) -> Law:
+        """The law of two groups together."""
+        if first is second:
+            i, j = np.triu_indices(len(first.mass))
+            mass = first.mass[i] * first.mass[j] * np.where(i == j, 1, 2)
+        else:
+            i, j = (places.ravel() for places in np.indices((len(first.mass), len(second.mass))))
+            mass = first.mass[i] * second.mass[j]
+        kept = np.abs(mass) > LEAST
+        counts = tuple(one + other for one, other in zip(first.counts, second.counts))
+        return self._fewer(Law(convolved(first.at[i[kept]], second.at[j[kept]]), mass[kept], counts))
+
+    def _fewer(self, law: Law) -> Law:
+        """A law at few of its points with the same means of K(., b).
+
+        Raises:
+            CannotEvaluate: where nothing of K is left in float64.
+        """
+        left = tuple(whole - own for whole, own in zip(self.coins.counts, law.counts))
+        others, odds = self._drawn(self.tests, left)
+        weight = np.sqrt(np.abs(law.mass))
+        tried, most = np.flatnonzero(weight), PIVOTS * self.tests  # a mass far out is below float64
+        if len(tried) > most:
+            tried = self.random.choice(tried, most, replace=False, p=weight[tried] / weight.sum())
+        columns = (self.coins.left(law.at[tried], others, odds) * weight[tried, None]).T
+        basis, triangle, order = scipy.linalg.qr(columns, mode="economic", pivoting=True, check_finite=False)
+        size = np.abs(np.diag(triangle))
+        rank = min(int(np.sum(size > SINGULAR * size[0])), int(SHARE * self.tests))
+        if not rank:
+            raise CannotEvaluate("no token is uncertain in float64")
+        wanted = basis[:, :rank].T @ self._mean(law, others, odds)
+        shares = scipy.linalg.solve_triangular(triangle[:rank, :rank], wanted, check_finite=False)
+        kept = tried[order[:rank]]
+        return Law(law.at[kept], shares * weight[kept], law.counts)
+
+    def _drawn(self, number: int, counts: tuple[int, ...]) -> tuple[Any, Any]:
         """Vectors of all but one of so many tokens of every kind, scaled, (number, s + 1), and log t pi of that one, (number,)."""
         left = np.array(counts)
         out = self.random.choice(len(left), number, p=left / left.sum())
@@ -154,65 +214,6 @@ class Trials:
     def _shuffled(self, vectors: Any) -> Any:
         """The same vectors in another order, among those of each width."""
         return np.concatenate([self.random.permutation(part) for part in np.split(vectors, len(WIDTHS))])
-
-
-def _scaled(vectors: Any) -> Any:
-    return vectors / vectors.sum(axis=1, keepdims=True)
-
-
-@dataclass
-class _Groups:
-    """Laws of groups of tokens, each of few points.
-
-    Attributes:
-        tests: how many vectors b a law is held to; ``random`` draws them.
-    """
-
-    coins: Coins
-    tests: int
-    random: Any
-    powers: dict[tuple[int, int], Law] = field(default_factory=dict)
-
-    def power(self, kind: int, count: int) -> Law:
-        """The law of so many tokens of a kind."""
-        if (kind, count) not in self.powers:
-            if count == 1:
-                counts = tuple(int(other == kind) for other in self.coins.kinds)
-                at = self.coins.vectors(self.coins.logs + self.coins.odds[kind])
-                found = self._fewer(Law(at, self.coins.mixed(kind), counts))
-            else:
-                found = self.product(self.power(kind, count // 2), self.power(kind, count - count // 2))
-            self.powers[kind, count] = found
-        return self.powers[kind, count]
-
-    def product(self, first: Law, second: Law) -> Law:
-        """The law of two groups together."""
-        if first is second:
-            i, j = np.triu_indices(len(first.mass))
-            mass = first.mass[i] * first.mass[j] * np.where(i == j, 1, 2)
-        else:
-            i, j = (places.ravel() for places in np.indices((len(first.mass), len(second.mass))))
-            mass = first.mass[i] * second.mass[j]
-        kept = np.abs(mass) > LEAST
-        counts = tuple(one + other for one, other in zip(first.counts, second.counts))
-        return self._fewer(Law(convolved(first.at[i[kept]], second.at[j[kept]]), mass[kept], counts))
-
-    def _fewer(self, law: Law) -> Law:
-        """A law at few of its points with the same means of K(., b)."""
-        left = tuple(whole - own for whole, own in zip(self.coins.counts, law.counts))
-        others, odds = Trials(self.coins, self.random).drawn(self.tests, left)
-        weight = np.sqrt(np.abs(law.mass))
-        tried, most = np.flatnonzero(weight), PIVOTS * self.tests  # a mass far out is below float64
-        if len(tried) > most:
-            tried = self.random.choice(tried, most, replace=False, p=weight[tried] / weight.sum())
-        columns = (self.coins.left(law.at[tried], others, odds) * weight[tried, None]).T
-        basis, triangle, order = scipy.linalg.qr(columns, mode="economic", pivoting=True, check_finite=False)
-        size = np.abs(np.diag(triangle))
-        rank = min(int(np.sum(size > SINGULAR * size[0])), int(SHARE * self.tests))
-        wanted = basis[:, :rank].T @ self._mean(law, others, odds)
-        shares = scipy.linalg.solve_triangular(triangle[:rank, :rank], wanted, check_finite=False)
-        kept = tried[order[:rank]]
-        return Law(law.at[kept], shares * weight[kept], law.counts)
 
     def _mean(self, law: Law, others: Any, odds: Any) -> Any:
         """E K(a, b) at every b."""

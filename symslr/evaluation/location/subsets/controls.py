@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.means import Means
 from symslr.evaluation.location.samples.points import batches, dimensions, refined, sampled, strata
 from symslr.evaluation.location.setting import Setting
@@ -32,8 +33,8 @@ MOST = 32
 """Relevant tokens: tables of pairs of counts grow with their cube."""
 WORK = 2**22
 """Tokens of a pilot."""
-ODDS, BESIDE = 12, 0.5
-"""Values of log t, over the range of log rho in the pilot and so much beyond."""
+ODDS, BESIDE, WIDEST = 12, 0.5, 600.0
+"""Values of log t, over the range of log rho in the pilot and so much beyond, and their largest range: exp(709) overflows."""
 SQUARED = 10
 """Combinations of the controls, of the largest spread, whose products are controls too."""
 SINGULAR = 1e-6
@@ -99,19 +100,20 @@ class Controls:
     def read(self, logs: Any) -> tuple[Any, Any]:
         """log rho (n,) and pi (n, J K) of sequences with log weights (n, L - 1)."""
         own = tilt(logs, self.size)
-        falls = scipy.special.expit(logs + own[:, None]).T
-        ratios = np.exp(self.log_odds[:, None] - own)
-        chances, growth = np.zeros((self.size + 2, len(logs))), np.ones_like(ratios)
+        tilted = (logs + own[:, None]).T
+        log_ratios = self.log_odds[:, None] - own
+        ratios, log_growth = np.exp(log_ratios), np.zeros_like(log_ratios)
+        chances = np.zeros((self.size + 2, len(logs)))
         chances[0] = 1.0
-        with np.errstate(over="ignore", under="ignore"):
-            for fall in falls:
-                chances[1:] += fall * (chances[:-1] - chances[1:])
-                chances[0] *= 1 - fall
-                growth *= 1 + fall * (ratios - 1)
-            # t^k e_k/prod(1 + tw) from the same at the t of the sequence
-            found = ratios[:, None] ** self.counts[:, None] / growth[:, None] * chances[self.counts]
+        # all terms are positive: where a token is all but sure to fall, differences would be rounding
+        for fall, stay in zip(scipy.special.expit(tilted), scipy.special.expit(-tilted)):
+            chances[1:] = stay * chances[1:] + fall * chances[:-1]
+            chances[0] *= stay
+            log_growth += np.log(stay + fall * ratios)
+        # t^k e_k/prod(1 + tw) from the same at the t of the sequence
+        found = np.exp(log_ratios[:, None] * self.counts[:, None] - log_growth[:, None]) * chances[self.counts]
         log_rho = own + np.log(chances[self.size - 1]) - np.log(chances[self.size])
-        return log_rho, found.reshape(-1, len(logs)).T
+        return log_rho, found.reshape(len(self.log_odds) * len(self.counts), len(logs)).T
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,11 @@ class Controlled:
 
     @classmethod
     def of(cls, setting: Setting) -> Controlled:
-        """Fitted on a pilot."""
+        """Fitted on a pilot.
+
+        Raises:
+            CannotEvaluate: where float64 does not hold the odds of the pilot.
+        """
         others, size = replace(setting, length=setting.length - 1), setting.size
         coins = Coins.of(setting, FINE)
         laid_out = strata(others, True)
@@ -142,8 +148,12 @@ class Controlled:
         drawn = list(batches(others, True, max(count, 1), SEED))
         logs = np.concatenate([others.log_weights(keys) for keys, _ in drawn])
         mass = np.concatenate([weights for _, weights in drawn])
-        rough = Controls(np.zeros(1), np.array([size]), size, None, None).read(logs)[0]
+        rough = Controls(np.zeros(0), np.array([size]), size, None, None).read(logs)[0]
         ends = rough.min() - BESIDE, rough.max() + BESIDE
+        if ends[1] - ends[0] > WIDEST:
+            raise CannotEvaluate(
+                f"found odds that differ by e^{ends[1] - ends[0]:.0f} between sequences; expected a weaker signal"
+            )
         controls = Controls.of(coins, np.linspace(*ends, ODDS), others.length)
         log_rho, found = controls.read(logs)
         spread, axes = np.linalg.eigh(_gram(found - controls.mean, mass))

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from math import factorial
 from typing import Any
 
@@ -27,8 +27,7 @@ import scipy
 
 from symslr.evaluation.location.means import Means, by_two_rules
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.over_log_u import over_log_u
-from symslr.evaluation.location.tables.rules import Rule
+from symslr.evaluation.location.tables.rules import Rule, over_log_u
 
 REACH = 8.8
 """Standard deviations beyond which a normal density is left out."""
@@ -130,64 +129,57 @@ def _on_one_side(token: Token, others: int, rule: Rule, across: float, end: floa
     top = token.log_weight(y)
     density = np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi) * weights
     beyond = scipy.special.ndtr(np.minimum(other, y)) + scipy.special.ndtr(-np.maximum(other, y))
-    below = Below(np.exp(token.log_weight(x) - top[:, None]), density, beyond, others)
-    return float(np.sum(np.abs(mass) * np.exp(2 * top - y**2 / 2) / np.sqrt(2 * np.pi) * below.integral(rule)))
+    below = _below(np.exp(token.log_weight(x) - top[:, None]), density, beyond, others, rule)
+    return float(np.sum(np.abs(mass) * np.exp(2 * top - y**2 / 2) / np.sqrt(2 * np.pi) * below))
 
 
-@dataclass(frozen=True)
-class Below:
-    """The tokens below a largest one: weights u in its units with their masses, (largest, nodes), the mass beyond, their number."""
+def _below(u: Any, mass: Any, beyond: Any, count: int, rule: Rule) -> Any:
+    """int dc sum_k B_k(c) E[S e^{-cT} R^k/k!], S the numerator, for every largest weight.
 
-    u: Any
-    mass: Any
-    beyond: Any
-    count: int
+    Args:
+        u, mass: the weights of so many tokens below the largest, in its units, and their masses, (largest, nodes).
+        beyond: the mass that is left out.
+    """
+    mean = count * np.sum(mass * u, axis=1)  # E T
 
-    @cached_property
-    def mean(self) -> Any:
-        """E T."""
-        return self.count * np.sum(self.mass * self.u, axis=1)
+    def integrand(logs: Any) -> tuple[Any, Any]:
+        c = np.exp(logs - np.log1p(mean)[:, None])
+        parts = np.sum(_terms(u, mass, beyond, count, c, int(ORDER / rule.key)), axis=1)
+        return parts, step * parts
 
-    def integral(self, rule: Rule) -> Any:
-        """int dc sum_k B_k(c) E[S e^{-cT} R^k/k!], S the numerator, for every largest weight."""
+    step = LOAD * rule.load
+    return over_log_u(integrand, step, float(np.log(FIRST)), NOTHING)
 
-        def integrand(logs: Any) -> tuple[Any, Any]:
-            c = np.exp(logs - np.log1p(self.mean)[:, None])
-            parts = np.sum(self._terms(c, int(ORDER / rule.key)), axis=1)
-            return parts, step * parts
 
-        step = LOAD * rule.load
-        return over_log_u(integrand, step, float(np.log(FIRST)), NOTHING)
-
-    def _terms(self, c: Any, order: int) -> Any:
-        """c sum_k B_k(c) E[S e^{-cT} R^k/k!], (largest, c)."""
-        n, load = float(self.count), c[..., None] * self.u[:, None]
-        decay = np.exp(-load)
-        gone = -np.expm1(-load) @ self.mass[..., None]
-        gone = gone[..., 0] + self.beyond[:, None]
-        # powers of the middle c times u, which float64 holds, and then of c itself
-        middle = c[:, c.shape[1] // 2, None]
-        seen = np.where(middle * self.u < HEAVIEST, middle * self.u, 0.0)
-        powers = np.concatenate([self.mass[None], np.broadcast_to(seen, (2 * order, *seen.shape))]).cumprod(axis=0)
-        moments = np.moveaxis(decay @ np.moveaxis(powers, 0, 2), 2, 0)
-        moments = moments * (c / middle) ** np.arange(2 * order + 1)[:, None, None]
-        left = moments[0] > 1e-200
-        base = np.where(left, moments[0], 1.0)
-        log_left = np.where(gone < 0.5, np.log1p(-np.minimum(gone, 0.5)), np.log(base))
-        factorials = scipy.special.factorial(np.arange(order))[:, None, None]
-        # coefficients of (d/c^2)^k of E[(cu)^j e^{-cu + du^2}] / E[e^{-cu}]
-        none, one, two = (moments[j : j + 2 * order : 2][:order] / factorials / base for j in range(3))
-        pair = _times(one, one)
-        four = _power(none, self.count - 4)
-        sums = n * (n - 1) * (n - 2) * (n - 3) / 2 / c**2 * _times(_times(pair, pair), four) if n > 3 else 0.0
-        three = _times(four, none) if n > 3 else _power(none, self.count - 3)
-        if n > 2:
-            sums += n * (n - 1) * (n - 2) * _times(pair, _times(two / c**2 + 2 * one / c, three))
-        last = _times(three, none) if n > 2 else _power(none, self.count - 2)
-        sums += n * (n - 1) * _times(one, _times(2 * two / c + one, last))
-        with np.errstate(under="ignore"):
-            found = np.sum(sums * _bessel(c, order), axis=0) / c * np.exp(n * log_left)
-        return np.where(left, found, 0.0)
+def _terms(u: Any, mass: Any, beyond: Any, count: int, c: Any, order: int) -> Any:
+    """c sum_k B_k(c) E[S e^{-cT} R^k/k!], (largest, c)."""
+    n, load = float(count), c[..., None] * u[:, None]
+    decay = np.exp(-load)
+    gone = -np.expm1(-load) @ mass[..., None]
+    gone = gone[..., 0] + beyond[:, None]
+    # powers of the middle c times u, which float64 holds, and then of c itself
+    middle = c[:, c.shape[1] // 2, None]
+    seen = np.where(middle * u < HEAVIEST, middle * u, 0.0)
+    powers = np.concatenate([mass[None], np.broadcast_to(seen, (2 * order, *seen.shape))]).cumprod(axis=0)
+    moments = np.moveaxis(decay @ np.moveaxis(powers, 0, 2), 2, 0)
+    moments = moments * (c / middle) ** np.arange(2 * order + 1)[:, None, None]
+    left = moments[0] > 1e-200
+    base = np.where(left, moments[0], 1.0)
+    log_left = np.where(gone < 0.5, np.log1p(-np.minimum(gone, 0.5)), np.log(base))
+    factorials = scipy.special.factorial(np.arange(order))[:, None, None]
+    # coefficients of (d/c^2)^k of E[(cu)^j e^{-cu + du^2}] / E[e^{-cu}]
+    none, one, two = (moments[j : j + 2 * order : 2][:order] / factorials / base for j in range(3))
+    pair = _times(one, one)
+    four = _power(none, count - 4)
+    sums = n * (n - 1) * (n - 2) * (n - 3) / 2 / c**2 * _times(_times(pair, pair), four) if n > 3 else 0.0
+    three = _times(four, none) if n > 3 else _power(none, count - 3)
+    if n > 2:
+        sums += n * (n - 1) * (n - 2) * _times(pair, _times(two / c**2 + 2 * one / c, three))
+    last = _times(three, none) if n > 2 else _power(none, count - 2)
+    sums += n * (n - 1) * _times(one, _times(2 * two / c + one, last))
+    with np.errstate(under="ignore"):
+        found = np.sum(sums * _bessel(c, order), axis=0) / c * np.exp(n * log_left)
+    return np.where(left, found, 0.0)
 
 
 def _bessel(c: Any, order: int) -> Any:

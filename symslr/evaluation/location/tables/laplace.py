@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.over_log_u import HIGHEST, over_log_u
-from symslr.evaluation.location.tables.rules import Rule
+from symslr.evaluation.location.tables.rules import HIGHEST, Rule, over_log_u
 from symslr.evaluation.location.tables.tokens import FINEST, LEAST_LEFT, ORDER, Nodes, Spectrum, Table, lagrange
 from symslr.model.location.where import Independent
 

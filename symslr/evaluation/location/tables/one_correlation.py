@@ -10,7 +10,6 @@ not seen; a signal of several values sees it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,9 +18,8 @@ import numpy as np
 from symslr.evaluation.location.means import Means, by_two_rules
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.attention import given_common_part
-from symslr.evaluation.location.tables.over_log_u import LOWEST, over_log_u
-from symslr.evaluation.location.tables.rules import COARSE, Rule, key_step
-from symslr.evaluation.location.tables.tokens import Nodes, nodes
+from symslr.evaluation.location.tables.rules import COARSE, LOWEST, Rule, key_step, over_log_u
+from symslr.evaluation.location.tables.tokens import nodes
 
 LONGEST = 300
 """Positions of different priors."""
@@ -41,71 +39,59 @@ def common_means(setting: Setting) -> Means | None:
     if not setting.is_uniform and setting.length > LONGEST:
         return None
     plain, _, ratio = parts
-    slope = float(np.sqrt(plain.strength * np.max(plain.norms)))
-
-    def risk(rule: Rule) -> float:
-        found = nodes(plain, key_step(plain, rule, slope))
-        return _Phased(setting, found, plain, ratio, slope, rule).risk()
-
-    return by_two_rules(risk, "tables with phases of what keys share in float64", 1e-14)
+    return by_two_rules(
+        partial(_risk, setting, plain, ratio), "tables with phases of what keys share in float64", 1e-14
+    )
 
 
-@dataclass(frozen=True)
-class _Phased:
-    """A rule over one token's key, over tau and over log u.
+def _risk(setting: Setting, plain: Setting, ratio: float, rule: Rule) -> float:
+    """sqrt(1 + L c^2/d^2) int dtau int du Re E sum_{l != m} omega_l omega_m e^{-u sum omega} e^{i tau ...}, omega = pi w.
 
-    Attributes:
+    Args:
         plain: the setting with independent keys in units of d.
         ratio: c/d.
-        slope: of log w.
     """
+    slope = float(np.sqrt(plain.strength * np.max(plain.norms)))
+    found = nodes(plain, key_step(plain, rule, slope))
+    narrow = np.sqrt(1 + setting.length * ratio**2)
+    # the sum over tau repeats itself after 2 pi/step, beyond what the sum of keys reaches
+    step = 2 * np.pi / (REACH * (narrow + 1) + 2 * ratio * slope) * rule.load / COARSE.load
+    tau = step * np.arange(int(REACH / step) + 1)
+    mass = step * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) * np.where(tau > 0, 2.0, 1.0)
+    logs = plain.token_log_weight(found.keys, 1 - ratio**2 / narrow**2)
+    phase = np.exp(1j * ratio * np.multiply.outer(found.keys[:, 0], tau))
+    relevant = found.relevant * np.exp(logs - plain.token_log_weight(found.keys))
+    others, relevant = found.others[:, None] * phase, relevant[:, None] * phase
 
-    setting: Setting
-    found: Nodes
-    plain: Setting
-    ratio: float
-    slope: float
-    rule: Rule
+    def integrand(log_u: Any) -> tuple[Any, Any]:
+        pairs = np.sum(_pairs(setting, partial(_picked, log_u, logs, others, relevant)).real @ mass)
+        return pairs, step_of_u * pairs
 
-    def risk(self) -> float:
-        """sqrt(1 + L c^2/d^2) int dtau int du Re E sum_{l != m} omega_l omega_m e^{-u sum omega} e^{i tau ...}, omega = pi w."""
-        narrow = np.sqrt(1 + self.setting.length * self.ratio**2)
-        # the sum over tau repeats itself after 2 pi/step, beyond what the sum of keys reaches
-        step = 2 * np.pi / (REACH * (narrow + 1) + 2 * self.ratio * self.slope) * self.rule.load / COARSE.load
-        tau = step * np.arange(int(REACH / step) + 1)
-        mass = step * np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) * np.where(tau > 0, 2.0, 1.0)
-        logs = self.plain.token_log_weight(self.found.keys, 1 - self.ratio**2 / narrow**2)
-        phase = np.exp(1j * self.ratio * np.multiply.outer(self.found.keys[:, 0], tau))
-        relevant = self.found.relevant * np.exp(logs - self.plain.token_log_weight(self.found.keys))
-        others, relevant = self.found.others[:, None] * phase, relevant[:, None] * phase
+    step_of_u = LOAD * rule.load
+    return float(narrow * over_log_u(integrand, step_of_u, LOWEST, rule.least))
 
-        def integrand(log_u: Any) -> tuple[Any, Any]:
-            picked = partial(self._picked, log_u, logs, others, relevant)
-            pairs = np.sum(self._pairs(self.setting.log_prior, picked).real @ mass)
-            return pairs, step_of_u * pairs
 
-        step_of_u = LOAD * self.rule.load
-        return float(narrow * over_log_u(integrand, step_of_u, LOWEST, self.rule.least))
+def _pairs(setting: Setting, picked: Any) -> Any:
+    """E sum_{l != m} omega_l (u omega_m) e^{-u sum omega} e^{i tau ...}, (log u, tau)."""
+    prior = setting.log_prior
+    if setting.is_uniform:
+        log_none, _, seen, pick = picked(prior[0])
+        return np.exp((len(prior) - 2) * log_none) * seen * pick * len(prior) * (len(prior) - 1)
+    none, one, other, both = 1.0, 0.0, 0.0, 0.0
+    for lean in prior:
+        _, kept, seen, pick = picked(lean)
+        both = both * kept + one * pick + other * seen
+        one, other, none = one * kept + none * seen, other * kept + none * pick, none * kept
+    return both
 
-    def _pairs(self, prior: Any, picked: Any) -> Any:
-        """E sum_{l != m} omega_l (u omega_m) e^{-u sum omega} e^{i tau ...}, (log u, tau)."""
-        if self.setting.is_uniform:
-            log_none, _, seen, pick = picked(prior[0])
-            return np.exp((len(prior) - 2) * log_none) * seen * pick * len(prior) * (len(prior) - 1)
-        none, one, other, both = 1.0, 0.0, 0.0, 0.0
-        for lean in prior:
-            _, kept, seen, pick = picked(lean)
-            both = both * kept + one * pick + other * seen
-            one, other, none = one * kept + none * seen, other * kept + none * pick, none * kept
-        return both
 
-    def _picked(self, log_u: Any, logs: Any, others: Any, relevant: Any, lean: float) -> tuple[Any, Any, Any, Any]:
-        """log m, m, E[omega e^{-u omega} e^{i tau x}] and u times that, m = E[e^{-u omega} e^{i tau x}], for one position."""
-        load = np.exp(np.minimum(log_u[:, None] + logs + lean, HIGHEST))
-        decay = np.exp(-load)
-        whole, kept = others.sum(axis=0), decay @ others
-        share = (-np.expm1(-load) @ others) / whole
-        near = np.abs(share) < 0.5
-        log_none = np.log(whole) + np.log1p(-np.where(near, share, 0.0))
-        log_none = np.where(near, log_none, np.log(np.where(kept == 0, 1e-300, kept)))
-        return log_none, kept, np.exp(lean) * (decay @ relevant), (np.where(decay > 0, load, 0.0) * decay) @ others
+def _picked(log_u: Any, logs: Any, others: Any, relevant: Any, lean: float) -> tuple[Any, Any, Any, Any]:
+    """log m, m, E[omega e^{-u omega} e^{i tau x}] and u times that, m = E[e^{-u omega} e^{i tau x}], for one position."""
+    load = np.exp(np.minimum(log_u[:, None] + logs + lean, HIGHEST))
+    decay = np.exp(-load)
+    whole, kept = others.sum(axis=0), decay @ others
+    share = (-np.expm1(-load) @ others) / whole
+    near = np.abs(share) < 0.5
+    log_none = np.log(whole) + np.log1p(-np.where(near, share, 0.0))
+    log_none = np.where(near, log_none, np.log(np.where(kept == 0, 1e-300, kept)))
+    return log_none, kept, np.exp(lean) * (decay @ relevant), (np.where(decay > 0, load, 0.0) * decay) @ others

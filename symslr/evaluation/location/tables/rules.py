@@ -1,11 +1,17 @@
-"""How fine a rule is, on every route: a fine and a coarse one, whose difference is the error, and one for a search."""
+"""How fine a rule is, on every route: a fine and a coarse one, whose difference is the error, and one for a search.
+
+And the rule over a Laplace variable: sums of equal steps in log u, upwards until nothing is left.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting
 from symslr.evaluation.location.tables.panels import PANELS, Panels
 
@@ -14,6 +20,12 @@ KEY, STEEPEST = 0.085, 0.28
 exp(-pi^2/(sqrt(nu) |theta| step)) and faster."""
 WIDER = {2: (1.6, STEEPEST), 3: (2.6, 2 * STEEPEST)}
 """By the number of directions, how much wider steps are where weights are not steep, and that bound on them."""
+BLOCK = 24
+"""Values of log u at once."""
+HIGHEST = 3000.0
+"""log u by which an integral has to end."""
+LOWEST = -42.0
+"""log u below which a sum of weights that is 1 on average takes less than 1e-18."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +65,36 @@ def key_step(setting: Setting, rule: Rule, slope: float = 0.0) -> float:
     own = np.sqrt(setting.strength * float(np.max(setting.norms)))
     step = KEY * wider / max(1.0, own * KEY * wider * COARSE.key / steepest)
     return rule.key * step / max(1.0, slope * step / STEEPEST)
+
+
+def over_log_u(
+    integrand: Callable[[Any], tuple[Any, Any]],
+    step: float,
+    lowest: float,
+    least: float,
+    block: int = BLOCK,
+    highest: float = HIGHEST,
+) -> Any:
+    """The integrals over log u of positive functions, (k,), by the trapezoid rule.
+
+    Args:
+        integrand: of log u, (n,), to the sums over them of every function, (k,), and what is left of each beyond the last of
+            them, at most. The parts themselves say that only of what falls from there on; E e^{-uN} says it of any E e^{-uN} X,
+            X <= N, even of a kernel of two sizes, between which an integrand vanishes.
+        step, lowest: of log u, and its first value.
+        least: share of an integral that may be left.
+        block: nodes at once.
+        highest: log u by which it has to end.
+
+    Raises:
+        CannotEvaluate: where they do not end.
+    """
+    number = int(np.floor(lowest / step))
+    totals: Any = 0.0
+    while number * step < highest:
+        parts, left = integrand(step * np.arange(number, number + block))
+        totals = totals + step * np.asarray(parts)
+        if np.any(totals > 0) and np.all(np.asarray(left) <= least * totals):
+            return totals
+        number += block
+    raise CannotEvaluate("the Laplace integral has no end; the kernel may vanish on part of the line")

@@ -1,1 +1,0 @@
-"""Laplace integrals under laws with a power tail."""
