@@ -74,8 +74,8 @@ class FloatSums(Sums):
 
     @property
     def doubt(self) -> float:
-        """That of ``Sums``; 1 on a stretched axis too: a bend between nodes far apart may show in none of the rules along it."""
-        return max(super().doubt, float(any(axis.widths for axis in self.axes)))
+        """That of ``Sums``; 2 on a stretched axis: a bend between nodes far apart may show in none of the rules along it."""
+        return 2.0 if any(axis.widths for axis in self.axes) else super().doubt
 
     def widen(self, late: list[int]) -> None:
         self.axes = [replace(a, high=a.high + WIDER) if n in late else a for n, a in enumerate(self.axes)]

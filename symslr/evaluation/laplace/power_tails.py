@@ -103,7 +103,6 @@ class TailSums(FloatSums):
     """
 
     is_geometric = False
-    doubt = 2.0
 
     def _laid_out(self, family: Family) -> tuple[list[SinhMap], list[float], float]:
         form = family.form

@@ -259,9 +259,9 @@ def bends(x: Any, logs: Any) -> list[float]:
     kept = np.isfinite(logs)
     x, logs = x[kept], logs[kept]
     moves, found = np.diff(logs), []
-    with np.errstate(divide="ignore"):
-        slopes = np.log(np.abs(moves / np.diff(x)))
-    bent, beside = np.abs(np.diff(slopes)), np.maximum(np.abs(moves[1:]), np.abs(moves[:-1]))
+    with np.errstate(divide="ignore", invalid="ignore"):  # where kappa is constant
+        bent = np.abs(np.diff(np.log(np.abs(moves / np.diff(x)))))
+    beside = np.maximum(np.abs(moves[1:]), np.abs(moves[:-1]))
     places = np.sort(-logs[1:-1][~(bent < np.minimum(BEND * np.maximum(beside, BEND), 1.0))])
     while len(places):
         found.append(float(places[len(places) // 2]))
