@@ -29,14 +29,17 @@ MOST = 4096
 SECONDS = 5.0
 """Wait for another process that is writing; then nothing is kept."""
 
-_READER = b"\0".join(
-    hashlib.sha256(part).digest()
-    for part in (
-        sys.version.encode(),
-        *(Path(str(name)).read_bytes() for name in (trees.__file__, statements.__file__, __file__)),
-    )
-)
-"""Of the code that reads files, as it was when it was loaded."""
+
+def _reader() -> bytes:
+    try:
+        files = [Path(str(name)).read_bytes() for name in (trees.__file__, statements.__file__, __file__)]
+    except OSError:
+        return b""
+    return b"".join(hashlib.sha256(part).digest() for part in (sys.version.encode(), *files))
+
+
+_READER = _reader()
+"""Of the code that reads files, as it was when it was loaded; empty where its text is not there: then nothing is kept."""
 
 _known: dict[str, Source] = {}
 """Those that this process has read."""
@@ -56,7 +59,7 @@ class Sources:
     """
 
     def __init__(self, store: Path | None) -> None:
-        self._store = store
+        self._store = store if _READER else None
         self._cache: Cache | None = None
         self._damaged = False
         self._new: dict[str, tuple[str, object]] = {}

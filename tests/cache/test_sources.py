@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -209,6 +210,16 @@ def test_without_a_place_to_write_nothing_is_kept(
         read.clear()
         assert _version(file) == before
         assert TEXT.encode() in read
+    monkeypatch.setattr("symslr.cache.code.place", lambda: store)
+    monkeypatch.setattr(sources, "trees", ModuleType("trees"))
+    sources.trees.__file__ = str(file / "trees.py")
+    monkeypatch.setattr(sources, "_READER", sources._reader())
+    read.clear()
+    assert _version(file) == before
+    assert TEXT.encode() in read
+    read.clear()
+    assert _version(file) == before
+    assert TEXT.encode() in read
 
 
 @pytest.mark.parametrize("lock", ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"])
