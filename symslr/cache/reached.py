@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import builtins
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from symslr.cache.statements import Import, Source, Statement, source_of
+from symslr.cache.statements import Source, Statement, source_of
+from symslr.cache.trees import Import
 
 NAMESPACE = {"globals", "vars", "eval", "exec"}
 """Names by which code reads its own module without saying what."""
@@ -31,12 +32,20 @@ class Reached:
         package: whose code counts.
         file: outside the package, from which it starts; files beside it count too. Its module is called by its file name.
         left_out: modules, and packages with a dot at the end, that do not count.
+        source_of: reads a file.
     """
 
-    def __init__(self, package: str, file: Path | None = None, left_out: tuple[str, ...] = ()) -> None:
-        self.package, self.file, self.left_out = package, file, left_out
+    def __init__(
+        self,
+        package: str,
+        file: Path | None = None,
+        left_out: tuple[str, ...] = (),
+        source_of: Callable[[Path], Source] = source_of,
+    ) -> None:
+        self.package, self.file, self.left_out, self._source_of = package, file, left_out, source_of
         self._found: dict[str, dict[Statement | str, None]] = {}
         self._loaded: dict[str, Source] = {}
+        self._paths: dict[str, Path | None] = {}
         self._asked: set[Import] = set()
         self._whole: set[str] = set()
         self._waiting: list[tuple[str, Statement]] = []
@@ -127,10 +136,12 @@ class Reached:
 
     def _load(self, module: str) -> Source | None:
         """A module runs: reach what that does besides binding names, and load what it imports; None where it does not count."""
+        if module in self._loaded:
+            return self._loaded[module]
         path = self._path(module)
-        if path is None or module in self._loaded:
-            return self._loaded.get(module)
-        source = self._loaded[module] = source_of(path)
+        if path is None:
+            return None
+        source = self._loaded[module] = self._source_of(path)
         if path != self.file and "." in module:
             self._load(module.rpartition(".")[0])
         for statement in source.statements:
@@ -201,6 +212,11 @@ class Reached:
         return "" if bound or self._path(f"{module}.{name}") is None else f"{module}.{name}"
 
     def _path(self, module: str) -> Path | None:
+        if module not in self._paths:
+            self._paths[module] = self._find(module)
+        return self._paths[module]
+
+    def _find(self, module: str) -> Path | None:
         if f"{module}.".startswith(self.left_out):
             return None
         if self.file is not None and module == self.file.name:

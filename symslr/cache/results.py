@@ -6,7 +6,7 @@ import hashlib
 import pickle
 import platform
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -45,24 +45,31 @@ def key_of(*content: str) -> str:
     return total.hexdigest()
 
 
+class Damaged(ValueError):
+    """A file is no store of results, or no longer one."""
+
+
 class Cache:
     """A store of results by key; any number of processes may use one file.
 
-    The values are pickled: like compiled bytecode, the file is for the machine that wrote it and not for passing on.
+    The values are pickled: like compiled bytecode, the file is for the machine that wrote it and not for passing on. Each
+    stands behind its digest, so that a damaged one is missing and never another one.
 
     Args:
         path: the file; None keeps nothing.
+        seconds: how long to wait for another process that writes.
 
     Raises:
-        ValueError: when the file is there and is not ours.
+        Damaged: when the file is there and is not ours.
+        ValueError: when it cannot be opened.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, seconds: float = 60.0) -> None:
         self._asked: set[str] = set()
         try:
             self._connection = sqlite3.connect(
                 ":memory:" if path is None else path,
-                timeout=60,
+                timeout=seconds,
                 isolation_level=None,
                 check_same_thread=False,  # what is only dropped may be closed by another one, where its garbage is collected
             )
@@ -75,12 +82,15 @@ class Cache:
             self._prepare()
         except sqlite3.DatabaseError as problem:
             self._connection.close()
-            raise ValueError(f"{path}: cannot keep results there ({problem}); delete it or name another file") from None
+            kind = ValueError if isinstance(problem, sqlite3.OperationalError) else Damaged
+            raise kind(f"{path}: cannot keep results there ({problem}); delete it or name another file") from None
 
     def _prepare(self) -> None:
         mark, layout = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS)
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if (mark, layout) != (APPLICATION, LAYOUT) and tables:
+        if (mark, layout) == (APPLICATION, LAYOUT) and tables:
+            return
+        if tables:
             raise sqlite3.DatabaseError("not a file of this version of symslr")
         for name, value in zip(_PRAGMAS, (APPLICATION, LAYOUT), strict=True):
             self._connection.execute(f"PRAGMA {name} = {value}")
@@ -92,23 +102,39 @@ class Cache:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is kept or found any more."""
         self._connection.close()
 
     def get(self, key: str) -> object:
         """The result, or MISSING."""
         self._asked.add(key)
         found = self._connection.execute("SELECT value FROM results WHERE key = ?", (key,)).fetchone()
-        if found is None:
+        if found is None or not isinstance(found[0], bytes):
+            return MISSING
+        digest, value = found[0][:_LENGTH], found[0][_LENGTH:]
+        if digest != _digest(key, value):
             return MISSING
         try:
-            return pickle.loads(found[0])
+            return pickle.loads(value)
         except Exception:  # whatever an old pickle raises, the result is computed again
             return MISSING
 
     def put(self, key: str, what: str, value: object) -> None:
         """Keep a result; ``what`` says in words what it is."""
-        row = (key, what, pickle.dumps(value))
-        self._connection.execute("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", row)
+        self.put_all({key: (what, value)})
+
+    def put_all(self, results: Mapping[str, tuple[str, object]]) -> None:
+        """Keep results, each with what it is in words: all of them or, where this fails, none."""
+        rows = []
+        for key, (what, value) in results.items():
+            pickled = pickle.dumps(value)
+            rows.append((key, what, _digest(key, pickled) + pickled))
+        self._connection.execute("BEGIN IMMEDIATE")
+        with self._connection:
+            self._connection.executemany("INSERT OR REPLACE INTO results VALUES (?, ?, ?)", rows)
 
     def computed(self, key: str, what: str, compute: Callable[[], Result]) -> Result:
         """The kept result, or else what ``compute`` returns, which is kept."""
@@ -124,5 +150,18 @@ class Cache:
         stored = {key for (key,) in self._connection.execute("SELECT key FROM results")}
         self._connection.executemany("DELETE FROM results WHERE key = ?", [(key,) for key in stored - self._asked])
 
+    def keep_latest(self, count: int) -> None:
+        """Forget all but the results that were put last."""
+        self._connection.execute(
+            "DELETE FROM results WHERE rowid <= (SELECT max(rowid) FROM results) - ?",
+            (count,),
+        )
+
+
+def _digest(key: str, value: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + b"\0" + value).digest()
+
+
+_LENGTH = hashlib.sha256().digest_size
 
 _PRAGMAS = ("application_id", "user_version")

@@ -64,6 +64,12 @@ FILES = {
     "uses_family": "from {p} import child\nfrom {p}.family import asked\n",
     "reads_words": "from {p}.inner import deep\ndef asked():\n    return deep.__doc__\n",
     "shared": "STATE = 1\ndef asked():\n    return STATE\ndef changes():\n    global STATE\n    STATE = 2\n",
+    "scopes": "from typing import TYPE_CHECKING\nCOUNT = 1\ndef helped():\n    return 2\nfound = 3\n"
+    "def counted():\n    global COUNT\n    COUNT = COUNT + 1\n    return COUNT\n"
+    "def classed():\n    class Inner:\n        helped = 1\n    return helped()\n"
+    "def walrus():\n    rest = [[(found := i) for i in (1,)] for _ in (1,)]\n    return found, rest\n"
+    "def typed():\n    if TYPE_CHECKING:\n        return helped()\n    return 1\n"
+    "def caught():\n    try:\n        return 1\n    except ValueError as found:\n        return found\n",
 }
 numbers = count()
 
@@ -121,6 +127,11 @@ DEEP = ("inner", "deep")
         (("inner", "own"), "inner", "return 5", "return 6", False),
         (("inner", "own"), "inner", "UNREAD = 7", "UNREAD = 8", False),
         (("inner", "mixed"), "inner", "return 5", "return 6", True),
+        (("scopes", "counted"), "scopes", "COUNT = 1", "COUNT = 7", True),
+        (("scopes", "classed"), "scopes", "return 2", "return 3", True),
+        (("scopes", "walrus"), "scopes", "found = 3", "found = 4", False),
+        (("scopes", "typed"), "scopes", "return 2", "return 3", False),
+        (("scopes", "caught"), "scopes", "found = 3", "found = 4", False),
         # imports within functions, for types, and names that packages hand on
         (("lazy", "late"), "inner", "LEVEL = 3", "LEVEL = 4", True),
         (("hints", "f"), "inner", "LEVEL = 3", "LEVEL = 4", False),

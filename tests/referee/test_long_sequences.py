@@ -97,7 +97,7 @@ def test_samples_of_other_token_laws(law: object, monkeypatch: pytest.MonkeyPatc
     second, fourth = (
         (Rational(1, 2), Rational(3, 2)) if law == laplace(0, Rational(1, 2)) else (Rational(9, 7), Rational(243, 35))
     )
-    found = referee(moment(SequenceLaw(1, L, law)), {"L": 5}, digits=13, seconds=4)
+    found = referee(moment(SequenceLaw(1, L, law)), {"L": 5}, digits=13, seconds=1)
     assert found.kind is Kind.STATISTICAL
     assert abs(float(found.value) - float(5 * fourth + 20 * second**2)) <= 6 * float(found.error)
 
@@ -135,7 +135,7 @@ def test_symmetry(body: Expr, verdict: bool) -> None:
 def test_every_position_counts_where_tokens_differ(length: int) -> None:
     """E_g sum_{l >= 2} chi_l^2 = (L - 1)(1 + nu/L)."""
     later = SequenceExpectation(Sum(chi[l] ** 2, (l, 2, L)), spiked)
-    found = referee(later, {"L": length, "nu": 2}, digits=13, seconds=4)
+    found = referee(later, {"L": length, "nu": 2}, digits=13, seconds=1)
     expected = (length - 1) * (1 + 2 / length)
     assert abs(float(found.value) - expected) <= 6 * float(found.error) + 1e-10
 

@@ -254,7 +254,7 @@ def test_a_store_of_another_study_is_named_in_one_line(
     """As where digits were 15 unless asked for: what a point is has changed, and both stay in the store."""
     monkeypatch.chdir(tmp_path)
     for name, digits in (("old.toml", "digits = 15"), ("new.toml", "")):
-        Path(name).write_text(f"[[sweep]]\nkind = 'risk'\nlength = 3\nnu = [1, 2]\n{digits}\n")
+        Path(name).write_text(f"[[sweep]]\nkind = 'risk'\nlength = 2\nnu = [1, 2]\n{digits}\n")
         with pytest.raises(SystemExit, match="0"):
             main(["study", "run", name, "--store", "s.sqlite", "--workers", "1"])
     said = capsys.readouterr().err.strip().splitlines()[-1]
