@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Set
+from functools import lru_cache
 
 from sympy import Add, Basic, Dummy, Expr, Integral, Mul, S, Sum, cancel, together
 from sympy import expand as sympy_expand
@@ -81,10 +82,15 @@ def gathered(expr: Expr) -> Expr:
         for term in Add.make_args(expand_polynomial(Add(*(gathered(arg) for arg in expr.args)))):
             fixed, moving = separate(term, BOUND_IN_SEQUENCE)
             coefficients[moving] += fixed
-        return Add(*(sympy_factor(cancel(together(fixed))) * moving for moving, fixed in coefficients.items()))
+        return Add(*(_in_lowest_terms(fixed) * moving for moving, fixed in coefficients.items()))
     if expr.is_Mul or expr.is_Pow:
         return expr.func(*(gathered(arg) for arg in expr.args))
     return expr
+
+
+@lru_cache(maxsize=4096)
+def _in_lowest_terms(coefficient: Expr) -> Expr:
+    return sympy_factor(cancel(together(coefficient)))
 
 
 def on_letters(rewrite: Callable[[Expr], Expr], expr: Expr, opaque: tuple[type[Expr], ...]) -> Expr:

@@ -48,6 +48,9 @@ DENSITY = exp(-(x**2) / 2) / sqrt(2 * pi)
 PHI, MASS = Symbol("phi", positive=True), Symbol("Phi", positive=True)
 """Letters for the standard normal density and distribution function while coefficients are collected."""
 
+DIGITS = 40
+"""Of a number that is rounded up to two."""
+
 
 @dataclass(frozen=True)
 class Smoothed:
@@ -268,5 +271,9 @@ class _Ways:
 
 
 def _above(number: Expr) -> Expr:
-    step = Integer(10) ** (floor(log(number, 10).evalf()) - 1)
-    return (floor(number / step) + 1) * step
+    """The least number of two digits above a positive one."""
+    digits = number.evalf(DIGITS)
+    step = Integer(10) ** (floor(log(digits, 10)) - 1)
+    share = digits / step
+    near = abs(share - round(share)) < Rational(1, 10 ** (DIGITS // 2))  # which side of it only the number itself tells
+    return (floor(number / step if near else share) + 1) * step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import final
 
 from sympy import Derivative, Expr, simplify
@@ -24,10 +25,16 @@ class PutInPlace(Rule):
         return expr.func(*(self.rewrite(arg) for arg in expr.args)) if expr.has(At) else expr
 
     def _put_in(self, node: At) -> Expr:
-        place = {symbol: simplify(value) for symbol, value in node.place.items()}
+        place = {symbol: _simplified(value) for symbol, value in node.place.items()}
         slopes = {slope for slope in node.body.atoms(Derivative) if not place.keys().isdisjoint(slope.variables)}
         if slopes:
             return At.of(node.body, place)
         for symbol, value in place.items():
             check_not_caught(node.body, symbol, value, self)
         return self.rewrite(node.body.subs(place, simultaneous=True))
+
+
+@lru_cache(maxsize=1024)
+def _simplified(value: Expr) -> Expr:
+    """One place stands in many lines: the least key of a landscape, in all of its order parameters."""
+    return simplify(value)
