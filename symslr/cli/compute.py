@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from symslr.cli import options
+from symslr.cli.stopping import resumable
 from symslr.library.folders import builtin_folder, files_of
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def compute(
     from symslr.cli.progress import stages
 
     made = []
-    with stages() as stage, Store(keep) as store:
+    with stages() as stage, resumable(keep), Store(keep) as store:
         show = stage("computing")
         for done, item in enumerate(chosen):
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from importlib.resources import files
 from pathlib import Path
@@ -35,4 +36,4 @@ def new(
         os.replace(written, folder)
     names = ", ".join(sorted(file.name for file in folder.iterdir()))
     typer.echo(f"made {folder}: {names}")
-    typer.echo(f"next: symslr check {folder}")
+    typer.echo(f"next: symslr check {shlex.quote(str(folder))}")
