@@ -55,6 +55,36 @@ def test_a_place_to_break_says_nothing_to_a_browser() -> None:
     assert mathml(r"a \big/\allowbreak b") == mathml(r"a \big/ b")
 
 
+@pytest.mark.parametrize(
+    ("tex", "shown"), [(r"\Bigl\{x\Bigr\}", "{x}"), (r"\big\|x\big\|", "‖x‖"), (r"\bigl[x\bigr]", "[x]")]
+)
+def test_a_fence_that_is_enlarged_by_hand_has_no_backslash(tex: str, shown: str) -> None:
+    assert "".join(ET.fromstring(mathml(tex)).itertext()) == shown
+
+
+def test_a_backslash_is_never_shown() -> None:
+    with pytest.raises(CannotTypeset, match=r"\\\*"):
+        mathml(r"\big\* x")
+
+
+@pytest.mark.parametrize(
+    ("tex", "forms"), [("x=-1", ["prefix"]), ("f(x)-1", [None]), (r"c\to-\infty", ["prefix"]), ("n!-1", [None])]
+)
+def test_a_sign_stands_close_to_what_it_belongs_to(tex: str, forms: list[str | None]) -> None:
+    """A browser tells the sign of a number from a difference by its place in the row, as the first or a later one."""
+    row = ET.fromstring(mathml(tex))
+    assert [node.get("form") for node in row.iter() if node.text == "−"] == forms
+
+
+def test_infinity_is_no_operator() -> None:
+    """It would have a space on either side."""
+    assert "<mi>∞</mi>" in mathml(r"a\to\infty, b")
+
+
+def test_an_equality_that_defines_is_one_sign() -> None:
+    assert "".join(ET.fromstring(mathml(r"a:=b")).itertext()) == "a≔b"
+
+
 def test_unknown_command_is_named() -> None:
     with pytest.raises(CannotTypeset, match=r"\\nosuchcommand"):
         mathml(r"a \nosuchcommand b")

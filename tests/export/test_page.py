@@ -227,6 +227,7 @@ def test_published_statements_versions_and_seeds_are_said(report: ReportFiles) -
     for markup in (page, paper):
         assert "1 statement: 1 confirmed." in markup
         assert "Estimated" in markup
+    assert r"{\small \cite[Lemma 1]{stein1981}}" in paper  # its brackets stand in no others
     for markup in (page, behind):
         assert "1 of 1 comparisons agree" in markup
         for word in ("python-flint", "mpmath", "seed 7"):
