@@ -20,6 +20,8 @@ ESCAPED = {r"\{": "{", r"\}": "}", r"\|": "‖"}
 SIGNS = {"−", "+", "±"}
 CLOSING = {")", "]", "}", "⟩", "|", "‖", "!", "⋆", "⊤", "…", "⋯"}
 """Operators after which a sign joins two terms; after any other it belongs to what follows."""
+STRUT = {"width": "0em", "height": "0.7em", "depth": "0.2em"}
+"""What every root holds: over a low letter alone a browser lets the sign hang below the line, and TeX does not."""
 WIDTHS = {"negativethinmathspace": "-0.167em", "negativemediummathspace": "-0.222em"}
 
 
@@ -45,6 +47,8 @@ def mathml(tex: str, *, block: bool = False) -> str:
         raise CannotTypeset(f"formula {tex!r}: the converter to MathML failed with {type(error).__name__}") from error
     for node in root.iter():
         _repair(node, block)
+    for square in list(root.iter("msqrt")):
+        square[0].insert(0, ET.Element("mspace", STRUT))
     for row in root.iter("mrow"):
         _pair(row)
         for name, argument in pairwise(row):

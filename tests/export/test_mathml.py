@@ -76,6 +76,12 @@ def test_a_sign_stands_close_to_what_it_belongs_to(tex: str, forms: list[str | N
     assert [node.get("form") for node in row.iter() if node.text == "−"] == forms
 
 
+def test_a_root_has_the_height_of_a_line() -> None:
+    """A browser puts the sign as high as what stands under it; over a low letter it would hang below the line."""
+    (strut,) = ET.fromstring(mathml(r"\sqrt{\nu}")).iterfind(".//{*}msqrt//{*}mspace")
+    assert (strut.get("width"), strut.get("height"), strut.get("depth")) == ("0em", "0.7em", "0.2em")
+
+
 def test_infinity_is_no_operator() -> None:
     """It would have a space on either side."""
     assert "<mi>∞</mi>" in mathml(r"a\to\infty, b")
