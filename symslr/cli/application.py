@@ -64,7 +64,7 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         status = app(args=arguments, standalone_mode=False)
     except ClickException as problem:
-        _fail(problem.format_message())
+        _fail(problem.format_message() or "found no command; expected one of those listed above")
     except (ValueError, TypeError, OSError) as problem:
         _fail(str(problem))
     except sqlite3.Error as problem:  # a full disk, while a command keeps what it has computed

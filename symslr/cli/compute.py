@@ -77,7 +77,10 @@ def compute(
         False, "--stale", help="Those whose code has changed since, or of which nothing is kept yet."
     ),
     keep: Path = typer.Option(
-        None, "--keep", help="File in which finished parts are kept: an interrupted run goes on from there."
+        None,
+        "--keep",
+        help="File in which finished parts are kept: an interrupted run goes on from there.",
+        parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:

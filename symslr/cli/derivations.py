@@ -57,10 +57,13 @@ def derive(
         None,
         "--latex",
         help="Also write LaTeX: a document to FILE.tex, or fragments for a paper into another name, a folder.",
+        parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Show derivations step by step, with the rule that made each step; without a name, list symslr's own."""
+    if what == "":
+        raise ValueError("derive: found an empty text; expected a derivation's name, a file or a folder")
     if what is None and latex is None:
         _list(as_json)
         return
@@ -164,7 +167,9 @@ def _as_json(item: Derivation) -> dict[str, object]:
 
 
 def check(
-    folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
+    folders: list[Path] = typer.Argument(
+        None, help="Folders or files of derivations; symslr's own by default.", parser=options.path
+    ),
     allow_unknown: bool = AllowUnknown,
     seconds: float = typer.Option(
         None,
@@ -239,8 +244,10 @@ def _written(
 
 
 def report(
-    folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
-    out: Path = typer.Option(..., "--out", help="Folder to write the report into."),
+    folders: list[Path] = typer.Argument(
+        None, help="Folders or files of derivations; symslr's own by default.", parser=options.path
+    ),
+    out: Path = typer.Option(..., "--out", help="Folder to write the report into.", parser=options.path),
     allow_unknown: bool = AllowUnknown,
     as_json: bool = options.JsonOption,
 ) -> None:

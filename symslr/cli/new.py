@@ -10,6 +10,8 @@ from pathlib import Path
 
 import typer
 
+from symslr.cli import options
+
 LEFT_BEHIND = ("__pycache__",)
 
 
@@ -19,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def new(
-    folder: Path = typer.Argument(..., help="The folder to make; it must not exist, or be empty."),
+    folder: Path = typer.Argument(..., help="The folder to make; it must not exist, or be empty.", parser=options.path),
 ) -> None:
     """Make a folder of derivations with a worked example; derive, check and report run on it."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

@@ -24,9 +24,14 @@ def register(app: typer.Typer) -> None:
 
 
 def validate(
-    folders: list[Path] = typer.Argument(None, help="Folders or files of validations; symslr's own by default."),
+    folders: list[Path] = typer.Argument(
+        None, help="Folders or files of validations; symslr's own by default.", parser=options.path
+    ),
     keep: Path = typer.Option(
-        None, "--keep", help="File in which results are kept as they come: an interrupted run goes on from there."
+        None,
+        "--keep",
+        help="File in which results are kept as they come: an interrupted run goes on from there.",
+        parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:

@@ -48,7 +48,7 @@ def mathml(tex: str, *, block: bool = False) -> str:
     for node in root.iter():
         _repair(node, block)
     for square in list(root.iter("msqrt")):
-        square[0].insert(0, ET.Element("mspace", STRUT))
+        square.insert(0, ET.Element("mspace", STRUT))
     for row in root.iter("mrow"):
         _pair(row)
         for name, argument in pairwise(row):

@@ -76,10 +76,18 @@ def test_a_sign_stands_close_to_what_it_belongs_to(tex: str, forms: list[str | N
     assert [node.get("form") for node in row.iter() if node.text == "−"] == forms
 
 
-def test_a_root_has_the_height_of_a_line() -> None:
+@pytest.mark.parametrize("tex", [r"\sqrt{\nu}", r"\sqrt\nu", r"\sqrt{a+b}"])
+def test_a_root_has_the_height_of_a_line(tex: str) -> None:
     """A browser puts the sign as high as what stands under it; over a low letter it would hang below the line."""
-    (strut,) = ET.fromstring(mathml(r"\sqrt{\nu}")).iterfind(".//{*}msqrt//{*}mspace")
+    (strut,) = ET.fromstring(mathml(tex)).iterfind(".//{*}msqrt/{*}mspace")
     assert (strut.get("width"), strut.get("height"), strut.get("depth")) == ("0em", "0.7em", "0.2em")
+
+
+@pytest.mark.parametrize("rule", _rules(), ids=lambda rule: rule.__name__)
+def test_a_letter_holds_no_element(rule: type[Rule]) -> None:
+    """A browser reads what stands inside of a letter as HTML, where an element that is empty does not end."""
+    for node in ET.fromstring(mathml(rule.statement)).iter():
+        assert not len(node) or node.tag.rpartition("}")[2] not in ("mi", "mo", "mn", "mtext")
 
 
 def test_infinity_is_no_operator() -> None:
