@@ -210,7 +210,7 @@ def neighbour(file: Path | str, name: str) -> ModuleType:
     return load_module(Path(file).with_name(name))
 
 
-def _one_line(file: Path, error: Exception) -> CollectError:
+def _one_line(file: Path, error: BaseException) -> CollectError:
     """The error as ``file:line: what``, with the last line of this file that led to it."""
     lines: Sequence[int | None] = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file.resolve())
