@@ -1,4 +1,4 @@
-"""Proposition 4.1: the Bayes risk, from the definition of the task."""
+"""The Bayes risk, from the definition of the task (Proposition 4.1)."""
 
 from collections.abc import Iterator
 

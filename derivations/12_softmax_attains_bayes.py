@@ -1,4 +1,4 @@
-"""Proposition 4.2: softmax attention attains the Bayes risk."""
+"""Softmax attention attains the Bayes risk (Proposition 4.2)."""
 
 from collections.abc import Iterator
 

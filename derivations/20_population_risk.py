@@ -1,4 +1,4 @@
-"""Section 4: the population risk on the manifold and its minimum over the value vector, for any attention."""
+"""The population risk on the manifold and its minimum over the value vector, for any attention (Section 4)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Corollaries 4.3 and 4.4: linear attention's least risk in closed form, for fixed and random length."""
+"""Linear attention's least risk in closed form, for fixed and random length (Corollaries 4.3 and 4.4)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The manifold m_kv* = m_vk* = q_kv = 0: why the flow stays on it, and what lies outside the hidden directions there."""
+r"""The manifold $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$: why the flow stays on it, and what lies outside the hidden directions."""
 
 from collections.abc import Iterator
 

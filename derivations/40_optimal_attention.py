@@ -1,4 +1,4 @@
-"""The Bayes-optimal attention of any pair of token laws: normalised, kernel p1/p0."""
+"""The Bayes-optimal attention of any pair of token laws: normalised, kernel $p_1/p_0$."""
 
 from collections.abc import Iterator
 

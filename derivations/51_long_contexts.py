@@ -1,4 +1,4 @@
-"""Long contexts: at nu = 2 kappa log(L - 1) attention finds the relevant token above kappa = 1, at scales above a threshold."""
+r"""Long contexts: at $\nu=2\kappa\log(L-1)$ attention finds the relevant token above $\kappa=1$, at scales above a threshold."""
 
 from collections.abc import Iterator, Mapping
 
@@ -234,7 +234,7 @@ def derive_sigmoid() -> Iterator[Derivation]:
     annealed = (
         Derivation(
             error(LAW),
-            title="The Bayes risk is at most that of a sigmoid with bias -log(L-1)",
+            title=r"The Bayes risk is at most that of a sigmoid with bias $-\log(L-1)$",
             name="long-sigmoid",
             symbol=BAYES,
             introduction=r"Jensen's inequality puts the mean in place of the sum over the others. The result is the risk of the "

@@ -1,4 +1,4 @@
-"""Result 5.1: the saddle-point equations of a fit, each from the replica-symmetric energy by stationarity."""
+"""The saddle-point equations of a fit, each from the replica-symmetric energy by stationarity (Result 5.1)."""
 
 from collections.abc import Iterator
 

@@ -38,6 +38,7 @@ FILES: dict[str, str | bytes] = {
     "neg.toml": '[task]\nweight = "1+chi[eps]/10"\n',
     "nosweep.toml": "[common]\nkind = 'bayes'\n",
     "nokind.toml": "[[sweep]]\nnu = 2\n",
+    "bayes.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = 2\n",
     "badkind.toml": "[[sweep]]\nkind = 'byes'\n",
     "badname.toml": "[[sweep]]\nkind = 'bayes'\nlenght = 3\n",
     "emptyaxis.toml": "[[sweep]]\nkind = 'bayes'\nlength = 3\nnu = []\n",
@@ -48,6 +49,8 @@ FILES: dict[str, str | bytes] = {
     "bad.py": "derivations = 3\n",
     "raises.py": "raise RuntimeError('no')\n",
     "syntax.py": "def (\n",
+    "exit.py": "raise SystemExit(0)\n",
+    "exits.py": "def derive_nothing():\n    raise SystemExit(0)\n",
 }
 
 

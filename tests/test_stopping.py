@@ -251,7 +251,10 @@ def test_a_signal_ends_a_command_in_one_line(
     found, err = stopped(process, number)
     assert found == status, err
     *before, last = err.splitlines()
-    assert last == f"symslr: {said}"
+    kept = {"report": "report", "validate": "kept.sqlite", "compute": "kept.sqlite"}.get(name)
+    goes_on = f"; what was computed is kept in {kept}, and the same command goes on from there" if kept else ""
+    expected = {f"symslr: {said}{goes_on}"} | ({f"symslr: {said}"} if when == "soon" else set())
+    assert last in expected
     assert not [line for line in before if not PROGRESS.search(line)], err
     assert done(tmp_path / "study.sqlite") >= rows  # what a study has done is kept
 

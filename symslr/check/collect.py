@@ -159,7 +159,7 @@ def _made(file: Path, name: str, function: Callable[..., object]) -> Iterator[De
             yield item
     except CollectError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _one_line(file, error) from error
 
 
@@ -193,7 +193,7 @@ def _loaded(file: Path) -> ModuleType:
     sys.modules[name] = module  # dataclasses look their module up while it runs
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # one that ends the program would give its own status to a check
         del sys.modules[name]
         raise _one_line(file, error) from error
     finally:
@@ -210,7 +210,7 @@ def neighbour(file: Path | str, name: str) -> ModuleType:
     return load_module(Path(file).with_name(name))
 
 
-def _one_line(file: Path, error: Exception) -> CollectError:
+def _one_line(file: Path, error: BaseException) -> CollectError:
     """The error as ``file:line: what``, with the last line of this file that led to it."""
     lines: Sequence[int | None] = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file.resolve())

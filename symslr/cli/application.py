@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sqlite3
 import sys
 from typing import Any
 
@@ -46,8 +48,15 @@ validate.register(app)
 compute.register(app)
 new.register(app)
 
+for _command in app.registered_commands:  # typer keeps the line ends of later paragraphs, and wraps what they leave
+    if _command.callback is not None:
+        _paragraphs = inspect.cleandoc(_command.callback.__doc__ or "").split("\n\n")
+        _command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in _paragraphs)
+
 BAD_INPUT = 2
 INTERRUPTED = 130
+CLOSED = 141
+"""Of a command whose reader has gone, such as ``head``: that of SIGPIPE, which is no verdict."""
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -55,14 +64,18 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         status = app(args=arguments, standalone_mode=False)
     except ClickException as problem:
-        _fail(problem.format_message())
+        _fail(problem.format_message() or "found no command; expected one of those listed above")
     except (ValueError, TypeError, OSError) as problem:
         _fail(str(problem))
+    except sqlite3.Error as problem:  # a full disk, while a command keeps what it has computed
+        _fail(f"what is computed cannot be kept ({problem}); expected a file that can be written, on a disk with room")
     except ArithmeticError as problem:
         _fail(f"a number leaves the range of float64 ({problem}); expected parameters nearer to 1")
     except (typer.Abort, KeyboardInterrupt):
         print("symslr: interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
+    except SystemExit as problem:  # typer's own, with status 1, where what is printed cannot be read by anybody
+        raise SystemExit(CLOSED if isinstance(problem.__context__, BrokenPipeError) else problem.code) from None
     except typer.Exit as problem:
         raise SystemExit(problem.exit_code) from None
     raise SystemExit(status if isinstance(status, int) else 0)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from symslr.cli import options
+from symslr.cli.stopping import resumable
 from symslr.library.folders import builtin_folder, files_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def compute(
         False, "--stale", help="Those whose code has changed since, or of which nothing is kept yet."
     ),
     keep: Path = typer.Option(
-        None, "--keep", help="File in which finished parts are kept: an interrupted run goes on from there."
+        None,
+        "--keep",
+        help="File in which finished parts are kept: an interrupted run goes on from there.",
+        parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -98,7 +102,7 @@ def compute(
     from symslr.cli.progress import stages
 
     made = []
-    with stages() as stage, Store(keep) as store:
+    with stages() as stage, resumable(keep), Store(keep) as store:
         show = stage("computing")
         for done, item in enumerate(chosen):
 

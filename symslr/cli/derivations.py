@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from symslr.cli import options
+from symslr.cli.stopping import resumable
 from symslr.extras import need
 from symslr.library.folders import builtin_folder, files_of
 from symslr.library.index import ROOMS, Entry, Index, checked_text, read_index, with_files
@@ -56,10 +57,13 @@ def derive(
         None,
         "--latex",
         help="Also write LaTeX: a document to FILE.tex, or fragments for a paper into another name, a folder.",
+        parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
     """Show derivations step by step, with the rule that made each step; without a name, list symslr's own."""
+    if what == "":
+        raise ValueError("derive: found an empty text; expected a derivation's name, a file or a folder")
     if what is None and latex is None:
         _list(as_json)
         return
@@ -163,7 +167,9 @@ def _as_json(item: Derivation) -> dict[str, object]:
 
 
 def check(
-    folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
+    folders: list[Path] = typer.Argument(
+        None, help="Folders or files of derivations; symslr's own by default.", parser=options.path
+    ),
     allow_unknown: bool = AllowUnknown,
     seconds: float = typer.Option(
         None,
@@ -229,7 +235,7 @@ def _written(
             published=[item for folder in meant for item in published_in(folder)],
             papers=papers_in(meant[0]) if own else None,
             abstract=next(filter(None, map(abstract_in, meant)), None),
-            command="symslr derive {}" if own else f"symslr check {' '.join(map(str, meant))}",
+            command="symslr derive {}" if own else f"symslr check {shlex.join(map(str, meant))}",
             kept=kept,
             progress=stage("writing"),
         )
@@ -237,19 +243,11 @@ def _written(
     return files, result, validations
 
 
-@contextmanager
-def _resumable(out: Path) -> Iterator[None]:
-    """Where a report is interrupted one line says that the next one goes on from there."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(f"symslr: what was computed is kept in {out}; the same command goes on from there", err=True)
-        raise
-
-
 def report(
-    folders: list[Path] = typer.Argument(None, help="Folders or files of derivations; symslr's own by default."),
-    out: Path = typer.Option(..., "--out", help="Folder to write the report into."),
+    folders: list[Path] = typer.Argument(
+        None, help="Folders or files of derivations; symslr's own by default.", parser=options.path
+    ),
+    out: Path = typer.Option(..., "--out", help="Folder to write the report into.", parser=options.path),
     allow_unknown: bool = AllowUnknown,
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -266,7 +264,7 @@ def report(
     from symslr.cli.progress import stages
 
     files_to_validate = [] if folders else files_of(builtin_folder("validation"), "validations")
-    with stages() as stage, _resumable(out):
+    with stages() as stage, resumable(out):
         collecting = stage("collecting")
         collecting(0, 1, "the derivations")
         found = collect(meant)

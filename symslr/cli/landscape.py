@@ -35,7 +35,7 @@ def landscape(
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
     at: str = typer.Option(
-        None, "--at", help='Order parameters, such as "m_kk=1,m_vv=1,q_kk=2,q_vv=2"; the others are 0. Minima without.'
+        None, "--at", help='Order parameters, such as "m_kk=1,q_kk=2,q_vv=2"; the others are 0. Minima without.'
     ),
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from importlib.resources import files
 from pathlib import Path
 
 import typer
+
+from symslr.cli import options
 
 LEFT_BEHIND = ("__pycache__",)
 
@@ -18,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def new(
-    folder: Path = typer.Argument(..., help="The folder to make; it must not exist, or be empty."),
+    folder: Path = typer.Argument(..., help="The folder to make; it must not exist, or be empty.", parser=options.path),
 ) -> None:
     """Make a folder of derivations with a worked example; derive, check and report run on it."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -35,4 +38,4 @@ def new(
         os.replace(written, folder)
     names = ", ".join(sorted(file.name for file in folder.iterdir()))
     typer.echo(f"made {folder}: {names}")
-    typer.echo(f"next: symslr check {folder}")
+    typer.echo(f"next: symslr check {shlex.quote(str(folder))}")

@@ -43,6 +43,7 @@ def bayes(
     as_json: bool = options.JsonOption,
 ) -> None:
     """The Bayes risk of a task: the least risk of any predictor."""
+    _refuse_together(certified, symbolic)
     wanted = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     if is_located(wanted) and not symbolic:
         law = location.problem(wanted, seconds)
@@ -74,6 +75,16 @@ def bayes(
     show("Bayes risk", problem, value, {}, as_json)
 
 
+def _refuse_together(certified: bool, symbolic: bool) -> None:
+    """A formula has no error to prove.
+
+    Raises:
+        ValueError: where both are asked for.
+    """
+    if certified and symbolic:
+        raise ValueError("--certified: found together with --symbolic; a formula has no error to prove, leave one out")
+
+
 def risk(
     task: str = options.TaskOption,
     length: str = options.LengthOption,
@@ -103,6 +114,7 @@ def risk(
     """
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
+    _refuse_together(certified, symbolic)
     at = None if scale is None else read_number(scale, what="--scale", allow_infinite=True)
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 
     from symslr.model.asked import Problem
     from symslr.model.attention import Attention
+
+
+def path(text: str) -> Path:
+    """A path; an empty text, as of a variable that is not set, is none, though Python takes it for the current folder."""
+    if not text:
+        raise typer.BadParameter("found an empty text; expected a path, such as . for the current folder")
+    return Path(text)
+
 
 TaskOption = typer.Option("spiked", "--task", help="spiked, max, or a MODEL.toml file.")
 LengthOption = typer.Option(None, "--length", help='A length such as 3, or a law such as "1:1/3,2:2/3".')
@@ -117,5 +126,7 @@ def intervals(texts: list[str], chosen: Attention) -> dict[Symbol, tuple[float, 
         low, high = (float(read_number(end, what="--bounds")) for end in ends)
         if not (isfinite(low) and isfinite(high) and low < high):
             raise ValueError(f"--bounds: found {text!r}; expected finite ends LOW < HIGH")
+        if known[name] in found:
+            raise ValueError(f"--bounds: found {text!r} behind another interval for {name}; expected one for each name")
         found[known[name]] = (low, high)
     return found

@@ -20,6 +20,21 @@ class Stopped(BaseException):
     """A signal asks the process to end."""
 
 
+_kept: list[object] = []
+"""Where what the command computed is kept, while it does."""
+
+
+@contextmanager
+def resumable(place: object) -> Iterator[None]:
+    """The line of a signal that ends the command inside says that the same command goes on from what ``place`` keeps.
+
+    With None as the place nothing is said.
+    """
+    _kept[:] = [] if place is None else [place]
+    yield
+    _kept.clear()
+
+
 def _unsaid(problem: object) -> None:
     """A thread or a destructor that fails while the process ends, as of a pool whose workers are gone, has nothing to say."""
 
@@ -47,6 +62,7 @@ def stopping_in_one_line() -> Iterator[None]:
 
     numbers = [*SAID, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
     before = {number: signal.signal(number, stop) for number in numbers}
+    _kept.clear()
     try:
         yield
     except BaseException:  # compiled code may turn what is raised inside of it into another exception
@@ -54,7 +70,10 @@ def stopping_in_one_line() -> Iterator[None]:
             raise
         for number in before:
             signal.signal(number, signal.SIG_IGN)
-        print(f"symslr: {SAID[signal.Signals(asked)]}", file=sys.stderr, flush=True)
+        kept = "".join(
+            f"; what was computed is kept in {place}, and the same command goes on from there" for place in _kept
+        )
+        print(f"symslr: {SAID[signal.Signals(asked)]}{kept}", file=sys.stderr, flush=True)
         raise SystemExit(128 + asked) from None
     finally:
         if hasattr(signal, "setitimer"):

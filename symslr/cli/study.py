@@ -27,8 +27,12 @@ def register(app: typer.Typer) -> None:
 
 @study.command()
 def run(
-    file: Path = typer.Argument(..., metavar="STUDY.toml", help="The points, in tables called common and sweep."),
-    store: Path = typer.Option(..., "--store", metavar="FILE.sqlite", help="Where every finished point is kept."),
+    file: Path = typer.Argument(
+        ..., metavar="STUDY.toml", help="The points, in tables called common and sweep.", parser=options.path
+    ),
+    store: Path = typer.Option(
+        ..., "--store", metavar="FILE.sqlite", help="Where every finished point is kept.", parser=options.path
+    ),
     executor: str = typer.Option("local", "--executor", help="local, or dask://HOST:PORT."),
     workers: int = typer.Option(None, "--workers", help="Processes of this machine; one per processor by default."),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed."),
@@ -91,11 +95,11 @@ def _apart(other: Point, points: Sequence[Point]) -> str:
 
 @study.command()
 def show(
-    store: Path = typer.Argument(..., metavar="FILE.sqlite", help="The store of a study."),
-    csv: Path = typer.Option(None, "--csv", help="Write the table as CSV."),
-    parquet: Path = typer.Option(None, "--parquet", help="Write the table as Parquet."),
+    store: Path = typer.Argument(..., metavar="FILE.sqlite", help="The store of a study.", parser=options.path),
+    csv: Path = typer.Option(None, "--csv", help="Write the table as CSV.", parser=options.path),
+    parquet: Path = typer.Option(None, "--parquet", help="Write the table as Parquet.", parser=options.path),
     xarray: Path = typer.Option(
-        None, "--xarray", help="Write the finished points as netCDF, one dimension a parameter."
+        None, "--xarray", help="Write the finished points as netCDF, one dimension a parameter.", parser=options.path
     ),
     every_version: bool = typer.Option(False, "--every-version", help="Also what earlier versions of the code gave."),
     as_json: bool = options.JsonOption,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from symslr.cli import options
+from symslr.cli.stopping import resumable
 from symslr.library.folders import builtin_folder, files_of
 
 if TYPE_CHECKING:
@@ -23,9 +24,14 @@ def register(app: typer.Typer) -> None:
 
 
 def validate(
-    folders: list[Path] = typer.Argument(None, help="Folders or files of validations; symslr's own by default."),
+    folders: list[Path] = typer.Argument(
+        None, help="Folders or files of validations; symslr's own by default.", parser=options.path
+    ),
     keep: Path = typer.Option(
-        None, "--keep", help="File in which results are kept as they come: an interrupted run goes on from there."
+        None,
+        "--keep",
+        help="File in which results are kept as they come: an interrupted run goes on from there.",
+        parser=options.path,
     ),
     as_json: bool = options.JsonOption,
 ) -> None:
@@ -35,7 +41,7 @@ def validate(
     from symslr.cli.progress import stages
     from symslr.validation.validate import validate as run
 
-    with stages() as stage, Cache(keep) as kept:
+    with stages() as stage, resumable(keep), Cache(keep) as kept:
         results = run(files, stage("validating"), kept)
     if as_json:
         typer.echo(json.dumps([item.as_json() for item in results]))

@@ -15,6 +15,7 @@ ROLES = {
     "#cccccc": "grid",
     "#dddddd": "grid",
     "#0072b2": "blue",
+    "#7f3c8d": "violet",
 }
 """Colours that would vanish on dark paper; the others stay, and so do the pixels of heat maps."""
 

@@ -53,6 +53,15 @@ class Reference:
             return f"{', '.join(people[:-1])} et al."
         return people[0] if len(people) == 1 else f"{', '.join(people[:-1])} and {people[-1]}"
 
+    @property
+    def short(self) -> str:
+        """Family names and year, as running text has them: "Murdock and Szegő 1953", with the key's letter where it has one."""
+        families = [name.split(", ", 1)[0] for name in self.authors.split(" and ")]
+        several = len(families) > 2 or families[-1] == "others"
+        named = f"{families[0]} et al." if several else " and ".join(families)
+        letter = self.key[-1] if KEY.fullmatch(self.key) and self.key[-1].isalpha() else ""
+        return f"{named} {self.year}{letter}"
+
     def bibtex(self) -> str:
         """The record as a BibTeX entry."""
         rows = [("author", self.authors), ("title", f"{{{self.title}}}"), *self.fields, ("year", str(self.year))]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sympy import Add, And, Derivative, Expr, Function, Integral, Mul, Piecewise, Pow, Product, S, Sum
+from sympy import Abs, Add, And, Derivative, Expr, Function, Integral, Mul, Piecewise, Pow, Product, S, Sum
 from sympy import exp as exp_
 from sympy.core.relational import Relational
 
@@ -281,6 +281,8 @@ def _brackets(printer: HousePrinter, expr: Expr) -> tuple[str, Expr, str] | None
         return rf"\sigma_{{{printer.doprint(expr.index)}}}\biggl(", expr.bare_score(), r"\biggr)"
     if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == S.Exp1):
         return r"\exp\biggl(", expr.exp, r"\biggr)"
+    if isinstance(expr, Abs):
+        return r"\biggl|", expr.args[0], r"\biggr|"
     if isinstance(expr, Function) and len(expr.args) == 1:
         return rf"{printer.function_name(expr)}\biggl(", expr.args[0], r"\biggr)"
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ TALLEST = 9.2
 TYPE_SIZE = 5.0
 MARGIN = 0.3
 """Inches at the left of a column for the arcs."""
+SHORT = 20
+"""Letters of the longest weight that a heading spells out."""
 HEADING = 42
 """Letters on a line of a heading."""
 
@@ -70,8 +73,16 @@ def _table(graph: Graph) -> Table:
 
 def _named(graph: Graph, name: str, number: int) -> str:
     """A definition as a heading has it; a space that does not break keeps its number beside it."""
-    said = f"{number}\u00a0{name}"
+    said = f"{number}\u00a0{_in_words(name)}"
     return f"{said}\u00a0(postulate)" if graph.nodes[name].kind is Kind.POSTULATE else said
+
+
+def _in_words(name: str) -> str:
+    """A definition without the spelling of a program: a class by its words, a weight that is too long for a line by that."""
+    head, _, weight = name.partition("-")
+    if head == "weight":
+        return f"weight {weight}" if len(weight) < SHORT and "…" not in weight else "a weight of its own"
+    return name if "-" in name else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
 
 
 def _word(verdict: Verdict | None) -> str:

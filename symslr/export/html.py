@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
-from symslr.export.bibliography import key_of, place_in
+from symslr.export.bibliography import Reference, key_of, place_in
 from symslr.export.breaking import INDENT, Line
 from symslr.export.mathml import mathml
 from symslr.export.text import text_to_html
@@ -61,13 +62,25 @@ def detail(item: Verdict) -> str:
     return f'<p class="meta">{escape(item.detail)}</p>' if item.detail else ""
 
 
-def source(reference: str) -> str:
-    """A source in words, linked to the list of references where it begins with a key."""
+def source(reference: str, *, linked: bool = True) -> str:
+    """A source in words, linked to the list of references where it begins with a key; ``named`` tells its authors."""
     key = key_of(reference)
     if key is None:
         return text(reference)
     place = place_in(reference)
-    return f'<a href="#ref-{key}">{escape(key)}</a>{", " if place else ""}{text(place)}'
+    cited = f'<a href="#ref-{key}">{cite(key)}</a>' if linked else cite(key)
+    return f"{cited}{', ' if place else ''}{text(place)}"
+
+
+def cite(key: str) -> str:
+    """The place of the authors and the year of a source, which ``named`` fills in."""
+    return f"<cite>{escape(key)}</cite>"
+
+
+def named(markup: str, references: Sequence[Reference]) -> str:
+    """The page with authors and year in the place of every key that is cited."""
+    known = {item.key: escape(item.short) for item in references}
+    return re.sub(r"(?<=<cite>)[^<]*(?=</cite>)", lambda key: known.get(key[0], key[0]), markup)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, kind: str = "") -> str:

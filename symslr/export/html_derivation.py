@@ -13,7 +13,7 @@ from symslr.export.verdicts import Word
 
 def chapter(heading: str, sections: Sequence[Section], *figures: str) -> str:
     """The derivations of one chapter, and its figures."""
-    return part(chapter_anchor(heading), escape(heading), *map(derivation, sections), *figures)
+    return part(chapter_anchor(heading), text(heading), *map(derivation, sections), *figures)
 
 
 def chapter_anchor(heading: str) -> str:
@@ -50,9 +50,14 @@ def _chain(section: Section) -> str:
     parts += [_claim(claim) for claim in section.claims]
     parts += [_way(section.way)] if section.way is not None else []
     steps = f"{len(section.steps)} step{'s' * (len(section.steps) != 1)}"
-    published = [f"{claim.verdict.word} {claim.source}" for claim in section.claims]
-    beside = f", beside what is published: {escape('; '.join(published))}" if published else ""
+    beside = "".join(f"; {_beside(claim)}" for claim in section.claims)
     return f'<details class="chain"><summary>Proof in {steps}{beside}</summary>{"".join(parts)}</details>'
+
+
+def _beside(claim: ClaimEntry) -> str:
+    """What a formula says that the result was held against, in a line that folds and holds no links."""
+    whose = "one of our own" if claim.label == "own" else source(claim.source, linked=False)
+    return f"{escape(claim.verdict.word)} against {whose}"
 
 
 def _way(way: Way) -> str:

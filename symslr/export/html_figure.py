@@ -19,7 +19,7 @@ def figure(number: int, shown: Drawn) -> str:
     item = shown.figure
     if shown.failure:
         return f'<p class="meta">{escape(item.name)} could not be drawn: {escape(shown.failure)}</p>'
-    label = escape(item.alt or text_to_plain(item.caption))
+    label = escape(text_to_plain(item.alt or item.caption))
     data = b64encode(shown.csv.encode()).decode()
     link = f'<a download="{item.name}.csv" href="data:text/csv;base64,{data}">Data of Figure {number} (CSV)</a>'
     rows = rows_to_html(shown.comparisons, f"What Figure {number} says of published statements")
@@ -46,6 +46,8 @@ def _printed(shown: Drawn) -> str:
 
 def _drawing(shown: Drawn) -> str:
     drawing = adaptive(re.sub(r"^.*?(?=<svg)", "", shown.svg, flags=re.DOTALL))
+    # Letters are drawn as paths: a link within the page says where it leads, and opens it there.
+    drawing = re.sub(r'<a xlink:href="#([^"]*)" target="_blank">', r'<a href="#\1" aria-label="\1">', drawing)
     # Two drawings on one page must not share the ids of their parts.
     own = "|".join(map(re.escape, sorted(re.findall(r'\bid="([^"]+)"', drawing), key=len, reverse=True)))
     return re.sub(rf'(\bid="|href="#|url\(#)(?=({own})["\)])', rf"\g<1>{shown.figure.name}-", drawing)

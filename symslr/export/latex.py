@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from symslr.export.bibliography import key_of, place_in
 from symslr.export.breaking import Line
-from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_plain, text_to_tex
 from symslr.export.verdicts import Verdict, Word
 
 INDENT = 1.5
@@ -24,6 +24,12 @@ def display(lines: Sequence[Line], *, boxed: bool = False) -> str:
         rows = [rf"\boxed{{\begin{{aligned}} {body} \end{{aligned}}}}"]
     body = "\\\\\n".join(rf"\quad & {row} &&" for row in rows)
     return f"\\begin{{flalign*}}\n{body}\n\\end{{flalign*}}"
+
+
+def section(heading: str) -> str:
+    """A section under a heading in running text, whose bookmark has no mathematics."""
+    title, bookmark = text_to_tex(heading), plain_to_tex(text_to_plain(heading, greek=False))
+    return rf"\section{{{title}}}" if "$" not in title else rf"\section{{\texorpdfstring{{{title}}}{{{bookmark}}}}}"
 
 
 def source(text: str) -> str:

@@ -15,6 +15,13 @@ CAPITALS = set("ΓΔΘΛΞΠΣΥΦΨΩ")
 """Greek capitals, which TeX sets upright."""
 MISTAKEN = {"⋿": "𝖤"}
 """A letter that the converter takes for a sign that looks like it, by that sign."""
+ESCAPED = {r"\{": "{", r"\}": "}", r"\|": "‖"}
+"""Fences that the converter leaves as they are typed where they are enlarged by hand."""
+SIGNS = {"−", "+", "±"}
+CLOSING = {")", "]", "}", "⟩", "|", "‖", "!", "⋆", "⊤", "…", "⋯"}
+"""Operators after which a sign joins two terms; after any other it belongs to what follows."""
+STRUT = {"width": "0em", "height": "0.7em", "depth": "0.2em"}
+"""What every root holds: over a low letter alone a browser lets the sign hang below the line, and TeX does not."""
 WIDTHS = {"negativethinmathspace": "-0.167em", "negativemediummathspace": "-0.222em"}
 
 
@@ -40,12 +47,15 @@ def mathml(tex: str, *, block: bool = False) -> str:
         raise CannotTypeset(f"formula {tex!r}: the converter to MathML failed with {type(error).__name__}") from error
     for node in root.iter():
         _repair(node, block)
+    for square in list(root.iter("msqrt")):
+        square.insert(0, ET.Element("mspace", STRUT))
     for row in root.iter("mrow"):
+        _pair(row)
         for name, argument in pairwise(row):
             if _is_function(name) and _text(next(iter(argument.iter("mo")), argument)) not in ("(", "[", "{"):
                 name.set("rspace", "0.167em")
     markup = ET.tostring(root, encoding="unicode")
-    if left := re.search(r"\\[A-Za-z]+", markup):
+    if left := re.search(r"\\(?:[A-Za-z]+|.)", markup):
         raise CannotTypeset(f"formula {tex!r}: found {left[0]}, which has no MathML; expected commands of amsmath")
     return markup
 
@@ -53,6 +63,18 @@ def mathml(tex: str, *, block: bool = False) -> str:
 def _text(node: ET.Element) -> str:
     text = node.text or ""
     return re.sub(r"&#x([0-9A-Fa-f]+);", lambda found: chr(int(found[1], 16)), text).strip()
+
+
+def _pair(row: ET.Element) -> None:
+    """What two neighbours are together: a defining equality, and a sign that belongs to what follows it."""
+    for one, other in list(pairwise(row)):
+        if one.tag != "mo" or other.tag != "mo":
+            continue
+        if (_text(one), _text(other)) == (":", "="):
+            row.remove(one)
+            other.text = "≔"
+        elif _text(other) in SIGNS and _text(one) not in CLOSING:
+            other.set("form", "prefix")
 
 
 def _is_function(node: ET.Element) -> bool:
@@ -71,8 +93,12 @@ def _repair(node: ET.Element, block: bool) -> None:
         node.tag, node.text = "mo", "∼"
     elif node.tag == "mi" and text in CAPITALS:
         node.set("mathvariant", "normal")
-    elif node.tag == "mi" and text in ("#", "±"):
+    elif node.tag == "mi" and text in ("#", "±", ":", ";"):
         node.tag = "mo"
+    elif node.tag == "mo" and text == "∞":
+        node.tag = "mi"
+    elif node.tag == "mo" and text in ESCAPED:
+        node.text = ESCAPED[text]
     elif node.tag == "mtext" and not text:
         # the control space of TeX, which arrives without its space
         node.tag, node.text = "mspace", None

@@ -11,7 +11,7 @@ from symslr.export.content import Content, Section
 from symslr.export.definitions import Definitions, Row
 from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
-from symslr.export.html import CLASS, display, marked, part, table, text, verdict
+from symslr.export.html import CLASS, display, marked, named, part, table, text, verdict
 from symslr.export.html_derivation import chapter, chapter_anchor, checks, rules
 from symslr.export.html_figure import figure
 from symslr.export.mathml import mathml
@@ -48,7 +48,7 @@ def page(
     )
     numbered = dict(enumerate(in_order(content, figures), 1))
     parts = dict(_parts(content, opening, numbered, made))
-    return "\n".join(
+    whole = "\n".join(
         [
             '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -62,6 +62,7 @@ def page(
             f"</main></div>\n<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
+    return named(whole, content.references)
 
 
 def in_order(content: Content, figures: Sequence[Drawn]) -> list[Drawn]:
@@ -161,9 +162,9 @@ def _contents(content: Content, headings: Sequence[str]) -> str:
         if heading not in chapters:
             items.append(f'<li><a href="#{ANCHORS.get(heading, heading.split()[0].lower())}">{heading}</a></li>')
             continue
-        link = f'<a href="#{chapter_anchor(heading)}">{escape(heading)}</a>'
+        link = f'<a href="#{chapter_anchor(heading)}">{text(heading)}</a>'
         inner = "".join(_entry(section, content.checked) for section in chapters[heading])
-        label = f"Derivations: {escape(heading)}"
+        label = f"Derivations: {escape(text_to_plain(heading))}"
         items.append(
             f'<li>{link}<details><summary aria-label="{label}">{_count(chapters[heading], content.checked)}</summary>'
             f"<ul>{inner}</ul></details></li>"

@@ -9,6 +9,7 @@ from html import escape
 from symslr.export import html, latex
 from symslr.export.bibliography import key_of, place_in
 from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.verdicts import counted
 from symslr.validation.papers import NOT_SAID, Beside, Entry, Likeness
 
 HEADING = "The papers to the letter"
@@ -45,19 +46,19 @@ NAMED = 2
 
 def tally(entries: Sequence[Entry]) -> str:
     """How many entries there are of each verdict, in words."""
-    counts = {one: sum(entry.verdict is one for entry in entries) for one in Likeness}
-    return f"{len(entries)} entries: " + ", ".join(f"{count} {one}" for one, count in counts.items() if count) + "."
+    counts = {str(one): sum(entry.verdict is one for entry in entries) for one in Likeness}
+    return f"{len(entries)} entries: {counted(counts)}."
 
 
-def _groups(entries: Sequence[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    """(heading, entries) by source and kind; empty ones are left out."""
+def _groups(entries: Sequence[Entry]) -> Iterator[tuple[str, str, list[Entry]]]:
+    """(kind, key, entries) by source and kind; empty ones are left out, and the key is "" where a source has none."""
     for key in dict.fromkeys(key_of(entry.source) or "" for entry in entries):
         left = [entry for entry in entries if (key_of(entry.source) or "") == key]
         for kind, pattern in KINDS.items():
             here = [entry for entry in left if pattern.search(entry.source)]
             left = [entry for entry in left if entry not in here]
             if here:
-                yield f"{kind} of {key}" if key else kind, here
+                yield kind, key, here
 
 
 def _figures(settings: Sequence[Beside]) -> Iterator[tuple[str, list[Beside]]]:
@@ -70,22 +71,17 @@ def papers_to_html(entries: Sequence[Entry], settings: Sequence[Beside], targets
     """A section with a table for each source and kind, and one of the settings; names link to what the page has."""
     parts = []
     head = ("where", "theirs", "verdict", "ours", "remark")
-    for number, (heading, here) in enumerate(_groups(entries)):
+    for number, (kind, key, here) in enumerate(_groups(entries)):
         rows = [_entry_to_html(entry, targets) for entry in here]
-        listed = html.table(head, rows, heading, "letter")
-        parts.append(html.part(f"letter-{number}", _linked(heading, here[0]), listed, level=3))
+        listed = html.table(head, rows, f"{kind} of {key}" if key else kind, "letter")
+        heading = f"{escape(kind)} of {html.source(key)}" if key else escape(kind)
+        parts.append(html.part(f"letter-{number}", heading, listed, level=3))
     if settings:
         rows = [_setting_to_html(row, first, targets) for _, here in _figures(settings) for first, row in _first(here)]
         inside = html.table(("figure", "setting", "ours", "theirs", "remark"), rows, SETTINGS, "letter")
         parts.append(html.part("settings", SETTINGS, f"<p>{escape(SETTINGS_OPENING)}</p>", inside, level=3))
     counts = f'<p class="meta">{tally(entries)}</p>'
     return html.part("letter", HEADING, f"<p>{escape(OPENING)}</p>", counts, *parts)
-
-
-def _linked(heading: str, entry: Entry) -> str:
-    """The heading, with its source linked to the list of references."""
-    key = key_of(entry.source)
-    return escape(heading).replace(key, f'<a href="#ref-{key}">{key}</a>') if key else escape(heading)
 
 
 def _first(rows: Sequence[Beside]) -> list[tuple[bool, Beside]]:
@@ -124,10 +120,10 @@ def _theirs(row: Beside) -> str:
 def papers_to_tex(entries: Sequence[Entry], settings: Sequence[Beside]) -> str:
     """The same in LaTeX; of many names of ours the first are printed."""
     parts = [rf"\section{{{HEADING}}}\label{{symslr:letter}}", plain_to_tex(OPENING), tally(entries)]
-    for heading, here in _groups(entries):
+    for kind, key, here in _groups(entries):
         rows = [_entry_to_tex(entry) for entry in here]
-        cited = latex.source(here[0].source.partition(",")[0])
-        parts += [rf"\paragraph{{{plain_to_tex(heading)}}} {cited}", _table(ENTRY_COLUMNS, ENTRY_HEAD, rows)]
+        heading = rf"\paragraph{{{kind} of}} {latex.source(key)}" if key else rf"\paragraph{{{kind}}}"
+        parts += [heading, _table(ENTRY_COLUMNS, ENTRY_HEAD, rows)]
     if settings:
         rows = [_setting_to_tex(row, first) for _, here in _figures(settings) for first, row in _first(here)]
         parts += [rf"\paragraph{{{SETTINGS}.}} {plain_to_tex(SETTINGS_OPENING)}"]

@@ -8,6 +8,7 @@ from html import escape
 from symslr.export import html, latex
 from symslr.export.content import Content, Postulate
 from symslr.export.text import plain_to_tex, text_to_tex
+from symslr.export.verdicts import counted as in_words
 from symslr.validation.published import Evidence, Judged, Standing, counted
 
 HEADING = "What was found"
@@ -43,8 +44,7 @@ SIGNS = {
 
 def tally(items: Sequence[Judged]) -> str:
     """How many statements there are, and how many are derived, confirmed, different and open, in words."""
-    counts = ", ".join(f"{count} {standing}" for standing, count in counted(items) if count)
-    return f"{len(items)} statement{'s' * (len(items) != 1)}: {counts}."
+    return f"{len(items)} statement{'s' * (len(items) != 1)}: {in_words(dict(counted(items)))}."
 
 
 def _groups(content: Content) -> list[tuple[str, str, list[Judged | Postulate]]]:
@@ -85,8 +85,12 @@ def _to_html(item: Judged, targets: set[str]) -> str:
 
 def _postulate_to_html(item: Postulate) -> str:
     links = ", ".join(f'<a href="#{name}"><code>{escape(name)}</code></a>' for name in item.used)
-    rests = f'<details class="evidence"><summary>{len(item.used)} results rest on it</summary><p>{links}</p></details>'
+    rests = f'<details class="evidence"><summary>{_resting(item)}</summary><p>{links}</p></details>'
     return f"<li><p>{html.text(item.says)}</p>{html.display(item.lines)}{rests}</li>"
+
+
+def _resting(item: Postulate) -> str:
+    return "1 result rests on it" if len(item.used) == 1 else f"{len(item.used)} results rest on it"
 
 
 def _evidence_to_html(item: Evidence, targets: set[str]) -> str:
@@ -113,11 +117,13 @@ def found_to_tex(content: Content) -> str:
 
 def _to_tex(item: Judged) -> str:
     remark = rf" {{\small {text_to_tex(item.statement.remark)}}}" if item.statement.remark else ""
-    return rf"\item {text_to_tex(item.statement.says)} {{\small({latex.source(item.statement.source)})}}{remark}"
+    cited = latex.source(item.statement.source)
+    named = cited if cited.startswith(r"\cite") else f"({cited})"
+    return rf"\item {text_to_tex(item.statement.says)} {{\small {named}}}{remark}"
 
 
 def _postulate_to_tex(item: Postulate) -> str:
-    return rf"\item {text_to_tex(item.says)}{latex.display(item.lines)}{{\small {len(item.used)} results rest on it.}}"
+    return rf"\item {text_to_tex(item.says)}{latex.display(item.lines)}{{\small {_resting(item)}.}}"
 
 
 def evidence_to_tex(items: Sequence[Judged]) -> str:

@@ -8,7 +8,7 @@ from symslr.export.bibliography import Reference
 from symslr.export.content import Content
 from symslr.export.definitions import Definitions
 from symslr.export.figures import Drawn
-from symslr.export.latex import display, verdict
+from symslr.export.latex import display, section, verdict
 from symslr.export.page import behind
 from symslr.export.placing import chapters, numbers, paper_figures
 from symslr.export.published import found_to_tex
@@ -89,7 +89,7 @@ def document(content: Content, opening: Definitions, figures: Sequence[Drawn], t
     parts += [r"The papers entry by entry: \symslrsee{letter}{supplement}."] if content.letter else []
     parts += [_definitions(opening), plain_to_tex(READING)]
     for item in chapters(content):
-        parts.append(rf"\section{{{plain_to_tex(item.heading)}}}")
+        parts.append(section(item.heading))
         parts += chapter(item, places, opening)
         parts += [_shown(each) for each in behind(item.heading, content, shown)]
     parts += [r"\section{Figures}", *map(_shown, others), r"\clearpage"] if others else []
@@ -117,7 +117,7 @@ def whole(content: Content, opening: Definitions, title: str) -> str:
     parts += [found_to_tex(content)] if content.postulates else []
     parts += [_definitions(opening)]
     for heading, sections in content.chapters:
-        parts += [rf"\section{{{plain_to_tex(heading)}}}", *map(fragment, sections)]
+        parts += [section(heading), *map(fragment, sections)]
     parts += [rules_to_tex(content.rules)] if content.rules else []
     parts += [references(content.references)] if content.references else []
     return "\n".join([*parts, r"\end{document}", ""])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symslr.export import kept_numbers, tex
+from symslr.export import kept_numbers, latex, tex
 from symslr.export.content import CHECKED, Content, Section
 from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
@@ -60,7 +60,7 @@ def supplement(content: Content, figures: Sequence[Drawn], title: str, made: Pro
         if item.figure.name == GRAPH:
             parts += [rf"\section*{{{HANG_TOGETHER}}}", figure(item, tallest=TALLEST)]
     for heading, sections in content.chapters:
-        parts.append(rf"\section{{{plain_to_tex(heading)}}}")
+        parts.append(latex.section(heading))
         parts += [chain(section, places) for section in sections]
     parts += _figures([item for item in left if item.figure.name != GRAPH], figures)
     parts += [papers_to_tex(content.letter, content.settings)] if content.letter else []

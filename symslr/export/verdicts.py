@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -30,6 +31,16 @@ SIGNS = {
     Word.UNCHECKED: "–",
 }
 """Colour is never alone."""
+
+
+PLURAL = {"differs": "differ"}
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """How many there are of each verdict, such as "11 derived, 4 differ"; what there is none of is left out."""
+    return ", ".join(
+        f"{count} {PLURAL.get(word, word) if count > 1 else word}" for word, count in counts.items() if count
+    )
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def place_named(text: str, workers: int | None = None) -> Iterator[Place]:
             os.environ.setdefault(variable, "1")
         yield Place(lambda: local_executor(count), count)
         return
-    if not text.startswith(SCHEME):
+    if not text.startswith(SCHEME) or text == SCHEME:
         raise ValueError(f"executor: found {text!r}; expected local or {SCHEME}HOST:PORT")
     if workers is not None:
         raise ValueError("workers: found together with a Dask cluster; expected the cluster's own workers")

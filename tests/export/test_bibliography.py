@@ -6,7 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from symslr.export.bibliography import REFERENCES, UnknownReference, cited, key_of, read_references
+from symslr.export.bibliography import REFERENCES, Reference, UnknownReference, cited, key_of, read_references
+
+
+@pytest.mark.parametrize(
+    ("authors", "short"),
+    [
+        ("Stein, Charles M.", "Stein 1981"),
+        ("Cameron, Robert H. and Martin, William T.", "Cameron and Martin 1981"),
+        ("Olver, Frank W. J. and others", "Olver et al. 1981"),
+        ("Deng, Yichuan and Song, Zhao and Zhou, Tianyi", "Deng et al. 1981"),
+    ],
+)
+def test_running_text_names_the_authors_and_the_year(authors: str, short: str) -> None:
+    assert Reference("stein1981", "misc", authors, "Title", 1981).short == short
+    assert Reference("stein1981b", "misc", authors, "Title", 1981).short == f"{short}b"
 
 
 @pytest.mark.parametrize(

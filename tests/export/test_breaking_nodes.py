@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from sympy import Add, Derivative, Function, Mul, Symbol, Tuple, symbols
+from sympy import Abs, Add, Derivative, Function, Mul, Symbol, Tuple, symbols
 
 from symslr.export.breaking import latex_lines
 from symslr.export.measure import width
@@ -39,6 +39,12 @@ def test_expectations_are_not_said_to_be_over_the_length_when_broken() -> None:
         r"\mathbb{E}\biggl["
     )
     assert r"\{\pm1\}" in HousePrinter().expectation_sign(SignExpectation(omega + letters[0], omega, L))
+
+
+def test_a_long_absolute_value_has_bars() -> None:
+    lines = latex_lines(Abs(LONG), 25)
+    assert lines[0].tex.startswith(r"\biggl|")
+    assert lines[-1].tex.endswith(r"\biggr|")
 
 
 def test_a_long_indicator_opens() -> None:

@@ -55,6 +55,50 @@ def test_a_place_to_break_says_nothing_to_a_browser() -> None:
     assert mathml(r"a \big/\allowbreak b") == mathml(r"a \big/ b")
 
 
+@pytest.mark.parametrize(
+    ("tex", "shown"), [(r"\Bigl\{x\Bigr\}", "{x}"), (r"\big\|x\big\|", "‖x‖"), (r"\bigl[x\bigr]", "[x]")]
+)
+def test_a_fence_that_is_enlarged_by_hand_has_no_backslash(tex: str, shown: str) -> None:
+    assert "".join(ET.fromstring(mathml(tex)).itertext()) == shown
+
+
+def test_a_backslash_is_never_shown() -> None:
+    with pytest.raises(CannotTypeset, match=r"\\\*"):
+        mathml(r"\big\* x")
+
+
+@pytest.mark.parametrize(
+    ("tex", "forms"), [("x=-1", ["prefix"]), ("f(x)-1", [None]), (r"c\to-\infty", ["prefix"]), ("n!-1", [None])]
+)
+def test_a_sign_stands_close_to_what_it_belongs_to(tex: str, forms: list[str | None]) -> None:
+    """A browser tells the sign of a number from a difference by its place in the row, as the first or a later one."""
+    row = ET.fromstring(mathml(tex))
+    assert [node.get("form") for node in row.iter() if node.text == "−"] == forms
+
+
+@pytest.mark.parametrize("tex", [r"\sqrt{\nu}", r"\sqrt\nu", r"\sqrt{a+b}"])
+def test_a_root_has_the_height_of_a_line(tex: str) -> None:
+    """A browser puts the sign as high as what stands under it; over a low letter it would hang below the line."""
+    (strut,) = ET.fromstring(mathml(tex)).iterfind(".//{*}msqrt/{*}mspace")
+    assert (strut.get("width"), strut.get("height"), strut.get("depth")) == ("0em", "0.7em", "0.2em")
+
+
+@pytest.mark.parametrize("rule", _rules(), ids=lambda rule: rule.__name__)
+def test_a_letter_holds_no_element(rule: type[Rule]) -> None:
+    """A browser reads what stands inside of a letter as HTML, where an element that is empty does not end."""
+    for node in ET.fromstring(mathml(rule.statement)).iter():
+        assert not len(node) or node.tag.rpartition("}")[2] not in ("mi", "mo", "mn", "mtext")
+
+
+def test_infinity_is_no_operator() -> None:
+    """It would have a space on either side."""
+    assert "<mi>∞</mi>" in mathml(r"a\to\infty, b")
+
+
+def test_an_equality_that_defines_is_one_sign() -> None:
+    assert "".join(ET.fromstring(mathml(r"a:=b")).itertext()) == "a≔b"
+
+
 def test_unknown_command_is_named() -> None:
     with pytest.raises(CannotTypeset, match=r"\\nosuchcommand"):
         mathml(r"a \nosuchcommand b")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
+from importlib.resources import files
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.check.report import CheckReport
 from symslr.export import pdf
 from symslr.export.adaptive import adaptive
-from symslr.export.figures import Figure, Table
+from symslr.export.figures import COLOURS, OTHER_COLOURS, Figure, Table
 from symslr.export.report import ReportFiles, write_report
 from symslr.validation.published import Statement
 from symslr.validation.validate import Validation
@@ -227,6 +229,7 @@ def test_published_statements_versions_and_seeds_are_said(report: ReportFiles) -
     for markup in (page, paper):
         assert "1 statement: 1 confirmed." in markup
         assert "Estimated" in markup
+    assert r"{\small \cite[Lemma 1]{stein1981}}" in paper  # its brackets stand in no others
     for markup in (page, behind):
         assert "1 of 1 comparisons agree" in markup
         for word in ("python-flint", "mpmath", "seed 7"):
@@ -236,3 +239,39 @@ def test_published_statements_versions_and_seeds_are_said(report: ReportFiles) -
 def test_only_paper_ink_and_faint_colours_of_a_drawing_follow_the_page() -> None:
     svg = '<path style="fill: none; stroke: #000000"/><path style="fill: #D55E00"/><path id="a#000000"/>'
     assert adaptive(svg) == svg.replace("stroke: #000000", "stroke: var(--figure-ink, #000000)")
+
+
+def test_the_colours_of_curves_are_apart_and_visible_in_the_dark() -> None:
+    style = files("symslr.export").joinpath("style.css").read_text(encoding="utf-8")
+    dark = style[style.index("prefers-color-scheme: dark") :]
+
+    def shown(colour: str) -> tuple[float, float, float]:
+        role = re.fullmatch(r"(?:var\(--(figure-\w+), )?(#\w{6})\)?", adaptive(f": {colour.lower()}")[2:])
+        assert role is not None
+        found = re.search(rf"--{role[1]}: (#\w{{6}})", dark) if role[1] else role
+        assert found is not None
+        number = found[1] if role[1] else found[2]
+        red, green, blue = (int(number[at : at + 2], 16) for at in (1, 3, 5))
+        return red, green, blue
+
+    for palette in (COLOURS.values(), OTHER_COLOURS):
+        curves = [shown(colour) for colour in palette]
+        for red, green, blue in curves:
+            assert _contrast(f"rgb({red}, {green}, {blue})", "rgb(21, 23, 26)") > 3  # WCAG 1.4.11, of graphics
+        for one, other in combinations(curves, 2):
+            assert sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) ** 0.5 > 40
+
+
+@pytest.mark.needs("chromium")
+def test_links_in_a_drawing_have_names_and_stay_on_the_page(
+    browser: Browser, toy: Derivation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf.shutil, "which", lambda name: None)
+    files = write_report([toy, replace(toy, name="other", title="Another")], tmp_path / "two")
+    browser.open(files.html, WIDTHS["desktop"])
+    links = [name for role, name in browser.accessible() if role == "link"]
+    assert all(links)
+    assert {"toy", "other"} <= set(links)
+    assert browser.value("document.querySelectorAll('svg a[target]').length") == 0
+    wide = "document.querySelector('#fig-graph-of-results svg').getBoundingClientRect().width"
+    assert browser.value(wide) > 700  # letters of ten pixels

@@ -78,6 +78,30 @@ def test_page_needs_nothing_else_and_says_the_verdicts(
 
 
 @pytest.mark.usefixtures("without_tex")
+def test_the_page_names_authors_and_never_a_key(toy: Derivation, toy_checks: CheckReport, tmp_path: Path) -> None:
+    markup = write_report([toy], tmp_path, checks=toy_checks).html.read_text()
+    shown = re.sub(r"<style>.*?</style>|<script>.*?</script>|<[^>]*>", "", markup, flags=re.DOTALL)
+    assert "Stein 1981, Lemma 1" in shown
+    assert not re.search(r"stein1981|duranthon2025|cameron1944", shown)
+    (line,) = re.findall(r"<summary>(Proof in 2 steps.*?)</summary>", markup)
+    assert re.sub(r"<[^>]*>", "", line) == (
+        "Proof in 2 steps; confirmed against Stein 1981, Lemma 1; differs against Duranthon et al. 2026, as summarised"
+    )
+    assert "<a " not in line  # a line that folds is a button
+
+
+@pytest.mark.usefixtures("without_tex")
+def test_a_heading_may_hold_mathematics(toy: Derivation, tmp_path: Path) -> None:
+    files = write_report([replace(toy, chapter=r"At $\nu=2_1$ & more")], tmp_path)
+    markup = files.html.read_text()
+    (heading,) = re.findall(r'<h2 id="chapter-[^"]*">(.*?)</h2>', markup)
+    assert heading.startswith("At <math")
+    assert heading in re.search(r'<ol id="contents">.*?</ol>', markup, re.DOTALL)[0]
+    for file in files.tex:
+        assert r"\section{\texorpdfstring{At $\nu=2_1$ \& more}{At nu=2\_1 \& more}}" in file.read_text()
+
+
+@pytest.mark.usefixtures("without_tex")
 def test_without_checks_nothing_is_called_checked(toy: Derivation, tmp_path: Path) -> None:
     files = write_report([toy], tmp_path)
     assert json.loads(files.checks.read_text()) == {"checked": False, "validations": []}

@@ -35,3 +35,5 @@ def test_text_to_html() -> None:
 def test_text_to_plain() -> None:
     assert text_to_plain(r"Risk $\mathcal{E}$ at $\nu$ and $\nullity$") == r"Risk E at ν and nullity"
     assert text_to_plain(r"at $\nu$", greek=False) == "at nu"
+    assert text_to_plain(r"$L\sim\mathrm{Unif}\{1,2\}$, $a\to\infty$") == "L ~ Unif{1,2}, a → ∞ "
+    assert text_to_plain(r"$L\in\{1\}$, $\nu\leq2$", greek=False) == "L in {1}, nu leq 2"

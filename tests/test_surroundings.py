@@ -1,0 +1,84 @@
+"""What a command says where its surroundings fail it: a reader that has gone, a full disk, a narrow terminal, names with spaces."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from symslr.cache.results import Cache
+from symslr.cli import main
+
+ROOT = Path(__file__).parents[1]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+VALIDATION = """
+from symslr.validation.validation import states
+
+
+def validate():
+    return [states("long", True, "x" * 100_000)]
+"""
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("derive",)])
+def test_a_reader_that_has_gone_is_no_verdict(arguments: tuple[str, ...]) -> None:
+    """``symslr check | head`` with status 1 would say that something is false."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        command = [sys.executable, "-m", "symslr", *arguments]
+        done = subprocess.run(command, env=ENVIRONMENT, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_a_full_disk_ends_a_command_that_keeps_results_in_one_line(tmp_path: Path, capsys, monkeypatch) -> None:
+    (tmp_path / "long.py").write_text(VALIDATION)
+    prepare = Cache._prepare
+
+    def prepare_with_little_room(cache: Cache) -> None:
+        prepare(cache)
+        cache._connection.execute("PRAGMA max_page_count = 4")
+
+    monkeypatch.setattr(Cache, "_prepare", prepare_with_little_room)
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", str(tmp_path / "long.py"), "--keep", str(tmp_path / "kept.sqlite")])
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert (ended.value.code, last[: last.index(";")]) == (
+        2,
+        "symslr: what is computed cannot be kept (database or disk is full)",
+    )
+
+
+@pytest.mark.parametrize("command", ["report", "compute", "check", "risk"])
+def test_help_is_wrapped_once(capsys, monkeypatch, command: str) -> None:
+    """A line of a paragraph ends where the next word would not fit."""
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    above, _, _ = capsys.readouterr().out.partition("\u256d")
+    lines = [line.strip() for line in above.splitlines()]
+    for line, following in pairwise(lines):
+        assert not (line and following) or len(line) + 1 + len(following.split()[0]) > 78
+
+
+@pytest.mark.parametrize("command", ["bayes", "risk", "optimal", "finite", "landscape", "separation", "check", "new"])
+def test_nothing_of_help_is_cut_off(capsys, monkeypatch, command: str) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    assert "\u2026" not in capsys.readouterr().out
+
+
+def test_the_command_that_comes_next_can_be_given_as_it_is_printed(tmp_path: Path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["new", "mine & more"])
+    assert not ended.value.code
+    *_, after = capsys.readouterr().out.splitlines()
+    assert shlex.split(after.removeprefix("next: ")) == ["symslr", "check", "mine & more"]
