@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sqlite3
 import sys
+from decimal import DecimalException
 from typing import Any
 
 import typer
@@ -64,13 +65,14 @@ def run(arguments: list[str] | None = None) -> None:
     try:
         status = app(args=arguments, standalone_mode=False)
     except ClickException as problem:
-        _fail(problem.format_message() or "found no command; expected one of those listed above")
+        _fail(_unread(problem) or problem.format_message() or "found no command; expected one of those listed above")
     except (ValueError, TypeError, OSError) as problem:
         _fail(str(problem))
     except sqlite3.Error as problem:  # a full disk, while a command keeps what it has computed
         _fail(f"what is computed cannot be kept ({problem}); expected a file that can be written, on a disk with room")
     except ArithmeticError as problem:
-        _fail(f"a number leaves the range of float64 ({problem}); expected parameters nearer to 1")
+        reason = "" if isinstance(problem, DecimalException) else f" ({problem})"  # which names classes, no reason
+        _fail(f"a number leaves the range of float64{reason}; expected parameters nearer to 1")
     except (typer.Abort, KeyboardInterrupt):
         print("symslr: interrupted", file=sys.stderr)
         raise SystemExit(INTERRUPTED) from None
@@ -79,6 +81,20 @@ def run(arguments: list[str] | None = None) -> None:
     except typer.Exit as problem:
         raise SystemExit(problem.exit_code) from None
     raise SystemExit(status if isinstance(status, int) else 0)
+
+
+def _unread(problem: Any) -> str | None:
+    """What was found for an option that wants a number, and what was expected; None of other bad usage."""
+    cause = problem.__cause__
+    if not hasattr(cause, "errors") or problem.param is None:
+        return None
+    ((found, expected),) = [(error["input"], error["msg"]) for error in cause.errors()[:1]]
+    expected = (
+        expected.partition(", unable")[0].removeprefix("Input should be ").replace("a valid integer", "an integer")
+    )
+    expected = expected.replace("a valid number", "a number")
+    kind = "a number " if expected.startswith(("greater", "less")) else ""
+    return f"{problem.param.opts[0]}: found {found!r}; expected {kind}{expected}"
 
 
 def _fail(message: str) -> None:

@@ -71,7 +71,7 @@ class Store:
     def __init__(self, path: Path, *, must_exist: bool = False) -> None:
         if must_exist and not path.is_file():
             raise ValueError(f"{path}: no such file; expected the store of a study that ran")
-        self.path = path
+        self.path, is_new = path, not path.exists()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
         try:
             self._connection = sqlite3.connect(
@@ -84,9 +84,10 @@ class Store:
             with self._transaction():
                 self._prepare()
         except sqlite3.DatabaseError as problem:
-            raise ValueError(
-                f"{path}: cannot be used as a store ({problem}); expected a file of symslr study"
-            ) from None
+            if is_new:
+                path.unlink(missing_ok=True)  # an empty file, of which the next run would not know what it is
+            wanted = "a folder that can be written, on a disk with room" if is_new else "a file of symslr study"
+            raise ValueError(f"{path}: cannot be used as a store ({problem}); expected {wanted}") from None
 
     def _prepare(self) -> None:
         (mark,), (layout,) = (self._connection.execute(f"PRAGMA {name}").fetchone() for name in _PRAGMAS)

@@ -273,3 +273,13 @@ def test_places_are_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None
             pass
     with pytest.raises(ValueError, match="workers: found 0"), place_named("local", 0):
         pass
+
+
+def test_a_store_that_cannot_be_made_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(store: Store) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(Store, "_prepare", full)
+    with pytest.raises(ValueError, match="on a disk with room"):
+        Store(tmp_path / "s.sqlite")
+    assert not list(tmp_path.iterdir())
