@@ -29,6 +29,8 @@ MARGIN = 0.3
 """Inches at the left of a column for the arcs."""
 SHORT = 20
 """Letters of the longest weight that a heading spells out."""
+PERSONS = {"Bayes"}
+"""Of names in several words, those that keep their capital."""
 HEADING = 42
 """Letters on a line of a heading."""
 
@@ -82,7 +84,10 @@ def _in_words(name: str) -> str:
     head, _, weight = name.partition("-")
     if head == "weight":
         return f"weight {weight}" if len(weight) < SHORT and "…" not in weight else "a weight of its own"
-    return name if "-" in name else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
+    if "-" in name:
+        return name
+    first, *others = re.split(r"(?<=[a-z])(?=[A-Z])", name)
+    return " ".join([first, *(word if word in PERSONS else word.lower() for word in others)])
 
 
 def _word(verdict: Verdict | None) -> str:
