@@ -14,7 +14,7 @@ from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.laplace.form import LaplaceForm, Moment
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic
 from symslr.evaluation.numbers.exponent import Split, magnitude, split
-from symslr.evaluation.numbers.logarithm import FAR_REACHING, sign_and_log
+from symslr.evaluation.numbers.logarithm import leaves_float64, sign_and_log
 from symslr.evaluation.quadrature.token_mesh import zeros_of
 
 BESIDE = 64.0 * FLOAT.eps
@@ -62,7 +62,7 @@ class LaplaceCode:
 
     def _without_overflow(self, rest: Expr) -> tuple[Expr, Expr]:
         """(log, rest): in float64 a sum of exponentials may overflow, and erfc underflow, where a density times them is tame."""
-        if self.arithmetic.name != "numpy" or not rest.has(*FAR_REACHING):
+        if self.arithmetic.name != "numpy" or not leaves_float64(rest):
             return S.Zero, rest
         sign, log = sign_and_log(rest)
         return log, sign

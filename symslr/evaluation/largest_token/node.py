@@ -25,7 +25,7 @@ from symslr.evaluation.nodes.node import Pair
 from symslr.evaluation.numbers.arithmetic import FLOAT, Arithmetic, Float64, once_per_kind
 from symslr.evaluation.numbers.balls import Balls, array
 from symslr.evaluation.numbers.exponent import magnitude
-from symslr.evaluation.numbers.logarithm import FAR_REACHING, PlainExp, sign_and_log, signed_log
+from symslr.evaluation.numbers.logarithm import PlainExp, leaves_float64, sign_and_log, signed_log
 from symslr.evaluation.quadrature.mesh import SinhMap
 from symslr.evaluation.quadrature.scan import scan, zoomed
 from symslr.evaluation.quadrature.token_mesh import kinks_between, zeros_of
@@ -84,8 +84,8 @@ class Code:
 def _in_range(exponent: Expr, rest: Expr) -> tuple[Expr, Expr]:
     """(exponent, rest) of the same number, where u, kappa or a factor alone may leave the range of float64: through logarithms."""
     logs = [(addend, sign_and_log(addend)) for addend in Add.make_args(exponent)]
-    exponent = Add(*(sign * PlainExp(log) if addend.has(*FAR_REACHING) else addend for addend, (sign, log) in logs))
-    if not rest.has(*FAR_REACHING):
+    exponent = Add(*(sign * PlainExp(log) if leaves_float64(addend) else addend for addend, (sign, log) in logs))
+    if not leaves_float64(rest):
         return exponent, rest
     sign, log = sign_and_log(rest)
     return exponent + log, sign

@@ -108,7 +108,7 @@ class IntegralNode(Node):
                 # on steps near a period of cos(1000 x) every nested rule sees the same slow function
                 other = joined(pieces, arithmetic, level + float(np.log2(DETUNED)))
                 change = abs(np.sum(self._values(arithmetic, other, [], p)[0]) - full)
-                error = max(error, change / mass - arithmetic.eps * 64)
+                error = max(error, 2 * change / mass - arithmetic.eps * 128)
             if error < context.tolerance:
                 break
         # mpmath adds in order, one rounding a term; NumPy adds floats in pairs
@@ -128,20 +128,37 @@ class IntegralNode(Node):
 
     def _values(self, arithmetic: Arithmetic, mesh: Mesh, columns: list[Any], p: tuple[Any, ...]) -> tuple[Any, Any]:
         """The integrand times the weights of a mesh, and the sum of |addends| of its exponent."""
-        exponent, rest, size = self._code(arithmetic)[0](mesh.nodes, *columns, *p)
-        values = arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes
-        if arithmetic.name == "numpy" and not np.isfinite(values).all():
-            values = self._finite(values, mesh, exponent, columns, p)
-        return values, size
+        if arithmetic.name != "numpy":
+            exponent, rest, size = self._code(arithmetic)[0](mesh.nodes, *columns, *p)
+            return arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes, size
+        left: list[str] = []
+        with np.errstate(all="call", under="ignore", call=lambda kind, _: left.append(kind)):
+            exponent, rest, size = self._code(arithmetic)[0](mesh.nodes, *columns, *p)
+            values = arithmetic.exp(exponent) * rest * mesh.weights + 0 * mesh.nodes
+        return (self._in_range(values, mesh, exponent, columns, p) if left else values), size
 
-    def _finite(self, values: Any, mesh: Mesh, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
-        """Values that overflow in parts, from their logarithms; what is no number even so is 0 where it is negligible."""
+    def _in_range(self, values: Any, mesh: Mesh, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
+        """Values of which parts leave the range of float64, from their logarithms: c / oo is 0 where both leave it.
+
+        What is no number even so is 0 at a single node, as of sin(x)/x at 0, and at nodes whose neighbours are negligible.
+
+        Raises:
+            CannotEvaluate: where that leaves out what counts.
+        """
         sign, log = self._log_rest(mesh.nodes, *columns, *p)
         better = sign * np.exp(exponent + log) * mesh.weights + 0 * mesh.nodes
-        values = np.where(np.isfinite(values), values, better)
+        are_one = np.isnan(better) | (np.abs(values - better) <= ALIKE * np.abs(better))
+        values = np.where(np.isfinite(values) & are_one, values, better)
         if np.isinf(values).any():
             raise CannotEvaluate("an integrand overflows in float64")
-        return np.where(np.isnan(values), 0.0, values)
+        unknown, order = np.isnan(values), np.argsort(mesh.nodes)
+        gaps = unknown[order]
+        if np.any(gaps[1:] & gaps[:-1]):
+            beside = np.abs(np.where(unknown, 0.0, values))[order]
+            next_to = np.maximum(np.append(beside[1:], 0.0), np.append(0.0, beside[:-1]))
+            if np.max(next_to[gaps]) > NEGLIGIBLE * np.sum(beside):
+                raise CannotEvaluate("an integrand is no number in float64 where it counts")
+        return np.where(unknown, 0.0, values)
 
     def _pieces(self, context: Context, scope: Mapping[Symbol, Pair], low: float, high: float) -> Any:
         """The pieces, placed in float64; None where the integrand vanishes."""
@@ -171,6 +188,10 @@ class IntegralNode(Node):
         return pieces
 
 
+ALIKE = 1e-6
+"""Relative difference of two ways to one value that is their rounding."""
+NEGLIGIBLE = 1e-18
+"""Part of an integral that a term may have beside nodes at which the integrand is no number."""
 NUDGE = 4
 """Roundings by which nodes are moved to see what is lost where terms of the integrand cancel."""
 SHARP = 10.0

@@ -69,6 +69,12 @@ def _log_softplus(y: Any) -> Any:
     return np.where(y < FAR_BELOW, y, np.log(_softplus(np.maximum(y, FAR_BELOW))))
 
 
+def _log_sinh(y: Any) -> Any:
+    """log |sinh y|."""
+    size = np.abs(y)
+    return size + np.log(-np.expm1(-2.0 * size)) - np.log(2.0)
+
+
 def _highest(*logs: Any) -> Any:
     """The largest of them, 0 where that is infinite."""
     top = reduce(np.maximum, logs)
@@ -93,6 +99,9 @@ def _namespace() -> dict[str, Any]:
         "LogAbs": lambda y: np.log(np.abs(y)),
         "LogNormalCdf": _special("log_ndtr"),
         "LogSoftplus": _log_softplus,
+        "LogSinh": _log_sinh,
+        "LogGamma": _special("gammaln"),
+        "SignGamma": _special("gammasgn"),
         "Highest": _highest,
         "log1pexp": _softplus,
         "OwensT": _special("owens_t"),

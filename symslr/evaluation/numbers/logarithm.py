@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sympy import Add, E, Expr, Function, Mul, Pow, S, Symbol, erfc, sqrt
+from sympy import Add, E, Expr, Function, Mul, Pow, S, Symbol, cosh, csch, erfc, gamma, sech, sinh, sqrt
 from sympy import exp as exp_
 from sympy import log as log_
 from sympy.utilities.iterables import sift
@@ -17,13 +17,25 @@ from symslr.model.float64 import uncancelled
 SignedLog = Callable[..., list[Any]]
 """(sign, log of the absolute value) as arrays."""
 
-FAR_REACHING = (exp_, E, erfc, NormalCdf, log1pexp)
+FAR_REACHING = (exp_, E, erfc, NormalCdf, log1pexp, cosh, sinh, sech, csch, gamma)
 """What leaves the range of float64 at a modest argument."""
+STEEP = 8
+"""Powers beyond this leave it at arguments that float64 has no difficulty with: x^-200 is 0 from x = 42 on."""
 
-PlainExp, SignOf, LogAbs, LogNormalCdf, LogSoftplus, Highest = map(
-    Function, ("PlainExp", "SignOf", "LogAbs", "LogNormalCdf", "LogSoftplus", "Highest")
+PlainExp, SignOf, LogAbs, LogNormalCdf, LogSoftplus, LogSinh, LogGamma, SignGamma, Highest = map(
+    Function,
+    ("PlainExp", "SignOf", "LogAbs", "LogNormalCdf", "LogSoftplus", "LogSinh", "LogGamma", "SignGamma", "Highest"),
 )
 """Functions that SymPy leaves as they are; ``compile_float`` knows what they stand for."""
+
+
+def leaves_float64(expr: Expr) -> bool:
+    """Whether some part of an expression overflows or vanishes in float64 at a modest argument."""
+    return expr.has(*FAR_REACHING) or any(_is_steep(power) for power in expr.atoms(Pow))
+
+
+def _is_steep(power: Pow) -> bool:
+    return bool(power.exp.is_number and abs(power.exp) > STEEP and not power.base.is_number)
 
 
 def kept_from_cancelling(expr: Expr) -> Expr:
@@ -42,16 +54,25 @@ def sign_and_log(expr: Expr) -> tuple[Expr, Expr]:
 
 
 def _signed(expr: Expr) -> tuple[Expr, Expr]:
-    if not expr.has(*FAR_REACHING):
+    if not leaves_float64(expr):
         return _plain(expr)
     if isinstance(expr, Mul):
-        plain, far = sift(expr.args, lambda arg: not arg.has(*FAR_REACHING), binary=True)
+        plain, far = sift(expr.args, lambda arg: not leaves_float64(arg), binary=True)
         signs, logs = zip(_plain(Mul(*plain)), *map(_signed, far))
         return Mul(*signs), Add(*logs)
     if isinstance(expr, Add):
         return _sum([_signed(arg) for arg in expr.args])
     if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == E):
         return S.One, expr.exp
+    if isinstance(expr, cosh):
+        return _sum([(S.One, sign * expr.args[0] - log_(2)) for sign in (1, -1)])
+    if isinstance(expr, sinh):
+        return SignOf(expr.args[0]), LogSinh(expr.args[0])
+    if isinstance(expr, (sech, csch)):
+        factor, log = _signed((cosh if isinstance(expr, sech) else sinh)(expr.args[0]))
+        return factor, -log
+    if isinstance(expr, gamma):
+        return SignGamma(expr.args[0]), LogGamma(expr.args[0])
     if isinstance(expr, NormalCdf):
         return S.One, LogNormalCdf(*expr.args)
     if isinstance(expr, log1pexp):

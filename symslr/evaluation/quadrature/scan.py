@@ -17,6 +17,8 @@ sqrt(depth), and Student's law at depth 34 some 300 times."""
 FURTHEST = 690.0
 """Logarithm of the furthest point that float64 can name."""
 
+CLEAR = 5.0
+"""Nats above the depth at which a weight counts."""
 ZOOMS = 12
 """Each takes a factor of ten off the distance at which a peak is seen."""
 
@@ -46,18 +48,34 @@ def scan_all(log_weights: Callable[[Any], Any], low: float, high: float, depth: 
     """The windows of several weights on (low, high), given by their logarithms: arrays (weights, places).
 
     The logarithm of a narrow peak is seen from afar, so a coarse grid and repeated zooming on its maximum find it.
+
+    Raises:
+        CannotEvaluate: where a weight is no number beside places at which it counts.
     """
     grid = _grid(low, high, min(FURTHEST, 2.2 * depth + 10.0))
-    values = _finite(log_weights(grid))
+    values = log_weights(grid)
     for _ in range(ZOOMS):
-        sharp = [_around(grid, row) for row in values]
+        sharp = [_around(grid, row) for row in _finite(values)]
         extra = [np.linspace(*ends, 21) for ends in sharp if ends is not None]
         if not extra:
             break
         more = np.concatenate(extra)
         grid, index = np.unique(np.concatenate([grid, more]), return_index=True)
-        values = np.concatenate([values, _finite(log_weights(more))], axis=1)[:, index]
-    return _windows(log_weights, grid, values, depth)
+        values = np.concatenate([values, log_weights(more)], axis=1)[:, index]
+    windows = _windows(log_weights, grid, _finite(values), depth)
+    for row, window in zip(values, windows):
+        if window is not None and _is_cut_off(grid, row, depth):
+            raise CannotEvaluate("a weight leaves the range of float64 where it still counts; ask for a smaller scale")
+    return windows
+
+
+def _is_cut_off(grid: Any, row: Any, depth: float) -> bool:
+    """Whether a weight is no number at several places beside one at which it is not negligible."""
+    is_no_number = np.isnan(row) | (row == np.inf)
+    runs = is_no_number[2:] & is_no_number[1:-1] & is_no_number[:-2]
+    counts = np.where(is_no_number, -np.inf, row)
+    counts = counts + np.log1p(np.abs(grid - grid[np.argmax(counts)])) > np.max(counts) - depth + CLEAR
+    return bool(np.any(runs[1:] & counts[:-3]) or np.any(runs[:-1] & counts[3:]))
 
 
 def _around(grid: Any, row: Any) -> tuple[float, float] | None:
