@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.stats import norm, t
-from sympy import Abs, Expr, Integral, Rational, besseli, cosh, csch, erfi, exp, factorial, gamma, sech, sinh, symbols
+from sympy import (
+    Abs,
+    Expr,
+    Integral,
+    Rational,
+    Symbol,
+    besseli,
+    cosh,
+    csch,
+    erfi,
+    exp,
+    factorial,
+    gamma,
+    sech,
+    sinh,
+    symbols,
+)
 
 from benchmarks.weights import mean_of
 from symslr.evaluation import CannotEvaluate, evaluate
@@ -50,6 +68,16 @@ def test_quotients_of_what_overflows(kernel: Expr, law: ScalarLaw, scale: int) -
     assert abs(float(inside) + float(outside) - 1) <= float(inside.error + outside.error) < 1e-8
     more = evaluate(ScalarExpectation(1 + kernel / (1 + kernel), x, law), {"a": scale}, digits=8)
     assert abs(float(more) - 1 - float(inside)) <= float(more.error + inside.error)
+
+
+def test_a_denominator_alone_that_overflows() -> None:
+    """From 63.8 on 1 + (1 + y^2) e^(11 y) is infinite and e^(11 y) is not: their quotient is 0 for 1/(1 + y^2), and a number."""
+    y, end = Symbol("y", positive=True), Rational(643, 10)
+    whole = 1 + (1 + y**2) * exp(11 * y)
+    inside, outside = (
+        evaluate(Integral(part / whole, (y, 0, end)), digits=8) for part in (exp(11 * y), 1 / (1 + y**2))
+    )
+    assert abs(float(inside) + float(outside) - math.atan(64.3)) <= float(inside.error + outside.error) < 1e-7
 
 
 def test_an_attention_of_one_token_by_scipy() -> None:

@@ -140,7 +140,7 @@ class IntegralNode(Node):
     def _in_range(self, values: Any, mesh: Mesh, exponent: Any, columns: list[Any], p: tuple[float, ...]) -> Any:
         """Values of which parts leave the range of float64, from their logarithms: c / oo is 0 where both leave it.
 
-        What is no number even so, as sin(x)/x at 0, is 0: by the scan for the window there are no such places side by side that count.
+        What is no number even so, as sin(x)/x at 0, is 0: the scan for the window refuses such places side by side.
 
         Raises:
             CannotEvaluate: where a value overflows.
