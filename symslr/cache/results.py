@@ -86,8 +86,9 @@ class Cache:
             raise kind(f"{path}: cannot keep results there ({problem}); delete it or name another file") from None
 
     def _prepare(self) -> None:
-        mark, layout = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS)
+        # In this order: another process that makes the file marks it before it makes the table.
         (tables,) = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        mark, layout = (self._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS)
         if (mark, layout) == (APPLICATION, LAYOUT) and tables:
             return
         if tables:

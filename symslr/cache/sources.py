@@ -131,8 +131,10 @@ class Sources:
 
 
 def _is_damage(problem: Exception) -> bool:
-    """Whether a store is beyond use; one that is busy or cannot be written to is not."""
-    return isinstance(problem, (Damaged, sqlite3.DatabaseError)) and not isinstance(problem, sqlite3.OperationalError)
+    """Whether a store is beyond use; one that is busy or cannot be written to is not, but one without its table is."""
+    if isinstance(problem, sqlite3.OperationalError):
+        return getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_ERROR) == sqlite3.SQLITE_ERROR
+    return isinstance(problem, (Damaged, sqlite3.DatabaseError))
 
 
 def _flat(source: Source) -> object:

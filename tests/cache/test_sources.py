@@ -177,6 +177,19 @@ def _flipped(place: int) -> Callable[[Path], None]:
     return damage
 
 
+def _renamed(store: Path) -> None:
+    with sqlite3.connect(store) as connection:
+        connection.execute("ALTER TABLE results RENAME TO others")
+    connection.close()
+
+
+def _as_text(store: Path) -> None:
+    """Values are text that is no UTF-8."""
+    with sqlite3.connect(store) as connection:
+        connection.execute("UPDATE results SET value = CAST(x'ff80fe' AS TEXT)")
+    connection.close()
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -185,6 +198,8 @@ def _flipped(place: int) -> Callable[[Path], None]:
         *(_flipped(place) for place in (0, 40, 200, -1)),
         _another,
         _swapped,
+        _renamed,
+        _as_text,
     ],
 )
 def test_a_damaged_store_changes_nothing_and_is_made_anew(
