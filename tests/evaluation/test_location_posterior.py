@@ -82,3 +82,13 @@ def test_a_long_chain_with_two_relevant_tokens_agrees_with_samples() -> None:
     loss = np.sum((relevant / 2 - posterior(setting)(keys[..., None])[0]) ** 2, axis=1)
     spread = np.hypot(loss.std() / np.sqrt(count), float(found.error))
     assert abs(loss.mean() - float(found.value)) < 4 * spread
+
+
+@pytest.mark.parametrize(("first", "left"), [(-5000, 1.0), (5000, 0.0)])
+def test_a_table_far_from_all_tokens_has_their_limits(first: int, left: float) -> None:
+    """log u so small that no token is cut off, or so large that all are: a steep kernel's search asked for such a table."""
+    spectrum = Spectrum(0.1, -50, np.full((2, 101), 1 / 101), np.zeros(2))
+    table = spectrum.table(first, 40)
+    for law in (table.others, table.relevant):
+        assert np.allclose(law[0], left)
+        assert np.allclose(law[1:], 0.0)

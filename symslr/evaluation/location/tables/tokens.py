@@ -206,7 +206,8 @@ class Spectrum:
         # log u + v is among the moments where the grid's number is ``low`` or more less that of log u
         begin, end = low - (first + count - 1), low + width - first
         padded = np.zeros((2, end - begin))
-        own = slice(max(self.first, begin), min(self.first + points, end))
+        start = max(self.first, begin)
+        own = slice(start, max(start, min(self.first + points, end)))  # empty where no token is near 1/u
         padded[:, own.start - begin : own.stop - begin] = self.masses[:, own.start - self.first : own.stop - self.first]
         below = low - np.arange(first, first + count) - self.first
         found, gone = np.empty((2, 3, count)), np.empty((2, count))
