@@ -84,17 +84,9 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 def _unread(problem: Any) -> str | None:
-    """What was found for an option that wants a number, and what was expected; None of other bad usage."""
-    cause = problem.__cause__
-    if not hasattr(cause, "errors") or problem.param is None:
-        return None
-    ((found, expected),) = [(error["input"], error["msg"]) for error in cause.errors()[:1]]
-    expected = (
-        expected.partition(", unable")[0].removeprefix("Input should be ").replace("a valid integer", "an integer")
-    )
-    expected = expected.replace("a valid number", "a number")
-    kind = "a number " if expected.startswith(("greater", "less")) else ""
-    return f"{problem.param.opts[0]}: found {found!r}; expected {kind}{expected}"
+    """What the reader of an option or an argument found and expected, as other refusals say it; None of other bad usage."""
+    parameter, message = getattr(problem, "param", None), getattr(problem, "message", "")
+    return f"{parameter.opts[0]}: {message}" if parameter is not None and message.startswith("found ") else None
 
 
 def _fail(message: str) -> None:

@@ -174,8 +174,7 @@ def check(
     seconds: float = typer.Option(
         None,
         "--seconds",
-        min=0.01,
-        max=options.LONGEST,
+        parser=options.seconds,
         help="Processor time for each derivation; what is not done by then is unknown. 40 by default.",
     ),
     as_json: bool = options.JsonOption,

@@ -41,16 +41,20 @@ def finite(
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
-    alpha: float = typer.Option(None, "--alpha", help="Samples per dimension, N/D > 0."),
+    alpha: float = typer.Option(None, "--alpha", parser=options.number, help="Samples per dimension, N/D > 0."),
     alphas: str = typer.Option("", "--alphas", help="Several, such as 1,2,4: every branch is continued along them."),
-    rk: float = typer.Option(None, "--rk", help="Ridge of the key, r_k > 0."),
-    rv: float = typer.Option(None, "--rv", help="Ridge of the value, r_v > 0."),
+    rk: float = typer.Option(None, "--rk", parser=options.number, help="Ridge of the key, r_k > 0."),
+    rv: float = typer.Option(None, "--rv", parser=options.number, help="Ridge of the value, r_v > 0."),
     tuned: bool = typer.Option(False, "--tuned", help="Find the ridges of least test risk."),
     optimal: bool = typer.Option(False, "--bayes-optimal", help="The least risk of any estimator, instead of a fit."),
     branch: str = typer.Option("lowest", "--branch", help="informed, uninformed, or the one of lowest energy."),
-    shift: float = typer.Option(0.0, "--shift", help="The shift c of the kernel of erf attention."),
-    precision: float = typer.Option(0.002, "--precision", help="Relative standard error of the risk to aim at."),
-    seed: int = typer.Option(0, "--seed", min=0, help="Seed of the scrambled points."),
+    shift: float = typer.Option(
+        0.0, "--shift", parser=options.number, help="The shift c of the kernel of erf attention."
+    ),
+    precision: float = typer.Option(
+        0.002, "--precision", parser=options.number, help="Relative standard error of the risk to aim at."
+    ),
+    seed: int = typer.Option(0, "--seed", parser=options.natural, help="Seed of the scrambled points."),
     seconds: float = options.LongSecondsOption,
     as_json: bool = options.JsonOption,
 ) -> None:

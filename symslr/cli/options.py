@@ -25,6 +25,49 @@ def path(text: str) -> Path:
     return Path(text)
 
 
+SHORTEST, LONGEST = 0.01, 1e7
+"""Seconds; the second are some four months: the timers of some systems take no more."""
+TELLING = 40
+"""Characters of a long text that are repeated in a line about it."""
+
+
+def integer(text: str | int) -> int:
+    """An integer; a default, which Typer reads too, is one."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"found {shown(text)}; expected an integer") from None
+
+
+def natural(text: str | int) -> int:
+    """An integer from 0 on."""
+    found = integer(text)
+    if found < 0:
+        raise typer.BadParameter(f"found {found}; expected an integer from 0 on")
+    return found
+
+
+def number(text: str | float) -> float:
+    """A number as float64 has it, also 1/3."""
+    try:
+        return float(read_number(text, allow_infinite=True)) if isinstance(text, str) else text
+    except ValueError:
+        raise typer.BadParameter(f"found {shown(text)}; expected a number such as 2, 0.25, 1/3 or 1e-3") from None
+
+
+def seconds(text: str | float) -> float:
+    """A time that a timer takes."""
+    found = number(text)
+    if not SHORTEST <= found <= LONGEST:
+        raise typer.BadParameter(f"found {shown(text)}; expected a number from {SHORTEST:g} to {LONGEST:g}")
+    return found
+
+
+def shown(text: str | float) -> str:
+    """What was found, in quotes, and no more of it than tells which it is."""
+    return ascii(text if len(str(text)) <= TELLING else f"{str(text)[:TELLING]}...")
+
+
 TaskOption = typer.Option("spiked", "--task", help="spiked, max, or a MODEL.toml file.")
 LengthOption = typer.Option(None, "--length", help='A length such as 3, or a law such as "1:1/3,2:2/3".')
 NuOption = typer.Option(None, "--nu", help="Signal strength, such as 2 or 1/2; inf for max.")
@@ -33,7 +76,9 @@ AttentionOption = typer.Option(None, "--attention", help="softmax, softmax1, lin
 AnyAttentionOption = typer.Option(
     None, "--attention", help="softmax, softmax1, linear, erf, softplus, sparsemax, entmax, top(k) or MODEL.toml."
 )
-HeadsOption = typer.Option(1, "--heads", help="Heads, each with its own key; their weights share one normaliser.")
+HeadsOption = typer.Option(
+    1, "--heads", parser=integer, help="Heads, each with its own key; their weights share one normaliser."
+)
 SeparateOption = typer.Option(False, "--separate", help="Normalise heads one by one, each with its own value vector.")
 BiasOption = typer.Option(
     None,
@@ -47,21 +92,22 @@ KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(
 NormaliseOption = typer.Option("sum", "--normalise", help="Of --kernel: sum or none (element-wise).")
 OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser of --kernel.")
 USUAL_DIGITS = 15
-DigitsOption = typer.Option(USUAL_DIGITS, "--digits", help="Significant digits wanted.")
+DigitsOption = typer.Option(USUAL_DIGITS, "--digits", parser=integer, help="Significant digits wanted.")
 RiskDigitsOption = typer.Option(
-    None, "--digits", help="Significant digits wanted; by default 15 where they can be proved, else those of float64."
+    None,
+    "--digits",
+    parser=integer,
+    help="Significant digits wanted; by default 15 where they can be proved, else those of float64.",
 )
 CertifiedOption = typer.Option(False, "--certified", help="Prove the error with ball arithmetic, or refuse.")
 SymbolicOption = typer.Option(
     False, "--symbolic", help="Print the formula as text and LaTeX; what has no value stays a symbol."
 )
-LONGEST = 1e7
-"""Seconds, some four months: the timers of some systems take no more."""
 SecondsOption = typer.Option(
-    30.0, "--seconds", min=0.01, max=LONGEST, help="Processor time for the answer; then one line says how far it came."
+    30.0, "--seconds", parser=seconds, help="Processor time for the answer; then one line says how far it came."
 )
 LongSecondsOption = typer.Option(
-    300.0, "--seconds", min=0.01, max=LONGEST, help="Processor time for the answer; then one line says how far it came."
+    300.0, "--seconds", parser=seconds, help="Processor time for the answer; then one line says how far it came."
 )
 FEWER = "ask for fewer digits (--digits 6)"
 SIMPLER = "ask for a simpler task or attention"

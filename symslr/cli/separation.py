@@ -31,14 +31,14 @@ def register(app: typer.Typer) -> None:
 
 
 def separation(
-    n: int = typer.Option(..., "--n", help="Rows of A; n = (d-2) t."),
-    d: int = typer.Option(..., "--d", help="Columns of A: a mark, d-2 classes, a constant."),
-    t: int = typer.Option(..., "--t", help="Rows of each class."),
+    n: int = typer.Option(..., "--n", parser=options.integer, help="Rows of A; n = (d-2) t."),
+    d: int = typer.Option(..., "--d", parser=options.integer, help="Columns of A: a mark, d-2 classes, a constant."),
+    t: int = typer.Option(..., "--t", parser=options.integer, help="Rows of each class."),
     a0: str = typer.Option(..., "--a0", help="Mark in data set D0."),
     a1: str = typer.Option(..., "--a1", help="Mark in data set D1."),
     b: str = typer.Option(..., "--b", help="Weight of the class columns."),
     c: str = typer.Option(..., "--c", help="Weight of the constant column."),
-    m: int = typer.Option(..., "--m", help="Neurons."),
+    m: int = typer.Option(..., "--m", parser=options.integer, help="Neurons."),
     margin: str = typer.Option("1/10", "--margin", help="Threshold tau = (c + margin) sqrt(log n)."),
     beta: str = typer.Option("1", "--beta", help="Inverse temperature of the scores."),
     kernel: str = typer.Option("exp", "--kernel", help='exp, linear, or a kernel in x such as "x**5".'),

@@ -34,13 +34,14 @@ def run(
         ..., "--store", metavar="FILE.sqlite", help="Where every finished point is kept.", parser=options.path
     ),
     executor: str = typer.Option("local", "--executor", help="local, or dask://HOST:PORT."),
-    workers: int = typer.Option(None, "--workers", help="Processes of this machine; one per processor by default."),
+    workers: int = typer.Option(
+        None, "--workers", parser=options.integer, help="Processes of this machine; one per processor by default."
+    ),
     retry_failed: bool = typer.Option(False, "--retry-failed", help="Compute points again that failed."),
     seconds: float = typer.Option(
         3600.0,
         "--seconds",
-        min=0.01,
-        max=options.LONGEST,
+        parser=options.seconds,
         help="Processor time for each point; one that uses it up has failed.",
     ),
     as_json: bool = options.JsonOption,

@@ -100,7 +100,7 @@ class _Sequences:
         keys = share.length
         normals = normal_points(count, 2 * keys + 1, seed)
         self.noise, self.probability = noise, share.probability
-        self.channel = position_channel(share.law, share.length, normals[:keys])
+        self.channel = position_channel(share.law, normals[:keys])
         self.values, self.label = normals[keys:-1], normals[-1]
 
     def posteriors(self, seen: Seen, logit: float) -> Iterator[tuple[Array, Array, Array, Array]]:

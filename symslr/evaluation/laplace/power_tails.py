@@ -44,6 +44,8 @@ BLOCK = 200_000
 """Numbers in one array: what stays in the cache."""
 MOST_NODES = 40_000_000
 """Of all token meshes of one table: some seconds."""
+PLACES = np.sinh(np.linspace(-50.0, 50.0, 4001))
+"""Tokens to which log kappa is seen, on both sides."""
 WITHIN = 101
 """Tokens of a law's window at which rounding is measured."""
 BISECTIONS = 64
@@ -135,7 +137,7 @@ def _laws(family: Family, k: int) -> Laws:
         if window is None:
             raise CannotEvaluate("a token integral has a weight that vanishes everywhere")
         windows.append(window)
-    slope = family.code.slopes(k, np.sinh(np.linspace(-50.0, 50.0, 4001)), family.p)[0]
+    slope = family.code.slopes(k, PLACES, family.p)[0]
     moves = np.diff(slope[np.isfinite(slope)])
     if not (np.all(moves >= 0) or np.all(moves <= 0)):
         raise CannotEvaluate(REFUSED)
@@ -164,9 +166,8 @@ def _axis(family: Family, laws: list[Laws]) -> SinhMap:
     mass = np.abs(family.sums(family.values(table.grid, table.moments)[0])[:, 0]).max(axis=0) * density
     keep = np.flatnonzero(mass > np.max(mass) * np.exp(-family.depth))
     axis = replace(axis, low=float(v[max(keep[0] - 1, 0)]), high=float(v[min(keep[-1] + 1, len(v) - 1)]))
-    x = np.sinh(np.linspace(-50.0, 50.0, 4001))
     (offset,) = family.code.offsets(family.p)
-    places = apart([*([-float(np.log(offset))] if offset > 0 else []), *bends(x, _slope(family, 0, x))])
+    places = apart([*([-float(np.log(offset))] if offset > 0 else []), *bends(PLACES, _slope(family, 0, PLACES))])
     more = tuple(place for place in places if axis.low < place < axis.high)[:MOST_BENDS]
     return replace(axis, centres=(centre, *more), widths=(width, *(1.0 for _ in more)))
 

@@ -117,8 +117,8 @@ def layout(family: Family) -> Layout:
             at = [float(w[i]) for w, i in zip(table.v, peak)]
             smooth = family.form.are_exponential
             tails = [-np.inf if smooth[n] else _tail(logs, w, n) for n, w in enumerate(table.v)]
-            bends = _bends(family, table.tokens, shares)
-            axes = [SinhMap.over(own, [v, *more], tail) for own, v, more, tail in zip(windows, at, bends, tails)]
+            bent = _bends(family, table.tokens, shares)
+            axes = [SinhMap.over(own, [v, *more], tail) for own, v, more, tail in zip(windows, at, bent, tails)]
             offset, *others = family.code.offsets(family.p)
             if not others and is_complete and smooth[0] and offset > 0:
                 axes = [_ended(axes[0], family.depth, offset)]
@@ -213,7 +213,7 @@ def _ended(axis: SinhMap, depth: float, offset: float) -> SinhMap:
     weight that bends, the rules did not see an error of 1e-7 at a = 40, nu = 17.
     """
     end = min(axis.high, float(np.log((depth + BEYOND) / offset)))
-    return axis if np.isinf(axis.scale) else replace(axis, high=end, centres=(end,))
+    return axis if np.isinf(axis.scale) else replace(axis, high=end, centres=(end,), widths=(SCALE,))
 
 
 def _tail(logs: Any, v: Any, axis: int) -> float:

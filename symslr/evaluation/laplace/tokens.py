@@ -91,7 +91,7 @@ def weighed(family: Family, k: int, mesh: Mesh) -> Tokens:
     rows = np.exp(below) * (rests * mesh.weights)
     lost = ~np.isfinite(rows)
     if lost.any():
-        if np.any(below[lost] > -600.0):
+        if not np.all(below[lost] <= -600.0):
             raise CannotEvaluate("a token weight overflows in float64")
         rows[lost] = 0.0
     logs = below + np.log(np.abs(rests)) + np.log(mesh.weights)

@@ -28,6 +28,8 @@ SMALL = 1e-4
 """A part of a step over which a function is straight to all digits: its square is 1e-8 of a second difference."""
 VISIBLE = 30.0
 """A second difference counts from so many errors of the values on: it then has more than one digit."""
+REACH = 0.05
+"""Half the first bracket, relative to the place."""
 GOLDEN = (3.0 - 5.0**0.5) / 2.0
 """The smaller part of a bracket in golden section."""
 WIDENINGS = 4
@@ -159,12 +161,11 @@ def _noise(objective: Objective, place: Any, step: list[Any]) -> Any:
     return 10 * max(jumps) + objective.context.arithmetic.eps * abs(values[0])
 
 
-def bracketed(objective: Objective, start: float, reach: float = 0.05) -> Least:
+def bracketed(objective: Objective, start: float) -> Least:
     """By golden section, where the function is flat to a high order or has a kink: until it is level within its own error.
 
     Args:
         objective, start: a function of one variable, and a place near its minimum.
-        reach: half the first bracket, relative to the place.
 
     Raises:
         CannotEvaluate: where the function does not rise on both sides of the start.
@@ -174,7 +175,7 @@ def bracketed(objective: Objective, start: float, reach: float = 0.05) -> Least:
     def at(place: Any) -> tuple[Any, Any, Any]:
         return (place, *objective.pair([place]))
 
-    middle, half = at(number(start)), number(reach * max(abs(start), 0.1))
+    middle, half = at(number(start)), number(REACH * max(abs(start), 0.1))
     for _ in range(WIDENINGS):
         low, high = at(middle[0] - half), at(middle[0] + half)
         if min(low[1] + low[2], high[1] + high[2]) >= middle[1] - middle[2]:

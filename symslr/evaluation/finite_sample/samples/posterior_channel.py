@@ -38,7 +38,7 @@ class Seen:
         return np.sum([p * slope for p, slope in zip(probability, self.slopes, strict=True)], axis=0)
 
 
-def position_channel(law: SequenceLaw, length: int, normals: Array) -> ShiftChannel | SelectionChannel:
+def position_channel(law: SequenceLaw, normals: Array) -> ShiftChannel | SelectionChannel:
     """The channel of a task; ``law`` has numbers for its parameters.
 
     Raises:

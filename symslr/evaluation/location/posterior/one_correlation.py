@@ -39,8 +39,10 @@ def given_all(setting: Setting, keys: Any) -> tuple[Any, Any]:
     size = max(1, BLOCK // (keys.shape[1] * len(at)))
     starts = range(0, len(keys), size)
     # keys and what they share in units of a key's own deviation
-    found = [_batch(setting, plain, keys[start : start + size] / own, ratio, width, at) for start in starts]
-    return tuple(np.concatenate(part) for part in zip(*found))  # type: ignore[return-value]
+    inside, outside = zip(
+        *(_batch(setting, plain, keys[start : start + size] / own, ratio, width, at) for start in starts)
+    )
+    return np.concatenate(inside), np.concatenate(outside)
 
 
 def _batch(setting: Setting, plain: Setting, keys: Any, ratio: float, width: float, at: Any) -> tuple[Any, Any]:
