@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 
 import numpy as np
-from sympy import Expr, Integer, Rational, S
+from sympy import Expr, Float, Integer, Rational, S, erfc
 
+from symslr.model.float64 import uncancelled
 from symslr.model.form import check_parameters, check_weight
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -19,6 +20,9 @@ from symslr.model.weight_mean import Mean, compiled, far_nodes, lowest_kernel, w
 
 MEAN_TOLERANCE = 1e-6
 """Beside three times the error of the quadrature, which is 1e-10 for smooth weights."""
+
+NOTHING = Float("1e-100000")
+"""A kernel with less than this on the line is too steep there for any of its numbers to be found."""
 
 NOT_FOUND = 0.03
 """An error of the mean beyond which it counts as not found."""
@@ -242,12 +246,13 @@ def _harmless(kernel: Expr, values: Mapping[Expr, float], place: float, around: 
 
     No token lies at a point, and tokens near 0 keep all their digits; those near another zero do not.
     """
-    fixed = kernel.subs({s: Rational(v) for s, v in values.items()})
+    apart = uncancelled(kernel, lambda y: erfc(-y, evaluate=False))
+    fixed = apart.subs({s: Rational(v) for s, v in values.items()})
 
     def at(point: Expr) -> Expr:
         return fixed.subs(x, point).evalf(30)
 
     lowest, *sides = (at(Rational(float(point))) for point in (place, around[0], around[-1]))
-    if all(value.is_comparable for value in (lowest, *sides)) and lowest > 1e-9 * min(sides):
+    if all(value.is_comparable for value in (lowest, *sides)) and lowest > max(1e-9 * min(sides), NOTHING):
         return True
     return abs(place) < 1e-6 and at(S.Zero) == 0 and all(at(side * step) > 0 for side in (-1, 1) for step in NEIGHBOURS)

@@ -33,9 +33,9 @@ from sympy import (
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import And, BooleanFalse, BooleanTrue, Not, Or
 
-from symslr.expression.folded import Posterior
 from symslr.expression.signs import Indicator
 from symslr.referee.arithmetic import Arithmetic, Array, CannotReferee
+from symslr.referee.cancellation import complement, with_others, with_tails
 from symslr.referee.plans import Quadrature
 from symslr.referee.polynomials import Polynomial
 from symslr.referee.rounding import Rounding
@@ -171,7 +171,7 @@ def _indexed(self: Interpreter, node: Indexed, scope: Scope) -> Array:
 
 @definition_of(Add)
 def _add(self: Interpreter, node: Add, scope: Scope) -> Array:
-    values = [self.value(arg, scope) for arg in _without_cancellation(node, scope, self)]
+    values = [self.value(arg, scope) for arg in _terms(node, scope, self)]
     if scope.depth == 0 and self.arithmetic.dtype is not object:
         # a number is no array of one: NumPy takes ten times as long over it
         largest = max(float(np.max(np.abs(v)) if np.ndim(v) else abs(v)) for v in values)
@@ -182,29 +182,12 @@ def _add(self: Interpreter, node: Add, scope: Scope) -> Array:
     return total
 
 
-def _without_cancellation(node: Add, scope: Scope, self: Interpreter) -> tuple[Expr, ...]:
-    """The terms, with 1 - p_i written as the sum of the other p_m: posteriors sum to 1 by definition."""
-    gone = _complement(node)
+def _terms(node: Add, scope: Scope, self: Interpreter) -> tuple[Expr, ...]:
+    """The terms of a sum, as floats take them."""
+    gone = complement(node)
     if gone is None:
-        return node.args
-    posterior = -gone
-    own = self.integer(posterior.index, scope)
-    length = self.integer(posterior.law.length, scope)
-    return (*(arg for arg in node.args if arg not in (S.One, gone)), *_others(posterior, own, length))
-
-
-@lru_cache(maxsize=2**12)
-def _others(posterior: Posterior, own: int, length: int) -> tuple[Expr, ...]:
-    """The probabilities of the other tokens, or 0 where there is none."""
-    return tuple(posterior.at(Integer(m)) for m in range(1, length + 1) if m != own) or (S.Zero,)
-
-
-@lru_cache(maxsize=2**16)
-def _complement(node: Add) -> Expr | None:
-    """The term -p_i of a sum that has a 1 as well."""
-    if S.One not in node.args:
-        return None
-    return next((arg for arg in node.args if arg.is_Mul and arg.args[0] == -1 and isinstance(-arg, Posterior)), None)
+        return with_tails(node)
+    return with_others(node, gone, self.integer(gone.index, scope), self.integer(gone.law.length, scope))
 
 
 @definition_of(Mul)

@@ -93,7 +93,7 @@ def test_samples_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     at = {**AT, "L": 4}
     value = referee(mean(LOSS), at, digits=13)
     monkeypatch.setattr("symslr.referee.definitions.by_exponentials", lambda *arguments: None)
-    sampled = referee(mean(LOSS), at, digits=13, seconds=1)
+    sampled = referee(mean(LOSS), at, digits=13, seconds=4)
     assert sampled.kind is Kind.STATISTICAL
     assert abs(sampled.value - value.value) <= 6 * sampled.error
     assert sampled.error <= 1e-2 * sampled.value
