@@ -185,7 +185,7 @@ class BayesFreeEntropy(Quantity):
 
     source: ClassVar[str] = "duranthon2025, Sec. 5"
     postulate: ClassVar[str] = (
-        "As N, D grow with N/D = alpha, the log evidence of the data, per dimension, is the stationary value of the "
+        r"As $N$ and $D$ grow with $N/D=\alpha$, the log evidence of the data, per dimension, is the stationary value of the "
         "replica-symmetric free entropy in the overlaps of keys and of values."
     )
 

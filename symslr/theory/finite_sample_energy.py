@@ -208,7 +208,7 @@ class ReplicaSymmetricEnergy(Quantity):
 
     source: ClassVar[str] = "duranthon2025, Result 5.1"
     postulate: ClassVar[str] = (
-        "As N, D grow with N/D = alpha, the least value of the ridge-regularised squared loss, per dimension, is the "
+        r"As $N$ and $D$ grow with $N/D=\alpha$, the least value of the ridge-regularised squared loss, per dimension, is the "
         "stationary value of the zero-temperature replica-symmetric energy in the six scalars of keys and of values."
     )
 
