@@ -278,13 +278,14 @@ def _scalars(expr: Expr, inputs: Inputs, aim: int, required: int) -> Value:
         CannotEvaluate: when fewer digits than ``required`` are reached.
     """
     enough = 10.0 ** -(required or DEFAULT_DIGITS)  # another formula may take many times as long
-    wanted = min(aim, FLOAT_DIGITS)
-    for own in dict.fromkeys((wanted, max(wanted, FLOAT_AIM))):  # a formula may lose digits that its integrals have
+    wanted = own = min(aim, FLOAT_DIGITS)
+    while True:
         context = Context(FLOAT, tolerance_of(own), enough=enough)
         value, error = float_pair(plan(expr), float_scope(inputs.given), context)
         reached = digits_of(value, error)
-        if reached >= wanted:
+        if reached >= wanted or own >= FLOAT_AIM:
             break
+        own = min(own + wanted - reached, FLOAT_AIM)  # a formula may lose digits that its integrals have
     if reached < required:
         raise CannotEvaluate(f"float64 reaches {reached} of {required} digits here; use backend 'mpmath'")
     return Value(mpmath.mpf(value), mpmath.mpf(error), Kind.ESTIMATED, reached, FLOAT_METHOD)
