@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize as scipy_minimize
-from sympy import oo, sqrt
+from sympy import Integer, oo, sqrt
 
-from symslr.evaluation import evaluate
+from symslr.evaluation import CannotEvaluate, evaluate
 from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
 from symslr.evaluation.finite_sample.fixed_point.saddle import SaddleMap
 from symslr.evaluation.finite_sample.fixed_point.solve import solve
@@ -300,3 +300,10 @@ def test_samples_jump_where_softmax_is_fitted_with_little_ridge():
     saddle = SaddleMap(numeric_problem(SPIKED, softmax, {"nu": 2}), 1024, 0)
     jumps = [saddle.jumps(solve(saddle, Training(4.0, r, r), start(INFORMED, 4.0)).state) for r in (0.5, 0.02)]
     assert jumps[0] < 2e-3 < jumps[1]
+
+
+def test_a_kernel_beyond_float64_is_refused_in_one_line():
+    """Its squares are infinite: NumPy's warnings of it stood before the line."""
+    attention = Attention((1 + x**4) * Integer(10) ** 200, name="large")
+    with pytest.raises(CannotEvaluate, match="found no start from which the order parameters settle"):
+        finite_sample(SpikedSLR(), attention, {"L": 2, "nu": 2, "Delta": 0}, alpha=4, ridge=(0.3, 0.3))

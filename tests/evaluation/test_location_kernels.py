@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.polynomial.legendre import leggauss
 from scipy.special import expit, gamma, hyp1f1, log_ndtr
-from sympy import Abs, Expr, Heaviside, Max, Rational, erf, exp, log, sign, tanh
+from sympy import Abs, Expr, Heaviside, Integer, Max, Rational, erf, exp, log, sign, tanh
 
 from symslr import Attention, LocationTask
 from symslr.evaluation.errors import CannotEvaluate
@@ -254,3 +254,59 @@ def test_a_search_passes_scales_at_which_a_weight_overflows() -> None:
     scales = np.linspace(0.01, 2, 20_000)
     expected = np.min(1 - np.exp(-(scales**2)) / (1 + np.exp(-2 * scales)))
     assert abs(float(found) - expected) < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("law", "variance", "scale"), [({}, 2.0, 300), ({"key_covariance": CHAIN}, 1.0, 80)], ids=["alone", "chain"]
+)
+@pytest.mark.parametrize("kernel", [exp(x), exp(x - 400)], ids=str)
+def test_weights_whose_mean_overflows(kernel: Expr, law: dict[str, Any], variance: float, scale: int) -> None:
+    """exp(a chi) of rare tokens is beyond float64, and the sum over log u began too late: 0.1862 +- 3e-6 for 0.1505 at a = 300.
+
+    Of two tokens weights depend on the keys' difference alone, 2 and a Gaussian.
+    """
+    apart = np.linspace(-14.0, 18.0, 3_200_001)
+    mass = np.exp(-((apart - 2.0) ** 2) / (2 * variance))
+    seen = expit(scale * apart)
+    hit, norm = (float(mass @ part / np.sum(mass)) for part in (seen, seen**2 + (1 - seen) ** 2))
+    value = found(kernel, scale, **law)
+    assert abs(float(value) - (1 - hit**2 / norm)) < float(value.error) + 1e-12
+    assert float(value.error) < 1e-3
+
+
+@pytest.mark.parametrize("law", [{}, {"key_covariance": CHAIN}, {"location": "subset(2)"}], ids=str)
+def test_weights_alone_whose_squares_vanish_are_refused(law: dict[str, Any]) -> None:
+    """e^-400 does not count in the risk at the best value vector, and its square is 0 in float64: the risk was 1 +- 1e-15."""
+    task = LocationTask(strength=4, length=5, noise=0, prior=l, **law)
+    for kernel in (exp(x - 400), (1 + x**2) / Integer(10) ** 158, (1 + x**2) / Integer(10) ** 170):
+        with pytest.raises(CannotEvaluate, match="is 0 or leaves float64"):
+            risk_value(task, LocatedAttention(Attention(kernel, normaliser=None)), 1)
+    small = Attention((1 + x**2) / Integer(10) ** 140, normaliser=None)
+    plain = Attention(1 + x**2, normaliser=None)
+    one, other = (risk_value(task, LocatedAttention(kernel), 1) for kernel in (small, plain))
+    assert float(one) == pytest.approx(float(other), abs=1e-13)
+
+
+def test_positions_whose_weights_vanish_beside_others_count_for_nothing() -> None:
+    """exp(x - l^2) at the 30th position is e^-900 of the first's."""
+    task = LocationTask(strength=1, length=30, noise=0, prior=exp(-l))
+    value = risk_value(task, LocatedAttention(Attention(exp(x), normaliser=None), bias=-(l**2)), 1)
+    prior = np.exp(-np.arange(1.0, 31.0)) / np.sum(np.exp(-np.arange(1.0, 31.0)))
+    bias = -(np.arange(1.0, 31.0) ** 2)
+    hit = np.sum(prior * np.exp(bias + 1.5))
+    norm = np.sum(np.exp(2 * bias + 2) * (prior * np.exp(2) + 1 - prior))
+    assert float(value) == pytest.approx(1 - hit**2 / norm, abs=1e-12)
+
+
+@pytest.mark.parametrize("law", [{}, {"key_covariance": CHAIN}], ids=str)
+def test_a_kernel_that_vanishes_at_the_scale_0_has_a_least_risk(law: dict[str, Any]) -> None:
+    """At 0 the weights x^2 have no normaliser: NumPy's words on an empty array were the answer."""
+    task = LocationTask(strength=4, length=2, noise=0, prior=l, **law)
+    for offset in (0, 1):
+        attention = LocatedAttention(Attention(x**2, offset=offset))
+        with pytest.raises(CannotEvaluate, match="vanishes at every token"):
+            risk_value(task, attention, 0)
+        if not law:
+            least, places = least_value(task, attention)
+            assert float(least) <= float(risk_value(task, attention, 1)) + 1e-14
+            assert offset == 0 or float(places["a"]) != 0

@@ -12,7 +12,6 @@ from sympy import Expr, Rational
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting, over_positions, times_keys, written_out
-from symslr.evaluation.numbers.compiled import compile_float
 from symslr.evaluation.numbers.logarithm import signed_log
 from symslr.evaluation.quadrature.breakpoints import breakpoint_equations
 from symslr.model.attention import Attention
@@ -20,8 +19,8 @@ from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Covariance
 from symslr.model.symbols import x
 
-LARGEST = 1e150
-"""Of a weight without a normaliser: sums of squares of such are float64."""
+LARGEST = 345.0
+"""log of the largest weight without a normaliser: sums of squares of such are float64."""
 SAME = 1e-12
 """Relative difference below which biases are one number."""
 
@@ -100,19 +99,6 @@ class Attend:
         return not isinstance(base, Selection) and any(e.subs(x, 0) == 0 for e in breakpoint_equations(base.kernel, x))
 
     @cached_property
-    def kernel(self) -> Callable[..., Any]:
-        """kappa(x, *own) on arrays."""
-        base = self.attention.base
-        assert isinstance(base, Attention)
-        function = compile_float((x, *self.own), [base.kernel])
-
-        def of(points: Any, *own: float) -> Any:
-            with np.errstate(over="ignore", under="ignore", divide="ignore"):
-                return np.broadcast_to(np.asarray(function(points, *own)[0], dtype=float), points.shape)
-
-        return of
-
-    @cached_property
     def signed_log_kernel(self) -> Callable[..., tuple[Any, Any]]:
         """(sign of kappa(x, *own), log of its absolute value) on arrays, of what leaves the range of float64 too."""
         base = self.attention.base
@@ -171,7 +157,7 @@ class Attend:
             found = np.stack([_selected(self.attention.base, s) for s in np.moveaxis(leaning, 2, 0)], axis=-1)
         elif not self.attention.base.is_normalised:
             constant = place.bias if self.bias is None else place.bias + self.bias[:, None]
-            found = self.kernel(seen + constant, *place.own)
+            found = self._alone(seen + constant, place)
         else:
             found = self._normalised(seen, place)
         if not np.all(np.isfinite(found)):
@@ -213,10 +199,14 @@ class Attend:
         Raises:
             CannotEvaluate: where its square overflows.
         """
-        values = self.kernel(keys @ place.scales.T + (place.bias + bias), *place.own)[:, 0]
-        if not np.all(np.abs(values) < LARGEST):
+        return self._alone(keys @ place.scales.T + (place.bias + bias), place)[:, 0]
+
+    def _alone(self, scores: Any, place: Place) -> Any:
+        """kappa at scores, where nothing normalises."""
+        sign, logs = self.signed_log_kernel(scores, *place.own)
+        if not np.max(logs) < LARGEST:
             raise CannotEvaluate(f"attention {self.attention.name}: its mean square overflows in float64 at this scale")
-        return values
+        return sign * np.exp(logs)
 
 
 def _selected(selection: Selection, scores: Any) -> Any:

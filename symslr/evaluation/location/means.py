@@ -8,9 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.finite_sample.samples.scatter import standard_error
 from symslr.evaluation.location.tables.rules import COARSE, FINE, Rule
 from symslr.expression.value import Kind
+
+LEAST_SQUARE = 1e-290
+"""Mean square of weights that has all its digits in float64."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +88,18 @@ def mixed(parts: Sequence[tuple[float, Means]]) -> Means:
 
 
 def residual(row: Any) -> float:
-    """E r^T C r - b^T G^{-1} b from the matrix of all products, the first of which are those of the read-out."""
+    """E r^T C r - b^T G^{-1} b from the matrix of all products, the first of which are those of the read-out.
+
+    Raises:
+        CannotEvaluate: where a mean square of weights is 0, as far as float64 tells, or infinite.
+    """
     size = round(np.sqrt(len(row)))
     products = row.reshape(size, size)
     products = (products + products.T) / 2
     gram, cross = products[1:, 1:], products[0, 1:]
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    squares = np.diag(gram)
+    if not np.all((squares > LEAST_SQUARE) & (squares < np.inf)):
+        raise CannotEvaluate("attention: the mean square of its weights is 0 or leaves float64 at this scale")
+    scale = np.sqrt(squares)
     solved = np.linalg.lstsq(gram / np.outer(scale, scale), cross / scale, rcond=1e-12)[0]
     return float(products[0, 0] - cross / scale @ solved)

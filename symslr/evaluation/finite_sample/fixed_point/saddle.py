@@ -106,12 +106,12 @@ class SaddleMap:
         Raises:
             CannotEvaluate: where the step leaves the reals, as it may far from a fixed point.
         """
-        means = self._mixed(lambda samples: samples.means(state, guarded, training.alpha > ABUNDANT))
-        loss = float(means[6])
-        energy = training.alpha * loss + (training.r_k * state.q_k + training.r_v * state.q_v) / 2
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # what leaves float64 is no real order parameter below
+            means = self._mixed(lambda samples: samples.means(state, guarded, training.alpha > ABUNDANT))
             keys = _channel(training.alpha, training.r_k, state.m_k, state.q_k, state.V_k, means[:3])
             vals = _channel(training.alpha, training.r_v, state.m_v, state.q_v, state.V_v, means[3:6])
+        loss = float(means[6])
+        energy = training.alpha * loss + (training.r_k * state.q_k + training.r_v * state.q_v) / 2
         outside = (keys[1] - keys[0] ** 2, vals[1] - vals[0] ** 2)
         if not (np.all(np.isfinite([*keys, *vals])) and min(outside) > 0):
             raise CannotEvaluate(

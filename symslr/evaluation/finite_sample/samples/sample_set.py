@@ -73,9 +73,8 @@ class SampleSet:
         """
         keys, values, samples = self._samples(state)
         self._keys, force_k, force_v, residual = self._forces(samples, self._keys, guarded)
-        with np.errstate(all="ignore"):
-            pairs = [(f, g) for f, of in ((force_k, keys), (force_v, values)) for g in (f, of.push, of.hidden)]
-            means = np.array([*(self.mean(np.einsum("ln,ln->n", *pair)) for pair in pairs), self.mean(residual**2) / 2])
+        pairs = [(f, g) for f, of in ((force_k, keys), (force_v, values)) for g in (f, of.push, of.hidden)]
+        means = np.array([*(self.mean(np.einsum("ln,ln->n", *pair)) for pair in pairs), self.mean(residual**2) / 2])
         if quieted:
             means[[1, 4, 5]] -= self._quiet_means(state, keys, values, samples, guarded)
         return means

@@ -32,6 +32,9 @@ MOST = 20_000
 LOG_STEP = 0.36
 """Step in log u and, times the scale of the scores, in the scores: exp(-pi^2/0.36) = 1e-12 by the strip |Im| < pi/2."""
 
+GENTLE = LOG_STEP / 0.5
+"""Scale of the scores below which no wider step is taken."""
+
 LEFT = 27.0
 """The integrand falls as e^v where u = e^v is small: e^-27 = 2e-12."""
 
@@ -94,7 +97,7 @@ def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window:
     Raises:
         ValueError: where that takes too many nodes.
     """
-    step = wider * min(LOG_STEP / max(scale, 1e-300), 0.5) / refined
+    step = wider * LOG_STEP / max(scale, GENTLE) / refined
     low, high = window
     if not step * MOST > max(-low, high):
         raise ValueError(
@@ -106,9 +109,9 @@ def normal_nodes(scale: float, refined: float = 1.0, wider: float = 1.0, window:
 
 
 @cache
-def few_normal_nodes() -> tuple[Array, Array]:
+def few_normal_nodes(count: int) -> tuple[Array, Array]:
     """Gauss-Hermite nodes and the roots of their weights, for a function that is nearly a polynomial of low degree."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(FEW)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(count)
     return nodes, np.sqrt(weights / weights.sum())
 
 

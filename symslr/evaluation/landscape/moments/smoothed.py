@@ -15,10 +15,11 @@ from typing import final
 import numpy as np
 
 from symslr.evaluation.landscape.moments.kernel import ORDER, Array, Kernel
-from symslr.evaluation.landscape.moments.mesh import USUAL, Window, few_normal_nodes, normal_nodes
+from symslr.evaluation.landscape.moments.mesh import FEW, GENTLE, USUAL, Window, few_normal_nodes, normal_nodes
 
 SMALL = 0.2
-"""Scale below which the kernel is differentiated instead of the Gaussian: s^-4 costs 3 digits above, 16 near zero."""
+"""Scale, in lengths on which a kernel varies, below which it is differentiated instead of the Gaussian: s^-4 costs 3 digits
+above, 16 near zero."""
 
 AVERAGED = 1.4
 """What a sum over rho leaves out oscillates in log t, over which it is averaged: 3e-10 at this factor, 1e-5 at 2."""
@@ -60,16 +61,18 @@ class Smoothed:
     ) -> None:
         self.kernel = kernel
         self.scale = float(np.sqrt(max(squared_scale, 0.0)))
-        self.differentiates = kernel.is_smooth and self.scale * kernel.sharpness < SMALL
-        if self.differentiates:
-            rho, along = few_normal_nodes()
-        else:
-            self.scale = max(self.scale, KINKED)
-            varies = 0.0 if kernel.is_polynomial else self.scale * kernel.sharpness
-            rho, along = normal_nodes(varies, refined, AVERAGED if kernel.is_normalised else 1.0, window)
+        rho, along = few_normal_nodes(round(FEW * refined))
         scores = centres[:, None] + self.scale * rho
         # Taylor coefficients in the score of kappa and its derivatives in the parameters, or their values alone
-        jets = kernel.jets(scores, own) if self.differentiates else kernel.at(scores, own)[:, None]
+        is_short = kernel.is_smooth and self.scale * kernel.sharpness < SMALL
+        jets = kernel.jets(scores, own) if is_short else kernel.at(scores, own)[:, None]
+        self.differentiates = is_short and _change(jets[0], self.scale, kernel.is_normalised) < SMALL
+        if not self.differentiates:
+            self.scale = max(self.scale, KINKED)
+            # of a kernel without a length, such as x^2, short keys take no wider steps than long ones
+            varies = 0.0 if kernel.is_polynomial else max(self.scale, GENTLE) * kernel.sharpness
+            rho, along = normal_nodes(varies, refined, AVERAGED if kernel.is_normalised else 1.0, window)
+            jets = kernel.at(centres[:, None] + self.scale * rho, own)[:, None]
         self.size = kernel.size(jets[0, 0])
         self._jets = jets / self.size
         self.kappa = self._jets[0, 0]
@@ -134,6 +137,18 @@ class Smoothed:
         for n in range(1, ORDER + 1):
             found.append(sum(k * lowered[k - 1] * found[n - k] for k in range(1, n + 1)) / n)
         return found
+
+
+def _change(jet: Array, scale: float, normalised: bool) -> float:
+    """A scale in lengths on which a kernel varies, the least at any score: that of exp(x) is 1.
+
+    Under a normaliser a kernel varies where it vanishes; without one, where its Taylor series is no polynomial of degree 2.
+    """
+    sizes = np.abs(jet) * scale ** np.arange(len(jet))[:, None, None]
+    whole, first = (sizes[0], 1) if normalised else (np.max(sizes, axis=0), 3)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [np.where(sizes[n] == 0, 0.0, sizes[n] / whole) ** (1 / n) for n in range(first, len(jet))]
+    return float(np.max(np.nan_to_num(ratios, nan=np.inf)))
 
 
 def _split(made: Array, rows: int) -> list[list[Array]]:

@@ -22,7 +22,7 @@ from symslr.evaluation.location.attend import Attend, Place
 from symslr.evaluation.location.chains.stretches import Key, Stretch, attention_terms, joined, repeated
 from symslr.evaluation.location.setting import Setting, chain_of
 from symslr.evaluation.location.tables.attention import far_enough, given_no_others
-from symslr.evaluation.location.tables.rules import Rule, over_log_u
+from symslr.evaluation.location.tables.rules import Rule, lowest_log_u, over_log_u
 from symslr.model.attention import Attention
 from symslr.model.location.covariance import Covariance, Equicorrelated
 
@@ -166,17 +166,16 @@ class _Chain:
             hit, norm, none = (part * beside for part in self._sums(logs))
             return [np.sum(hit), np.sum(norm)], self.setting.expected * none[-1]
 
-        lowest = float(np.log(self.rule.least)) - self._log_mean()
-        hit, norm = over_log_u(integrand, LOAD * self.rule.load, lowest, self.rule.least)
+        hit, norm = over_log_u(integrand, LOAD * self.rule.load, self._lowest(), self.rule.least)
         return float(hit), float(norm)
 
-    def _log_mean(self) -> float:
-        """About log E S."""
+    def _lowest(self) -> float:
+        """log u at which the sum of all weights begins to count."""
         bias, density = self.attend.bias, np.exp(-((self.keys / self.keys[-1] * REACH) ** 2) / 2)
         log_kernel = np.concatenate([self.picks(keys, 0.0) for keys, _ in (*self._relevant, (self.keys, 1.0))])
         mass = np.tile(density / density.sum(), len(log_kernel) // len(density))
-        mean = float(np.log(np.sum(mass * np.exp(np.minimum(log_kernel, 600.0))) + 1e-290))
-        return mean + float(np.log(self.setting.length) if bias is None else np.logaddexp.reduce(bias))
+        load = np.log(self.setting.length) if bias is None else np.logaddexp.reduce(bias)
+        return lowest_log_u(log_kernel, mass, float(load), self.rule.least)
 
     @cached_property
     def _relevant(self) -> tuple[tuple[Any, float], ...]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from symslr.evaluation.location.setting import Setting
-from symslr.evaluation.location.tables.rules import HIGHEST, Rule, over_log_u
+from symslr.evaluation.location.tables.rules import HIGHEST, Rule, lowest_log_u, over_log_u
 from symslr.evaluation.location.tables.tokens import FINEST, LEAST_LEFT, ORDER, Nodes, Spectrum, Table, lagrange
 from symslr.model.location.where import Independent
 
@@ -148,8 +148,8 @@ def _integrals(
         integrand: as ``over_log_u`` takes it, from a table that is so many nodes longer ``beside`` what is summed.
         load: log of the sum of the weights before the kernel, with the offset.
     """
-    mean = float(np.sum((found.others + found.relevant) * np.exp(np.minimum(log_kernel, 700.0))))
-    step, lowest = FINEST * rule.load, np.log(rule.least) - np.log(max(mean, 1e-290)) - max(load, 0.0)
+    step, mass = FINEST * rule.load, found.others + found.relevant
+    lowest = lowest_log_u(log_kernel, mass, max(load, 0.0), rule.least)
     spectrum, (below, above) = Spectrum.of(found, log_kernel, step), beside
 
     def of(logs: Any) -> tuple[Any, Any]:

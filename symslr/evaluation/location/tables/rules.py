@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.location.setting import Setting
@@ -65,6 +66,18 @@ def key_step(setting: Setting, rule: Rule, slope: float = 0.0) -> float:
     own = np.sqrt(setting.strength * float(np.max(setting.norms)))
     step = KEY * wider / max(1.0, own * KEY * wider * COARSE.key / steepest)
     return rule.key * step / max(1.0, slope * step / STEEPEST)
+
+
+def lowest_log_u(log_kernel: Any, mass: Any, load: float, least: float) -> float:
+    """log u at which sums of weights of this mean kernel and this log of what multiplies it begin to count.
+
+    Raises:
+        CannotEvaluate: where the kernel vanishes at all nodes.
+    """
+    log_mean = float(scipy.special.logsumexp(log_kernel, b=mass))
+    if not log_mean > -np.inf:
+        raise CannotEvaluate("kernel: vanishes at every token, as far as float64 tells; expected another scale")
+    return float(np.log(least)) - log_mean - load
 
 
 def over_log_u(
