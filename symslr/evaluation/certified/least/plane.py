@@ -60,9 +60,9 @@ class MovingPlane(PlaneTransform):
         return max([0.0, *(self._excess(pair) for pair in self.integrands)])
 
     def _excess(self, pair: Pair) -> float:
-        """By estimates of all M_j up to the last nodes, which lie where the bounds of the tails are small: the M_j may be far smaller."""
+        """By estimates of the M_j up to the last nodes: these lie where bounds of the tails are small, and the M_j far smaller."""
         ends, terms = self._ends(pair, self.goal)[0], self._log_terms(pair)
-        inside = np.ix_(*(PLANNED <= own.last * self.step for own in ends))
+        inside = np.ix_(*(own.last * self.step >= PLANNED for own in ends))
         growth = sum(
             n * np.log1p(np.exp(np.minimum(float(error.log()) - logs[inside], LARGEST)))
             for n, error, logs in zip(pair[0].copies, self.rule.errors, self.logs)

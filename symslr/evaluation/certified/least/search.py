@@ -199,8 +199,8 @@ class Search:
     def _cover(self, low: float, high: float) -> None:
         """Model an interval in parts of stretches, these cut in two from where a model is not as sharp as was asked.
 
-        Over a long part a last coefficient is enclosed e^{uK} times as widely as u K moves with the scale, and over a long stretch the
-        M_j fall far below their errors: so neither a shorter part nor a shorter stretch does alone.
+        Over a long part a last coefficient is enclosed e^{uK} times as widely as uK moves with the scale, and over a long stretch
+        the M_j fall far below their errors: so neither a shorter part nor a shorter stretch does alone.
         """
         for own in self._proved(low, high):
             for left, right in parts(own.low, own.high, own.parts):
