@@ -285,3 +285,11 @@ def test_softplus_keeps_its_sign_where_its_exponential_is_tiny() -> None:
         assert CELLS.softplus(rectangle(-400.0, -399.0, 0.0, 1.5)).real >= 0
         with pytest.raises(NotProved):
             CELLS.softplus(rectangle(-1.0, 1.0, 3.0, 3.3))
+
+
+def test_a_least_risk_at_an_end_is_placed_there() -> None:
+    """The risk still falls at 3/2: by the size of its slope alone the place would be known to 0.1."""
+    value, places = least_risk(TASK, Attention(log(1 + exp(x))), {"L": 2, "nu": 2}, 10, "arb", {a: (1.0, 1.5)})
+    assert abs(places["a"].value - 1.5) <= places["a"].error < 1e-8
+    risk = evaluate(population_risk(TASK, Attention(log(1 + exp(x))), Rational(3, 2)), {"L": 2, "nu": 2}, 12, "arb")
+    assert abs(value.value - risk.value) <= value.error + risk.error
