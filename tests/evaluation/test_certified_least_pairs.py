@@ -237,14 +237,14 @@ def test_a_least_risk_is_certified(attention: Attention, bounds: tuple[float, fl
 
 
 BLURRED = [(softplus, 2, (4.90625, 5.0)), (softmax1, 3, (3.46875, 3.5))]
-"""Far from the least risk at nu = 3: where two variables leave the peak of the integrand, and where a weight is e^{2 a^2} in all."""
+"""Far from the least risk at nu = 3: where nodes lie far beyond the peak of the integrand, and where a weight is e^{2 a^2} in all."""
 
 
 @pytest.mark.parametrize(("attention", "length", "ends"), BLURRED, ids=["long windows", "heavy weights"])
 def test_a_model_is_as_sharp_as_was_asked_where_its_functions_are_small(
     attention: Attention, length: int, ends: tuple[float, float]
 ) -> None:
-    """To 9 nats; with the errors of the M_j made for the peak alone it is off by 0.003, with tokens left out by their K alone by 1."""
+    """To 9 nats; with the errors of the M_j made for the peak alone it is off by 0.003, with tokens left out by K alone by 1."""
     formula = canonical(population_risk(MaxSLR(length=length, noise=0), attention))
     low, high = ends
     model = Moving(formula, {nu: Integer(3)}, a, low, high).model((low + high) / 2, (high - low) / 2, 9.0, 4, 1)
