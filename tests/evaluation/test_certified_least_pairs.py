@@ -237,7 +237,7 @@ def test_a_least_risk_is_certified(attention: Attention, bounds: tuple[float, fl
 
 
 BLURRED = [(softplus, 2, (4.90625, 5.0)), (softmax1, 3, (3.46875, 3.5))]
-"""Far from the least risk at nu = 3: where nodes lie far beyond the peak of an integrand, and where a weight is e^{2 a^2} in all."""
+"""At nu = 3, far out: where nodes lie far beyond the peak of an integrand, and where a weight is e^{2a^2} in all."""
 
 
 @pytest.mark.parametrize(("attention", "length", "ends"), BLURRED, ids=["long windows", "heavy weights"])
