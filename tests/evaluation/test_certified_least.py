@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import cast
 
+import numpy as np
 import pytest
 from flint import acb, arb, arb_poly, arb_series, ctx, fmpq
 from mpmath import mp
@@ -17,7 +19,7 @@ from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.bounded import Bounded, Folded
 from symslr.evaluation.certified.least.model import PARTS, Moving
-from symslr.evaluation.certified.least.search import least_certified, parts, stretches
+from symslr.evaluation.certified.least.search import Search, least_certified, parts, stretches
 from symslr.evaluation.certified.least.series import Series, terms
 from symslr.evaluation.certified.taylor import Jet, Taylor
 from symslr.evaluation.errors import CannotEvaluate
@@ -285,3 +287,44 @@ def test_softplus_keeps_its_sign_where_its_exponential_is_tiny() -> None:
         assert CELLS.softplus(rectangle(-400.0, -399.0, 0.0, 1.5)).real >= 0
         with pytest.raises(NotProved):
             CELLS.softplus(rectangle(-1.0, 1.0, 3.0, 3.3))
+
+
+def test_a_least_risk_at_an_end_is_placed_there() -> None:
+    """The risk still falls at 3/2: by the size of its slope alone the place would be known to 0.1."""
+    value, places = least_risk(TASK, Attention(log(1 + exp(x))), {"L": 2, "nu": 2}, 10, "arb", {a: (1.0, 1.5)})
+    assert abs(places["a"].value - 1.5) <= places["a"].error < 1e-8
+    risk = evaluate(population_risk(TASK, Attention(log(1 + exp(x))), Rational(3, 2)), {"L": 2, "nu": 2}, 12, "arb")
+    assert abs(value.value - risk.value) <= value.error + risk.error
+
+
+@dataclass(frozen=True)
+class Blurred:
+    """The concave 2 - (a - s)^2 on a stretch, not proved unless that is below 1/4, with an error of 1/1000 unless below 1/8."""
+
+    low: float
+    high: float
+    top: float
+    made: list[tuple[float, float]]
+    period, parts, reach = 1, 3, 1.0
+
+    def prepare(self, nats: float) -> None:
+        if self.high - self.low > 0.25:
+            raise NotProved("too long")
+
+    def model(self, centre: float, radius: float, nats: float, length: int, sharp: int) -> Taylor:
+        self.made.append((centre, radius))
+        off = arb(centre) - self.top
+        error = arb(0, 1e-3 if self.high - self.low > 0.125 else 1e-12)
+        return Taylor(arb_poly([2 - off**2, -2 * off, -1]), error, arb(radius), 3)
+
+
+@pytest.mark.parametrize(("top", "place"), [(1.5, 1.0), (1.0, 1.375)], ids=["rising", "falling"])
+def test_all_of_an_interval_is_covered_by_stretches_that_are_cut(top: float, place: float) -> None:
+    """A model that is blurred on a long stretch is made on shorter ones, which leave nothing out."""
+    made: list[tuple[float, float]] = []
+    found = Search(lambda low, high: cast("Moving", Blurred(low, high, top, made)), 6).over(1.0, 1.375, 1.2)
+    assert found.value.contains(2 - (place - top) ** 2)
+    assert found.value.rad() < 1e-5
+    assert len(made) <= 24
+    for scale in np.linspace(1.0, 1.375, 97):
+        assert any(abs(scale - centre) <= radius for centre, radius in made)

@@ -43,6 +43,12 @@ class Taylor:
         """A ball around all values."""
         return self.polynomial(self._whole) + self.rest
 
+    @property
+    def error(self) -> Any:
+        """Of all values at most this."""
+        radii = [own.rad() * self.radius**k for k, own in enumerate(self.polynomial.coeffs())]
+        return sum(radii, self.rest.rad()).upper()
+
     def __add__(self, other: Taylor) -> Taylor:
         return self.like(self.polynomial + other.polynomial, self.rest + other.rest)
 

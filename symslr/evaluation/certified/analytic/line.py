@@ -28,7 +28,7 @@ PROOF_BITS = 256
 FINE = 1 / 8
 """Width of the cells on which a moment is bounded."""
 
-REACHES = (8.0, 16.0, 32.0, 64.0)
+REACHES = (8.0, 16.0, 32.0, 64.0, 128.0)
 """Moments are bounded by cells up to |x| = REACHES[0] and by the growth beyond; by cells further where that does not converge."""
 
 NEAREST = 24
@@ -276,7 +276,8 @@ class LineRule:
 
     def seen(self, u: Any) -> Seen:
         """What of the sums at u and above is not lost in their errors."""
-        own = float(u) * self.float_kernels[0] < self.nats + SPARE_NATS
+        size = max(0.0, *np.logaddexp.reduce(self.float_log_weights, axis=1))
+        own = float(u) * self.float_kernels[0] < self.nats + SPARE_NATS + size
         if own.all() or not own.any():
             return Seen(list(range(len(self.kernel))), self.kernel, arb(0))
         load = (-u * min(k.lower() for k, is_near in zip(self.kernel, own) if not is_near)).exp()

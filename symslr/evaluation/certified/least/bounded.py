@@ -84,9 +84,9 @@ class Bounded:
             kept = [ends for ends, below, _ in self.slices if not below > above]
             return kept[0].lower(), kept[-1].upper()
         spare = (above - self.model.rest - self.value).upper().max(arb(0))
-        size = abs(self.slope)
-        reach = (size + (size * size + 2 * self.curvature * spare).sqrt()) / self.curvature
-        return (self.lowest - reach).lower(), (self.lowest + reach).upper()
+        root = (self.slope * self.slope + 2 * self.curvature * spare).sqrt()
+        left, right = (self.lowest + (side * root - self.slope) / self.curvature for side in (-1, 1))
+        return left.lower(), right.upper()
 
 
 class Folded:

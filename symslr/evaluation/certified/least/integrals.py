@@ -32,6 +32,9 @@ from symslr.evaluation.numbers.elementary import Between
 FEW_BITS = 64
 """Of sums of which no more than a bound is needed."""
 
+ROUGH_NATS = 38.0
+"""Errors of about e^-38 are more than the roundings of some hundred terms to ``FEW_BITS``."""
+
 
 class MovingTransform(Transform):
     """The functions M_j of one line at every scale of an interval.
@@ -53,6 +56,7 @@ class MovingTransform(Transform):
         self.scale, self.integrands = scale, integrands
         super().__init__(line, nats, max([1.0, *(float(own.k) for own in integrands)]), goal)
         self.is_kernel_moving = line.kernels[0].has(scale)
+        self.is_rough = nats <= ROUGH_NATS
         self.known_off: dict[Integrand, Any] = {}
 
     def model(self, integrand: Integrand, sums: Sums) -> Jet:
@@ -313,13 +317,14 @@ class Sums:
         transform: of an interval that holds the part.
         centre, radius: of the part, exact.
         length: terms of the models.
-        sharp: of these the first so many are as sharp as the transform; of the others few digits do.
+        sharp: of these the first so many are as sharp as the transform, unless it is rough; of the others few digits do.
     """
 
     def __init__(self, transform: Any, centre: Any, radius: Any, length: int, sharp: int) -> None:
         self.radius, self.length = radius, length
-        self.thin = transform.sums(centre, min(sharp, length), True)
-        self.near = transform.sums(centre, length, False) if sharp < length else self.thin
+        sharp = 0 if transform.is_rough else min(sharp, length)
+        self.near = transform.sums(centre, length, sharp == length)
+        self.thin = transform.sums(centre, sharp, True) if 0 < sharp < length else self.near
         self.wide = transform.sums(centre + arb(0, radius), length + 1, False)
 
     def joined(self, thin: Any, near: Any, wide: Any) -> list[Any]:

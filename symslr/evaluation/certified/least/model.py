@@ -77,7 +77,7 @@ class Moving:
         self.under_integrals = [term for node, terms in forms.items() if isinstance(node, Integral) for term in terms]
         self.lines = Lines([term for terms in forms.values() for term in terms])
         self.transforms: dict[tuple[tuple[Expr, ...], float], MovingTransform | MovingPlane] = {}
-        self.lost = LOST
+        self.lost = dict.fromkeys(self.lines.factors, LOST)
         variables = max((len(kernels) for kernels in self.lines.factors), default=1)
         self.reach, self.parts = REACHES[variables], PARTS[variables]
 
@@ -118,16 +118,15 @@ class Moving:
         key = kernels, nats
         if key not in self.transforms:
             integrands = [own for at, own in map(self.integrand, self.under_integrals) if at == kernels]
-            needed = nats + self.lost
             for _ in range(ATTEMPTS):
+                needed = nats + self.lost[kernels]
                 with ctx.workprec(_bits(needed)):
                     kind = MovingTransform if len(kernels) == 1 else MovingPlane
                     made = kind(self.lines.line(kernels), needed, nats, self.scale, integrands)
                     lost = made.missing_nats()
                 if not lost:
                     break
-                self.lost += lost + 1
-                needed = nats + self.lost
+                self.lost[kernels] += lost + 1
             else:
                 raise NotProved("certified: the sums do not reach the digits: extreme parameters")
             self.transforms[key] = made

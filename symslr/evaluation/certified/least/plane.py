@@ -13,12 +13,13 @@ from math import factorial
 from operator import add
 from typing import Any
 
+import numpy as np
 from flint import arb, arb_series, ctx
 
 from symslr.evaluation.certified.analytic.cells import by_squaring
 from symslr.evaluation.certified.analytic.form import line_bits
 from symslr.evaluation.certified.analytic.line import Line
-from symslr.evaluation.certified.analytic.plane import Block, Layout, Pair, Piece, PlaneTransform
+from symslr.evaluation.certified.analytic.plane import PLANNED, Block, Layout, Pair, Piece, PlaneTransform
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
 from symslr.evaluation.certified.least.arrays import ArbBalls, ArraySeries, FloatBalls
 from symslr.evaluation.certified.least.integrals import Powers, Sums
@@ -31,6 +32,9 @@ MOST_TERMS = 6
 
 MOST_FLOAT_NATS = 28.0
 """Integrals to about e^-28 are summed in floats: roundings are relative to every M_j, and up to 10^-13 or so."""
+
+LARGEST = 700.0
+"""Exponents of floats up to it are finite."""
 
 
 class MovingPlane(PlaneTransform):
@@ -46,14 +50,26 @@ class MovingPlane(PlaneTransform):
 
     def __init__(self, line: Line, nats: float, goal: float, scale: Between, integrands: Sequence[Pair]) -> None:
         super().__init__(line, nats, max(float(own.k) for pair in integrands for own in pair), goal)
-        self.in_floats = goal <= MOST_FLOAT_NATS
-        self.most_terms = 0 if self.in_floats else MOST_TERMS
+        self.is_rough = goal <= MOST_FLOAT_NATS
+        self.most_terms = 0 if self.is_rough else MOST_TERMS
         self.scale, self.integrands = scale, integrands
         self.known: dict[Pair, tuple[Layout, Any]] = {}
 
     def missing_nats(self) -> float:
         """How much smaller the errors of the M_j have to be for the integrals to about e^-goal; 0 where they are."""
-        return max([0.0, *(self.needed_nats(pair, self.goal) - self.nats for pair in self.integrands)])
+        return max([0.0, *(self._excess(pair) for pair in self.integrands)])
+
+    def _excess(self, pair: Pair) -> float:
+        """By estimates of the M_j up to the last nodes: these lie where bounds of the tails are small, and the M_j far smaller."""
+        ends, terms = self._ends(pair, self.goal)[0], self._log_terms(pair)
+        inside = np.ix_(*(own.last * self.step >= PLANNED for own in ends))
+        growth = sum(
+            n * np.log1p(np.exp(np.minimum(float(error.log()) - logs[inside], LARGEST)))
+            for n, error, logs in zip(pair[0].copies, self.rule.errors, self.logs)
+            if n
+        )
+        off = np.logaddexp.reduce(terms[inside] + growth + np.log(-np.expm1(-growth)), axis=None)
+        return float(off - np.logaddexp.reduce(terms, axis=None)) + self.goal
 
     def prepared(self, pair: Pair) -> tuple[Layout, Any]:
         """The layout of a sum, and what of it is left beside the finite sums; kept."""
@@ -82,7 +98,7 @@ class MovingPlane(PlaneTransform):
 
     def sums(self, at: Any, length: int, is_sharp: bool) -> PlaneSums:
         """As series in the scale, begun at a number or a whole interval."""
-        return PlaneSums(self, at, length, is_sharp and not self.in_floats)
+        return PlaneSums(self, at, length, is_sharp)
 
 
 class PlaneSums:

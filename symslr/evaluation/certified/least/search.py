@@ -60,6 +60,7 @@ class Part:
         place, reach: where the function is about least there, and how far from it that may be.
         error: of the values of its model.
         is_convex: whether its model is.
+        is_blurred: whether its values have an error above e^-nats somewhere on the part.
     """
 
     stretch: Moving
@@ -72,6 +73,7 @@ class Part:
     reach: float
     error: Any
     is_convex: bool
+    is_blurred: bool
 
 
 @dataclass(frozen=True)
@@ -126,9 +128,7 @@ class Search:
             ends, low, high, guess = (low, high), 0.0, max(-low, high), abs(guess)
         with ctx.workprec(line_bits(self.digits * log(10)) + 20):
             for left, right in sorted(stretches(low, high, guess), key=lambda ends: abs(sum(ends) / 2 - guess)):
-                for own in self._proved(left, right):
-                    for part in parts(own.low, own.high, own.parts):
-                        self._look(own, *part, COARSE)
+                self._cover(left, right)
             for _ in range(ATTEMPTS):
                 self._refined()
                 if self._missing() <= 0:
@@ -196,6 +196,23 @@ class Search:
         self._look(stretch, low, middle, nats)
         self._look(stretch, middle, high, nats)
 
+    def _cover(self, low: float, high: float) -> None:
+        """Model an interval in parts of stretches, these cut in two from where a model is not as sharp as was asked.
+
+        Over a long part a last coefficient is enclosed e^{uK} times as widely as uK moves with the scale, and over a long stretch
+        the M_j fall far below their errors: so neither a shorter part nor a shorter stretch does alone.
+        """
+        for own in self._proved(low, high):
+            for left, right in parts(own.low, own.high, own.parts):
+                seen = len(self.waiting)
+                self._look(own, left, right, COARSE)
+                if any(part.is_blurred for part in self.waiting[seen:]) and not _is_narrow(left, own.high):
+                    del self.waiting[seen:]
+                    middle = (left + own.high) / 2
+                    self._cover(left, middle)
+                    self._cover(middle, own.high)
+                    break
+
     def _look(self, stretch: Moving, low: float, high: float, nats: float, before: Part | None = None) -> None:
         """Model a part, and keep what of it may hold the infimum.
 
@@ -212,7 +229,7 @@ class Search:
         radius = nextafter(max(high - centre, centre - low), inf)
         size = stretch.reach * max(abs(low), abs(high), ZERO)
         try:
-            reach = radius if before is None else before.reach
+            reach = radius if before is None else min(before.reach, radius)
             length, sharp = _terms(reach / size, radius / size, nats)
             if period > 1:
                 length = period * max(2, ceil(length / period))
@@ -233,8 +250,9 @@ class Search:
             place, reach = float(centre + bounded.lowest), max(float(bounded.reach), DOUBLES * max(abs(centre), ZERO))
             width, low, high = high - low, max(low, nextafter(left, -inf)), min(high, nextafter(right, inf))
             error = model.rest.rad() + model.polynomial[0].rad()
+            is_blurred = not bounded.is_convex and bool(model.error > arb(-nats).exp())
             self.waiting.append(
-                Part(stretch, low, high, nats, width, bounded.below, place, reach, error, bounded.is_convex)
+                Part(stretch, low, high, nats, width, bounded.below, place, reach, error, bounded.is_convex, is_blurred)
             )
 
     def _proved(self, low: float, high: float) -> list[Moving]:
@@ -245,9 +263,13 @@ class Search:
             return [stretch]
         except NotProved:
             middle = (low + high) / 2
-            if high - low < NARROWEST * max(abs(low), abs(high), SMALLEST):
+            if _is_narrow(low, high):
                 raise
             return self._proved(low, middle) + self._proved(middle, high)
+
+
+def _is_narrow(low: float, high: float) -> bool:
+    return high - low < NARROWEST * max(abs(low), abs(high), SMALLEST)
 
 
 def _terms(reach: float, radius: float, nats: float) -> tuple[int, int]:
