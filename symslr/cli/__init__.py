@@ -22,16 +22,10 @@ SYMPY_CACHE = "100000"
 Making all derivations took 26.4 s of processor time instead of 30.7, checking four of them 23.5 instead of 26.7, for 50 MB."""
 
 
-ONE_THREAD = "1"
-"""Of NumPy's products, read where it is imported: a second thread mostly waits, and its time counts as processor time. The risk of
-softmax on max-SLR at L = 3, nu = 300 took 1.7 s of processor time with one and 2.5 s with two, and as long by the clock."""
-
-
 def command() -> None:
     """What the shell runs: ``main`` and the end of the process, at which Python gives signals their defaults back."""
     atexit.register(stop_no_more)  # the first that is registered runs last
     os.environ.setdefault("SYMPY_CACHE_SIZE", SYMPY_CACHE)
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", ONE_THREAD)
     try:
         if sys.stdout is None:  # else everything that is printed is lost, with status 0
             print("symslr: standard output is closed; expected a place to write to, such as /dev/null", file=sys.stderr)

@@ -7,6 +7,8 @@ from functools import wraps
 from threading import RLock
 from typing import ParamSpec, TypeVar
 
+from symslr.parallel.blas import on_one_blas_thread
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -15,11 +17,11 @@ LOCK = RLock()
 
 
 def one_at_a_time(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, waiting until no other thread is in one of its kind."""
+    """The function, waiting until no other thread is in one of its kind, and with one thread for NumPy's products."""
 
     @wraps(function)
     def waiting(*args: P.args, **kwargs: P.kwargs) -> T:
-        with LOCK:
+        with LOCK, on_one_blas_thread:
             return function(*args, **kwargs)
 
     return waiting

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
-from symslr import SpikedSLR, bayes_risk, evaluate, linear, population_risk
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from symslr import SpikedSLR, bayes_risk, evaluate, linear, population_risk, softmax
 from symslr.cache.code import code_version
 from symslr.evaluation import minimise
+from symslr.evaluation.location import risk_value
+from symslr.model.location.task import LocationTask
 from symslr.model.symbols import a
+from symslr.parallel.blas import on_one_blas_thread
 from symslr.referee.referee import referee
 
 SPIKED = SpikedSLR(noise=0)
@@ -39,3 +46,38 @@ def test_four_threads_give_what_one_gives() -> None:
     with ThreadPoolExecutor(4) as threads:
         together = list(threads.map(lambda item: number(*item), asked))
     assert together == alone
+
+
+def threads_of_blas() -> list[int]:
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_products_take_one_thread_and_what_there_was_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, list[int]] = {}
+    for module, name in (("engine", "float_pair"), ("location.risk", "handed_out")):
+        home = sys.modules[f"symslr.evaluation.{module}"]
+        own = getattr(home, name)
+
+        def watched(*args: Any, own: Any = own, module: str = module) -> Any:
+            seen[module] = threads_of_blas()
+            return own(*args)
+
+        monkeypatch.setattr(home, name, watched)
+    with threadpool_limits(2, user_api="blas"):
+        before = threads_of_blas()
+        evaluate(RISK, {"L": 2, "nu": Fraction(11, 13)}, backend="numpy")
+        risk_value(LocationTask(length=3, noise=0, location="subset(2)"), softmax, 1, {"nu": 2})
+        assert threads_of_blas() == before
+    assert {name: set(one) for name, one in seen.items()} == {"engine": {1}, "location.risk": {1}}
+
+
+def test_the_last_thread_to_leave_gives_them_back() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        first, second = on_one_blas_thread, on_one_blas_thread
+        before = threads_of_blas()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__()
+        assert set(threads_of_blas()) == {1}
+        second.__exit__()
+        assert threads_of_blas() == before

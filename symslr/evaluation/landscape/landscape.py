@@ -24,6 +24,7 @@ from symslr.model.scalar_law import STANDARD_NORMAL
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import L, chi, x
 from symslr.model.task import Task
+from symslr.parallel.blas import on_one_blas_thread
 
 HESSIAN_STEP = 1e-4
 """Of central differences of the gradient: leaves 1e-8 of the third derivatives, and of rounding 1e-12 over it."""
@@ -82,6 +83,7 @@ class Landscape:
         """E at an array in the order of ``names``."""
         return self.risk_and_gradient(at)[0]
 
+    @on_one_blas_thread
     def risk_and_gradient(self, at: Array) -> tuple[float, Array]:
         """E and its derivatives, shaped like ``at``; q_kv counts once.
 

@@ -33,6 +33,7 @@ from symslr.model.length_law import LengthLaw
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.location.where import Independent, OnePosition, Subset
+from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.bayes import bayes_risk
 
 CARRIED = 0.1
@@ -49,6 +50,7 @@ DIFFERENT = 10**6
 """Different coins up to which every one has its own sum."""
 
 
+@on_one_blas_thread
 def bayes_value(
     task: LocationTask,
     values: Mapping[Any, object] | None = None,

@@ -26,6 +26,7 @@ from symslr.model.location.attention import LocatedAttention, Selection
 from symslr.model.location.covariance import Equicorrelated
 from symslr.model.location.task import LocationTask
 from symslr.model.symbols import x
+from symslr.parallel.blas import on_one_blas_thread
 from symslr.theory.population import population_risk
 
 SCALES = (0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 1.2, 1.6, 2.1, 2.8, 4.0, 6.0, 10.0, 20.0)
@@ -35,12 +36,15 @@ LARGEST_SCALE = 60.0
 STILL_FALLS = 3
 """By so many times what the risk falls from half of a far place to it, it may fall beyond: once where it goes like 1/a, 2.4 times
 where it goes like the root of that."""
+SHARE = 1e-3
+"""Of the error that a place is printed with, to which it is searched: what the risk still falls goes with its square."""
 TOGETHER = 1e-3
 """Difference of scales, relative to 1 + their size, of heads that tend to one."""
 
 Found = tuple[Value, dict[str, Value]]
 
 
+@on_one_blas_thread
 def risk_value(
     task: LocationTask,
     attention: LocatedAttention | Attention,
@@ -74,6 +78,7 @@ def risk_value(
     return handed_out(risks.value(place), here, digits, began)
 
 
+@on_one_blas_thread
 def least_value(
     task: LocationTask,
     attention: LocatedAttention | Attention,
@@ -211,7 +216,7 @@ def _best(risks: Risk) -> tuple[Place, bool]:
         return found if np.isfinite(found) else np.inf
 
     if heads * directions + joint + free + len(attend.own) == 1:
-        best = _along_line(lambda a: risk(np.array([a])))
+        best = _along_line(lambda a: risk(np.array([a])), SHARE * risks.place_error)
         return placed(np.array([best])), abs(best) >= LARGEST_SCALE * 0.99
     starts = _starts(risks, joint, free)
     tried = sorted((risk(start), tuple(start)) for start in starts)[:2]
@@ -226,8 +231,8 @@ def _best(risks: Risk) -> tuple[Place, bool]:
     return placed(again.x), bool(np.max(np.abs(again.x)) >= LARGEST_SCALE * 0.99)
 
 
-def _along_line(risk: Callable[[float], float]) -> float:
-    """The best single scale: a grid of both signs, then Brent's search in each of its valleys that may be the deepest."""
+def _along_line(risk: Callable[[float], float], error: float) -> float:
+    """The best single scale to an error: a grid of both signs, then Brent's search in each valley that may be the deepest."""
     grid = sorted({sign * a for a in (*SCALES, LARGEST_SCALE) for sign in (-1.0, 1.0)})
     risks = [risk(a) for a in grid]
     place = int(np.argmin(risks))
@@ -240,7 +245,7 @@ def _along_line(risk: Callable[[float], float]) -> float:
             continue  # a smooth function falls no lower between this point and its neighbours
         around = (grid[i - 1], grid[i + 1])
         with np.errstate(invalid="ignore"):  # beside a scale without a value
-            found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": 1e-9})
+            found = scipy.optimize.minimize_scalar(risk, bounds=around, method="bounded", options={"xatol": error})
         if found.fun < lowest:
             lowest, best = found.fun, float(found.x)
     return best
