@@ -18,7 +18,7 @@ import numpy as np
 from symslr.evaluation.exponential_kernel.points import Places, Points, places, steps
 from symslr.evaluation.exponential_kernel.sum import Grid, Kept, SharedSum, SharedTable
 from symslr.evaluation.laplace.code import LaplaceCode
-from symslr.evaluation.quadrature.convergence import outer_step
+from symslr.evaluation.quadrature.convergence import DETUNED, outer_step
 
 TOGETHER = 64
 """Points that share a table at most."""
@@ -44,6 +44,8 @@ PER_OCTAVE = 3
 RESOLVED = 2.0
 """Step of the tokens, and of log u over the rate, times the slope in an error function and the root of the nats: on a mesh for
 Gaussians the moments of 1 + erf(70 x - 2) have a step between two values of u."""
+CONFIRMED = 4
+"""Points of a table on which its steps are confirmed by others: what it leaves out is much the same for all."""
 POOR = 40.0
 """A remembered mesh whose error is so many tolerances is not used."""
 ENOUGH = 4.0
@@ -106,9 +108,14 @@ class SharedMesh:
                 continue
             if np.ptp(seen.top) > UNLIKE or np.any(seen.cut >= POOR * tolerance * np.array(seen.size)):
                 break
-            outer, inner = max(seen.outer) >= tolerance, max(seen.inner) >= tolerance
+            outer, errors = max(seen.outer) >= tolerance, seen.inner
+            if max(errors) < tolerance:
+                errors = self._confirmed(
+                    points, seen, self._grid(points, found, tolerance, finer_outer, finer_inner * DETUNED)
+                )
+            inner = max(errors) >= tolerance
             if not (outer or inner):
-                kept = Kept(seen.top.max(keepdims=True), 2.0 * max(seen.inner), float(seen.roundings().max()))
+                kept = Kept(seen.top.max(keepdims=True), 2.0 * max(errors), float(seen.roundings().max()))
                 return table, kept
             finer_outer *= 1.15 if outer else 1.0
             finer_inner *= 1.15 if inner else 1.0
@@ -124,6 +131,11 @@ class SharedMesh:
             if grid.rows * grid.count > MOST_PAIRS:
                 break
             seen = SharedSum(points, SharedTable(grid, points), self.rests)
+            if max(seen.inner) < ENOUGH * tolerance:
+                few = np.unique(np.linspace(0, len(todo) - 1, CONFIRMED).astype(int))
+                finer = self._grid(points, found, tolerance, finer_outer, finer_inner * DETUNED)
+                change = max(self._confirmed(points.take(few), seen, finer, few))
+                seen.inner = [max(error, change) for error in seen.inner]
             both[:, todo] = seen.result()
             both[:, todo[seen.cut >= POOR * tolerance * np.array(seen.size)]] = (
                 np.nan
@@ -137,6 +149,17 @@ class SharedMesh:
             if len(coarse) < len(todo):
                 todo, points, found = todo[coarse], points.take(coarse), found.take(coarse)
         return both
+
+    def _confirmed(self, points: Points, seen: SharedSum, finer: Grid, index: Any = slice(None)) -> list[float]:
+        """Relative errors of tokens' meshes: the larger of those seen and of what other steps change, at some points of a sum.
+
+        Every node of u meets the tokens of a shared table in the same phase, at which twice the step may be right by chance: the
+        Bayes risk of max-SLR at L = 100, nu = 200 to 8 digits was off by 12 errors.
+        """
+        other = SharedSum(points, SharedTable(finer, points, seen.table.rare), self.rests)
+        sizes = np.array(seen.size)[index] * seen.table.grid.outer * np.exp(seen.top[index])
+        changes = np.abs(np.array(seen.result()[0])[index] - np.array(other.result()[0])) / sizes
+        return np.fmax(np.array(seen.inner)[index], changes).tolist()
 
     def _grid(self, points: Points, found: Places, tolerance: float, finer_outer: float, finer_inner: float) -> Grid:
         """Steps that the tolerance asks for.
