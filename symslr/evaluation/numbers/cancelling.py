@@ -6,6 +6,7 @@ a time, at as many bits as it takes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache, cached_property
 from typing import Any
 
@@ -17,8 +18,10 @@ from symslr.model.float64 import uncancelled
 
 KEPT = 2.0**-10
 """Of the size of the terms: what is left has lost three digits."""
-BITS = (128, 512, 2048, 8192)
-"""Worked with in turn; what 8192 do not tell from 0, below 1e-2400 of its terms, stays what it is in float64."""
+BITS = (128, 256, 512, 1024, 2048, 4096)
+"""Worked with in turn; what 4096 do not tell from 0, below 1e-1200 of its terms, stays what it is in float64."""
+MOST_FOUND = 2**17
+"""Places of a sum that are kept: rules look at the same ones, and at a sign and a logarithm there."""
 WHOLE = 53
 """Bits of a float64."""
 
@@ -72,6 +75,8 @@ class Sum:
 
     def __init__(self, expr: Expr) -> None:
         self.expr, self.symbols = expr, tuple(sorted(expr.free_symbols, key=str))
+        self._found: dict[tuple[float, ...], Any] = {}
+        self._level = 0
 
     @cached_property
     def _terms(self) -> Any:
@@ -115,22 +120,30 @@ class Sum:
             sign[place], found[place] = float(number.sgn()), float(abs(number).log()) if number != 0 else -np.inf
         return sign.reshape(shape)[()], found.reshape(shape)[()]
 
-    def _again(self, lost: Any, at: Any) -> Any:
+    def _again(self, lost: Any, at: Any) -> Iterator[tuple[Any, Any]]:
         """(place, ball) of the numbers that were lost and are found, each to all digits of a float64."""
-        if not lost.any():
-            return
+        if len(self._found) > MOST_FOUND:
+            self._found.clear()
+        places = list(zip(*np.nonzero(lost)))
+        for place, numbers in zip(places, zip(*(own[lost].tolist() for own in at))):
+            if numbers not in self._found:
+                self._found[numbers] = self._in_balls(numbers)
+            if (number := self._found[numbers]) is not None:
+                yield place, number
+
+    def _in_balls(self, numbers: tuple[float, ...]) -> Any:
+        """The sum at one place, or None where it cannot be told from 0; begun a step below where the last one was found."""
         from flint import arb, ctx
 
         from symslr.evaluation.numbers.balls import Balls
 
-        left = [(place, [arb(float(numbers[place])) for numbers in at]) for place in zip(*np.nonzero(lost))]
-        for bits in BITS:
-            function, unfinished = Balls(bits).function(self.symbols, [self.expr]), []
+        at = [arb(number) for number in numbers]
+        for level, bits in enumerate(BITS[self._level :], self._level):
             with ctx.workprec(bits):
-                for place, numbers in left:
-                    (number,) = function(*numbers)
-                    if number.is_finite() and number.rel_accuracy_bits() >= WHOLE:
-                        yield place, number
-                    else:
-                        unfinished.append((place, numbers))
-            left = unfinished
+                (found,) = Balls(bits).function(self.symbols, [self.expr])(*at)
+                if found.is_finite() and found.rel_accuracy_bits() >= WHOLE:
+                    self._level = max(level - 1, 0)
+                    with ctx.workprec(2 * WHOLE):
+                        return +found
+        self._level = len(BITS) - 1
+        return None
