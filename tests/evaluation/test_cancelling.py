@@ -92,6 +92,9 @@ def test_places_of_any_shape_and_zeros() -> None:
     assert value == pytest.approx(3e-20, rel=1e-15)
     sign, own = signed_log(exp(x) - 1 - x, (x,))(np.array([0.0]))
     assert (sign[0], own[0]) == (0.0, -np.inf)
+    sign, own = signed_log((1 - exp(-exp(x))) * exp(-x), (x,))(np.array([-1e4, -2e3]))
+    assert (sign[0], own[0]) == (0.0, -np.inf)  # beyond all bits
+    assert own[1] == pytest.approx(0.0, abs=1e-9)
 
 
 def test_what_keeps_its_digits_is_left_alone() -> None:

@@ -19,7 +19,7 @@ from symslr.model.float64 import uncancelled
 KEPT = 2.0**-10
 """Of the size of the terms: what is left has lost three digits."""
 BITS = (128, 256, 512, 1024, 2048, 4096)
-"""Worked with in turn; what 4096 do not tell from 0, below 1e-1200 of its terms, stays what it is in float64."""
+"""Worked with in turn; what 4096 do not tell from 0, below 1e-1200 of its terms, is 0."""
 MOST_FOUND = 2**17
 """Places of a sum that are kept: rules look at the same ones, and at a sign and a logarithm there."""
 WHOLE = 53
@@ -132,7 +132,7 @@ class Sum:
                 yield place, number
 
     def _in_balls(self, numbers: tuple[float, ...]) -> Any:
-        """The sum at one place, or None where it cannot be told from 0; begun a step below where the last one was found."""
+        """The sum at one place, or None where balls do not know it; begun a step below where the last one was found."""
         from flint import arb, ctx
 
         from symslr.evaluation.numbers.balls import Balls
@@ -146,4 +146,4 @@ class Sum:
                     with ctx.workprec(2 * WHOLE):
                         return +found
         self._level = len(BITS) - 1
-        return None
+        return arb(0) if found.is_finite() and found.contains(0) else None
