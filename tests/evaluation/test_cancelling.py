@@ -95,6 +95,8 @@ def test_places_of_any_shape_and_zeros() -> None:
     sign, own = signed_log((1 - exp(-exp(x))) * exp(-x), (x,))(np.array([-1e4, -2e3]))
     assert (sign[0], own[0]) == (0.0, -np.inf)  # beyond all bits
     assert own[1] == pytest.approx(0.0, abs=1e-9)
+    (value,) = compile_float((x,), [sqrt(3) * sqrt(2 + exp(x)) - sqrt(6)])(np.array([-1e4]))
+    assert value[0] == 0.0  # 4e-16 in float64
 
 
 def test_what_keeps_its_digits_is_left_alone() -> None:
