@@ -20,6 +20,7 @@ from sympy import log as log_
 from sympy.printing.numpy import SciPyPrinter
 from sympy.simplify.cse_main import tree_cse
 
+from symslr.evaluation.numbers.cancelling import functions, marked
 from symslr.model.float64 import in_float64
 
 _LINE = np.linspace(-4.0, 4.2, 165)
@@ -107,6 +108,7 @@ def _namespace() -> dict[str, Any]:
         "OwensT": _special("owens_t"),
         "NormalCdf": _special("ndtr"),
         "SkewNormal": _float_skew_normal,
+        **functions(),
     }
 
 
@@ -117,7 +119,7 @@ def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[
 
 @lru_cache(maxsize=4096)
 def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., list[Any]]:
-    ready = list(in_float64(stable(Tuple(*exprs))))
+    ready = list(in_float64(marked(stable(Tuple(*exprs)))))
     found = _by_names(symbols, ready, [_namespace()])  # imports what is printed: all of NumPy takes 0.1 s
     inner = (part for part in found.__code__.co_consts if isinstance(part, CodeType))
     names = {name for part in (found.__code__, *inner) for name in part.co_names}

@@ -10,6 +10,7 @@ from sympy import exp as exp_
 from sympy import log as log_
 from sympy.utilities.iterables import sift
 
+from symslr.evaluation.numbers.cancelling import LogUncancelled, SignUncancelled, arguments, may_cancel
 from symslr.evaluation.numbers.compiled import compile_float, log1pexp, stable
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
@@ -61,6 +62,8 @@ def _signed(expr: Expr) -> tuple[Expr, Expr]:
         signs, logs = zip(_plain(Mul(*plain)), *map(_signed, far))
         return Mul(*signs), Add(*logs)
     if isinstance(expr, Add):
+        if may_cancel(expr):
+            return SignUncancelled(*arguments(expr)), LogUncancelled(*arguments(expr))
         return _sum([_signed(arg) for arg in expr.args])
     if isinstance(expr, exp_) or (isinstance(expr, Pow) and expr.base == E):
         return S.One, expr.exp

@@ -1,0 +1,154 @@
+"""Sums that lose their digits in a tail, as sqrt(1 + e^x) - 1 does: in float64 where they keep them, in balls elsewhere.
+
+A sum is marked before it is compiled. Where its terms leave less than ``KEPT`` of their size it is evaluated again, one number at
+a time, at as many bits as it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, cached_property
+from itertools import count
+from typing import Any
+
+import numpy as np
+from sympy import Add, Expr, Function, Integer, log
+from sympy.core.function import AppliedUndef
+
+from symslr.model.float64 import uncancelled
+from symslr.parallel.serial import one_at_a_time
+
+KEPT = 2.0**-10
+"""Of the size of the terms: what is left has lost three digits."""
+BITS = (128, 256, 512, 1024, 2048, 4096)
+"""Worked with in turn; what 4096 do not tell from 0, below 1e-1200 of its terms, is 0."""
+MOST_FOUND = 2**17
+"""Places of a sum that are kept: rules look at the same ones, and at a sign and a logarithm there."""
+WHOLE = 80
+"""Bits that are right: a float64 is then rounded the same way, however many were worked with."""
+
+Uncancelled, SignUncancelled, LogUncancelled = map(Function, ("Uncancelled", "SignUncancelled", "LogUncancelled"))
+"""Functions of the number of a sum and of its symbols, which ``compile_float`` knows."""
+
+_SUMS: dict[int, Sum] = {}
+_NUMBERS = count()
+
+
+@cache
+def may_cancel(expr: Expr) -> bool:
+    """Whether an expression is a sum, or the logarithm of one, whose terms may cancel far out; polynomials do at points alone."""
+    total = expr.args[0] if isinstance(expr, log) else expr
+    if not isinstance(total, Add) or total.is_polynomial(*total.free_symbols) or total.has(AppliedUndef):
+        return False
+    if not isinstance(expr, log) and (
+        all(term.is_nonnegative for term in total.args) or all(term.is_nonpositive for term in total.args)
+    ):
+        return False
+    return bool(uncancelled(expr, lambda y: y) == expr)
+
+
+def marked(expr: Expr) -> Expr:
+    """``expr`` with its sums that may cancel as functions; what stands in those is marked when they are compiled."""
+    if not expr.args:
+        return expr
+    if may_cancel(expr):
+        return Uncancelled(*arguments(expr))
+    args = [marked(arg) for arg in expr.args]
+    return expr if all(new is old for new, old in zip(args, expr.args)) else expr.func(*args)
+
+
+@cache
+def arguments(expr: Expr) -> tuple[Expr, ...]:
+    """The number of a sum among those that are kept, and its symbols."""
+    number, total = next(_NUMBERS), Sum(expr)
+    _SUMS[number] = total
+    return Integer(number), *total.symbols
+
+
+def functions() -> dict[str, Any]:
+    """What the marks stand for, by name."""
+    return {
+        "Uncancelled": lambda number, *at: _SUMS[number].value(*at),
+        "SignUncancelled": lambda number, *at: _SUMS[number].sign_and_log(*at)[0],
+        "LogUncancelled": lambda number, *at: _SUMS[number].sign_and_log(*at)[1],
+    }
+
+
+class Sum:
+    """A sum, or the logarithm of one, on arrays of its symbols."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr, self.symbols = expr, tuple(sorted(expr.free_symbols, key=str))
+        self._found: dict[tuple[float, ...], Any] = {}
+        self._level = 0
+
+    @cached_property
+    def _terms(self) -> Any:
+        from symslr.evaluation.numbers.compiled import compile_float
+
+        is_sum = isinstance(self.expr, Add)
+        own = self.expr.args if is_sum else [log(marked(self.expr.args[0]), evaluate=False)]
+        return compile_float(self.symbols, [marked(part) for part in own] if is_sum else own)
+
+    @cached_property
+    def _logs(self) -> Any:
+        from symslr.evaluation.numbers.compiled import compile_float
+        from symslr.evaluation.numbers.logarithm import sign_and_log
+
+        return compile_float(self.symbols, [part for term in self.expr.args for part in sign_and_log(term)])
+
+    def value(self, *at: Any) -> Any:
+        """The sum."""
+        shape = np.broadcast_shapes(*map(np.shape, at))
+        at = np.broadcast_arrays(*(np.atleast_1d(np.asarray(numbers, dtype=float)) for numbers in at))
+        with np.errstate(all="ignore"):
+            terms = self._terms(*at)
+            found = sum(terms) + np.zeros(at[0].shape)
+            size = sum(map(np.abs, terms)) if isinstance(self.expr, Add) else 1.0
+            lost = ~(np.abs(found) >= KEPT * size)
+        for place, number in self._again(lost, at):
+            found[place] = float(number)
+        return found.reshape(shape)[()]
+
+    def sign_and_log(self, *at: Any) -> tuple[Any, Any]:
+        """The sign of the sum and the logarithm of its size."""
+        shape = np.broadcast_shapes(*map(np.shape, at))
+        at = np.broadcast_arrays(*(np.atleast_1d(np.asarray(numbers, dtype=float)) for numbers in at))
+        with np.errstate(all="ignore"):
+            parts = self._logs(*at)
+            top = np.max(np.stack([np.broadcast_to(own, at[0].shape) for own in parts[1::2]]), axis=0)
+            total = sum(sign * np.exp(own - top) for sign, own in zip(parts[::2], parts[1::2]))
+            sign, found = np.sign(total), top + np.log(np.abs(total))
+            lost = ~(np.abs(total) >= KEPT)
+        for place, number in self._again(lost, at):
+            sign[place], found[place] = float(number.sgn()), float(abs(number).log()) if number != 0 else -np.inf
+        return sign.reshape(shape)[()], found.reshape(shape)[()]
+
+    def _again(self, lost: Any, at: Any) -> Iterator[tuple[Any, Any]]:
+        """(place, ball) of the numbers that were lost and are found, each to all digits of a float64."""
+        if len(self._found) > MOST_FOUND:
+            self._found.clear()
+        places = list(zip(*np.nonzero(lost)))
+        for place, numbers in zip(places, zip(*(own[lost].tolist() for own in at))):
+            if numbers not in self._found:
+                self._found[numbers] = self._in_balls(numbers)
+            if (number := self._found[numbers]) is not None:
+                yield place, number
+
+    @one_at_a_time
+    def _in_balls(self, numbers: tuple[float, ...]) -> Any:
+        """The sum at one place, or None where balls do not know it; begun a step below where the last one was found."""
+        from flint import arb, ctx
+
+        from symslr.evaluation.numbers.balls import Balls
+
+        at = [arb(number) for number in numbers]
+        for level, bits in enumerate(BITS[self._level :], self._level):
+            with ctx.workprec(bits):
+                (found,) = Balls(bits).function(self.symbols, [self.expr])(*at)
+                if found.is_finite() and found.rel_accuracy_bits() >= WHOLE:
+                    self._level = max(level - 1, 0)
+                    with ctx.workprec(2 * WHOLE):
+                        return +found
+        self._level = len(BITS) - 1
+        return arb(0) if found.is_finite() and found.contains(0) else None
