@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,16 +28,27 @@ def path(text: str) -> Path:
 
 SHORTEST, LONGEST = 0.01, 1e7
 """Seconds; the second are some four months: the timers of some systems take no more."""
+LONGEST_INTEGER = 18
+"""Digits: of these every number is one of 64 bits."""
 TELLING = 40
 """Characters of a long text that are repeated in a line about it."""
 
 
 def integer(text: str | int) -> int:
     """An integer; a default, which Typer reads too, is one."""
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"found {shown(text)}; expected an integer") from None
+    if isinstance(text, str) and not re.fullmatch(r" *[-+]?[0-9]+ *", text, re.ASCII):
+        raise typer.BadParameter(f"found {shown(text)}; expected an integer")
+    if len(str(text)) > LONGEST_INTEGER:
+        raise typer.BadParameter(f"found {shown(text)}; expected an integer of at most {LONGEST_INTEGER} digits")
+    return int(text)
+
+
+def digits(text: str | int) -> int:
+    """Significant digits."""
+    found = integer(text)
+    if found < 1:
+        raise typer.BadParameter(f"found {found}; expected an integer from 1 on")
+    return found
 
 
 def natural(text: str | int) -> int:
@@ -92,11 +104,11 @@ KernelOption = typer.Option(None, "--kernel", help='A kernel in x, such as "log(
 NormaliseOption = typer.Option("sum", "--normalise", help="Of --kernel: sum or none (element-wise).")
 OffsetOption = typer.Option("0", "--offset", help="Offset o >= 0 in the normaliser of --kernel.")
 USUAL_DIGITS = 15
-DigitsOption = typer.Option(USUAL_DIGITS, "--digits", parser=integer, help="Significant digits wanted.")
+DigitsOption = typer.Option(USUAL_DIGITS, "--digits", parser=digits, help="Significant digits wanted.")
 RiskDigitsOption = typer.Option(
     None,
     "--digits",
-    parser=integer,
+    parser=digits,
     help="Significant digits wanted; by default 15 where they can be proved, else those of float64.",
 )
 CertifiedOption = typer.Option(False, "--certified", help="Prove the error with ball arithmetic, or refuse.")

@@ -74,7 +74,7 @@ class SharedTable:
         shows_missing: whether 1 - M of the survival functions is asked for.
         tokens: k with s x = step k, (nodes of x,).
         levels: what makes the sums of every level out of weights, (levels, nodes of x).
-        offsets: what makes the sums with four times the step out of values, (4, nodes of u).
+        offsets: what makes the sums with eight times the step out of values, (8, nodes of u).
     """
 
     def __init__(self, grid: Grid, points: Points, rare: Sequence[int] = ()) -> None:
@@ -172,10 +172,10 @@ def _nested(count: int) -> Any:
 
 
 def _offset(count: int) -> Any:
-    """The four sums with four times the step, each from another first node: (4, nodes)."""
-    table = np.zeros((4, count))
+    """The eight sums with eight times the step, each from another first node: (8, nodes)."""
+    table = np.zeros((8, count))
     for n, row in enumerate(table):
-        row[n::4] = 4.0
+        row[n::8] = 8.0
     return table
 
 
@@ -238,7 +238,7 @@ class SharedSum:
         self.heights = np.abs(self.fine)
         self.size = self.heights.sum(axis=1).tolist()
         self.sums = (self.fine @ table.offsets.T).tolist()
-        self.outer = [alternating_error(four, size) for four, size in zip(self.sums, self.size)]
+        self.outer = [alternating_error(eight, size) for eight, size in zip(self.sums, self.size)]
         self.inner = [kept.inner] if kept else self._inner(values)
         self.kept = kept
 
@@ -255,7 +255,7 @@ class SharedSum:
         for sums, size, outer, inner, edge, cut, rounding, top in zip(*columns):
             factor = step * exp(top) if size > 0.0 and top < LARGEST else nan
             lost = step * FLOAT.tiny * size if factor < step * FLOAT.tiny else 0.0
-            values.append(0.25 * sum(sums) * factor)
+            values.append(0.125 * sum(sums) * factor)
             errors.append(((outer + inner + FLOAT.eps * rounding) * size + edge + cut) * factor + lost)
         return values, errors
 

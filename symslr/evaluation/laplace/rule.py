@@ -236,7 +236,7 @@ def _inner_errors(arithmetic: Any, rules: Any, *, geometric: bool) -> list[Any]:
 def _axis_errors(arithmetic: Any, values: Any, axis: int, masses: list[Any], *, smooth: bool) -> list[Any]:
     """Relative error of the rule along one axis, for every integral."""
     lines = values.sum(axis=2 - axis) if values.ndim > 2 else values
-    fours = zip(*(4 * lines[:, k::4].sum(axis=1) for k in range(4)))
+    eights = zip(*(8 * lines[:, k::8].sum(axis=1) for k in range(8)))
     return [
-        alternating_error([*map(arithmetic.middle, four)], mass, smooth=smooth) for four, mass in zip(fours, masses)
+        alternating_error([*map(arithmetic.middle, eight)], mass, smooth=smooth) for eight, mass in zip(eights, masses)
     ]

@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 from sympy import Expr, S, Symbol, oo
 
-from symslr.evaluation.admission.inputs import checked_inputs
+from symslr.evaluation.admission.inputs import checked_digits, checked_inputs
 from symslr.evaluation.engine import DEFAULT_DIGITS, EXPONENTIAL, MULTIPRECISION_DIGITS, evaluate, symbols_of
 from symslr.evaluation.errors import CannotEvaluate
 from symslr.evaluation.minima.far import (
@@ -302,7 +302,8 @@ def _certified(
             )
         ends = [float(f"{factor * guess:.2g}") for factor in AROUND]
         interval = (min(ends), max(ends)) if abs(guess) > SMALL else (-SMALL, SMALL)
-    value, place = _enclosed(risk, values, digits or MULTIPRECISION_DIGITS, interval, guess)
+    wanted = MULTIPRECISION_DIGITS if digits is None else checked_digits(digits)
+    value, place = _enclosed(risk, values, wanted, interval, guess)
     return value, {"a": place}
 
 

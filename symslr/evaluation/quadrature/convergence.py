@@ -24,9 +24,10 @@ def geometric_error(quarter: Any, half: Any, full: Any, scale: Any) -> Any:
 
 
 def alternating_error(rules: Sequence[Any], scale: Any, *, smooth: bool = True) -> Any:
-    """As ``geometric_error``, from the four rules with four times the step, each beginning one step later.
+    """As ``geometric_error``, from the eight rules with eight times the step, each beginning one step later.
 
-    Their differences hold the error's size at four times the step whatever its phase; one rule alone may meet a zero of it.
+    Their differences hold the error's size at four times the step, and at 8/3 of it, whatever its phase; one rule alone may meet a
+    zero of it, as twice the step does where it agrees by chance: what is claimed is no less than these two extrapolated.
 
     Where the integrand is not ``smooth`` to the last digit no power of the last difference is claimed: below 1e-16 a Gaussian core
     hides a tail that falls far more slowly. For the spiked Bayes risk at L = 19435, nu = 367.41 the rules with four steps, two
@@ -34,14 +35,18 @@ def alternating_error(rules: Sequence[Any], scale: Any, *, smooth: bool = True) 
     """
     if not scale > 0:
         return scale * 0
-    zeroth, first, second, third = rules
+    zeroth, first, second, third = ((rules[k] + rules[k + 4]) / 2 for k in range(4))
     size = ((zeroth - second) ** 2 + (first - third) ** 2) ** 0.5 / (2 * scale)
     last = abs(zeroth + second - first - third) / (4 * scale)
-    if smooth:
-        return _error(size, last)
-    return last if last > size else max(last, size**4)
+    if not smooth:
+        return last if last > size else max(last, size**4)
+    cosines, sines = (sum(wave * rule for wave, rule in zip(own, rules)) for own in WAVES)
+    between = min((cosines**2 + sines**2) ** 0.5 / (4 * scale), size)
+    return max(_error(size, last), between * (between / size) ** 5 if size > 0 else size)
 
 
+WAVES = [[float(wave(3 * np.pi * k / 4)) for k in range(8)] for wave in (np.cos, np.sin)]
+"""Of 3/8 of the frequency that the step itself takes for a constant."""
 HARD = 0.1
 """Such a part: claims were up to 1.8 times too small without it."""
 BLIND = 1e30
