@@ -28,6 +28,7 @@ from sympy import (
     S,
     Sum,
     Symbol,
+    erfc,
     exp,
 )
 from sympy.core.relational import Relational
@@ -205,10 +206,16 @@ def _mul(self: Interpreter, node: Mul, scope: Scope) -> Array:
 
 
 def _underflows(node: Basic, arithmetic: Arithmetic) -> bool:
-    """Whether 0 is what floats have of an exponential, where long doubles reach further, or of the reciprocal of what overflows."""
+    """Whether 0 is what floats have of something else: of an exponential, where long doubles reach further, of erfc, which is
+    float64's own in both, of the reciprocal of what overflows, or of a sum or a product of such.
+    """
     if isinstance(node, Pow):
         return bool(node.exp.is_negative) or _underflows(node.base, arithmetic)
-    return isinstance(node, exp) and arithmetic.dtype is np.float64
+    if isinstance(node, Add):
+        return all(_underflows(term, arithmetic) for term in with_tails(node))
+    if isinstance(node, Mul):
+        return any(_underflows(factor, arithmetic) for factor in node.args)
+    return isinstance(node, erfc) or (isinstance(node, exp) and arithmetic.dtype is np.float64)
 
 
 @lru_cache(maxsize=2**16)

@@ -42,6 +42,8 @@ BALL_SHARE = 0.4
 QUICK = 0.2
 """Share of the time that floats may have taken where balls are tried: they lay their grids anew, and are slower."""
 
+LEAST = mpf(2) ** -1022
+"""What float64 may take for 0."""
 SAME_TAIL = 1e-6
 """Difference of two logarithms, in float64 and in long doubles, of a tail that is no rounding."""
 
@@ -157,7 +159,7 @@ class _Floats:
             result = _evaluate(expr, values, again, dict(planned.places), rounding)
             value, _ = _midpoint(result)
             moved = rounding.error(lambda moving: _evaluate(expr, values, again, dict(planned.places), moving), result)
-        error = DOUBT * abs(value - planned.value) + mpf(moved)
+        error = DOUBT * abs(value - planned.value) + mpf(moved) + LEAST
         if expr.has(Limit):
             error *= 10
         where = "long double" if floats.dtype is np.longdouble else "float64"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from mpmath import mp, mpf
-from sympy import Expr, Mul, Rational, S, erf, erfc, exp, tanh
+from sympy import Expr, Mul, Rational, S, erf, erfc, exp, sqrt, tanh
 
 from symslr.evaluation.admission import guard
 from symslr.model.attention import Attention
@@ -13,6 +13,7 @@ from symslr.model.catalogue import SpikedSLR
 from symslr.model.symbols import L, a, nu, x
 from symslr.referee.arithmetic import CannotReferee
 from symslr.referee.cancellation import with_tails
+from symslr.referee.referee import referee
 from symslr.theory.population import population_risk
 
 TAILS: dict[str, tuple[Expr, Any]] = {
@@ -56,3 +57,28 @@ def test_such_kernels_are_held_against_their_definitions(monkeypatch: pytest.Mon
     monkeypatch.setattr(guard, "SECONDS", 5.0)
     risk = population_risk(SpikedSLR(noise=0), Attention(kernel)).formula()
     assert guard.why_not_held(risk, {nu: 2, L: 2, a: Rational(13, 10)}) == guard.HELD
+
+
+@pytest.mark.parametrize(
+    ("expr", "at"),
+    [
+        (sqrt(1 - erf(nu)) * exp(nu**2 / 2), 30),
+        (sqrt(erfc(nu)) * exp(nu**2 / 2), 30),
+        ((1 - erf(nu)) * exp(nu**2 - 60), Rational(273, 10)),
+        ((exp(-3 * nu) + 1 / (exp(2 * nu) + 1)) * exp(nu), 400),
+        (1 - erf(nu), 30),
+    ],
+    ids=str,
+)
+def test_what_floats_take_for_0_is_not_said_to_be_0_exactly(expr: Expr, at: Any) -> None:
+    """Regression: erfc(30) is 0 in float64, and each of these was 0 with no error; the first is 0.137."""
+    try:
+        found = referee(expr, {nu: at}, 12, 4.0)
+    except CannotReferee:
+        return
+    with mp.workdps(40):
+        assert abs(found.value - mpf(expr.subs(nu, at).evalf(30, maxn=4000))) <= found.error
+
+
+def test_a_factor_that_is_0_ends_a_product() -> None:
+    assert referee((nu - 30) * exp(nu) * erfc(2), {nu: 30}, 25).value == 0
