@@ -1,12 +1,11 @@
 """Sums that lose their digits in a tail, as sqrt(1 + e^x) - 1 does: in float64 where they keep them, in balls elsewhere.
 
 A sum is marked before it is compiled. Where its terms leave less than ``KEPT`` of their size it is evaluated again, one number at
-a time, at as many bits as it takes.
+a time, at as many bits as it takes. Not where two of its variables are arrays: such sums vanish between their places by chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cache, cached_property
 from itertools import count
 from typing import Any
@@ -99,20 +98,21 @@ class Sum:
 
     def value(self, *at: Any) -> Any:
         """The sum."""
-        shape = np.broadcast_shapes(*map(np.shape, at))
+        shape, varied = np.broadcast_shapes(*map(np.shape, at)), sum(np.size(numbers) > 1 for numbers in at)
         at = np.broadcast_arrays(*(np.atleast_1d(np.asarray(numbers, dtype=float)) for numbers in at))
         with np.errstate(all="ignore"):
             terms = self._terms(*at)
             found = sum(terms) + np.zeros(at[0].shape)
             size = sum(map(np.abs, terms)) if isinstance(self.expr, Add) else 1.0
             lost = ~(np.abs(found) >= KEPT * size)
-        for place, number in self._again(lost, at):
-            found[place] = float(number)
+        if lost.any() and varied < 2:
+            for place, number in self._again(lost, at):
+                found[place] = float(number)
         return found.reshape(shape)[()]
 
     def sign_and_log(self, *at: Any) -> tuple[Any, Any]:
         """The sign of the sum and the logarithm of its size."""
-        shape = np.broadcast_shapes(*map(np.shape, at))
+        shape, varied = np.broadcast_shapes(*map(np.shape, at)), sum(np.size(numbers) > 1 for numbers in at)
         at = np.broadcast_arrays(*(np.atleast_1d(np.asarray(numbers, dtype=float)) for numbers in at))
         with np.errstate(all="ignore"):
             parts = self._logs(*at)
@@ -120,22 +120,24 @@ class Sum:
             total = sum(sign * np.exp(own - top) for sign, own in zip(parts[::2], parts[1::2]))
             sign, found = np.sign(total), top + np.log(np.abs(total))
             lost = ~(np.abs(total) >= KEPT)
-        for place, number in self._again(lost, at):
-            sign[place], found[place] = float(number.sgn()), float(abs(number).log()) if number != 0 else -np.inf
+        if lost.any() and varied < 2:
+            for place, number in self._again(lost, at):
+                sign[place], found[place] = float(number.sgn()), float(abs(number).log()) if number != 0 else -np.inf
         return sign.reshape(shape)[()], found.reshape(shape)[()]
 
-    def _again(self, lost: Any, at: Any) -> Iterator[tuple[Any, Any]]:
+    @one_at_a_time
+    def _again(self, lost: Any, at: Any) -> list[tuple[Any, Any]]:
         """(place, ball) of the numbers that were lost and are found, each to all digits of a float64."""
         if len(self._found) > MOST_FOUND:
             self._found.clear()
-        places = list(zip(*np.nonzero(lost)))
-        for place, numbers in zip(places, zip(*(own[lost].tolist() for own in at))):
+        found = []
+        for place, numbers in zip(zip(*np.nonzero(lost)), zip(*(own[lost].tolist() for own in at))):
             if numbers not in self._found:
                 self._found[numbers] = self._in_balls(numbers)
             if (number := self._found[numbers]) is not None:
-                yield place, number
+                found.append((place, number))
+        return found
 
-    @one_at_a_time
     def _in_balls(self, numbers: tuple[float, ...]) -> Any:
         """The sum at one place, or None where balls do not know it; begun a step below where the last one was found."""
         from flint import arb, ctx

@@ -112,14 +112,21 @@ def _namespace() -> dict[str, Any]:
     }
 
 
-def compile_float(symbols: Sequence[Symbol], exprs: Sequence[Expr]) -> Callable[..., list[Any]]:
-    """Float64 functions of arrays, all sharing their common subexpressions; kept, as tasks have parts in common."""
-    return _compiled(tuple(symbols), tuple(exprs))
+def compile_float(
+    symbols: Sequence[Symbol], exprs: Sequence[Expr], *, keeps_digits: bool = True
+) -> Callable[..., list[Any]]:
+    """Float64 functions of arrays, all sharing their common subexpressions; kept, as tasks have parts in common.
+
+    Args:
+        keeps_digits: whether sums that cancel are evaluated again; not those of which a root is sought.
+    """
+    return _compiled(tuple(symbols), tuple(exprs), keeps_digits)
 
 
 @lru_cache(maxsize=4096)
-def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...]) -> Callable[..., list[Any]]:
-    ready = list(in_float64(marked(stable(Tuple(*exprs)))))
+def _compiled(symbols: tuple[Symbol, ...], exprs: tuple[Expr, ...], keeps_digits: bool) -> Callable[..., list[Any]]:
+    written = stable(Tuple(*exprs))
+    ready = list(in_float64(marked(written) if keeps_digits else written))
     found = _by_names(symbols, ready, [_namespace()])  # imports what is printed: all of NumPy takes 0.1 s
     inner = (part for part in found.__code__.co_consts if isinstance(part, CodeType))
     names = {name for part in (found.__code__, *inner) for name in part.co_names}

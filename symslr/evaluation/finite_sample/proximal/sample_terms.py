@@ -35,12 +35,14 @@ class SampleTerms:
         upper = [problem.curvatures[pair] for pair in combinations_with_replacement(active, 2)]
         self._kernel = compile_float([x], [problem.attention.kernel])
         slopes = [problem.slopes[i] for i in active]
-        self._slopes = compile_float(arguments, slopes)
-        self._derivatives = compile_float(arguments, [problem.data_term, *slopes, *upper])
+        self._slopes = compile_float(arguments, slopes, keeps_digits=False)
+        self._derivatives = compile_float(arguments, [problem.data_term, *slopes, *upper], keeps_digits=False)
         diagonal = Add(*(g * s for g, s in zip(G, problem.token_curvatures, strict=True)))
         force = Add(*(g * s for g, s in zip(G, problem.token_slopes, strict=True)))
-        self._force = compile_float([x, w, *G], [force])
-        self._token = compile_float([x, w, *G], [force, diagonal, *(problem.token_slopes[i] for i in active)])
+        self._force = compile_float([x, w, *G], [force], keeps_digits=False)
+        self._token = compile_float(
+            [x, w, *G], [force, diagonal, *(problem.token_slopes[i] for i in active)], keeps_digits=False
+        )
 
     def centred(self, keys: Array) -> tuple[Array, Any]:
         """(keys moved so that an exponential kernel cannot overflow, the offset in its new units)."""
