@@ -85,9 +85,8 @@ class Sum:
     def _terms(self) -> Any:
         from symslr.evaluation.numbers.compiled import compile_float
 
-        is_sum = isinstance(self.expr, Add)
-        own = self.expr.args if is_sum else [log(marked(self.expr.args[0]), evaluate=False)]
-        return compile_float(self.symbols, [marked(part) for part in own] if is_sum else own)
+        own = self.expr.args if isinstance(self.expr, Add) else [log(marked(self.expr.args[0]), evaluate=False)]
+        return compile_float(self.symbols, own)
 
     @cached_property
     def _logs(self) -> Any:
@@ -98,29 +97,27 @@ class Sum:
 
     def value(self, *at: Any) -> Any:
         """The sum."""
-        shape, varied = np.broadcast_shapes(*map(np.shape, at)), sum(np.size(numbers) > 1 for numbers in at)
-        at = np.broadcast_arrays(*(np.atleast_1d(np.asarray(numbers, dtype=float)) for numbers in at))
+        shape, at, is_curve = _places(at)
         with np.errstate(all="ignore"):
             terms = self._terms(*at)
             found = sum(terms) + np.zeros(at[0].shape)
             size = sum(map(np.abs, terms)) if isinstance(self.expr, Add) else 1.0
             lost = ~(np.abs(found) >= KEPT * size)
-        if lost.any() and varied < 2:
+        if is_curve and lost.any():
             for place, number in self._again(lost, at):
                 found[place] = float(number)
         return found.reshape(shape)[()]
 
     def sign_and_log(self, *at: Any) -> tuple[Any, Any]:
         """The sign of the sum and the logarithm of its size."""
-        shape, varied = np.broadcast_shapes(*map(np.shape, at)), sum(np.size(numbers) > 1 for numbers in at)
-        at = np.broadcast_arrays(*(np.atleast_1d(np.asarray(numbers, dtype=float)) for numbers in at))
+        shape, at, is_curve = _places(at)
         with np.errstate(all="ignore"):
             parts = self._logs(*at)
             top = np.max(np.stack([np.broadcast_to(own, at[0].shape) for own in parts[1::2]]), axis=0)
             total = sum(sign * np.exp(own - top) for sign, own in zip(parts[::2], parts[1::2]))
             sign, found = np.sign(total), top + np.log(np.abs(total))
             lost = ~(np.abs(total) >= KEPT)
-        if lost.any() and varied < 2:
+        if is_curve and lost.any():
             for place, number in self._again(lost, at):
                 sign[place], found[place] = float(number.sgn()), float(abs(number).log()) if number != 0 else -np.inf
         return sign.reshape(shape)[()], found.reshape(shape)[()]
@@ -154,3 +151,9 @@ class Sum:
                         return +found
         self._level = len(BITS) - 1
         return arb(0) if found.is_finite() and found.contains(0) else None
+
+
+def _places(at: tuple[Any, ...]) -> tuple[tuple[int, ...], Any, bool]:
+    """(shape of the result, the arrays of the symbols broadcast, whether at most one symbol varies)."""
+    shape, is_curve = np.broadcast_shapes(*map(np.shape, at)), sum(np.size(numbers) > 1 for numbers in at) < 2
+    return shape, np.broadcast_arrays(*(np.atleast_1d(np.asarray(numbers, dtype=float)) for numbers in at)), is_curve
