@@ -13,7 +13,6 @@ from sympy import (
     Min,
     Mul,
     Piecewise,
-    Poly,
     PolynomialError,
     Pow,
     S,
@@ -24,6 +23,7 @@ from sympy import (
 )
 from sympy.core.function import Function
 from sympy.core.relational import Relational
+from sympy.polys.rings import sring
 
 
 def breakpoint_equations(expr: Basic, x: Symbol) -> tuple[Expr, ...]:
@@ -78,10 +78,11 @@ def _powers(expr: Expr, x: Symbol) -> Expr:
     if not expr.is_Add or not expr.has(x) or _is_plain(expr, x):
         return expr
     try:
-        poly = Poly(expr, x) if expr.is_polynomial(x) else Poly(expr)
-        if max(poly.degree_list()) > HIGHEST:
+        # not ``Poly``, which has a place for every power: e^x and e^(x/2) at 0.123456789 x are powers of e^(x/2e9)
+        ring, poly = sring(expr, x) if expr.is_polynomial(x) else sring(expr)
+        if max(poly.degrees()) > HIGHEST:
             return expr
-        number, parts = sqf_list(poly.as_expr(), *poly.gens)
+        number, parts = sqf_list(expr, *ring.symbols)
     except PolynomialError:
         return expr
     return Mul(number, *(base**power for base, power in parts)) if any(power > 1 for _, power in parts) else expr

@@ -48,6 +48,11 @@ class Exponent:
         """An upper bound of both."""
         return Exponent(*(max(a, b) for a, b in zip(self._parts(), other._parts())))
 
+    def along(self, size: float) -> Exponent:
+        """At size * |x| in the place of |x|."""
+        parts = zip(self._parts(), (1.0, size, size**2))
+        return Exponent(*(a * factor + ROUNDING * abs(a * factor) for a, factor in parts))
+
     @property
     def falls(self) -> bool:
         """Whether it goes to -oo far out."""

@@ -17,13 +17,11 @@ from flint import acb, arb, arb_mat, ctx
 from sympy import Expr, Symbol
 
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
+from symslr.evaluation.certified.analytic.family import Family
 from symslr.evaluation.certified.analytic.growth import Exponent, GrowthBounds
-from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed
+from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved, all_enclosed
 from symslr.evaluation.certified.analytic.strip import EDGES, WIDEST, Strips, check_nonnegative
 from symslr.evaluation.certified.outer import MOST_TERMS, Array
-
-PROOF_BITS = 256
-"""Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
 
 FINE = 1 / 8
 """Width of the cells on which a moment is bounded."""
@@ -67,9 +65,10 @@ class Line:
         self.variable, self.kernels, self.factors = variable, kernels, tuple(factors)
         self.has_kernel = any(kernel != 0 for kernel in kernels)
         with ctx.workprec(PROOF_BITS):
+            self.families = [Family(variable, kernel) for kernel in kernels]
             for function in (*kernels, *self.factors) if self.has_kernel else ():
                 check_nonnegative(variable, function)
-        self.strips = Strips(variable, kernels, self.factors)
+        self.strips = Strips(variable, tuple(k for own in self.families for k in own.members), self.factors)
         self._known: dict[tuple[Any, ...], Any] = {}
 
     def _once(self, compute: Callable[..., Any], *arguments: Any) -> Any:
@@ -106,7 +105,7 @@ class Line:
     def _falls(self, j: int, axis: int, reach: float) -> list[tuple[Exponent, Exponent]]:
         """Bounds of F_j and of 1/K beyond the reach, on the left and on the right."""
         sides = (self._once(self._growth, side, reach) for side in (-1, 1))
-        return [(side.modulus(self.factors[j]), side.inverse(self.kernels[axis])) for side in sides]
+        return [(side.modulus(self.factors[j]), self.families[axis].inverse(side)) for side in sides]
 
     def _growth(self, side: int, start: float) -> GrowthBounds:
         return GrowthBounds(self.variable, start, side)
@@ -117,7 +116,7 @@ class Line:
         Raises:
             NotProved: where there is none.
         """
-        tops = [values[len(self.kernels) + j].abs_upper() for values in self._cells(reach)]
+        tops = [values[j].abs_upper() for _, values in self._cells(reach)]
         if not all(top.is_finite() for top in tops):
             raise NotProved(f"certified: no bound was found for {self.factors[j]}")
         return np.array([_above(float(top.log().upper())) if top > 0 else -inf for top in tops])
@@ -128,18 +127,24 @@ class Line:
         Raises:
             NotProved: where the kernel is not seen to be positive.
         """
-        lowest = [values[axis].real.lower() for values in self._cells(reach)]
-        if not all(low > 0 for low in lowest):
+        cells = self._cells(reach)
+        lowest = [
+            [values[axis][i].real.lower() for values, _ in cells] for i in range(len(self.families[axis].members))
+        ]
+        if not all(low > 0 for own in lowest for low in own):
             raise NotProved(f"certified: the kernel {self.kernels[axis]} is not seen to be positive")
-        return np.array([_below(float(low.log().lower())) for low in lowest])
+        logs = np.array([[_below(float(low.log().lower())) for low in own] for own in lowest])
+        return self.families[axis].lowest(logs)
 
-    def _cells(self, reach: float) -> list[list[Any]]:
-        """Enclosures of the kernels and of all factors on the cells up to the reach."""
+    def _cells(self, reach: float) -> list[Any]:
+        """Enclosures of the members of every kernel and of all factors on the cells up to the reach."""
         count = round(reach / FINE)
         return [self._once(self._cell, i) for i in range(-count, count)]
 
-    def _cell(self, i: int) -> list[Any]:
-        return self.at(rectangle(i * FINE, (i + 1) * FINE, 0.0, 0.0))
+    def _cell(self, i: int) -> tuple[list[list[Any]], list[Any]]:
+        functions = (*(k for own in self.families for k in own.members), *self.factors)
+        found = iter(all_enclosed(functions, self.variable, rectangle(i * FINE, (i + 1) * FINE, 0.0, 0.0), CELLS))
+        return [[next(found) for _ in own.members] for own in self.families], list(found)
 
     def at(self, region: Any) -> list[Any]:
         """Enclosures of the kernels and of all factors on a complex region."""

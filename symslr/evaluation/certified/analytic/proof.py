@@ -18,6 +18,9 @@ from symslr.evaluation.numbers.elementary import normal_cdf
 from symslr.expression.special import NormalCdf
 from symslr.model.float64 import uncancelled
 
+PROOF_BITS = 256
+"""Precision at which strips and masses are proved, and moments bounded: log(1 + e^x) keeps its sign there down to x = -170."""
+
 
 class NotProved(CannotEvaluate):
     """No proof was found that a function is analytic or bounded on a region; another region may do.

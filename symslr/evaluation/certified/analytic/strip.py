@@ -13,6 +13,7 @@ from sympy import Expr, Symbol, exp
 from symslr.evaluation.certified.analytic.cells import CELLS, rectangle
 from symslr.evaluation.certified.analytic.growth import GrowthBounds
 from symslr.evaluation.certified.analytic.proof import NotProved, all_enclosed, enclosed
+from symslr.evaluation.numbers.elementary import Between
 
 WIDEST, NARROWEST, NARROWER = 3.0, 0.02, 0.9
 """Half-widths are tried from the widest on, each this factor narrower: a wider strip means fewer nodes."""
@@ -157,6 +158,8 @@ def check_nonnegative(variable: Symbol, function: Expr) -> None:
             check_nonnegative(variable, factor)
         return
 
+    function, _ = at_unit_scale(function, variable)
+
     def nonnegative(region: Region) -> None:
         if not enclosed(function, variable, rectangle(*region), CELLS).real >= 0:
             raise NotProved("certified: too steep, or not seen to be >= 0:", function)
@@ -164,6 +167,15 @@ def check_nonnegative(variable: Symbol, function: Expr) -> None:
     for side in (-1, 1):
         for i in range(_start(variable, function, side)):
             _parts((*_cell(side, i), 0.0, 0.0), nonnegative)
+
+
+def at_unit_scale(function: Expr, variable: Symbol) -> tuple[Expr, Between | None]:
+    """(f(x), a) of f(a x), as it is where there is no such a; what holds of f on the whole line holds at every a."""
+    for scale in function.atoms(Between):
+        unit = function.xreplace({variable: variable / scale})
+        if not unit.has(scale):
+            return unit, scale
+    return function, None
 
 
 def _start(variable: Symbol, function: Expr, side: int) -> int:

@@ -12,8 +12,7 @@ from flint import arb, arb_poly, ctx
 from sympy import Add, Basic, Expr, Integral, Mul, Poly, Pow, S, Symbol, exp
 
 from symslr.evaluation.certified.analytic.form import Lines, LineToken, X, line_bits, line_terms
-from symslr.evaluation.certified.analytic.line import PROOF_BITS
-from symslr.evaluation.certified.analytic.proof import NotProved
+from symslr.evaluation.certified.analytic.proof import PROOF_BITS, NotProved
 from symslr.evaluation.certified.backend import Modulus, normal_forms, substitute
 from symslr.evaluation.certified.least.integrals import MovingTransform, Sums
 from symslr.evaluation.certified.least.plane import MovingPlane
@@ -25,6 +24,9 @@ from symslr.expression.expectation import ScalarExpectation
 
 ATTEMPTS = 6
 """Rules that are made, each sharper, until the integrals are as sharp as asked for."""
+
+HOPELESS = 1e4
+"""So many nats no sharper sums make up for: bounds over the interval are far too wide."""
 
 WIDER = 2.0**-40
 """Models reach beyond the interval by the rounding of their centre and radius; the proofs by this much, relative."""
@@ -124,10 +126,10 @@ class Moving:
                     kind = MovingTransform if len(kernels) == 1 else MovingPlane
                     made = kind(self.lines.line(kernels), needed, nats, self.scale, integrands)
                     lost = made.missing_nats()
-                if not lost:
+                if not lost or lost > HOPELESS:
                     break
                 self.lost[kernels] += lost + 1
-            else:
+            if lost:
                 raise NotProved("certified: the sums do not reach the digits: extreme parameters")
             self.transforms[key] = made
         return self.transforms[key]
