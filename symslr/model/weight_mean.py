@@ -18,6 +18,7 @@ from sympy import (
     Function,
     Mul,
     Piecewise,
+    S,
     Sum,
     Symbol,
     cosh,
@@ -234,7 +235,9 @@ def _log_size(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., t
         factors = Mul.make_args(term)
         exponent = Add(*(factor.exp for factor in factors if isinstance(factor, exp)))
         rest = Mul(*(factor for factor in factors if not isinstance(factor, exp)))
-        found.append(exponent + log(Abs(rest)))
+        if (height := log(Abs(rest))) is S.ComplexInfinity:  # a sum over tokens of 0
+            continue
+        found.append(exponent + height)
         sizes.append(Add(*(Abs(part) for part in Add.make_args(exponent.expand()))))
     functions = [(compiled((x, *parameters), f), compiled((x, *parameters), s)) for f, s in zip(found, sizes)]
 
