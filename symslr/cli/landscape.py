@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,9 +13,7 @@ from symslr.cli import options
 from symslr.model.text_numbers import read_number
 
 if TYPE_CHECKING:
-    from symslr.evaluation.landscape import Landscape, LocalMinimum
-
-FINER = 1.5
+    from symslr.evaluation.landscape import Confirmed, Landscape, LocalMinimum
 
 Asked = tuple[str, str | None, str | None, str | None, str | None, str | None, str, str]
 """Task, length, nu and noise, attention, kernel, normaliser and offset, as they were written."""
@@ -65,8 +64,10 @@ def _landscape(asked: Asked, at: str | None, as_json: bool) -> None:
             ended = "" if item["kind"] == sought else f", where the search for a {sought} one ended"
             typer.echo(f"  {item['kind']}{ended}: {verdict}, least curvature {item['curvature']}")
         typer.echo(f"  risk {item['value']} (error {item['error']}, {item['kind_of_error']})")
-        for name, number in (item["gradient"] if at is not None else item["order"]).items():
-            typer.echo(f"    {'dE/d' if at is not None else ''}{name} = {number}")
+        for name, number in item["order"].items() if at is None else ():
+            typer.echo(f"    {name} = {number}")
+        for name, number in item["gradient"].items() if at is not None else ():
+            typer.echo(f"    dE/d{name} = {number} (error {item['gradient_error'][name]})")
 
 
 def _point(here: Landscape, text: str) -> dict[str, Any]:
@@ -76,9 +77,20 @@ def _point(here: Landscape, text: str) -> dict[str, Any]:
 
     numbers = _numbers(here, text)
     OrderParameters.of(np.array(numbers[:7]))
-    (risk, gradient), (finer, _) = (item.risk_and_gradient(np.array(numbers)) for item in (here, here.refine(FINER)))
-    slopes = {name: f"{slope:.10g}" for name, slope in zip(here.names, gradient)}
-    return {"at": dict(zip(here.names, map(str, numbers))), **_risk(risk, finer), "gradient": slopes}
+    found = here.confirmed(np.array(numbers))
+    slopes = list(zip(here.names, found.gradient, found.gradient_errors))
+    return {
+        "at": dict(zip(here.names, map(str, numbers))),
+        **_risk(found),
+        "gradient": {name: _shown(slope, error) for name, slope, error in slopes},
+        "gradient_error": {name: f"{error:.2g}" for name, _, error in slopes},
+    }
+
+
+def _shown(number: float, error: float) -> str:
+    """As many digits as the error leaves, and one more."""
+    digits = math.ceil(math.log10(abs(number) / error)) + 2 if number and error else 1
+    return f"{number + 0.0:.{min(max(digits, 1), 15)}g}"
 
 
 def _numbers(here: Landscape, text: str) -> list[float]:
@@ -99,18 +111,18 @@ def _numbers(here: Landscape, text: str) -> list[float]:
 def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:
     import numpy as np
 
-    finer, _ = here.refine(FINER).in_vectors(item.point)
+    from symslr.evaluation.landscape.order import order_of
+
+    found = here.confirmed(order_of(item.point))
     order = {**vars(item.order), **dict(zip(here.names[7:], item.own))}
     return {
         "kind": item.kind,
         "minimum": item.is_minimum,
         "curvature": f"{item.eigenvalues[0]:.4g}",
-        **_risk(item.risk, finer),
+        **_risk(found),
         "order": {name: f"{float(np.round(number, 9)) + 0.0:.9g}" for name, number in order.items()},
     }
 
 
-def _risk(risk: float, finer: float) -> dict[str, str]:
-    """The risk beside what a finer mesh moves it by; 15 digits are rounded by less than the rounding of a sum."""
-    error = 2 * abs(risk - finer) + 1e-14 * abs(finer)
-    return {"value": f"{finer:.15g}", "error": f"{error:.2g}", "kind_of_error": "estimated"}
+def _risk(found: Confirmed) -> dict[str, str]:
+    return {"value": f"{found.risk:.15g}", "error": f"{found.error:.2g}", "kind_of_error": "estimated"}

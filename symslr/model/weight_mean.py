@@ -18,6 +18,7 @@ from sympy import (
     Function,
     Mul,
     Piecewise,
+    S,
     Sum,
     Symbol,
     cosh,
@@ -232,10 +233,14 @@ def _log_size(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., t
     found, sizes = [], []
     for term in Add.make_args(_merged(law)):
         factors = Mul.make_args(term)
-        exponent = Add(*(factor.exp for factor in factors if isinstance(factor, exp)))
+        exponent = Add(
+            *(factor.exp for factor in factors if isinstance(factor, exp))
+        ).expand()  # squares cancel exactly
         rest = Mul(*(factor for factor in factors if not isinstance(factor, exp)))
-        found.append(exponent + log(Abs(rest)))
-        sizes.append(Add(*(Abs(part) for part in Add.make_args(exponent.expand()))))
+        if (height := log(Abs(rest))) is S.ComplexInfinity:  # a sum over tokens of 0
+            continue
+        found.append(exponent + height)
+        sizes.append(Add(*(Abs(part) for part in Add.make_args(exponent))))
     functions = [(compiled((x, *parameters), f), compiled((x, *parameters), s)) for f, s in zip(found, sizes)]
 
     def largest(points: np.ndarray, *given: float) -> tuple[np.ndarray, np.ndarray]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from sympy import Expr, Integer, Symbol, cosh, exp, sqrt
+from sympy import Expr, Integer, Rational, Symbol, cosh, exp, pi, sqrt
 
 from symslr.model.admissible import NoDensity, check_weight_at
+from symslr.model.scalar_law import ScalarLaw, laplace
 from symslr.model.sequence_law import SequenceLaw
-from symslr.model.symbols import chi, epsilon, nu
+from symslr.model.symbols import chi, epsilon, nu, x
 from symslr.model.weight_mean import compiled, weight_mean
 
 SIGN = exp(-nu / 2) * cosh(sqrt(nu) * chi[epsilon])
+SQUARES = (Rational(47, 20), Rational(16, 47)), (Rational(9, 5), Rational(11, 18))
 THREE = (exp(nu * chi[epsilon] - nu**2 / 2) + exp(40 * chi[epsilon] - 800) + 2 * exp(-90 * chi[epsilon] - 4050)) / 4
 
 
@@ -32,3 +34,12 @@ def test_symbols_of_one_name_are_two() -> None:
     assert compiled((one, two, three), three - two * exp(one))(0.0, 2.0, 7.0) == 5.0
     letters = [Symbol(f"letter_{place}") for place in (1, 0)]
     assert compiled(tuple(letters), letters[0] - letters[1])(5.0, 3.0) == 2.0
+
+
+def test_squares_that_cancel_in_an_exponent_leave_no_peak_of_rounding() -> None:
+    """Regression: at 1e17, where the squares of a normal ratio cancel to rounding, a peak was seen, and the law was refused."""
+    wide, narrow = (exp(-((x / scale + shift) ** 2) / 2) / (scale * sqrt(2 * pi)) for scale, shift in SQUARES)
+    ratio = ((9 * laplace().density + 11 * narrow) / (20 * wide)).subs(x, chi[epsilon])
+    found = weight_mean(SequenceLaw(ratio, Integer(2), ScalarLaw(wide)), {})
+    assert abs(found.value - 1) <= found.error + 1e-12
+    assert found.error < 1e-6

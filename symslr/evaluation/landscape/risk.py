@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from sympy import Expr, S, Sum, Symbol, cancel, expand, lambdify, sqrt
+from sympy import Abs, Add, Expr, S, Sum, Symbol, cancel, expand, lambdify, sqrt
 
 from symslr.evaluation.landscape.moments.moments import MOMENTS
 from symslr.expression.expectation import SequenceExpectation
@@ -40,10 +40,12 @@ Compiled = Callable[..., list[float]]
 
 @cache
 def compiled_risk(*, shifted: bool) -> Compiled:
-    """(order parameters, moments, Delta, s) -> E, its slopes in the seven at fixed moments, and those in the moments."""
+    """(order parameters, moments, Delta, s) -> E, the size of its terms, its slopes in the seven at fixed moments and in them."""
     risk = polynomial(shifted=shifted)
     slopes = [risk.diff(symbol) for symbol in (*ORDER_PARAMETERS, *NAMED)]
-    function: Compiled = lambdify([*ORDER_PARAMETERS, *NAMED, Delta, SHIFT], [risk, *slopes], modules="math", cse=True)
+    size = sum((Abs(term) for term in Add.make_args(expand(risk))), S.Zero)
+    numbers = [*ORDER_PARAMETERS, *NAMED, Delta, SHIFT]
+    function: Compiled = lambdify(numbers, [risk, size, *slopes], modules="math", cse=True)
     return function
 
 

@@ -34,6 +34,14 @@ MOST_POINTS = 30_000_000
 """Of a product mesh: 240 MB an array."""
 COARSE = 41
 """Nodes per window of the law, on a mesh three windows long, by which that of the integrand is found."""
+FEWEST = 128, 128, 48
+"""Nodes of an axis at L = 1, 2, 3, at least: ridges such as u e^(-u^2), u = 12 tanh(2 chi_1 - 2 chi_2), lie between fewer."""
+FINEST = 6
+"""Halvings of the first step."""
+DETUNED_BY = 1.0, 0.5, 1.5
+"""Powers of ``DETUNED``, by which each axis of a confirming mesh has a step of its own."""
+ROUNDED = 200.0 * FLOAT.eps
+"""Of a sum over such a mesh, relative to that of the sizes of its terms."""
 SETTLED = 1e-6
 """A relative error below which a value is given though finer meshes are out of reach: the rule converges."""
 
@@ -92,44 +100,53 @@ class _Product:
         if window is None:
             return 0.0, 0.0
         pieces = cover([window], low, high, [k for k in kinks if window.low < k < window.high])
-        full, mass, error = 0.0, 0.0, np.inf
-        for level in range(1, 7):
+        full, mass, error, change, done = 0.0, 0.0, np.inf, np.inf, 0
+        for level in range(1, FINEST + 1):
             mesh = joined(pieces, FLOAT, level)
             count = len(mesh.nodes)
             if count ** len(self.tokens) > MOST_POINTS:
-                if level > 1 and error < SETTLED:
+                if done and error < SETTLED:
                     break
                 raise CannotEvaluate(
                     f"direct quadrature needs more than {MOST_POINTS:.0e} points: the weight or the activation is not smooth "
                     "where two tokens meet or where all vanish"
                 )
-            table = self._table(mesh.nodes, p)
-            mass = self._summed(np.abs(table), mesh.weights)
-            full, half, quarter = (self._summed(table, mesh.weights * factor) for factor in mesh.factors())
+            if count < FEWEST[len(self.tokens) - 1] and level < FINEST:
+                continue
+            done = level
+            table = self._table([mesh.nodes] * len(self.tokens), p)
+            mass = self._summed(np.abs(table), [mesh.weights] * len(self.tokens))
+            full, half, quarter = (
+                self._summed(table, [mesh.weights * factor] * len(self.tokens)) for factor in mesh.factors()
+            )
             error = float(geometric_error(quarter, half, full, mass))
-            if (
-                error < tolerance
-            ):  # all axes share their nodes, and so the phase in which twice the step may agree by chance
-                error = max(error, self._change(pieces, level, p, full, mass, abs(half - full) / mass))
-            if error < tolerance:
+            if error < tolerance and (change := self._change(pieces, level, p, full, mass)) < tolerance:
                 break
-        return full, mass * (error + 200.0 * FLOAT.eps)
+        if not change < tolerance:  # meshes that came to no end may agree by chance as well
+            change = self._change(pieces, done, p, full, mass)
+        return full, mass * (max(error, change) + ROUNDED)
 
-    def _change(self, pieces: Any, level: int, p: tuple[float, ...], full: float, mass: float, last: float) -> float:
-        """Twice what steps that are nested in none of the others change, relative; ``last`` where these are too many."""
-        other = joined(pieces, FLOAT, level + float(np.log2(DETUNED)))
-        if len(other.nodes) ** len(self.tokens) > MOST_POINTS:
-            return last
-        change = abs(self._summed(self._table(other.nodes, p), other.weights) - full)
-        return 2.0 * change / mass - 200.0 * FLOAT.eps
+    def _change(self, pieces: Any, level: int, p: tuple[float, ...], full: float, mass: float) -> float:
+        """Twice what other steps change, relative: finer ones, or coarser where these are too many.
 
-    def _summed(self, table: Any, weights: Any) -> float:
-        for _ in self.tokens:
-            table = table @ weights
+        They are nested in none of the others, as twice the step may agree by chance, and each axis has its own: on equal ones the
+        difference of two tokens is a multiple of the step, and a ridge where they nearly agree is seen at its crest alone.
+        """
+        for sign in (1, -1):
+            powers = DETUNED_BY[: len(self.tokens)]
+            axes = [joined(pieces, FLOAT, level + sign * power * float(np.log2(DETUNED))) for power in powers]
+            if np.prod([float(len(axis.nodes)) for axis in axes]) <= MOST_POINTS:
+                break
+        other = self._summed(self._table([axis.nodes for axis in axes], p), [axis.weights for axis in axes])
+        return 2.0 * abs(other - full) / mass - ROUNDED if mass > 0 else 0.0
+
+    def _summed(self, table: Any, weights: list[Any]) -> float:
+        for own in reversed(weights):
+            table = table @ own
         return float(table)
 
-    def _table(self, nodes: Any, p: tuple[float, ...]) -> Any:
-        grids = np.meshgrid(*[nodes] * len(self.tokens), indexing="ij", sparse=True)
+    def _table(self, axes: list[Any], p: tuple[float, ...]) -> Any:
+        grids = np.meshgrid(*axes, indexing="ij", sparse=True)
         sign, log = self.logarithm(*grids, *p)
         table = sign * np.exp(log) + 0.0 * sum(grids)
         return np.where(np.isnan(table), 0.0, table)
