@@ -45,7 +45,8 @@ def _chain(section: Section) -> str:
     named = "; ".join(source(item) for item in section.sources if item)
     parts += [f'<p class="meta">Sources of the definition: {named}.</p>'] if named else []
     known = section.start_verdict.word is not Word.UNCHECKED
-    parts += [f"<h4>Start {verdict(section.start_verdict) if known else ''}</h4>", folding(section.start)]
+    found = verdict(section.start_verdict) if known else ""
+    parts += [f'<h4 class="step-head"><span class="step-name">Start</span>{found}</h4>', folding(section.start)]
     parts += [detail(section.start_verdict), *(_step(step) for step in section.steps)]
     parts += [_claim(claim) for claim in section.claims]
     parts += [_way(section.way)] if section.way is not None else []

@@ -85,6 +85,10 @@ def _is_function(node: ET.Element) -> bool:
 def _repair(node: ET.Element, block: bool) -> None:
     """Where the converter's output differs from what TeX shows."""
     text = _text(node)
+    if node.get("fence") == "true":
+        # Browsers set a bracket that may grow as wide as a relation where it does not grow.
+        node.set("lspace", "0em")
+        node.set("rspace", "0em")
     if "&#x" in (node.text or ""):
         node.text = text
     if text in MISTAKEN:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import string
 import unicodedata
 from xml.etree import ElementTree as ET
@@ -108,3 +109,9 @@ def test_plus_minus_is_an_operator_and_a_control_space_a_space() -> None:
     markup = mathml(r"1 \pm 2\ \text{(estimated)}")
     assert "<mo>±</mo>" in markup
     assert '<mspace width="0.25em" />' in markup
+
+
+def test_a_bracket_has_no_space_about_it() -> None:
+    brackets = re.findall(r"<mo[^>]*fence=[^>]*>", mathml(r"K{\left(l,m\right)}"))
+    assert len(brackets) == 2
+    assert all('lspace="0em"' in bracket and 'rspace="0em"' in bracket for bracket in brackets)

@@ -107,7 +107,9 @@ class _Product:
             mass = self._summed(np.abs(table), mesh.weights)
             full, half, quarter = (self._summed(table, mesh.weights * factor) for factor in mesh.factors())
             error = float(geometric_error(quarter, half, full, mass))
-            if error < tolerance:  # all axes share their nodes, and so the phase in which twice the step may agree by chance
+            if (
+                error < tolerance
+            ):  # all axes share their nodes, and so the phase in which twice the step may agree by chance
                 error = max(error, self._change(pieces, level, p, full, mass, abs(half - full) / mass))
             if error < tolerance:
                 break
