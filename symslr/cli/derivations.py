@@ -83,7 +83,7 @@ def derive(
 
 def _typed(chain: str) -> str:
     """A printed chain whose title and hypotheses have no LaTeX."""
-    from symslr.export.text import text_to_terminal
+    from symslr.export.typed import text_to_terminal
 
     first, *lines = chain.split("\n")
     lines = [text_to_terminal(line) if line.startswith("  for ") else line for line in lines]
@@ -92,7 +92,7 @@ def _typed(chain: str) -> str:
 
 def _list(as_json: bool) -> None:
     """Names, titles and the verdicts of the last check, file by file."""
-    from symslr.export.text import text_to_terminal
+    from symslr.export.typed import text_to_terminal
 
     folder = builtin_folder()
     index = read_index(folder)

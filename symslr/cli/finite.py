@@ -74,7 +74,7 @@ def finite(
     given = _ridge(rk, rv, tuned)
     if alphas and branch != "lowest":
         raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
-    path = _numbers(alphas) if alphas else []
+    path: list[float] = _numbers(alphas) if alphas else []
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
     aim = Aim(given, path, precision, branch, shift, seed)
     instead = "ask for one --alpha" if path else "give ridges (--rk, --rv)" if given is None else LESS

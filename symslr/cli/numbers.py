@@ -238,7 +238,7 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     if as_json:
         typer.echo(json.dumps(said))
         return
-    from symslr.export.text import text_to_terminal
+    from symslr.export.typed import text_to_terminal
 
     typer.echo(f"{title}, {problem.task.name} task")
     typer.echo(f"  {said['formula']}")

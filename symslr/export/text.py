@@ -85,32 +85,3 @@ def text_to_plain(text: str, *, greek: bool = True) -> str:
         bare = re.sub(rf"\\{name}(?![A-Za-z])", letter, bare)
         bare = bare if greek else bare.replace(letter, name)
     return re.sub(r"[{}\\]", "", bare).replace("\0", "{").replace("\1", "}")
-
-
-TYPED = {
-    **{
-        rf"\{name}": sign
-        for names, sign in (("geq ge", ">="), ("leq le", "<="), ("neq ne", "!="))
-        for name in names.split()
-    },
-    **{r"\in": "in", r"\sim": "~", r"\to": "->", r"\infty": "inf", r"\log": "log"},
-}
-"""Commands as a terminal has them."""
-RELATION = re.compile(r"\s*(>=|<=|!=|->)\s*")
-
-
-def text_to_terminal(text: str) -> str:
-    """``text`` as one types it, in the letters of ASCII where it was: a root is sqrt(...), a fraction has a slash."""
-    return "".join(_typed(part) if is_math else part for is_math, part in pieces(text))
-
-
-def _typed(tex: str) -> str:
-    said = re.sub(r"\\(?:left|right|,|;)(?![A-Za-z])", "", tex)
-    said = re.sub(r"\\(?:mathrm|mathcal|mathbb|mathsf|operatorname)(?![A-Za-z])", "", said)
-    said = re.sub(r"\\frac\{([^{}]*)\}\{([^{}]*)\}", r"\1/\2", said)
-    said = re.sub(r"\\sqrt\{([^{}]*)\}", r"sqrt(\1)", said)
-    for command, sign in TYPED.items():
-        said = re.sub(rf"{re.escape(command)}(?![A-Za-z])", lambda _, sign=sign: sign, said)
-    said = re.sub(r"\\([A-Za-z]+)", r"\1", said)
-    said = RELATION.sub(r" \1 ", re.sub(r"[{}]", "", said))
-    return re.sub(r"\s+", " ", said).replace(" )", ")").strip()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from symslr.export.text import plain_to_tex, text_to_html, text_to_plain, text_to_terminal, text_to_tex
+from symslr.export.text import plain_to_tex, text_to_html, text_to_plain, text_to_tex
+from symslr.export.typed import text_to_terminal
 
 
 @pytest.mark.parametrize(
