@@ -179,13 +179,14 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
 
 def _printed(table: Table) -> Printed:
     """Growth, normaliser, least risks and what rules derive of each attention."""
+    from symslr.export.printing import house_latex
+
     rows = []
     for i, (kernel, normalised, offset) in enumerate(ROWS):
         risks = [f"{float(str(table[task][i])):.4f}, {table[f'{task}_derived'][i]}" for task in TASKS]
         normaliser = ("sum" if offset == 0 else f"{offset} + sum") if normalised else "none"
-        rows.append(
-            (f"${HousePrinter().doprint(KERNELS[kernel])}$", _grows(str(table["growth"][i])), normaliser, *risks)
-        )
+        shown = f"${house_latex(KERNELS[kernel])}$"
+        rows.append((shown, _grows(str(table["growth"][i])), normaliser, *risks))
     head = ("kernel", "grows", "normaliser", *(f"{task}-SLR" for task in TASKS))
     caption = rf"Least risks at $\nu={STRENGTH}$, $L={LENGTH}$, $\Delta=0$, and what rules derive of each."
     return Printed(caption, head, tuple(rows))
