@@ -26,13 +26,13 @@ def _rule(rule: RuleEntry) -> str:
     said = [
         rf"\item[R{rule.number}\ {text_to_tex(rule.name)}]\setcounter{{symslrrulecount}}{{{rule.number - 1}}}",
         rf"\refstepcounter{{symslrrulecount}}\label{{rule:{rule.anchor}}}{origin}",
-        rf"\par\nobreak\adjuststatement{{{in_lines(rule.statement)}}}",
+        rf"\par\nobreak\adjuststatement{{{_in_lines(rule.statement)}}}",
     ]
     said += [f"Conditions: {text_to_tex(rule.conditions)}."] if rule.conditions else []
     return "\n".join(said)
 
 
-def in_lines(statement: str) -> str:
+def statement_lines(statement: str) -> list[str]:
     r"""A statement of several formulas, with ``\qquad`` between them, on as many lines as it needs."""
     lines: list[str] = []
     for formula in statement.split(QUAD):
@@ -41,10 +41,13 @@ def in_lines(statement: str) -> str:
             lines[-1] = longer
         else:
             lines.append(formula)
-    if len(lines) == 1 or any(line.count("{") != line.count("}") for line in lines):
-        return statement
+    return [statement] if any(line.count("{") != line.count("}") for line in lines) else lines
+
+
+def _in_lines(statement: str) -> str:
+    lines = statement_lines(statement)
     said = r"\\".join(lines)
-    return rf"\begin{{gathered}}{said}\end{{gathered}}"
+    return said if len(lines) == 1 else rf"\begin{{gathered}}{said}\end{{gathered}}"
 
 
 ADJUST = r"""\newsavebox{\symslrbox}

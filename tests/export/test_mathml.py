@@ -111,7 +111,19 @@ def test_plus_minus_is_an_operator_and_a_control_space_a_space() -> None:
     assert '<mspace width="0.25em" />' in markup
 
 
-def test_a_bracket_has_no_space_about_it() -> None:
-    brackets = re.findall(r"<mo[^>]*fence=[^>]*>", mathml(r"K{\left(l,m\right)}"))
-    assert len(brackets) == 2
-    assert all('lspace="0em"' in bracket and 'rspace="0em"' in bracket for bracket in brackets)
+@pytest.mark.parametrize(
+    ("tex", "grows"),
+    [
+        (r"K{\left(l,m\right)}", ["false", "false"]),
+        (r"\left[\frac{a}{b}\right]", ["true", "true"]),
+        (r"\left[\left(x\right)+\frac{a}{b}\right]", ["true", "false", "false", "true"]),
+    ],
+)
+def test_a_bracket_grows_only_about_what_is_tall(tex: str, grows: list[str]) -> None:
+    assert re.findall(r'<mo[^>]*stretchy="(true|false)"', mathml(tex)) == grows
+
+
+def test_words_within_a_formula_keep_their_spaces() -> None:
+    shown = mathml(r"A = B \text{ as derived}")
+    assert re.search(r"<mi>B</mi><mspace[^>]*/><mtext>as.derived</mtext>", shown)
+    assert mathml(r"\text{if }x").count("<mspace") == 1
