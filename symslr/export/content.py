@@ -181,6 +181,12 @@ class Content:
         return list(found.items())
 
 
+def sentence(note: str) -> str:
+    """A note as a sentence: with a capital and a full stop; nothing of nothing."""
+    ended = note if not note or note[-1] in ".!?:" else f"{note}."
+    return ended[:1].upper() + ended[1:]
+
+
 def anchor(text: str) -> str:
     """``text`` as it may stand in a label, a link or a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "untitled"
@@ -262,7 +268,14 @@ def _section(
     # In the order of reading: the printer names token laws as it meets them.
     here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
     steps = tuple(
-        StepEntry(i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i], _cited(step))
+        StepEntry(
+            i + 1,
+            rules[step.rule.name],
+            sentence(step.note),
+            *_step_lines(step, printer),
+            verdict.steps[i],
+            _cited(step),
+        )
         for i, step in enumerate(item.steps)
     )
     result = lines(item.result, relation)

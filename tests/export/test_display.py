@@ -55,3 +55,11 @@ def test_a_derivation_prints_its_chain() -> None:
         "  = E_0[2*sqrt(nu)*chi[epsilon] + nu + chi[epsilon]**2]    [Cameron-Martin shift]",
         "  = 2*sqrt(nu)*E_0[chi[epsilon]] + nu + E_0[chi[epsilon]**2]    [linearity]",
     ]
+
+
+def test_a_note_is_a_sentence() -> None:
+    assert [sentence(note) for note in ("one row is enough", "$x$ moves.", "")] == [
+        "One row is enough.",
+        "$x$ moves.",
+        "",
+    ]
