@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sympy import Expr, exp, latex, limit, log, oo, tanh
+from sympy import Expr, exp, limit, log, oo, tanh
 
 from symslr.cache.parts import computed_once
 from symslr.export.figures import TEXT_WIDTH, Figure, Printed, Table
@@ -179,11 +179,14 @@ def _claims(table: Table) -> Sequence[NamedComparison]:
 
 def _printed(table: Table) -> Printed:
     """Growth, normaliser, least risks and what rules derive of each attention."""
+    from symslr.export.printing import house_latex
+
     rows = []
     for i, (kernel, normalised, offset) in enumerate(ROWS):
         risks = [f"{float(str(table[task][i])):.4f}, {table[f'{task}_derived'][i]}" for task in TASKS]
         normaliser = ("sum" if offset == 0 else f"{offset} + sum") if normalised else "none"
-        rows.append((f"${latex(KERNELS[kernel])}$", _grows(str(table["growth"][i])), normaliser, *risks))
+        shown = f"${house_latex(KERNELS[kernel])}$"
+        rows.append((shown, _grows(str(table["growth"][i])), normaliser, *risks))
     head = ("kernel", "grows", "normaliser", *(f"{task}-SLR" for task in TASKS))
     caption = rf"Least risks at $\nu={STRENGTH}$, $L={LENGTH}$, $\Delta=0$, and what rules derive of each."
     return Printed(caption, head, tuple(rows))
@@ -213,9 +216,11 @@ def _draw(table: Table) -> Drawing:
 
 def _label(row: Row, grows: str) -> str:
     """An attention as its kernel is written, and how that grows."""
+    from symslr.export.printing import HousePrinter
+
     kernel, normalised, offset = row
     said = [
-        f"${latex(KERNELS[kernel], fold_short_frac=True)}$",
+        f"${HousePrinter().superscript(KERNELS[kernel])}$",
         *([] if normalised else ["no normaliser"]),
         *([f"offset {offset}"] if offset else []),
     ]

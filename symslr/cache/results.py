@@ -49,6 +49,23 @@ class Damaged(ValueError):
     """A file is no store of results, or no longer one."""
 
 
+def refuse_other_files(path: Path) -> None:
+    """SQLite takes a text of a few bytes for an empty database and writes over it; this refuses it instead.
+
+    Raises:
+        sqlite3.DatabaseError: where there is a file that is neither empty nor a database.
+    """
+    if path.is_file():
+        with path.open("rb") as file:
+            start = file.read(len(MAGIC))
+        if start and start != MAGIC:
+            raise sqlite3.DatabaseError("file is not a database")
+
+
+MAGIC = b"SQLite format 3\0"
+"""What a database starts with."""
+
+
 class Cache:
     """A store of results by key; any number of processes may use one file.
 
@@ -79,6 +96,8 @@ class Cache:
             ) from None
         finalize(self, self._connection.close).atexit = False  # one that is only dropped is closed, too
         try:
+            if path is not None:
+                refuse_other_files(path)
             self._prepare()
         except sqlite3.DatabaseError as problem:
             self._connection.close()

@@ -255,7 +255,7 @@ class CheckReport:
                 f"{effective} of {made} comparisons effective{_agreement(item)}"
             )
             if item.restrictions:
-                lines.append(f"         compared, and therefore said, for {'; '.join(item.restrictions)} only")
+                lines.append(f"         compared, and so claimed, only for {'; '.join(item.restrictions)}")
             if item.own_rules:
                 lines.append(f"         rules of the author, not of symslr: {', '.join(item.own_rules)}")
             lines += [f"         {line}" for line in _remarks(item)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
+import re
 import sqlite3
 import sys
 from decimal import DecimalException
@@ -56,6 +58,19 @@ for _command in app.registered_commands:  # typer keeps the line ends of later p
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+LONG = 160
+"""Characters of a path, or of another word, that is repeated as a whole in a line about it."""
+REFUSED = {
+    errno.ENOENT: "found no such file or folder; expected a path whose folders exist",
+    errno.EACCES: "found no permission; expected a file or folder that this user may use",
+    errno.EPERM: "found no permission; expected a file or folder that this user may use",
+    errno.EROFS: "found a file system that cannot be written; expected a folder that can",
+    errno.ENOSPC: "found no room on the disk; expected a disk with some",
+    errno.EISDIR: "found a folder; expected a file",
+    errno.ENOTDIR: "found a file on the way to it; expected folders",
+    errno.ENAMETOOLONG: "found a name too long for the file system; expected a shorter one",
+}
+"""What an error of the operating system about a file means."""
 CLOSED = 141
 """Of a command whose reader has gone, such as ``head``: that of SIGPIPE, which is no verdict."""
 
@@ -66,8 +81,10 @@ def run(arguments: list[str] | None = None) -> None:
         status = app(args=arguments, standalone_mode=False)
     except ClickException as problem:
         _fail(_unread(problem) or problem.format_message() or "found no command; expected one of those listed above")
-    except (ValueError, TypeError, OSError) as problem:
-        _fail(str(problem))
+    except OSError as problem:
+        _fail(_system(problem))
+    except (ValueError, TypeError) as problem:
+        _fail(_as_typed(str(problem), sys.argv[1:] if arguments is None else arguments))
     except sqlite3.Error as problem:  # a full disk, while a command keeps what it has computed
         _fail(f"what is computed cannot be kept ({problem}); expected a file that can be written, on a disk with room")
     except ArithmeticError as problem:
@@ -89,6 +106,23 @@ def _unread(problem: Any) -> str | None:
     return f"{parameter.opts[0]}: {message}" if parameter is not None and message.startswith("found ") else None
 
 
+def _as_typed(message: str, arguments: list[str]) -> str:
+    """A refusal of the library, which names a parameter, with the option that was typed: --digits for digits."""
+    name, colon, rest = message.partition(": ")
+    plain = name.replace("_", "-"), name.replace("_", "")
+    typed = {text.partition("=")[0] for text in arguments if text.startswith("--")}
+    meant = [f"--{word}{ending}" for word in plain for ending in ("", "s")]
+    return next((f"{option}{colon}{rest}" for option in meant if colon and option in typed), message)
+
+
+def _system(problem: OSError) -> str:
+    """What the operating system refuses, and what to give instead."""
+    if problem.errno not in REFUSED:
+        return str(problem)
+    return REFUSED[problem.errno] if problem.filename is None else f"{problem.filename}: {REFUSED[problem.errno]}"
+
+
 def _fail(message: str) -> None:
-    print("symslr: " + " ".join(message.split()), file=sys.stderr)
+    told = re.sub(rf"\S{{{LONG},}}", lambda word: f"{word[0][: LONG // 2]}...{word[0][-LONG // 4 :]}", message)
+    print("symslr: " + " ".join(told.split()), file=sys.stderr)
     raise SystemExit(BAD_INPUT) from None

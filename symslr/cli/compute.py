@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -142,7 +143,11 @@ def _compare(file: Path) -> None:
 def _named(names: Sequence[str], known: Sequence[_Computation]) -> list[_Computation]:
     found = {item.name: item for item in known}
     if unknown := [name for name in names if name not in found]:
-        raise ValueError(f"compute: found {', '.join(unknown)}; expected names among {', '.join(found)}")
+        near = get_close_matches(unknown[0], found, 3, 0.4)
+        hint = (
+            f"expected one such as {', '.join(near or list(found)[:3])}; `symslr compute` lists those with kept numbers"
+        )
+        raise ValueError(f"compute: found no figure or validation {unknown[0]!r}; {hint}")
     return [found[name] for name in names]
 
 

@@ -76,13 +76,24 @@ def derive(
         typer.echo(json.dumps([_as_json(item) for item in chosen]))
         return
     for item in chosen:
-        typer.echo(f"{item}\n")
+        typer.echo(f"{_typed(str(item))}\n")
     if latex is not None:
         typer.echo(f"LaTeX written to {latex}")
 
 
+def _typed(chain: str) -> str:
+    """A printed chain whose title and hypotheses have no LaTeX."""
+    from symslr.export.typed import text_to_terminal
+
+    first, *lines = chain.split("\n")
+    lines = [text_to_terminal(line) if line.startswith("  for ") else line for line in lines]
+    return "\n".join([text_to_terminal(first), *lines])
+
+
 def _list(as_json: bool) -> None:
     """Names, titles and the verdicts of the last check, file by file."""
+    from symslr.export.typed import text_to_terminal
+
     folder = builtin_folder()
     index = read_index(folder)
     entries = _listed(folder)
@@ -95,7 +106,7 @@ def _list(as_json: bool) -> None:
         if entry.file != file:
             file = entry.file
             typer.echo(f"{file}")
-        typer.echo(f"  {entry.verdict or 'unchecked':9} {entry.name:{wide}}  {entry.title}")
+        typer.echo(f"  {entry.verdict or 'unchecked':9} {entry.name:{wide}}  {text_to_terminal(entry.title)}")
     counts = Counter(entry.verdict or "unchecked" for entry in entries)
     told = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
     then = "by the code that runs" if _is_of_this_code(index) else "by an earlier version of the code"

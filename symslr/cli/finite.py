@@ -59,8 +59,10 @@ def finite(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Test risk of an attention fitted to N = alpha D samples with ridge, as D grows: the replica-symmetric theory."""
-    if (alpha is None) == (not alphas):
-        raise ValueError("alpha: expected --alpha or --alphas, one of them")
+    if alpha is None and not alphas:
+        raise ValueError("--alpha: missing; expected a number such as 2, or several in --alphas")
+    if alpha is not None and alphas:
+        raise ValueError("--alpha: found with --alphas; expected one of them")
     if optimal:
         if alphas:
             raise ValueError("--alphas: found with --bayes-optimal; expected --alpha")
@@ -72,7 +74,7 @@ def finite(
     given = _ridge(rk, rv, tuned)
     if alphas and branch != "lowest":
         raise ValueError("--branch: found with --alphas, which shows every branch; expected --alpha")
-    path = _numbers(alphas) if alphas else []
+    path: list[float] = _numbers(alphas) if alphas else []
     wanted = (task, length, nu, noise, attention, kernel, normalise, offset)
     aim = Aim(given, path, precision, branch, shift, seed)
     instead = "ask for one --alpha" if path else "give ridges (--rk, --rv)" if given is None else LESS

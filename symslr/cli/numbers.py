@@ -238,13 +238,15 @@ def _show_formula(title: str, problem: Problem, formula: Formula, extra: dict[st
     if as_json:
         typer.echo(json.dumps(said))
         return
+    from symslr.export.typed import text_to_terminal
+
     typer.echo(f"{title}, {problem.task.name} task")
     typer.echo(f"  {said['formula']}")
     typer.echo(f"  LaTeX: {said['latex']}")
     if place is not None:
         typer.echo(f"  at a = {said['scale']}")
     for hypothesis in formula.chain.hypotheses:
-        typer.echo(f"  for {hypothesis.text}")
+        typer.echo(f"  for {text_to_terminal(hypothesis.text)}")
     typer.echo(f"  by {formula.rules}")
 
 

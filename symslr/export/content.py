@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sympy import Basic, Expr
+from sympy.core.function import AppliedUndef
 
 from symslr.algebra.cite import Cite
 from symslr.algebra.derivation import LABELS, Derivation, Step
@@ -21,6 +22,7 @@ from symslr.export.measure import width
 from symslr.export.printing import HousePrinter
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.expression.folded import Activation
+from symslr.model.open_function import OpenFunction
 from symslr.model.scalar_law import STANDARD_NORMAL, ScalarLaw
 from symslr.model.sequence_law import SequenceLaw
 from symslr.model.symbols import chi, l
@@ -179,6 +181,12 @@ class Content:
         return list(found.items())
 
 
+def sentence(note: str) -> str:
+    """A note as a sentence: with a capital and a full stop; nothing of nothing."""
+    ended = note if not note or note[-1] in ".!?:" else f"{note}."
+    return ended[:1].upper() + ended[1:]
+
+
 def anchor(text: str) -> str:
     """``text`` as it may stand in a label, a link or a file name."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "untitled"
@@ -260,7 +268,14 @@ def _section(
     # In the order of reading: the printer names token laws as it meets them.
     here, start = tuple(_here(item, printer)), lines(item.start, "=", "" if told else item.symbol)
     steps = tuple(
-        StepEntry(i + 1, rules[step.rule.name], step.note, *_step_lines(step, printer), verdict.steps[i], _cited(step))
+        StepEntry(
+            i + 1,
+            rules[step.rule.name],
+            sentence(step.note),
+            *_step_lines(step, printer),
+            verdict.steps[i],
+            _cited(step),
+        )
         for i, step in enumerate(item.steps)
     )
     result = lines(item.result, relation)
@@ -347,7 +362,7 @@ def _here(item: Derivation, printer: HousePrinter) -> Iterator[str]:
     """Sentences that define the weights, activations and token laws that occur, printed from the objects themselves."""
     expressions = [item.start, *(step.after for step in item.steps)]
     weights = [_weight(law, printer) for law in _ordered(expressions, SequenceLaw) if law.weight != 1]
-    yield from dict.fromkeys(weights)
+    yield from dict.fromkeys(said for said in weights if said)
     for kernel, normalised, offset, scale in dict.fromkeys(
         node.args[1:5] for node in _ordered(expressions, Activation)
     ):
@@ -365,6 +380,9 @@ def _ordered(expressions: Sequence[Basic], kind: type[Basic]) -> list:
 
 
 def _weight(law: SequenceLaw, printer: HousePrinter) -> str:
+    """What the weight is; empty where it is left open and the tokens are standard normal: the hypotheses speak of it."""
+    if isinstance(law.weight, OpenFunction) and law.weight.name == "g" and law.base == STANDARD_NORMAL:
+        return ""
     tokens = "" if law.base == STANDARD_NORMAL else rf", $\chi_l \sim {printer.law_name(law.base)}$ before reweighting"
     return rf"$\mathbb{{E}}_g$ has the weight $\displaystyle g(\epsilon,\chi) = {printer.doprint(law.weight)}${tokens}."
 
@@ -382,6 +400,8 @@ def _activation(kernel: Expr, normalised: bool, offset: Expr, scale: Expr, print
         )
     else:
         formula = rf"\sigma_l = {above}"
+    if isinstance(kernel, AppliedUndef):
+        return rf"The attention is ${formula}$ with any kernel ${printer.function_name(kernel)}$."
     return rf"The attention is ${formula}$ with $\kappa(x) = {printer.doprint(kernel)}$."
 
 

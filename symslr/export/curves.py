@@ -61,5 +61,23 @@ def _named(axes: Axes, line: Line2D) -> Iterator[str]:
     label = str(line.get_label())
     if axes.get_title():
         yield text_to_plain(axes.get_title())
-    if not label.startswith("_"):
+    if label.startswith("_"):
+        label = _alike(axes, line)
+    if label:
         yield text_to_plain(label)
+
+
+def _alike(axes: Axes, line: Line2D) -> str:
+    """The label of the one curve of the drawing that looks the same; empty where there is none, or several differ."""
+    assert axes.figure is not None
+    others = (
+        other for panel in axes.figure.axes for other in panel.lines if not str(other.get_label()).startswith("_")
+    )
+    labels = {str(other.get_label()) for other in others if _look(other) == _look(line)}
+    return labels.pop() if len(labels) == 1 else ""
+
+
+def _look(line: Line2D) -> tuple[str, str]:
+    from matplotlib.colors import to_hex
+
+    return to_hex(line.get_color()), str(line.get_linestyle())

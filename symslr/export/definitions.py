@@ -54,6 +54,15 @@ def definitions() -> Definitions:
         (r"\sigma_l", "attention paid to token $l$"),
         (r"\kappa", "kernel of the attention"),
         ("a", "scale of the key"),
+        (r"\mathcal{E}_{\mathrm{Bayes}}", "Bayes risk, the least risk of any predictor"),
+        (r"\mathcal{E}_{\sigma}", "risk of an attention at given parameters"),
+        (r"\mathsf{E}_{\sigma}", "its least risk over all of its parameters"),
+        (r"\mathbb{E}_L", "mean over a random length"),
+        (r"\mathbb{E}_w,\ \langle\,\cdot\,\rangle", "mean over tokens and hidden configuration; its posterior mean"),
+        (r"r_l", "1 where token $l$ is relevant, else 0"),
+        (r"[\,\cdot\,]_{x=y}", "value at $x = y$"),
+        (r"[\,\cdot\,]_{\star}", "value at the minimiser of a sample's energy"),
+        (r"[x:\ e = 0]", "the $x$ that solves $e = 0$"),
     )
     tasks = tuple(_task(make(), HousePrinter()) for make in TASKS.values())
     return Definitions(opening, symbols, tasks, tuple(_attention(item, HousePrinter()) for item in ATTENTIONS.values()))

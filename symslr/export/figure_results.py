@@ -11,6 +11,7 @@ from symslr.check.graph import Graph, Kind
 from symslr.check.report import Verdict
 from symslr.export.content import anchor
 from symslr.export.figures import TEXT_WIDTH, Figure, Table
+from symslr.export.text import GREEK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +38,7 @@ HEADING = 42
 COLOURS = {"true": "#1b6e3a", "false": "#b3261e", "unknown": "#8a5a00", "differs": "#8a5a00", "": "#333333"}
 SIGNS = {"true": "✓ ", "false": "✗ ", "unknown": "? ", "differs": "≠ ", "": ""}
 KINDS = {Kind.DEFINITION: "definition", Kind.POSTULATE: "postulate", Kind.RESULT: "result", Kind.HANGING: "hanging"}
+LETTERS = {name: letter for letter, name in GREEK.items()}
 STARTS = (Kind.DEFINITION, Kind.POSTULATE)
 NO_DEFINITION = "means, integrals and derivatives alone"
 
@@ -83,6 +85,7 @@ def _in_words(name: str) -> str:
     """A definition without the spelling of a program: a class by its words, a weight that is too long for a line by that."""
     head, _, weight = name.partition("-")
     if head == "weight":
+        weight = re.sub(r"[A-Za-z]+", lambda word: LETTERS.get(word[0], word[0]), weight).replace("*", "\u00a0")
         return f"weight {weight}" if len(weight) < SHORT and "…" not in weight else "a weight of its own"
     if "-" in name:
         return name

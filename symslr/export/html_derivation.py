@@ -8,6 +8,7 @@ from html import escape
 from symslr.export.breaking import Line
 from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, Way, anchor
 from symslr.export.html import detail, display, folded, folding, part, source, text, verdict
+from symslr.export.tex_rules import statement_lines
 from symslr.export.verdicts import Word
 
 
@@ -45,7 +46,8 @@ def _chain(section: Section) -> str:
     named = "; ".join(source(item) for item in section.sources if item)
     parts += [f'<p class="meta">Sources of the definition: {named}.</p>'] if named else []
     known = section.start_verdict.word is not Word.UNCHECKED
-    parts += [f"<h4>Start {verdict(section.start_verdict) if known else ''}</h4>", folding(section.start)]
+    found = verdict(section.start_verdict) if known else ""
+    parts += [f'<h4 class="step-head"><span class="step-name">Start</span>{found}</h4>', folding(section.start)]
     parts += [detail(section.start_verdict), *(_step(step) for step in section.steps)]
     parts += [_claim(claim) for claim in section.claims]
     parts += [_way(section.way)] if section.way is not None else []
@@ -56,7 +58,7 @@ def _chain(section: Section) -> str:
 
 def _beside(claim: ClaimEntry) -> str:
     """What a formula says that the result was held against, in a line that folds and holds no links."""
-    whose = "one of our own" if claim.label == "own" else source(claim.source, linked=False)
+    whose = "a formula of our own" if claim.label == "own" else source(claim.source, linked=False)
     return f"{escape(claim.verdict.word)} against {whose}"
 
 
@@ -95,7 +97,7 @@ def rules(entries: Sequence[RuleEntry]) -> str:
     for rule in entries:
         origin = f' <span class="meta">{source(rule.source)}</span>' if rule.source else ""
         items.append(f'<dt id="rule-{rule.anchor}">R{rule.number} {text(rule.name)}{origin}</dt>')
-        items.append(f"<dd>{display((Line(0, rule.statement),))}</dd>")
+        items.append(f"<dd>{display(tuple(Line(0, line) for line in statement_lines(rule.statement)))}</dd>")
         items += [f"<dd>Conditions: {text(rule.conditions)}.</dd>"] if rule.conditions else []
     listed = f'<dl class="rules">{"".join(items)}</dl>'
     return part("rules", "Rules used", folded(f"{len(entries)} rules, with their statements and conditions", listed))

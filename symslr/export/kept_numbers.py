@@ -19,7 +19,7 @@ def to_html(item: Recorded | None) -> str:
     if item is None:
         return ""
     stale = f" {marked('open', '≠ stale')}{escape(_which(item))}: {CHANGED}." if item.stale else ""
-    said = f"{escape(_said(item.record))} Anew: <code>{escape(item.record.command)}</code>."
+    said = f"{escape(_said(item.record))} To compute them anew: <code>{escape(item.record.command)}</code>."
     return f'<p class="kept"><strong>Kept numbers.</strong>{stale} {said}</p>'
 
 
@@ -28,7 +28,7 @@ def to_tex(item: Recorded | None) -> str:
     if item is None:
         return ""
     stale = rf" \symslrdiffers{{stale}}{plain_to_tex(_which(item))}: {CHANGED}." if item.stale else ""
-    said = rf"{plain_to_tex(_said(item.record))} Anew: \texttt{{{plain_to_tex(item.record.command)}}}."
+    said = rf"{plain_to_tex(_said(item.record))} To compute them anew: \texttt{{{plain_to_tex(item.record.command)}}}."
     return rf"{{\small Kept numbers.{stale} {said}}}"
 
 
@@ -57,12 +57,12 @@ def _said(record: Record) -> str:
     groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for name, part in record.parts.items():
         told = (
-            f"{name.replace('_', ' ')}, {duration(part.seconds)} (fingerprint of the code {part.fingerprint[:SHOWN]})"
+            f"{name.replace('_', ' ')} in {duration(part.seconds)} (fingerprint of the code {part.fingerprint[:SHOWN]})"
         )
         groups.setdefault(tuple(part.versions.items()), []).append(told)
     ways = []
     for versions, parts in groups.items():
         used = ", ".join(f"{name} {version}" for name, version in versions if version[:3] != "not")
-        ways.append(f"{'; '.join(parts)}; with {used}")
+        ways.append(f"{'; '.join(parts)}, with {used}")
     seeds = f" Seeds: {record.seeds}." if record.seeds else ""
-    return f"Computed once, in processor time: {'. '.join(ways)}.{seeds}"
+    return f"Computed once, times of one processor: {'. '.join(ways)}.{seeds}"

@@ -10,6 +10,10 @@ from xml.etree import ElementTree as ET
 from symslr.extras import need
 
 UPRIGHT = re.compile(r"\\mathrm\{([^{}\\]*)\}")
+TALL = {"mfrac", "munder", "munderover", "mtable", "mroot"}
+"""What is taller than a line."""
+OUTER_SPACE = re.compile(r"\\text\{( *)([^{}]*?)( *)\}")
+"""Words within a formula: the spaces about them are lost in a browser, and stand outside instead."""
 STACKED = {"∑", "∏", "min", "max", "lim"}
 CAPITALS = set("ΓΔΘΛΞΠΣΥΦΨΩ")
 """Greek capitals, which TeX sets upright."""
@@ -41,6 +45,9 @@ def mathml(tex: str, *, block: bool = False) -> str:
     # The converter sets one upright letter in italics and several one by one; as text they stay upright and together.
     # A browser breaks no line within a formula, so that a place where it may be broken says nothing to it.
     source = UPRIGHT.sub(r"\\text{\1}", tex).replace(r"\allowbreak", "")
+    source = OUTER_SPACE.sub(
+        lambda found: r"\ " * bool(found[1]) + rf"\text{{{found[2]}}}" + r"\ " * bool(found[3]), source
+    )
     try:
         root = convert_to_element(source, display="block" if block else "inline")
     except Exception as error:
@@ -50,6 +57,7 @@ def mathml(tex: str, *, block: bool = False) -> str:
     for square in list(root.iter("msqrt")):
         square.insert(0, ET.Element("mspace", STRUT))
     for row in root.iter("mrow"):
+        _fit(row)
         _pair(row)
         for name, argument in pairwise(row):
             if _is_function(name) and _text(next(iter(argument.iter("mo")), argument)) not in ("(", "[", "{"):
@@ -63,6 +71,15 @@ def mathml(tex: str, *, block: bool = False) -> str:
 def _text(node: ET.Element) -> str:
     text = node.text or ""
     return re.sub(r"&#x([0-9A-Fa-f]+);", lambda found: chr(int(found[1], 16)), text).strip()
+
+
+def _fit(row: ET.Element) -> None:
+    """Brackets about what is no taller than a line do not grow: a browser gives each that may the width of its largest form."""
+    if any(node.tag in TALL for node in row.iter()):
+        return
+    for node in row:
+        if node.get("fence") == "true" and node.get("minsize") is None:
+            node.set("stretchy", "false")
 
 
 def _pair(row: ET.Element) -> None:

@@ -64,7 +64,7 @@ query.addEventListener('input', () => {
     row.append(link);
     return row;
   }));
-  told.textContent = words.length ? `${found.length} found` : '';
+  told.textContent = words.length ? (found.length ? `${found.length} found` : 'Nothing found') : '';
   document.getElementById('contents').hidden = words.length > 0;
 });
 

@@ -172,7 +172,7 @@ def _contents(content: Content, headings: Sequence[str]) -> str:
     search = (
         '<label class="spoken" for="query">Search this page</label>'
         '<input type="search" id="query" placeholder="Search" autocomplete="off">'
-        '<p class="spoken" id="told" role="status"></p><ol id="hits"></ol>'
+        '<p class="meta" id="told" role="status"></p><ol id="hits"></ol>'
     )
     steps = any(section.steps for section in content.sections)
     button = '<button type="button" id="fold">Unfold all proofs</button>' if steps else ""

@@ -15,9 +15,9 @@ from symslr.validation.papers import NOT_SAID, Beside, Entry, Likeness
 HEADING = "The papers to the letter"
 
 OPENING = (
-    "Every statement, figure and experiment of the sources that is known to us, with ours beside it. The sources' own"
-    " texts were not at hand: what they state is taken from summaries and captions of them. What is said to be the same"
-    " is shown so only where the checks of this report bear it out."
+    "Every statement, figure and experiment of the sources that is known to us, beside what was found here. The sources'"
+    ' own texts were not at hand: what they state is taken from summaries and captions of them. "Same" stands only where'
+    " the checks of this report confirm it."
 )
 SETTINGS = "Settings of the figures"
 SETTINGS_OPENING = (

@@ -23,6 +23,7 @@ from sympy import (
     S,
     Sum,
     Tuple,
+    log,
 )
 from sympy import exp as exp_
 from sympy.printing.conventions import requires_partial
@@ -150,6 +151,14 @@ class HousePrinter(LatexPrinter):
             return self._factors(parts.numerator, more=bool(parts.tail)) if parts.numerator else ""
         above = self._factors(parts.numerator) if parts.numerator else "1"
         below = self._factors(parts.denominator)
+        if (
+            not self._slashed
+            and len(parts.numerator) == 1
+            and isinstance(parts.numerator[0], log)
+            and r"\frac" in above
+        ):
+            # The argument of a logarithm over a bar would be set as small as a script.
+            return rf"\frac{{1}}{{{below}}} {above}"
         if not self._slashed:
             return rf"\frac{{{above}}}{{{below}}}"
         above = brackets(above) if len(parts.numerator) == 1 and isinstance(parts.numerator[0], Add) else above

@@ -14,24 +14,27 @@ from symslr.validation.published import Evidence, Judged, Standing, counted
 HEADING = "What was found"
 
 OPENING = (
-    "Statements of the papers, as summaries of them give them: the papers' own texts were not at hand. Each is held"
-    " against what is derived, simulated, fitted and trained here."
+    "Statements of the papers, taken from summaries: the papers' own texts were not at hand. Each is compared with what is"
+    " derived, simulated, fitted and trained here."
 )
 
 GROUPS = {
     Standing.DERIVED: ("Proved", "It follows by rules from the definitions, and every step was checked."),
     Standing.CONFIRMED: (
         "Estimated",
-        "Numbers agree with it that know nothing of it, or that stop short of a proof.",
+        "Independent numbers agree with it; a proof is missing, or covers a part of it.",
     ),
-    Standing.DIFFERS: ("Found to differ", "What is derived or measured disagrees with it as it was quoted to us."),
-    Standing.OPEN: ("Open", "Nothing was found, or what was found decides nothing."),
+    Standing.DIFFERS: (
+        "Found to differ",
+        "What is derived or measured disagrees with the statement as it was quoted to us.",
+    ),
+    Standing.OPEN: ("Open", "Nothing here decides it."),
 }
 """What stands over the statements of each standing."""
 
 POSTULATED = (
     "Postulated",
-    "Assumed and not derived; what rests on it is proved from it, and numbers are held against it.",
+    "Assumed, not derived. Results that rest on it are proved from it and compared with numbers.",
 )
 
 SIGNS = {

@@ -6,7 +6,13 @@ from collections.abc import Sequence
 
 from symslr.export.content import RuleEntry
 from symslr.export.latex import source
+from symslr.export.measure import width
 from symslr.export.text import text_to_tex
+
+LINE = 36.0
+"""Width in em of a line of a statement."""
+QUAD = r"\qquad"
+"""What stands between two formulas of a statement."""
 
 
 def rules_to_tex(rules: Sequence[RuleEntry]) -> str:
@@ -20,10 +26,28 @@ def _rule(rule: RuleEntry) -> str:
     said = [
         rf"\item[R{rule.number}\ {text_to_tex(rule.name)}]\setcounter{{symslrrulecount}}{{{rule.number - 1}}}",
         rf"\refstepcounter{{symslrrulecount}}\label{{rule:{rule.anchor}}}{origin}",
-        rf"\par\nobreak\adjuststatement{{{rule.statement}}}",
+        rf"\par\nobreak\adjuststatement{{{_in_lines(rule.statement)}}}",
     ]
     said += [f"Conditions: {text_to_tex(rule.conditions)}."] if rule.conditions else []
     return "\n".join(said)
+
+
+def statement_lines(statement: str) -> list[str]:
+    r"""A statement of several formulas, with ``\qquad`` between them, on as many lines as it needs."""
+    lines: list[str] = []
+    for formula in statement.split(QUAD):
+        longer = f"{lines[-1]}{QUAD}{formula}" if lines else formula
+        if lines and width(longer) <= LINE:
+            lines[-1] = longer
+        else:
+            lines.append(formula)
+    return [statement] if any(line.count("{") != line.count("}") for line in lines) else lines
+
+
+def _in_lines(statement: str) -> str:
+    lines = statement_lines(statement)
+    said = r"\\".join(lines)
+    return said if len(lines) == 1 else rf"\begin{{gathered}}{said}\end{{gathered}}"
 
 
 ADJUST = r"""\newsavebox{\symslrbox}

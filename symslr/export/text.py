@@ -13,6 +13,8 @@ Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"""
 GREEK = dict(zip("αβγδεζηθκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", GREEK_NAMES.split(), strict=True))
 SIGNS = {"≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "→": r"\to", "∞": r"\infty", "×": r"\times"}
 COMMANDS = re.compile(r"\\(emph|textbf|textit|texttt|text)\{([^{}]*)\}")
+CODE = re.compile(r"\\texttt\{[^{}]*\}")
+"""What is typed as it stands: no two hyphens in it are a dash."""
 TAGS = {"emph": "em", "textit": "em", "textbf": "strong", "texttt": "code", "text": "span"}
 SPOKEN = {r"\sim": "~", r"\in": "in", r"\infty": "∞", r"\to": "→", r"\leq": "≤", r"\geq": "≥", r"\log": "log"}
 """Commands as plain text has them."""
@@ -37,6 +39,7 @@ def text_to_tex(text: str) -> str:
 
 
 def _plain_to_tex(text: str) -> str:
+    text = CODE.sub(lambda found: _hyphens(found[0]), text)
     text = UNESCAPED.sub(r"\\\1", text).replace("$", r"\$").replace(r"\\$", r"\$")
     text = text.replace("^", r"\textasciicircum{}")
     for sign, name in {**{letter: "\\" + name for letter, name in GREEK.items()}, **SIGNS}.items():
@@ -44,10 +47,16 @@ def _plain_to_tex(text: str) -> str:
     return text
 
 
+def _hyphens(text: str) -> str:
+    """``text`` in which TeX makes no dash of two hyphens."""
+    return re.sub("-(?=-)", "-{}", text)
+
+
 def plain_to_tex(text: str) -> str:
     """Plain text, in which nothing is a command, as LaTeX."""
     for sign, tex in (("\\", "\0"), ("{", r"\{"), ("}", r"\}"), ("$", r"\$"), ("~", r"\textasciitilde{}")):
         text = text.replace(sign, tex)
+    text = _hyphens(text)
     return _plain_to_tex(text.replace("\0", r"\textbackslash{}"))
 
 
@@ -57,8 +66,10 @@ def text_to_html(text: str, mathematics: Callable[[str], str]) -> str:
 
 
 def _plain_to_html(text: str) -> str:
+    text = CODE.sub(lambda found: found[0].replace("-", "\0"), text)
     for tex, sign in PLAIN.items():
         text = text.replace(tex, sign)
+    text = text.replace("\0", "-")
     text = html.escape(re.sub(r"\\([%&#_$])", r"\1", text), quote=False)
     return COMMANDS.sub(lambda found: f"<{TAGS[found[1]]}>{found[2]}</{TAGS[found[1]]}>", text)
 

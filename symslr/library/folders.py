@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+MOST_FILES = 1000
+"""Python files of the largest folder that is read."""
+MOST_SEEN = 50_000
+"""Files and folders in it, whatever they are."""
 PACKAGE = Path(__file__).parents[1]
 BUNDLED = PACKAGE / "_bundled"
 """Where an installed symslr carries the folders that stand beside the package in a checkout."""
@@ -32,16 +37,30 @@ def files_of(path: Path, what: str = "derivations") -> list[Path]:
 
     Files and folders whose names start with ``_`` or a dot are left alone.
 
+    Nor are virtual environments. A folder that holds much more than this, such as a home folder, is refused and not read
+    through: every file would be run.
+
     Raises:
-        CollectError: where there is no such path, or no such file in it.
+        CollectError: where there is no such path, no such file in it, or too many.
     """
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise CollectError(f"{path}: found no such file or folder; expected a folder of {what}")
-    found = sorted(
-        file for file in path.rglob("*.py") if not any(p.startswith(("_", ".")) for p in file.relative_to(path).parts)
-    )
+    found: list[Path] = []
+    seen = 0
+    for folder, inner, names in os.walk(path):
+        files = [] if "pyvenv.cfg" in names else [name for name in names if _is_meant(name)]
+        inner[:] = [] if "pyvenv.cfg" in names else filter(_is_meant, inner)
+        found += (Path(folder, name) for name in files if name.endswith(".py"))
+        seen += len(names) + len(inner)
+        if len(found) > MOST_FILES or seen > MOST_SEEN:
+            many = f"more than {MOST_FILES} Python files" if len(found) > MOST_FILES else f"more than {MOST_SEEN} files"
+            raise CollectError(f"{path}: found {many}; expected a folder of {what} alone")
     if not found:
         raise CollectError(f"no {what} in {path}: expected .py files")
-    return found
+    return sorted(found)
+
+
+def _is_meant(name: str) -> bool:
+    return not name.startswith(("_", "."))

@@ -15,6 +15,7 @@ from types import TracebackType
 from uuid import uuid4
 from weakref import finalize
 
+from symslr.cache.results import refuse_other_files
 from symslr.study.point import Point
 
 APPLICATION, LAYOUT = 0x53594D53, 1
@@ -74,6 +75,7 @@ class Store:
         self.path, is_new = path, not path.exists()
         self.owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex}"
         try:
+            refuse_other_files(path)
             self._connection = sqlite3.connect(
                 path,
                 timeout=BUSY,

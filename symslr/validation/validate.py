@@ -52,7 +52,7 @@ class Validation:
         if self.skipped:
             return f"skipped, {self.skipped}"
         said = f"{sum(item.agrees for item in self.comparisons)} of {len(self.comparisons)} agree"
-        return f"{said} (with kept parts, by an earlier version of the code)" if self.stale else said
+        return f"{said} (some numbers were kept from an earlier version of the code)" if self.stale else said
 
     @property
     def stale(self) -> bool:

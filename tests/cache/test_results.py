@@ -61,10 +61,16 @@ def test_results_outlive_the_process_and_are_dropped_when_nobody_asks(tmp_path: 
         assert kept.get("b") is MISSING
 
 
-def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("not a database, but long enough to be mistaken for one " * 4)
+@pytest.mark.parametrize("text", ["x", "a short note", "not a database, but long enough to be mistaken for one " * 4])
+def test_a_text_is_left_alone(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "text"
+    file.write_text(text)
     with pytest.raises(ValueError, match="cannot keep results there"):
-        Cache(tmp_path / "text")
+        Cache(file)
+    assert file.read_text() == text
+
+
+def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / "other")
     other.execute("CREATE TABLE mine(x)")
     other.close()

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from symslr.check import builtin_folder
+from symslr.check.graph import graph
 from symslr.library.index import read_index
 from tests.derivations.index import made_now
-from tests.derivations.made import FILES, chains
+from tests.derivations.made import FILES, chains, every_chain
 from tests.derivations.statements import kept, statements
 
 
@@ -28,3 +29,8 @@ def test_a_file_says_what_was_kept(file: Path) -> None:
 
 def test_the_list_of_derivations_is_current() -> None:
     assert made_now(read_index(builtin_folder())) == read_index(builtin_folder())
+
+
+def test_every_derivation_starts_at_something_defined() -> None:
+    """At a definition, a postulate, a cited result, or a formula in means, integrals and derivatives."""
+    assert graph(every_chain()).hanging == ()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from symslr import Attention, Derivation, SpikedSLR, Task, bayes_risk, evaluate, laplace, linear, minimal_risk, rules
+from symslr.export.content import sentence
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.catalogue import MaxSLR, erf, softmax, softmax1, softplus
 from symslr.model.symbols import chi, epsilon, x
@@ -54,4 +55,12 @@ def test_a_derivation_prints_its_chain() -> None:
         "    E_g[chi[epsilon]**2]",
         "  = E_0[2*sqrt(nu)*chi[epsilon] + nu + chi[epsilon]**2]    [Cameron-Martin shift]",
         "  = 2*sqrt(nu)*E_0[chi[epsilon]] + nu + E_0[chi[epsilon]**2]    [linearity]",
+    ]
+
+
+def test_a_note_is_a_sentence() -> None:
+    assert [sentence(note) for note in ("one row is enough", "$x$ moves.", "")] == [
+        "One row is enough.",
+        "$x$ moves.",
+        "",
     ]

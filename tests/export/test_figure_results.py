@@ -19,5 +19,5 @@ def test_headings_have_no_names_of_classes_and_no_formula_that_is_cut_off() -> N
     table = results_figure(Graph({**nodes, "a-result": Node("a-result", Kind.RESULT, starts)})).data()
     lines = [str(name) for name, kind in zip(table["name"], table["kind"], strict=True) if kind == "heading"]
     assert " ".join(lines).replace("\u00a0", " ") == (
-        "1 Bayes risk, 2 Replica symmetric energy (postulate), 3 spiked-SLR, 4 weight g(epsilon,chi), 5 a weight of its own"
+        "1 Bayes risk, 2 Replica symmetric energy (postulate), 3 spiked-SLR, 4 weight g(ε,χ), 5 a weight of its own"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 import string
 import unicodedata
 from xml.etree import ElementTree as ET
@@ -108,3 +109,21 @@ def test_plus_minus_is_an_operator_and_a_control_space_a_space() -> None:
     markup = mathml(r"1 \pm 2\ \text{(estimated)}")
     assert "<mo>±</mo>" in markup
     assert '<mspace width="0.25em" />' in markup
+
+
+@pytest.mark.parametrize(
+    ("tex", "grows"),
+    [
+        (r"K{\left(l,m\right)}", ["false", "false"]),
+        (r"\left[\frac{a}{b}\right]", ["true", "true"]),
+        (r"\left[\left(x\right)+\frac{a}{b}\right]", ["true", "false", "false", "true"]),
+    ],
+)
+def test_a_bracket_grows_only_about_what_is_tall(tex: str, grows: list[str]) -> None:
+    assert re.findall(r'<mo[^>]*stretchy="(true|false)"', mathml(tex)) == grows
+
+
+def test_words_within_a_formula_keep_their_spaces() -> None:
+    shown = mathml(r"A = B \text{ as derived}")
+    assert re.search(r"<mi>B</mi><mspace[^>]*/><mtext>as.derived</mtext>", shown)
+    assert mathml(r"\text{if }x").count("<mspace") == 1

@@ -27,6 +27,8 @@ CASES = [
     (log(1 + exp(x)), r"\log{(1 + e^{x})}"),
     (log(x) ** 2, r"\log^{2}{(x)}"),
     (log(nu) ** L, r"(\log{(\nu)})^{L}"),
+    (log(x / nu) / log(k), r"\frac{1}{\log{(k)}} \log{\left(\frac{x}{\nu}\right)}"),
+    (log(x) / log(nu), r"\frac{\log{(x)}}{\log{(\nu)}}"),
     ((L - 1) * x / gamma(k), r"\frac{x (L - 1)}{\Gamma{(k)}}"),
     (2 * 3**k, r"2 \cdot 3^{k}"),
     ((-S.One) ** k, r"(-1)^{k}"),

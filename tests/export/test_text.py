@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symslr.export.text import plain_to_tex, text_to_html, text_to_plain, text_to_tex
+from symslr.export.typed import text_to_terminal
 
 
 @pytest.mark.parametrize(
@@ -17,6 +18,7 @@ from symslr.export.text import plain_to_tex, text_to_html, text_to_plain, text_t
         (r"\emph{kept}", r"\emph{kept}"),
         ("a lone $ sign", r"a lone \$ sign"),
         ("t = n^theta", r"t = n\textasciicircum{}theta"),
+        (r"1 -- 2 with \texttt{--keys}", r"1 -- 2 with \texttt{-{}-keys}"),
     ],
 )
 def test_text_to_tex(text: str, tex: str) -> None:
@@ -27,9 +29,17 @@ def test_plain_text_holds_no_command() -> None:
     assert plain_to_tex(r"\input{x} $5_0 ~ 10%") == r"\textbackslash{}input\{x\} \$5\_0 \textasciitilde{} 10\%"
 
 
+def test_plain_text_has_no_dashes_that_tex_makes() -> None:
+    assert plain_to_tex("--keys, a---b") == "-{}-keys, a-{}-{}-b"
+
+
 def test_text_to_html() -> None:
     said = text_to_html(r"\emph{If} $a<b$ --- 5\,\% & <b>", lambda tex: f"[{tex}]")
     assert said == "<em>If</em> [a<b] — 5\u202f% &amp; &lt;b&gt;"
+
+
+def test_what_is_typed_has_no_dashes_in_html() -> None:
+    assert text_to_html(r"1 -- 2 with \texttt{--keys}", str) == "1 – 2 with <code>--keys</code>"
 
 
 def test_text_to_plain() -> None:
@@ -37,3 +47,19 @@ def test_text_to_plain() -> None:
     assert text_to_plain(r"at $\nu$", greek=False) == "at nu"
     assert text_to_plain(r"$L\sim\mathrm{Unif}\{1,2\}$, $a\to\infty$") == "L ~ Unif{1,2}, a → ∞ "
     assert text_to_plain(r"$L\in\{1\}$, $\nu\leq2$", greek=False) == "L in {1}, nu leq 2"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [
+        (r"at scale $a$", "at scale a"),
+        (r"$g(\epsilon,\chi)\ge0$ with $\mathbb{E}_0[g]=1$", "g(epsilon,chi) >= 0 with E_0[g]=1"),
+        (r"$\frac{n}{t}$ an integer, $n \neq 1$", "n/t an integer, n != 1"),
+        (r"$3 b^{2} + 2 \geq 2 \sqrt{2} b \sqrt{\kappa}$", "3 b^2 + 2 >= 2 sqrt(2) b sqrt(kappa)"),
+        (r"the covariance $K{\left(l,m \right)}$", "the covariance K(l,m)"),
+        (r"a bias $-\log(L-1)$", "a bias -log(L-1)"),
+        ("no formula, 5_0", "no formula, 5_0"),
+    ],
+)
+def test_text_to_terminal(text: str, typed: str) -> None:
+    assert text_to_terminal(text) == typed

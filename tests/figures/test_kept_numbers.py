@@ -161,7 +161,10 @@ def test_stale_parts_that_do_not_fit_the_code_say_so(house: Callable[..., Path],
 def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     house()
     assert _compute("nothing") == 2
-    assert capsys.readouterr().err == "symslr: compute: found nothing; expected names among line, one\n"
+    assert capsys.readouterr().err == (
+        "symslr: compute: found no figure or validation 'nothing'; expected one such as one; `symslr compute` lists"
+        " those with kept numbers\n"
+    )
     assert _compute("one") == 0
     house(validation=VALIDATION.replace("ONE = 1.0", "ONE = 2.0"))
     capsys.readouterr()

@@ -122,9 +122,11 @@ def test_a_claim_of_a_dead_process_ends_at_once_and_of_a_live_one_holds(tmp_path
 
 def test_another_file_is_never_touched(tmp_path: Path) -> None:
     text, other = tmp_path / "notes.txt", tmp_path / "other.sqlite"
-    text.write_text("not a database, and longer than a header would be" * 9)
-    with pytest.raises(ValueError, match="cannot be used as a store"):
-        Store(text)
+    for written in ("not a database, and longer than a header would be" * 9, "x"):
+        text.write_text(written)
+        with pytest.raises(ValueError, match="cannot be used as a store"):
+            Store(text)
+        assert text.read_text() == written
     connection = sqlite3.connect(other)
     connection.execute("CREATE TABLE t(a)")
     connection.commit()

@@ -141,7 +141,7 @@ def test_a_kernel_without_a_name_is_called_by_its_formula() -> None:
     assert [kernel_name(kernel) for kernel in (SOFTMAX_KERNEL, LINEAR_KERNEL, 1 + x**2)] == [
         "Softmax",
         "Linear attention",
-        "Kernel x^2 + 1",
+        "Kernel $x^{2} + 1$",
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sympy import Expr, Function, Symbol
+from sympy import Expr, Function, Symbol, latex
 
 from symslr.algebra.derivation import Derivation
 from symslr.algebra.rule import Rule
@@ -92,8 +92,8 @@ def _name(row: Row, column: Column, kernel: Expr, cross: bool) -> str:
 
 
 def kernel_name(kernel: Expr) -> str:
-    """What a title calls a kernel."""
-    return NAMES_OF_KERNELS.get(kernel, f"Kernel {kernel}".replace("**", "^"))
+    """What a title calls a kernel; a formula in it is LaTeX between dollar signs."""
+    return NAMES_OF_KERNELS.get(kernel, f"Kernel ${latex(kernel)}$")
 
 
 def _finish(kernel: Expr, row: Row, column: Column, queries: Marks) -> tuple[Rule, ...]:
