@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp
-from sympy import Abs, Expr, Integral, Rational, Symbol, cos, exp, oo, sin
+from sympy import Abs, Expr, Integral, Rational, Symbol, cos, exp, log, oo, sin
 
 from symslr.evaluation import CannotEvaluate, evaluate
+from symslr.evaluation.quadrature.breakpoints import in_powers
 from symslr.evaluation.quadrature.scan import zoomed
 from symslr.evaluation.quadrature.token_mesh import changes_of_sign
 from symslr.model.attention import Attention
@@ -109,3 +110,11 @@ def test_a_window_in_which_nothing_is_a_number_is_refused() -> None:
     """Regression: softplus at a scale of -279 under a steep selection ended in a traceback."""
     with pytest.raises(CannotEvaluate, match="no number"):
         zoomed(lambda nodes: (np.zeros(len(nodes[0]), dtype=bool), None), [(0.0, 1.0)], 9)
+
+
+def test_exponentials_at_scales_of_many_decimals_are_left_as_they_are() -> None:
+    """As powers of one exponential they would have some 10^15 coefficients."""
+    total = exp(x) + exp(-x / 2) - log(2)
+    for scale in (Rational(123456789, 10**9), Rational(0.8)):
+        assert in_powers(total.xreplace({x: scale * x}), x) == total.xreplace({x: scale * x})
+    assert in_powers(exp(2 * x / 7) - 2 * exp(x / 7) + 1, x) == (exp(x / 7) - 1) ** 2
