@@ -20,6 +20,7 @@ from symslr.export.bibliography import REFERENCES, Reference, cited
 from symslr.export.breaking import Line, latex_lines
 from symslr.export.measure import width
 from symslr.export.printing import HousePrinter
+from symslr.export.text import anchor, sentence
 from symslr.export.verdicts import STEP_WORDS, DerivationVerdict, Verdict, Word, verdicts
 from symslr.expression.folded import Activation
 from symslr.model.open_function import OpenFunction
@@ -179,17 +180,6 @@ class Content:
         for section in self.sections:
             found.setdefault(section.chapter or "Derivations", []).append(section)
         return list(found.items())
-
-
-def sentence(note: str) -> str:
-    """A note as a sentence: with a capital and a full stop; nothing of nothing."""
-    ended = note if not note or note[-1] in ".!?:" else f"{note}."
-    return ended[:1].upper() + ended[1:]
-
-
-def anchor(text: str) -> str:
-    """``text`` as it may stand in a label, a link or a file name."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "untitled"
 
 
 def content(

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from symslr.check.graph import Graph, Kind
 from symslr.check.report import Verdict
-from symslr.export.content import anchor
 from symslr.export.figures import TEXT_WIDTH, Figure, Table
-from symslr.export.text import GREEK
+from symslr.export.text import GREEK, anchor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 from symslr.export.breaking import Line
-from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, Way, anchor
+from symslr.export.content import CHECKED, ClaimEntry, RuleEntry, Section, StepEntry, Way
 from symslr.export.html import detail, display, folded, folding, part, source, text, verdict
 from symslr.export.tex_rules import statement_lines
+from symslr.export.text import anchor
 from symslr.export.verdicts import Word
 
 

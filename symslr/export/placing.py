@@ -25,10 +25,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from symslr.export.content import Content, Section, anchor
+from symslr.export.content import Content, Section
 from symslr.export.figure_results import NAME as GRAPH
 from symslr.export.figures import Drawn
 from symslr.export.page import in_order
+from symslr.export.text import anchor
 
 FOUNDATION = 3
 """Results that rest on one which stands out for that."""

@@ -85,3 +85,14 @@ def text_to_plain(text: str, *, greek: bool = True) -> str:
         bare = re.sub(rf"\\{name}(?![A-Za-z])", letter, bare)
         bare = bare if greek else bare.replace(letter, name)
     return re.sub(r"[{}\\]", "", bare).replace("\0", "{").replace("\1", "}")
+
+
+def sentence(note: str) -> str:
+    """A note as a sentence: with a capital and a full stop; nothing of nothing."""
+    ended = note if not note or note[-1] in ".!?:" else f"{note}."
+    return ended[:1].upper() + ended[1:]
+
+
+def anchor(text: str) -> str:
+    """``text`` as it may stand in a label, a link or a file name."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "untitled"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from symslr import Attention, Derivation, SpikedSLR, Task, bayes_risk, evaluate, laplace, linear, minimal_risk, rules
-from symslr.export.content import sentence
+from symslr.export.text import sentence
 from symslr.expression.expectation import SequenceExpectation
 from symslr.model.catalogue import MaxSLR, erf, softmax, softmax1, softplus
 from symslr.model.symbols import chi, epsilon, x

@@ -20,8 +20,10 @@ from symslr.evaluation.location.tables.tokens import FINEST, Spectrum, nodes
 
 SPREAD, STEP, COARSE, DEGREE = 45.0, 1 / 1024, 1 / 24, 9
 """Nats of log rho beyond -log w at which F is 0 or 1; steps of its table and of the spline that makes it, and its degree."""
-PART = 2**20
-"""Nodes laid out at once."""
+PART = 512
+"""Places of the spline that are computed at once: over so few nats few tokens have odds that are near even."""
+GONE = 300.0
+"""Nats below even odds at which a token is left out of F, by less than 1e-130."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,12 @@ class Coins:
     def _cubics(self) -> tuple[float, Any]:
         """log rho at the first of a row of cubics, and the coefficients of F in each, (4, n)."""
         low, high = -float(self.logs.max()) - SPREAD, -float(self.logs.min()) + SPREAD
-        at, size = np.arange(low - 1, high + 1, COARSE), max(1, PART // len(self.logs))
-        starts = range(0, len(at), size)
-        parts = [scipy.special.expit(at[i : i + size, None] + self.logs) @ self.others for i in starts]
+        at, order = np.arange(low - 1, high + 1, COARSE), np.argsort(self.logs)
+        logs, mass = self.logs[order], self.others[order]
+        sure, parts = np.append(np.cumsum(mass[::-1])[::-1], 0.0), []
+        for some in np.array_split(at, len(at) // PART + 1):  # tokens far from where an odd is even are as good as sure
+            first, last = np.searchsorted(logs, [-some[-1] - GONE, SPREAD - some[0]])
+            parts.append(scipy.special.expit(some[:, None] + logs[first:last]) @ mass[first:last] + sure[last])
         spline = scipy.interpolate.make_interp_spline(at, np.concatenate(parts), DEGREE)
         table = spline(np.arange(low, high, STEP))
         before, here, after, beyond = (table[k : len(table) - 3 + k] for k in range(4))
