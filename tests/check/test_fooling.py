@@ -211,7 +211,7 @@ def test_a_range_is_said() -> None:
     found = chain(linear_risk, linear_risk.expand(), ranges={nu: (Rational(1, 5), 1), L: [2, 3, 6]})
     assert found.verdict is Verdict.TRUE
     assert found.restrictions == ("L in {2, 3, 6}", "1/5 < nu < 1")
-    assert "for L in {2, 3, 6}; 1/5 < nu < 1 only" in CheckReport((found,)).as_text()
+    assert "only for L in {2, 3, 6}; 1/5 < nu < 1" in CheckReport((found,)).as_text()
 
 
 FILE = """
