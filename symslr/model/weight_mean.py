@@ -233,9 +233,8 @@ def _log_size(law: SequenceLaw, parameters: tuple[Expr, ...]) -> Callable[..., t
     found, sizes = [], []
     for term in Add.make_args(_merged(law)):
         factors = Mul.make_args(term)
-        exponent = Add(
-            *(factor.exp for factor in factors if isinstance(factor, exp))
-        ).expand()  # squares cancel exactly
+        exponents = (factor.exp for factor in factors if isinstance(factor, exp))
+        exponent = Add(*exponents).expand()  # so that squares cancel exactly
         rest = Mul(*(factor for factor in factors if not isinstance(factor, exp)))
         if (height := log(Abs(rest))) is S.ComplexInfinity:  # a sum over tokens of 0
             continue
