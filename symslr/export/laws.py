@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sympy import Abs, Expr, Poly, PolynomialError, expand_log, log, simplify
 
+from symslr.model.exponential import constant_value
 from symslr.model.scalar_law import ScalarLaw, laplace, normal
 from symslr.model.symbols import x
 
@@ -41,4 +42,4 @@ def _laplace(law: ScalarLaw, distance: Expr) -> tuple[str, tuple[Expr, ...]] | N
 
 def _same(one: ScalarLaw, other: ScalarLaw) -> bool:
     ends = one.args[1:] == other.args[1:]
-    return bool(ends and (one == other or simplify(one.density / other.density) == 1))
+    return bool(ends and (one == other or constant_value(one.density / other.density) == 1))

@@ -30,7 +30,6 @@ from sympy import (
     Symbol,
     expand,
     factor,
-    simplify,
     together,
 )
 from sympy.printing.latex import LatexPrinter
@@ -49,6 +48,7 @@ from symslr.expression.folded import Activation, Minimum
 from symslr.expression.quantity import Quantity
 from symslr.expression.scored import ScoredActivation
 from symslr.model.attention import Attention
+from symslr.model.exponential import constant_value
 from symslr.model.symbols import L, chi, epsilon, l, m, x, z
 from symslr.model.task import Task
 from symslr.theory.definitions import squared_loss
@@ -150,14 +150,14 @@ class ProximalProblem:
     @property
     def shift_invariant(self) -> bool:
         """Whether sigma depends on differences of keys only (softmax): then L - 1 dimensions are left."""
-        rate = simplify(self.attention.kernel.diff(x) / self.attention.kernel)
-        return self.attention.is_normalised and self.attention.offset == 0 and not rate.has(x)
+        rate = constant_value(self.attention.kernel.diff(x) / self.attention.kernel)
+        return self.attention.is_normalised and self.attention.offset == 0 and rate is not None
 
     @property
     def affine(self) -> tuple[Expr, Expr] | None:
         """(c0, c1) where sigma_l = c0 + c1 chi_l, element-wise; None for any other attention."""
-        slope = simplify(self.attention.kernel.diff(x))
-        if self.attention.is_normalised or slope.has(x):
+        slope = None if self.attention.is_normalised else constant_value(self.attention.kernel.diff(x))
+        if slope is None:
             return None
         return self.attention.kernel.subs(x, 0), slope
 

@@ -66,6 +66,9 @@ FAR = np.array([-700.0, -100.25, -36.5, -12.0, -0.3, 1e-9, 0.5, 9.0])
         exp(x) - 1 - x,
         log(1 + exp(x)) - exp(x) / (1 + exp(x)),
         (sqrt(2 + exp(x)) - sqrt(2)) ** 2 + exp(3 * x),
+        log(1 + exp(x) + exp(2 * x)),
+        log(1 + x**2 + exp(x)),
+        log(1 + x**2 * exp(x)),
     ],
     ids=str,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import mpmath
 import numpy as np
-from sympy import Expr, S, Symbol, cancel, sign, simplify
+from sympy import Expr, S, Symbol, cancel, sign
 
 from symslr.evaluation.engine import digits_of, evaluate
 from symslr.evaluation.errors import CannotEvaluate
@@ -19,7 +19,7 @@ from symslr.evaluation.numbers.exponent import exponential
 from symslr.expression.value import Kind, Value
 from symslr.model.attention import Attention
 from symslr.model.exact import exact
-from symslr.model.exponential import exponential_slope
+from symslr.model.exponential import constant_value, exponential_slope
 from symslr.model.largest import IsLargest
 from symslr.model.length_law import LengthLaw
 from symslr.model.sequence_law import SequenceLaw
@@ -138,7 +138,7 @@ def limit_of_scale(task: Task, attention: Attention) -> Expr | None:
     risk is Delta^2 + E F(0)^L, with F(0) = 1/2 of an even law of tokens. None elsewhere.
     """
     base = task.law.base
-    is_even = base.lower == -base.upper and simplify(base.density - base.density.xreplace({x: -x})) == 0
+    is_even = base.lower == -base.upper and constant_value(base.density / base.density.xreplace({x: -x})) == 1
     rate = exponential(attention.kernel, x)
     if rate is None or not rate.rate.is_positive or not attention.is_normalised or not attention.offset.is_positive:
         return None

@@ -85,8 +85,10 @@ class Sum:
     def _terms(self) -> Any:
         from symslr.evaluation.numbers.compiled import compile_float
 
-        own = self.expr.args if isinstance(self.expr, Add) else [log(marked(self.expr.args[0]), evaluate=False)]
-        return compile_float(self.symbols, own)
+        if isinstance(self.expr, Add):
+            return compile_float(self.symbols, self.expr.args)
+        own = log(marked(self.expr.args[0]), evaluate=False)
+        return compile_float(self.symbols, [own], keeps_digits=False)  # marked itself it would be asked for itself
 
     @cached_property
     def _logs(self) -> Any:

@@ -6,10 +6,11 @@ from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
-from sympy import Add, Expr, Symbol, simplify
+from sympy import Add, Expr, Symbol
 
 from symslr.evaluation.finite_sample.samples.points import Array
 from symslr.evaluation.numbers.compiled import compile_float
+from symslr.model.exponential import constant_value
 from symslr.model.symbols import x
 from symslr.theory.finite_sample import S_0, SUMS, ProximalProblem, V_v, offset, w, y
 
@@ -100,5 +101,5 @@ def _shaped(part: Any, like: Array) -> Array:
 
 def _rate(kernel: Expr) -> float | None:
     """beta where kappa = c exp(beta x)."""
-    rate = simplify(kernel.diff(x) / kernel)
-    return None if rate.has(x) or S_0 in rate.free_symbols else float(rate)
+    rate = constant_value(kernel.diff(x) / kernel)
+    return None if rate is None or S_0 in rate.free_symbols else float(rate)
