@@ -106,8 +106,9 @@ class Sum:
             size = sum(map(np.abs, terms)) if isinstance(self.expr, Add) else 1.0
             lost = ~(np.abs(found) >= KEPT * size)
         if is_curve and lost.any():
-            for place, number in self._again(lost, at):
-                found[place] = float(number)
+            numbers, which = self._again(lost, at)
+            again = np.array([np.nan if number is None else float(number) for number in numbers])[which]
+            found[lost] = np.where(np.isnan(again), found[lost], again)
         return found.reshape(shape)[()]
 
     def sign_and_log(self, *at: Any) -> tuple[Any, Any]:
@@ -120,22 +121,30 @@ class Sum:
             sign, found = np.sign(total), top + np.log(np.abs(total))
             lost = ~(np.abs(total) >= KEPT)
         if is_curve and lost.any():
-            for place, number in self._again(lost, at):
-                sign[place], found[place] = float(number.sgn()), float(abs(number).log()) if number != 0 else -np.inf
+            numbers, which = self._again(lost, at)
+            again = np.array([(np.nan, np.nan) if number is None else _sign_and_log(number) for number in numbers])[which]
+            known = ~np.isnan(again[:, 0])
+            sign[lost] = np.where(known, again[:, 0], sign[lost])
+            found[lost] = np.where(known, again[:, 1], found[lost])
         return sign.reshape(shape)[()], found.reshape(shape)[()]
 
     @one_at_a_time
-    def _again(self, lost: Any, at: Any) -> list[tuple[Any, Any]]:
-        """(place, ball) of the numbers that were lost and are found, each to all digits of a float64."""
+    def _again(self, lost: Any, at: Any) -> tuple[list[Any], Any]:
+        """(balls, or None where balls do not know, at the distinct places that were lost; which of them is at each).
+
+        Each ball is right to all digits of a float64. One symbol varies at most, so its numbers tell the places apart.
+        """
         if len(self._found) > MOST_FOUND:
             self._found.clear()
-        found = []
-        for place, numbers in zip(zip(*np.nonzero(lost)), zip(*(own[lost].tolist() for own in at))):
-            if numbers not in self._found:
-                self._found[numbers] = self._in_balls(numbers)
-            if (number := self._found[numbers]) is not None:
-                found.append((place, number))
-        return found
+        columns = [own[lost] for own in at]
+        varies = next((own for own in columns if own[0] != own[-1] or np.any(own != own[0])), columns[0])
+        _, first, which = np.unique(varies, return_index=True, return_inverse=True)
+        numbers = []
+        for place in zip(*(own[first].tolist() for own in columns)):
+            if place not in self._found:
+                self._found[place] = self._in_balls(place)
+            numbers.append(self._found[place])
+        return numbers, which
 
     def _in_balls(self, numbers: tuple[float, ...]) -> Any:
         """The sum at one place, or None where balls do not know it; begun a step below where the last one was found."""
@@ -153,6 +162,10 @@ class Sum:
                         return +found
         self._level = len(BITS) - 1
         return arb(0) if found.is_finite() and found.contains(0) else None
+
+
+def _sign_and_log(number: Any) -> tuple[float, float]:
+    return float(number.sgn()), float(abs(number).log()) if number != 0 else -np.inf
 
 
 def _places(at: tuple[Any, ...]) -> tuple[tuple[int, ...], Any, bool]:
