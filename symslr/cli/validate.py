@@ -60,10 +60,14 @@ def validate(
 
 
 def _text(item: Validation) -> str:
+    from symslr.export.typed import text_to_terminal
+
     if item.skipped:
         return f"{item.name}: skipped, {item.skipped}"
     lines = [f"{item.name}:"]
     for row in item.comparisons:
         verdict = "agrees" if row.agrees else "DIFFERS"
-        lines.append(f"  {verdict:8} {row.name}: theory {row.expected:.6g}, found {row.found:.6g}  [{row.note}]")
+        lines.append(
+            f"  {verdict:8} {text_to_terminal(row.name)}: theory {row.expected:.6g}, found {row.found:.6g}  [{row.note}]"
+        )
     return "\n".join(lines)
