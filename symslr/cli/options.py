@@ -1,4 +1,4 @@
-"""What the commands that name a task or an attention have in common."""
+"""Options and arguments that several commands share, and how they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing half-written: files are made in a hidden folder beside their place and moved there whole."""
+"""Reports are written whole or not at all: into a hidden folder beside their place, and then moved there."""
 
 from __future__ import annotations
 

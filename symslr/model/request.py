@@ -1,4 +1,4 @@
-"""What is asked for in text, read and refused before anything slow is loaded: a task at given values, an attention.
+"""Reads what a command or a study file asks for as text, and refuses bad input before SymPy is loaded.
 
 ``asked`` makes the objects of the model from what is read here.
 """

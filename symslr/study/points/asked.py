@@ -1,4 +1,4 @@
-"""Parameters that several kinds share, and what they stand for."""
+"""Parameters that several kinds of points share, and the task and attention that they describe."""
 
 from __future__ import annotations
 

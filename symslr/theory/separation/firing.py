@@ -1,4 +1,4 @@
-"""What a neuron sees of a row, and when it fires: from the average over all sign vectors to a few signs and one binomial."""
+"""The preactivation of a neuron at one row, and the probability that it fires: few signs and one binomial variable."""
 
 from __future__ import annotations
 

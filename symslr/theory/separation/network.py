@@ -1,4 +1,4 @@
-"""From one neuron to m independent ones: the probability that a network separates the data sets."""
+"""The probability that a network of m independent neurons separates the data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each kind of row puts out, derived from the matrices for any kernel."""
+"""The attention of each kind of row to each kind of column, derived from the matrices for any kernel."""
 
 from __future__ import annotations
 
