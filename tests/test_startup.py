@@ -33,6 +33,8 @@ QUICK = [
     ("optimal", "--help"),
     ("optimal", "--task", "none.toml"),
     ("risk", "--length", "3", "--nu", "1", "--bounds", "a:1:0"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "exp(x)", "--offset", "-1"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "exp(x)", "--offset", "1", "--normalise", "none"),
     ("bayes", "--length", "3", "--nu", "1", "--digits", "10001"),
     ("landscape", "--length", "3"),
     ("landscape", "--length", "3", "--nu", "1", "--at", "m_kk"),
