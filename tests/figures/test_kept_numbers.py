@@ -169,13 +169,16 @@ def test_a_figure_has_the_name_of_its_function(house: Callable[..., Path]) -> No
         standard.standard_figures(folder / "figures")
 
 
-def test_the_names_of_figures_are_read_without_running_their_files(house: Callable[..., Path]) -> None:
+def test_the_names_of_figures_are_read_without_running_their_files(
+    house: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
     """Their files would end the program; what stands inside of a function, or is imported, is no figure."""
     inside = "def figure_one(n=1):\n    def figure_inner(): pass\n"
     text = f"raise SystemExit(9)\nfrom figures import figure3\n{inside}def figure2(): pass\n"
     folder = house(text, validation="raise SystemExit(9)")
     assert figure_functions(folder / "figures" / "line.py") == {"figure-one": "figure_one", "figure2": "figure2"}
     assert _compute("nothing") == 2
+    assert "found no figure or validation 'nothing'; expected one such as" in capsys.readouterr().err
 
 
 def test_the_names_that_are_read_are_those_of_the_figures() -> None:
