@@ -23,7 +23,7 @@ nishimori = neighbour(__file__, "11_nishimori.py")
 any_weight = (
     Derivation(
         BayesRisk(law, Delta),
-        title="Bayes risk for any weight",
+        title="Bayes risk for any weight: one minus the mean posterior of the relevant token, plus the noise",
         name="bayes-risk",
         symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
         introduction=r"The Bayes predictor of the squared loss is $\mathbb{E}[y\mid X]$. Given $X$ the hidden position is "

@@ -36,7 +36,7 @@ def softmax_loss(law: SequenceLaw, scale: Expr) -> Expr:
 any_weight = (
     Derivation(
         BayesRisk(law, Delta),
-        title="Softmax attention attains the Bayes risk where the weights of two positions have an exponential ratio",
+        title="Softmax attention attains the Bayes risk where posterior odds are exponential in the keys",
         name="softmax-attains-bayes",
         symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
         introduction=r"$g(l,\chi)/g(m,\chi)=e^{c_\nu(\chi_l-\chi_m)}$ for all $l,m$ says that "

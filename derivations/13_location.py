@@ -1,4 +1,4 @@
-"""Where the information is: the optimal attention of any hidden configuration, and its risk."""
+"""Bayes-optimal attention and its risk for any law of the relevant tokens."""
 
 from sympy import Expr, Function, Sum, Tuple
 
@@ -41,7 +41,7 @@ def derive_tower_property() -> Derivation:
     return (
         Derivation(
             mean_of_sum(A.at(l) * PosteriorMean(c.at(l), alike)),
-            title="A configuration drawn from the posterior has the law of the hidden one",
+            title="Nishimori identity for a hidden configuration of relevant tokens",
             name="location-nishimori",
             introduction="The Nishimori identity where what is hidden is a configuration $h$: which tokens are relevant, and "
             "the signal in their keys. $c_l(h)$ is any function of it, $A_l(\\chi)$ any function of the keys, and "
@@ -77,7 +77,7 @@ def squares(here: ConfigurationLaw, **words: object) -> Derivation:
 def derive_optimal_attention() -> Derivation:
     return squares(
         law,
-        title="The optimal attention of any law of location",
+        title="Bayes-optimal attention for any law of location: weights are posterior means",
         name="location-bayes-risk",
         introduction="A configuration $h$ is drawn from a prior $P(h)$; given $h$ the keys have density $w(h,\\chi)$ times that "
         "of Gaussian keys with covariance $K$ over tokens. The label is $y=\\sum_l c_l(h)z_l+\\Delta\\xi$, with values of "
@@ -89,9 +89,10 @@ def derive_optimal_attention() -> Derivation:
 def derive_independent_values() -> Derivation:
     return squares(
         alike,
-        title="The same where values are independent",
+        title="Bayes risk for independent values: mean squared distance of the attention from the true coefficients",
         name="location-bayes-risk-independent",
-        introduction="With independent values the risk is the mean squared distance of the attention from the read-out.",
+        introduction="With independent values the risk is the mean squared distance of the attention weights from the "
+        "coefficients $c_l(h)$ of the label.",
     )
 
 
@@ -102,7 +103,7 @@ def derive_norms() -> Derivation:
     return (
         Derivation(
             chain.start,
-            title="What the read-out has and the attention cannot see",
+            title="Bayes risk for independent values: squared norm of the true coefficients less that of the attention",
             name="location-bayes-risk-norms",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
             introduction=r"The same as a difference of two squared norms, $\Delta^2+\mathbb{E}\|c\|^2-\mathbb{E}\|a\|^2$. For one "

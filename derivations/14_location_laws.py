@@ -74,7 +74,7 @@ def derive_prior() -> Derivation:
     return (
         begun(
             keys_at(one(weight=exp(bias))),
-            title="A prior over positions is a positional bias",
+            title="Prior over positions: softmax with a positional bias is Bayes optimal",
             name="location-prior",
             introduction=r"One token is relevant, token $l$ with probability $\pi_l\propto e^{b(l)}$. The optimal attention is "
             r"softmax of $\sqrt\nu\chi_l+\log\pi_l$: the prior enters as a bias. Where it falls geometrically with the "
@@ -91,7 +91,7 @@ def derive_signal() -> Iterator[Derivation]:
     yield (
         begun(
             keys_at(one(sign), signal=(theta,)),
-            title="A signal of random sign: two heads in one, kernel cosh",
+            title="Signal of random sign: normalised attention with kernel cosh is Bayes optimal",
             name="location-sign",
             introduction=r"The relevant key is shifted by $\sqrt\nu$ or by $-\sqrt\nu$, with equal probability. The optimal "
             r"attention has the kernel $\cosh$; one softmax head can look for one of the signs only.",
@@ -106,11 +106,11 @@ def derive_signal() -> Iterator[Derivation]:
     yield (
         begun(
             keys_at(one(two, exp(bias)), signal=(theta,)),
-            title="A signal of random size and a prior: one head for each size, one normaliser for all",
+            title="Signal of random size, prior over positions: multi-head softmax with a joint normaliser is Bayes optimal",
             name="location-signal",
             introduction=r"The signal $\theta$ takes two values, $\theta_1$ with odds $e^\kappa$, and positions have the prior "
             r"$\pi_l\propto e^{b(l)}$. The optimal attention is a softmax over tokens and heads together: head $k$ has the key "
-            r"$\sqrt\nu\,\theta_k$ and the bias $\log q_k-\theta_k^2\nu/2$, and a token gets what its heads get.",
+            r"$\sqrt\nu\,\theta_k$ and the bias $\log q_k-\theta_k^2\nu/2$, and a token's weight is the sum over its heads.",
             ranges={**FEW, **BIASES},
         )
         .apply(SumOverSignal())
@@ -120,7 +120,7 @@ def derive_signal() -> Iterator[Derivation]:
     directions = Signal((t_1, t_2), [((1, 0), HALF), ((0, 1), HALF)])
     begin = begun(
         keys_at(one(directions), signal=(t_1, t_2)),
-        title="Keys along several directions: Bayes' rule",
+        title="Signal along one of two directions: Bayes risk by Bayes' rule",
         name="location-directions-bayes",
         introduction="The relevant key is shifted along one of two directions, and which of them is not known.",
         ranges=FEW,
@@ -129,7 +129,7 @@ def derive_signal() -> Iterator[Derivation]:
     posterior = (
         Derivation(
             begin.start,
-            title="Keys along several directions: the posterior",
+            title="Signal along one of two directions: posterior averaged over the direction",
             name="location-directions-posterior",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
             introduction="The direction is averaged over.",
@@ -142,7 +142,7 @@ def derive_signal() -> Iterator[Derivation]:
     yield (
         Derivation(
             posterior.start,
-            title="Keys along several directions: one head for each direction",
+            title="Signal along one of two directions: two-head softmax with a joint normaliser is Bayes optimal",
             name="location-directions",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
             introduction="The optimal attention looks along both directions and normalises them jointly.",
@@ -158,7 +158,7 @@ def derive_correlated() -> Iterator[Derivation]:
     yield (
         begun(
             keys_at(one(weight=exp(bias)), K),
-            title="Correlated tokens: softmax after a linear filter over positions",
+            title="Correlated keys: softmax of linearly filtered keys is Bayes optimal",
             name="location-correlated",
             introduction="Keys have the covariance $K$ over positions. The optimal attention is softmax of the filtered keys "
             r"$\sqrt\nu\,(K^{-1}\chi)_l$ with the bias $\log\pi_l-\nu (K^{-1})_{ll}/2$.",
@@ -170,7 +170,7 @@ def derive_correlated() -> Iterator[Derivation]:
     yield (
         begun(
             keys_at(one(weight=exp(bias)), rho ** Abs(l - m)),
-            title="A stationary chain of tokens: a convolution of width three",
+            title="Keys correlated as an AR(1) process: the optimal filter is a convolution of width three",
             name="location-chain",
             introduction=r"Keys are an AR(1) chain, $K_{lm}=\rho^{|l-m|}$. Given its neighbours a key is independent of all "
             "others, so the filter sees a token and its two neighbours.",
@@ -187,10 +187,10 @@ def derive_equally_correlated() -> Derivation:
     return (
         begun(
             keys_at(one(), own * ALIKE + common),
-            title="Equally correlated tokens are independent ones at a stronger signal",
+            title="Equally correlated keys: the Bayes risk is that of independent keys at a stronger signal",
             name="location-equicorrelated",
-            introduction=r"Keys have the covariance $aI+b\mathbf{1}\mathbf{1}^{\top}$, such as $a=1-\rho$, $b=\rho$. What they "
-            r"have in common a softmax does not see; the rest is independent keys at $\nu/a=\nu/(1-\rho)$.",
+            introduction=r"Keys have the covariance $aI+b\mathbf{1}\mathbf{1}^{\top}$, such as $a=1-\rho$, $b=\rho$. Softmax is "
+            r"invariant under their common part; the rest is independent keys at $\nu/a=\nu/(1-\rho)$.",
             ranges=FEW,
         )
         .apply(OneRelevantToken())
@@ -209,7 +209,7 @@ def derive_coins() -> Iterator[Derivation]:
     chain = (
         begun(
             keys_at(coins),
-            title="Every token relevant by its own coin: a sigmoid without normaliser",
+            title="Independently relevant tokens: element-wise sigmoid attention is Bayes optimal",
             name="location-coins",
             introduction=r"Every token is relevant with probability $\pi=1/(1+e^{-\omega})$, independently of the others, and $y$ "
             r"is the sum of the relevant values. The optimal attention is element-wise: a sigmoid of $\sqrt\nu\chi_l-\nu/2$ "
@@ -225,7 +225,7 @@ def derive_coins() -> Iterator[Derivation]:
     yield (
         Derivation(
             chain.start,
-            title="The risk of independent coins is that of one token, L times",
+            title="Independently relevant tokens: the Bayes risk is $L$ times that of one token, plus the noise",
             name="location-coins-risk",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
             introduction=r"The same as $L\,\mathbb{E}[p(1-p)]$ with $p$ the sigmoid of a token.",
@@ -245,7 +245,7 @@ def derive_subset() -> Derivation:
     return (
         begun(
             keys_at(ConfigurationPrior(exactly(s, L), ONE, L)),
-            title="Exactly s relevant tokens: subset attention",
+            title="Exactly $s$ relevant tokens: optimal attention by elementary symmetric polynomials",
             name="location-subset",
             introduction=r"A subset of $s$ tokens is relevant, every one with the same probability, and $y$ is the sum of their "
             r"values. With $w_m=e^{\sqrt\nu\chi_m}$ a token is relevant with probability $w_l\,e_{s-1}(w)_{m\ne l}/e_s(w)$, "

@@ -30,7 +30,7 @@ def on_the_manifold(length: Expr) -> Derivation:
     return (
         Derivation(
             over_length(squared_loss(predictor(sigma), law, Delta), length),
-            title="Population risk on the manifold" + WORDS[length],
+            title=r"Population risk of any attention with key along $k^\star$" + WORDS[length],
             name="population-risk" + WORDS[length].replace(", ", "-").replace(" ", "-"),
             symbol=r"\mathcal{E}_\sigma",
             introduction=r"For any weight and any attention $\sigma_l$, a function of the key projections. The value vector is "
@@ -49,10 +49,10 @@ def best_value(length: Expr) -> Derivation:
     return (
         Derivation(
             least_over_values(risk.start),
-            title="Best value vector" + WORDS[length],
+            title=r"Population risk minimised over the value vector, key along $k^\star$" + WORDS[length],
             name=risk.name.replace("population-risk", "best-value"),
             symbol=r"\min_v \mathcal{E}_\sigma",
-            introduction=r"The part orthogonal to $v^\star$ only costs; the overlap follows from stationarity.",
+            introduction=r"A component orthogonal to $v^\star$ only adds risk; the overlap follows from stationarity.",
         )
         .apply(Cite(risk))
         .apply(Minimise(), "The risk grows with $R_v$, so the minimum is at $R_v = 0$.")
@@ -78,7 +78,7 @@ def derive_instances() -> Iterator[Derivation]:
         yield (
             Derivation(
                 PopulationRisk(activation, task.law, Delta, L),
-                title=f"Population risk at the best value vector, {where}",
+                title=f"Population risk minimised over the value vector, {where}",
                 name=f"population-risk-{attention.name}-{task.name}",
                 symbol=r"\mathcal{E}_\sigma(a)",
                 introduction="An instance, at key $a k^\\star$.",

@@ -55,7 +55,7 @@ def at_scale(task: Task, length: Expr, shift: Rule, name: str, where: str) -> De
     return (
         Derivation(
             PopulationRisk(sigma, task.law, Delta, length),
-            title=f"Linear attention on {where} at scale $a$",
+            title=f"Risk of linear attention at key scale $a$ on {where}",
             name=name,
             symbol=r"\min_v\mathcal{E}_{\mathrm{lin}}",
             sources=SOURCE,
@@ -96,7 +96,7 @@ def derive_spiked() -> Iterator[Derivation]:
     yield (
         Derivation(
             best.start,
-            title="Least risk of linear attention on spiked-SLR at strong signal, as a series",
+            title="Least risk of linear attention on spiked-SLR: expansion at strong signal",
             name="asymptotics-linear-spiked",
             introduction=r"For $L\ge2$. The expansion parameter is $L^2/((L-1)\nu)$: at large length linear attention needs "
             r"$\nu\gg L$, where softmax attention needs $\nu>2\log L$.",
@@ -108,7 +108,7 @@ def derive_spiked() -> Iterator[Derivation]:
     yield (
         Derivation(
             best.start,
-            title="Linear attention on spiked-SLR at strong signal: the leading term",
+            title="Least risk of linear attention on spiked-SLR: leading term at strong signal",
             name="linear-spiked-limit",
             introduction=r"For $L\ge2$; a single token is found without error. Summaries of the paper quote "
             r"$\frac{L}{L-1}\frac1\nu$ and $\frac{L-1}{\nu}$ for Corollary 4.3. With an additive $o(1)$, at fixed $L$ and "
@@ -132,7 +132,7 @@ def derive_max() -> Iterator[Derivation]:
     yield (
         Derivation(
             KEY,
-            title="Mean key projection of the relevant token in max-SLR",
+            title=r"Mean key projection of the relevant token in max-SLR: $\nu$ times the noiseless Bayes risk",
             name="linear-max-overlap",
             symbol=r"\mu",
             introduction="Stein's lemma ties the mean to the Bayes risk without noise: "
@@ -148,7 +148,7 @@ def derive_max() -> Iterator[Derivation]:
     yield (
         Derivation(
             best.start,
-            title="Linear attention fails on long sequences of max-SLR, at any signal",
+            title="Linear attention on long max-SLR sequences is no better than a constant predictor, at any signal",
             name="linear-max-long",
             symbol=r"\mathsf{E}_{\mathrm{lin}}",
             ranges={L: [6, 8, 60, 150, 400], nu: (Rational(1, 5), Rational(4, 5))},
@@ -163,7 +163,7 @@ def derive_max() -> Iterator[Derivation]:
     yield (
         Derivation(
             BayesRisk(clear.law, Delta),
-            title="Bayes risk of max-SLR at infinite signal",
+            title="Bayes risk of max-SLR at infinite signal: the noise alone",
             name="bayes-risk-max-infinite",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\nu=\infty}",
             introduction=r"The relevant token is the largest, so it is known. Softmax attention attains the Bayes risk at every "
@@ -208,7 +208,7 @@ def derive_what_length_costs() -> Iterator[Derivation]:
     yield (
         Derivation(
             over_length(squared_loss(predictor(sigma), law, Delta), P_L),
-            title="An element-wise attention sees the mean length alone",
+            title="Random length: the risk of an element-wise attention depends on the mean length alone",
             name="element-wise-random-length",
             symbol=r"\mathbb{E}_L\,\mathcal{E}_\sigma",
             introduction=r"For any element-wise kernel $\kappa$ and any weight $w(\chi_\epsilon)$ of the relevant token alone the "
@@ -230,7 +230,7 @@ def derive_what_length_costs() -> Iterator[Derivation]:
         yield (
             Derivation(
                 LengthExpectation(BayesRisk(task.law, Delta), P_L),
-                title=f"A random length costs softmax attention nothing on {task.name}-SLR",
+                title=f"Random length: one softmax attention attains the Bayes risk of {task.name}-SLR at every length",
                 name=f"softmax-random-length-{task.name}",
                 symbol=r"\mathbb{E}_L\,\mathcal{E}_{\mathrm{Bayes}}",
                 introduction=r"The matched key and value do not depend on $L$: one softmax attention attains the Bayes risk at "

@@ -37,7 +37,7 @@ def derive_erf() -> Derivation:
     return (
         Derivation(
             PopulationRisk(sigma, task.law, Delta, L),
-            title="erf attention on spiked-SLR at scale $a$ and shift $c$",
+            title="Risk of erf attention on spiked-SLR at key scale $a$ and shift $c$",
             name="erf-spiked",
             symbol=r"\min_v\mathcal{E}_{\mathrm{erf}}",
             introduction="Element-wise activations need one token at a time, so their risk is a closed form "

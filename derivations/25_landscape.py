@@ -28,7 +28,7 @@ def in_seven_order_parameters(task: Task, sigma: ScoredActivation, kind: str) ->
     return reduced(
         Derivation(
             LandscapeRisk.of(task, sigma),
-            title=f"Risk in all seven order parameters, {task.name}-SLR, every {kind} attention",
+            title=f"Population risk in all seven order parameters: {task.name}-SLR, any {kind} attention",
             name=f"landscape-{kind}-{task.name}",
             symbol=r"\mathcal{E}(m,q)",
             introduction=r"Beside $\chi^\star$ a score depends on $z^\star$ and on $\eta$, the projection on the part "
@@ -105,7 +105,8 @@ def derive_on_the_manifold() -> Iterator[Derivation]:
         yield reduced(
             Derivation(
                 LandscapeRisk.of(task, ANY_NORMALISED, ON_MANIFOLD),
-                title=f"Risk on the manifold, for a key with a part outside $k^\\star$, {task.name}-SLR",
+                title="Population risk with zero cross-overlaps of key and value, key partly orthogonal to "
+                f"$k^\\star$: {task.name}-SLR",
                 name=f"landscape-manifold-{task.name}",
                 symbol=r"\mathcal{E}\big|_{\mathcal{M}}",
                 introduction=r"At $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$ the same rules give the risk of Section 4, for a key "

@@ -1,4 +1,4 @@
-r"""The manifold $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$: why the flow stays on it, and what lies outside the hidden directions."""
+r"""The manifold $m_{kv^\star}=m_{vk^\star}=q_{kv}=0$: invariant under gradient flow; components outside the hidden directions."""
 
 from collections.abc import Iterator
 
@@ -61,7 +61,7 @@ def derive_sign_symmetry() -> Iterator[Derivation]:
             yield (
                 Derivation(
                     LandscapeRisk.of(task, sigma, mirrored),
-                    title=f"The risk is even in what leaves the manifold: {task.name}-SLR, every {kind} attention",
+                    title=f"Population risk is even in the cross-overlaps of key and value: {task.name}-SLR, any {kind} attention",
                     name=f"landscape-even-{kind}-{task.name}",
                     symbol=r"\mathcal{E}(-m_{kv^\star},-m_{vk^\star},-q_{kv})",
                     introduction=r"The values $(z,\zeta)$ and the noise are symmetric whatever the weight is. With their signs "
@@ -83,7 +83,8 @@ def derive_slopes_on_the_manifold() -> Iterator[Derivation]:
         yield (
             Derivation(
                 At.of(Derivative(risk.subs(curve, simultaneous=True), t), {t: S.Zero}),
-                title=f"Gradient flow leaves the manifold invariant, {task.name}-SLR, every normalised attention",
+                title=f"Gradient flow keeps zero cross-overlaps of key and value at zero: {task.name}-SLR, any "
+                "normalised attention",
                 name=f"landscape-invariant-{task.name}",
                 symbol=r"\frac{\mathrm{d}\mathcal{E}}{\mathrm{d}t}\Big|_{t=0}",
                 introduction=r"A curve leaves the manifold with speeds $u$ in $m_{kv^\star}$, $m_{vk^\star}$, $q_{kv}$ and speed 1 "
@@ -94,10 +95,11 @@ def derive_slopes_on_the_manifold() -> Iterator[Derivation]:
             )
             .apply(ChainRule(risk, curve))
             .apply(
-                SlopeOfOddPart(*ON_MANIFOLD), "Each of the three slopes is that of the part that is odd in all three."
+                SlopeOfOddPart(*ON_MANIFOLD),
+                "The three slopes come from the part of the risk that is odd in the three together.",
             )
             .apply(Unfold(LandscapeRisk))
-            .apply(FlipSigns(z, zeta, xi), "There is no odd part.")
+            .apply(FlipSigns(z, zeta, xi), "That part is zero.")
             .claim(
                 At.of(Derivative(risk.definition(), m_vv), ON_MANIFOLD),
                 "symslr, the slope along the manifold",
@@ -114,7 +116,8 @@ def derive_part_of_the_value() -> Iterator[Derivation]:
             yield (
                 Derivation(
                     Derivative(risk, q_vv),
-                    title=f"What is outside of the value only costs, {task.name}-SLR, every {kind} attention",
+                    title=f"Population risk grows with the value component outside the hidden directions: {task.name}-SLR, "
+                    f"any {kind} attention",
                     name=f"landscape-value-{kind}-{task.name}",
                     symbol=r"\frac{\partial\mathcal{E}}{\partial q_{vv}}",
                     introduction=r"At given other order parameters $q_{vv}$ is what $R_{vv}$ adds. The slope is a mean square, "
@@ -131,15 +134,17 @@ def derive_noise_in_the_key() -> Iterator[Derivation]:
         yield (
             Derivation(
                 LandscapeRisk.of(task, ANY_ELEMENTWISE, ON_MANIFOLD),
-                title=f"A key with a part outside: an element-wise attention is a smoother one and noise, {task.name}-SLR",
+                title="Key component outside the hidden directions: a smoothed kernel and added variance, "
+                f"{task.name}-SLR, element-wise",
                 name=f"landscape-key-element-wise-{task.name}",
                 symbol=r"\mathcal{E}\big|_{\mathcal{M}}",
                 introduction=r"Let $\bar\kappa(y)=\mathbb{E}_t\,\kappa(y+\sqrt{R_{kk}}\,t)$. The risk is that of the kernel "
                 r"$\bar\kappa$ at $R_{kk}=0$, and a mean variance that is not negative. So $R_{kk}=0$ is optimal on the manifold "
                 r"wherever $\bar\kappa$ belongs to the kernels that are allowed, up to scale, shift and a factor that the value "
                 r"takes up: for linear attention, for erf with a free shift, for exponentials. For normalised attentions the "
-                r"normaliser stands in the way: beyond those that attain the Bayes risk, such as softmax, $R_{kk}=0$ is what is "
-                r"found numerically, and unproved.",
+                r"argument fails, since the normaliser is smoothed too: except for those that attain the Bayes "
+                r"risk, such as softmax, "
+                r"$R_{kk}=0$ is found numerically and not proved.",
                 ranges=ADMISSIBLE,
             )
             .apply(Unfold(LandscapeRisk))
@@ -168,7 +173,7 @@ def derive_smoothed_kernels() -> Iterator[Derivation]:
     for kernel, name, rules, known in kernels:
         chain = Derivation(
             ScalarExpectation(kernel.subs(x, y + sqrt(r) * t), t, STANDARD_NORMAL),
-            title=f"Gaussian smoothing keeps the kernel: {name}",
+            title=f"Gaussian smoothing of the {name} kernel gives a kernel of the same family",
             name=f"landscape-smoothed-{name}",
             symbol=r"\bar\kappa(y)",
             introduction=r"Smoothed by noise of variance $r=R_{kk}$ the kernel is one of its kind: "
@@ -185,7 +190,7 @@ def derive_bayes_optimal_without_outside() -> Iterator[Derivation]:
         yield (
             Derivation(
                 bayes_loss(task.law, Delta),
-                title=f"Nothing outside is optimal for softmax: the Bayes risk is attained at $R=0$, {task.name}-SLR",
+                title=f"Softmax attains the Bayes risk with key and value along the hidden directions: {task.name}-SLR",
                 name=f"landscape-key-softmax-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
                 introduction=r"No predictor has a smaller risk, so that no other order parameters, inside or outside of the "

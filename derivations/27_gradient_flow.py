@@ -46,7 +46,7 @@ def derive_flow() -> Iterator[Derivation]:
             yield (
                 Derivation(
                     rate(overlap),
-                    title=f"Gradient flow of the order parameters: the entry {entry} of ${letter}$",
+                    title=f"Gradient flow of the order parameter ${letter}_{{{entry}}}$",
                     name=f"flow-{letter}-{entry}",
                     symbol=rf"\frac{{\mathrm{{d}}{letter}_{{{entry}}}}}{{\mathrm{{d}}t}}",
                     introduction=STEM + words,

@@ -52,9 +52,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 """Signs, values, tokens: in this order every mean of polynomials is a polynomial."""
 
-STEM = (
-    r"$P=w_1\sum_l z_l+w_2\sum_l\chi_l z_l$ is the predictor from the two features that know something of the label. "
-)
+STEM = r"$P=w_1\sum_l z_l+w_2\sum_l\chi_l z_l$ is the linear predictor from the two features that correlate with the label. "
 
 
 def best_weights(task: Task) -> dict[Expr, Expr]:
@@ -92,11 +90,11 @@ def mean(task: Task, body: Expr, name: str, title: str) -> Derivation:
 
 def products(task: Task) -> tuple[Derivation, ...]:
     return (
-        mean(task, (Y - P) ** 2, "distance", "Risk of the predictor from two features"),
-        mean(task, Y * P, "label-predictor", "The label and the predictor from two features"),
-        mean(task, P**2, "predictor", "Size of the predictor from two features"),
-        mean(task, Y * F, "label-attention", "The label and linear attention"),
-        mean(task, P * F, "predictor-attention", "The predictor from two features and linear attention"),
+        mean(task, (Y - P) ** 2, "distance", "Risk of the two-feature linear predictor"),
+        mean(task, Y * P, "label-predictor", "Cross moment of the label and the two-feature predictor"),
+        mean(task, P**2, "predictor", "Second moment of the two-feature predictor"),
+        mean(task, Y * F, "label-attention", "Cross moment of the label and linear attention"),
+        mean(task, P * F, "predictor-attention", "Cross moment of the two-feature predictor and linear attention"),
     )
 
 
@@ -111,7 +109,7 @@ def derive_best_predictor() -> Iterator[Derivation]:
         yield (
             Derivation(
                 Minimum(Minimum(risk.start, w_2), w_1),
-                title=f"Best predictor from two features, {task.name}-SLR",
+                title=f"Least risk of the two-feature linear predictor, {task.name}-SLR",
                 name=f"linear-landscape-features-{task.name}",
                 symbol=r"\min_w\mathbb{E}_g(y-P)^2",
                 introduction=STEM,
@@ -132,11 +130,12 @@ def derive_global_minimum() -> Iterator[Derivation]:
         chain = (
             Derivation(
                 LandscapeRisk.of(task, linear),
-                title=f"Linear attention's least risk over all seven order parameters, {task.name}-SLR",
+                title="Risk of linear attention: least risk plus the squared distance to the best two-feature "
+                f"predictor, {task.name}-SLR",
                 name=f"linear-landscape-{task.name}",
                 symbol=r"\mathcal{E}(m,q)",
                 introduction=r"The best predictor $P$ from the features $\sum_l z_l$ and $\sum_l\chi_l z_l$ leaves a residual that "
-                r"is orthogonal to all that linear attention can say, so that Pythagoras holds: the risk is the least risk and "
+                r"is orthogonal to every prediction of linear attention. By Pythagoras the risk is the least risk plus "
                 r"the mean square distance to $P$. It is never below, and attains it where $F=P$, which asks for "
                 r"$m_{kv^\star}=m_{vk^\star}=q_{kv}=R_{kk}=R_{vv}=0$.",
                 sources=("duranthon2025, App. on linear attention",),
@@ -161,7 +160,7 @@ def derive_attained() -> Iterator[Derivation]:
         place = {**ON_MANIFOLD, m_vv: size, q_vv: size**2, m_kk: scale, q_kk: scale**2}
         chain = Derivation(
             LandscapeRisk.of(task, linear, place),
-            title=f"Linear attention's least risk is attained, {task.name}-SLR",
+            title=f"Linear attention attains the least risk of the two-feature predictor, {task.name}-SLR",
             name=f"linear-landscape-attained-{task.name}",
             symbol=r"\mathsf{E}_{\mathrm{lin}}",
             introduction=r"At $k=\frac{w_2}{w_1}k^\star$, $v=w_1v^\star$ linear attention is the best predictor from two features.",

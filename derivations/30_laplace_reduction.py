@@ -1,4 +1,4 @@
-"""The exchangeable reduction: any normalised attention, any length, at the cost of a double integral."""
+"""Laplace representation of the normaliser: any normalised attention at any length, as a double integral."""
 
 from collections.abc import Iterator
 
@@ -34,11 +34,15 @@ def derive_laplace() -> Iterator[Derivation]:
         sigma = Activation.of(epsilon, attention, a)
         where = f"{attention.name} on {task.name}-SLR"
         bodies = {
-            "hit": (sigma, r"\mathbb{E}_g[\sigma_\epsilon]", "Attention paid to the relevant token"),
+            "hit": (
+                sigma,
+                r"\mathbb{E}_g[\sigma_\epsilon]",
+                "Mean attention to the relevant token as a Laplace integral",
+            ),
             "norm": (
                 Sum(sigma.at(l) ** 2, (l, 1, L)),
                 r"\mathbb{E}_g\|\sigma\|^2",
-                "Squared norm of the attention",
+                "Mean squared norm of the attention as a Laplace integral",
             ),
         }
         if task.name == "max":  # two normalisers: one derivation shows the two Laplace variables
@@ -63,7 +67,7 @@ def derive_bayes_error() -> Iterator[Derivation]:
         yield (
             Derivation(
                 SequenceExpectation(1 - Posterior(epsilon, task.law), task.law),
-                title=f"Bayes risk without noise as a positive integral, {task.name}-SLR",
+                title=f"Noiseless Bayes risk as a Laplace integral of a positive function, {task.name}-SLR",
                 name=f"laplace-bayes-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
                 introduction="The error itself, not one minus something near one: every term is positive, so "

@@ -25,6 +25,12 @@ WORDS = {
     "to 1 on both sides: a very large projection is no evidence at all, while softmax would give it all the attention.",
 }
 
+TITLES = {
+    "variance-spike": "Gaussian keys, the relevant one of another variance",
+    "laplace-shift": "Laplace-distributed keys, the relevant one shifted",
+    "student-shift": "Student-distributed keys, the relevant one shifted",
+}
+
 
 def derive_optimal_attention() -> Iterator[Derivation]:
     spread = Task.from_token_laws(normal(0, s**2), name="variance-spike")
@@ -35,7 +41,7 @@ def derive_optimal_attention() -> Iterator[Derivation]:
         chain = (
             Derivation(
                 BayesRisk(task.law, Delta),
-                title=f"Bayes-optimal attention for token laws other than a Gaussian shift: {task.name}",
+                title=f"Bayes-optimal attention: {TITLES[task.name]}",
                 name=f"optimal-attention-{task.name}",
                 symbol=r"\mathcal{E}_{\mathrm{Bayes}}",
                 introduction="The relevant token's key projection has law $p_1$, the others' $p_0$. The posterior of "

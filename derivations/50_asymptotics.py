@@ -43,7 +43,7 @@ def derive_spiked() -> Iterator[Derivation]:
     yield (
         shifted_error(SpikedSLR().law, ORDER)
         .named(
-            title="Bayes risk of spiked-SLR at strong signal, any length: the Euler-number series",
+            title="Bayes risk of spiked-SLR at strong signal, any length: exponential decay with a series of Euler numbers",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
             introduction=r"Two competitors at once are exponentially rarer than one: leaving them out of the denominator costs "
             r"at most a multiple of $e^{-\nu/3}$ beside $e^{-\nu/4}$. With one competitor the risk is an integral against "
@@ -64,7 +64,7 @@ def derive_max() -> Iterator[Derivation]:
     yield (
         Derivation(
             error(law.subs(L, 2)),
-            title="Bayes risk of max-SLR at strong signal, two tokens",
+            title=r"Bayes risk of max-SLR at strong signal, two tokens: series in $1/\nu$",
             name="asymptotics-max-two",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0,\,L=2}",
             introduction=r"The error comes from near ties, whose density is flat at zero: powers of $1/\nu$ instead "
@@ -94,7 +94,7 @@ def derive_max() -> Iterator[Derivation]:
         selected_error(law, 3)
         .named(
             name="asymptotics-max-leading",
-            title="Bayes risk of max-SLR at strong signal, any length",
+            title="Bayes risk of max-SLR at strong signal, any length: leading terms",
             symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
             introduction=r"$\mathcal{E}_{\mathrm{Bayes}}=\frac{M}{\nu}\left(1-\frac{\pi^2}{12\nu^2}\right)+O(\nu^{-4})$ with $M$ "
             r"the mean of the largest of $L$ normals. On a logarithmic scale the Laplace variable is a level $y$: two tokens "
@@ -104,14 +104,14 @@ def derive_max() -> Iterator[Derivation]:
         .claim(largest * (1 - pi**2 / (12 * nu**2)) / nu, "symslr, leading terms", label="own")
     )
     yield mean_key(law, 3).named(
-        title="Mean key of the selected token at strong signal, any length",
+        title="Mean key projection of the relevant token in max-SLR at strong signal, any length",
         symbol=r"\mu = \nu\,\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
         introduction="By Stein's lemma $\\mu=\\nu\\,\\mathcal{E}_{\\mathrm{Bayes}}$, which tends to the mean of the largest of "
         "$L$ normals.",
         ranges=strong,
     )
     yield selected_error(law, 6).named(
-        title="Bayes risk of max-SLR at strong signal, any length, six terms",
+        title="Bayes risk of max-SLR at strong signal, any length: six terms",
         name="asymptotics-max-series",
         symbol=r"\mathcal{E}_{\mathrm{Bayes}}\big|_{\Delta=0}",
         introduction="Near ties of two tokens give odd powers of $1/\\nu$, those of three the even ones: at $L=2$ the even "

@@ -71,11 +71,11 @@ def located(attention: Attention) -> Derivation:
     """What a normalised attention with an exponential kernel withholds from the relevant token."""
     start = Derivation(
         SequenceExpectation(1 - of_weight(attention), LAW),
-        title=f"{attention.name.capitalize()} at any scale: what the relevant token does not get",
+        title=f"{attention.name.capitalize()} at any key scale: upper bound on the attention that misses the relevant token",
         name=f"long-located-{attention.name}",
         symbol=MISSED,
-        introduction=r"For every length, $0\le t\le1$, $0\le r\le1$: the bound of a random code, whose best $t$ and $r$ give "
-        r"the exponent. The risk with the best $v$ is at most $1-(\mathbb{E}\sigma_\epsilon)^2$, twice this or less."
+        introduction=r"For every length, $0\le t\le1$, $0\le r\le1$: Gallager's random-coding bound, whose best $t$ and $r$ "
+        r"give the exponent. The risk with the best $v$ is at most $1-(\mathbb{E}\sigma_\epsilon)^2$, twice this or less."
         + (" The offset counts as one more token of score $0$." if attention.offset != 0 else ""),
         sources=SOURCES,
     )
@@ -87,7 +87,7 @@ def lost(attention: Attention, level: Expr, power: Expr, order: Expr) -> Derivat
     return (
         Derivation(
             SequenceExpectation(of_weight(attention), LAW),
-            title=f"{attention.name.capitalize()} at any scale: what the relevant token gets at most",
+            title=f"{attention.name.capitalize()} at any key scale: upper bound on the attention to the relevant token",
             name=f"long-lost-{attention.name}",
             symbol=FOUND,
             sources=SOURCES,
@@ -129,7 +129,7 @@ def derive_softmax() -> Iterator[Derivation]:
         soft,
         {a: SCALE, t: sqrt(2) / b, r: sqrt(kappa) - 1},
         OTHERS**-GAP,
-        title="Above the freezing point every scale succeeds above the transition, with one exponent",
+        title=r"Softmax above the transition: every key scale $b\ge\sqrt{2}$ finds the relevant token, with one exponent",
         name="long-large-scales",
         introduction=r"At $\nu=2\kappa\log(L-1)$ and $a=b\sqrt{\log(L-1)}$. The best scale, $a=\sqrt\nu$ (Proposition 4.2), is "
         r"$b=\sqrt{2\kappa}$: the coefficient of log-length scaling, scores $b\log L$ times keys in units of "
@@ -140,7 +140,7 @@ def derive_softmax() -> Iterator[Derivation]:
         soft,
         {a: SCALE, t: S.One, r: ODDS / b**2},
         OTHERS ** (-(ODDS**2) / (2 * b**2)),
-        title="The lower end of the window of scales: success above it",
+        title="Softmax finds the relevant token at key scales above the lower threshold",
         name="long-window-above",
         introduction=r"$b\sqrt{2\kappa}>1+b^2/2$ is $b>\sqrt{2\kappa}-\sqrt{2\kappa-2}$, with $\kappa>1$, as long as "
         r"$b\le\sqrt2$; there the exponent is positive, and $0$ at the end.",
@@ -150,11 +150,11 @@ def derive_softmax() -> Iterator[Derivation]:
         gone,
         {a: SCALE, theta: OTHERS ** (1 + b**2 / 2) / 2, s: -ODDS / b**2, u: OTHERS ** (TAIL / p) / 4},
         2 ** (-ODDS / b**2) * OTHERS ** (-(ODDS**2) / (2 * b**2)) + exp(2**-p - OTHERS ** (TAIL / p) / 4),
-        title="The lower end of the window of scales: failure below it",
+        title="Softmax does not find the relevant token at key scales below the lower threshold",
         name="long-window-below",
         introduction=r"For $b<\sqrt2$ take $1<p<2/b^2$: the second term falls faster than any power. The first one falls where "
-        r"$b\sqrt{2\kappa}<1+b^2/2$: the relevant token gets nothing below $b=\sqrt{2\kappa}-\sqrt{2\kappa-2}$, and at no scale "
-        r"below $\sqrt2$ where $\kappa<1$.",
+        r"$b\sqrt{2\kappa}<1+b^2/2$: the attention to the relevant token vanishes below "
+        r"$b=\sqrt{2\kappa}-\sqrt{2\kappa-2}$, and at every scale below $\sqrt2$ where $\kappa<1$.",
         ranges={b: (Rational(1, 5), Rational(6, 5)), kappa: (Rational(1, 5), Rational(7, 5))},
     )
 
@@ -163,7 +163,7 @@ def derive_bayes() -> Iterator[Derivation]:
     code = integrated(
         Derivation(
             error(LAW),
-            title="Bayes risk of spiked-SLR at every length: the bound of a random code",
+            title="Bayes risk of spiked-SLR at every length: random-coding bound",
             name="long-bayes-risk",
             symbol=BAYES,
             introduction=r"For every length and $0\le r\le1$: $(L-1)^re^{-\nu r/(2(1+r))}$.",
@@ -178,7 +178,7 @@ def derive_bayes() -> Iterator[Derivation]:
         code,
         {r: sqrt(kappa) - 1},
         OTHERS**-GAP,
-        title="Bayes risk above the transition",
+        title="Bayes risk above the transition: power-law decay in the length",
         name="long-bayes-risk-above",
         introduction=r"$\nu=2\kappa\log(L-1)$, $1\le\kappa\le4$: the probability that a normal variable is below "
         r"$\sqrt{2\log L}-\sqrt\nu$, up to factors that are no powers.",
@@ -187,7 +187,7 @@ def derive_bayes() -> Iterator[Derivation]:
         code,
         {r: S.One},
         OTHERS ** (1 - kappa / 2),
-        title="Bayes risk far above the transition",
+        title="Bayes risk far above the transition: a sharper power-law bound",
         name="long-bayes-risk-far-above",
         introduction=r"The better bound for $\kappa\ge4$: one competitor that is as close as a typical pair, $(L-1)e^{-\nu/4}$.",
     )
@@ -220,7 +220,7 @@ def derive_sigmoid() -> Iterator[Derivation]:
     yield (
         Derivation(
             one_token(w * kernel) ** 2 / one_token((w + OTHERS) * kernel**2),
-            title="The best element-wise attention is a sigmoid with a bias",
+            title=r"The best element-wise attention is a sigmoid with bias $-\log(L-1)$",
             name="long-element-wise",
             symbol=r"1+\Delta^2-\min_v\mathcal{E}_\kappa",
             introduction=r"What an element-wise attention explains, with the best value vector. Any kernel explains at most this, "
@@ -252,14 +252,16 @@ def derive_sigmoid() -> Iterator[Derivation]:
         .apply(Linearity())
         .apply(CameronMartin())
         .apply(Linearity())
-        .named(title="The risk of the sigmoid: a bound with a free power", name="long-sigmoid-power", symbol=BAYES)
+        .named(
+            title="Risk of sigmoid attention: upper bound with a free exponent", name="long-sigmoid-power", symbol=BAYES
+        )
     )
     yield bound
     yield at_long(
         bound,
         {r: (kappa - 1) / (2 * kappa)},
         OTHERS ** (-((kappa - 1) ** 2) / (4 * kappa)),
-        title="The sigmoid succeeds above the same transition, with a smaller exponent",
+        title="Sigmoid attention finds the relevant token above the same transition, with a smaller exponent",
         name="long-sigmoid-above",
         introduction=r"$(\kappa-1)^2/(4\kappa)$ beside softmax's $(\sqrt\kappa-1)^2$: the same threshold, and half the exponent "
         r"at $\kappa\gg1$. The bound holds for the sigmoid's risk, which is on the way.",
@@ -284,7 +286,7 @@ def derive_others() -> Iterator[Derivation]:
     hard = integrated(
         Derivation(
             SequenceExpectation(1 - IsLargest.of(epsilon, L), LAW),
-            title="Attention to the largest key alone",
+            title="Attention to the largest key alone: upper bound on the probability of missing the relevant token",
             name="long-largest",
             symbol=r"\Pr(\epsilon\ne\operatorname{argmax}\chi)",
             introduction=r"Top-1, and the limit of softmax, sparsemax and entmax at large scale.",
@@ -298,7 +300,7 @@ def derive_others() -> Iterator[Derivation]:
         hard,
         {v: sqrt(2) * sqrt(log(OTHERS)), r: sqrt(kappa) - 1},
         OTHERS**-GAP,
-        title="Attention to the largest key succeeds above the same transition",
+        title="Attention to the largest key alone finds the relevant token above the same transition",
         name="long-largest-above",
     )
     yield lost(softplus, theta, S.One, S(2))
@@ -309,7 +311,7 @@ def derive_others() -> Iterator[Derivation]:
     yield (
         Derivation(
             square.start,
-            title="A kernel of few features never finds the relevant token in a long context",
+            title="Attention with a kernel of few features never finds the relevant token in a long context",
             name="long-few-features",
             symbol=FOUND,
             introduction=r"The kernel $1+x^2$, of two features, at any scale. At $\nu=2\kappa\log L$ and $u=\sqrt{L}/8$ this "

@@ -22,12 +22,12 @@ RANGES = {
 
 OF = {"k": "keys", "v": "values"}
 MEANING = {
-    "qhat": "the variance of the samples' pull across the true vector",
-    "Vhat": "the stiffness with which the samples resist a change of the fit",
-    "mhat": "the pull of the samples along the true vector",
-    "V": "how far one sample left out could pull the fit",
-    "m": "the overlap with the true vector, what was learnt",
-    "q": "the squared length of the fitted vector",
+    "qhat": "effective noise variance",
+    "Vhat": "effective curvature of the loss",
+    "mhat": "effective signal",
+    "V": "susceptibility",
+    "m": "overlap with the true vector",
+    "q": "squared norm of the fitted vector",
 }
 
 
@@ -36,9 +36,9 @@ def derive_ridge() -> Iterator[Derivation]:
         yield (
             ridge_chain(t)
             .named(
-                title=f"Finite samples: what the ridge pays per component, {OF[t.name]}",
-                introduction=r"A component $u$ is pulled along its true value $u_0$ with strength $\hat m$ and at random with "
-                r"variance $\hat q$, and held by the ridge and by the stiffness $\hat V$ of the samples.",
+                title=f"Finite samples: energy per component of the {OF[t.name]} with ridge",
+                introduction=r"The samples act on a component $u$ as a field of mean $\hat m u_0$, with $u_0$ its true value, and "
+                r"variance $\hat q$, and as a curvature $\hat V$, which adds to the ridge.",
                 sources=(SOURCE,),
             )
             .claim(-(t.mhat**2 + t.qhat) / (2 * (t.ridge + t.Vhat)), SOURCE)
@@ -49,7 +49,7 @@ def derive_response() -> Iterator[Derivation]:
     for t in CHANNELS:
         for parameter in t.order_parameters:
             yield response_chain(t, parameter).named(
-                title=f"Finite samples: the energy of a sample as ${latex(parameter)}$ moves",
+                title=f"Finite samples: derivative of the energy of one sample in ${latex(parameter)}$",
                 introduction=r"Of a sample's energy only the distance from the field depends on the order parameters. "
                 "The law of the sample is left open: no Gaussian enters.",
                 sources=(SOURCE,),
@@ -63,7 +63,7 @@ def derive_saddle_point() -> Iterator[Derivation]:
             yield (
                 saddle_chain(t, unknown)
                 .named(
-                    title=f"Finite samples: saddle point of the {OF[t.name]}, {MEANING[unknown]}",
+                    title=f"Finite samples: saddle-point equation of the {OF[t.name]} for the {MEANING[unknown]}",
                     symbol=latex(getattr(t, unknown)),
                     introduction=ReplicaSymmetricEnergy.postulate,
                     sources=(SOURCE,),

@@ -1,4 +1,4 @@
-"""Finite samples: one sample's proximal problem without its values, and the risk of the fit on a new sequence."""
+"""Finite samples: the proximal problem of one sample minimised over its values, and the test risk of the fit."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ RANGES = {
 
 def derive_values() -> Iterator[Derivation]:
     yield elimination_chain(softmax).named(
-        title="Finite samples: the values leave the proximal problem",
+        title="Finite samples: proximal problem of one sample, minimised over the values",
         introduction=r"The values reach the label through $\sum_l\sigma_l z_l$ alone. What is left depends on the keys "
         "through their distance from the field and through two sums over the tokens, at any length.",
         sources=(SOURCE,),
@@ -49,7 +49,7 @@ def derive_data_term() -> Iterator[Derivation]:
     yield (
         data_chain()
         .named(
-            title="Finite samples: the data term of a sample at the best values",
+            title="Finite samples: loss of one sample, minimised over the values",
             introduction=r"$A=\sigma\cdot\omega^z$ and $B=|\sigma|^2$.",
             sources=(SOURCE,),
         )
@@ -58,7 +58,7 @@ def derive_data_term() -> Iterator[Derivation]:
     yield (
         residual_chain()
         .named(
-            title="Finite samples: the residual of a sample at the best values",
+            title="Finite samples: residual of one sample at the minimising values",
             introduction="The slope of the data term in the label is the residual.",
             sources=(SOURCE,),
         )
@@ -74,8 +74,8 @@ def derive_dual() -> Iterator[Derivation]:
     yield (
         dual_chain()
         .named(
-            title="Finite samples: one token's share of the dual function of linear attention",
-            introduction=r"At given residual $\rho$ the tokens part. The share has a minimum where "
+            title="Finite samples: contribution of one token to the dual function of linear attention",
+            introduction=r"At given residual $\rho$ the problem is a sum over tokens. Each term has a minimum where "
             r"$s=1/V_a-V_v\rho^2$ is positive.",
             sources=(OWN,),
         )
@@ -92,8 +92,8 @@ def derive_risk() -> Iterator[Derivation]:
         yield (
             risk_chain(task, attention)
             .named(
-                title=f"Finite samples: risk of a fitted {attention.name} attention on a new sequence",
-                introduction=r"A new sequence sees the fit through the fields $\omega_l=m h_l+\sqrt{q-m^2}\,\xi_l$.",
+                title=f"Finite samples: test risk of a fitted {attention.name} attention as a function of the order parameters",
+                introduction=r"On a new sequence the fit enters through the fields $\omega_l=m h_l+\sqrt{q-m^2}\,\xi_l$.",
                 sources=(SOURCE,),
                 ranges={**RANGES, L: [1, 2], nu: (Rational(1, 5), Rational(4, 5))},
             )

@@ -40,17 +40,17 @@ q_k = Symbol("q_k", positive=True)
 def derive_prior() -> Iterator[Derivation]:
     yield (
         prior_chain()
-        .named(title="Bayes-optimal: what a component's prior contributes", sources=(SOURCE,))
+        .named(title="Bayes-optimal estimation: free entropy of the prior per component", sources=(SOURCE,))
         .claim((Q_HAT - log(1 + Q_HAT)) / 2, SOURCE)
     )
 
 
 def derive_nishimori() -> Iterator[Derivation]:
-    titles = ("its overlap with the truth", "its squared length")
+    titles = ("overlap of the posterior mean with the truth", "squared norm of the posterior mean")
     for chain, title in zip(nishimori_chains(), titles, strict=True):
         yield (
             chain.named(
-                title=f"Bayes-optimal: posterior mean of a component, {title}",
+                title=f"Bayes-optimal estimation: {title}",
                 introduction="The two are one number: Nishimori's identity leaves one overlap per vector.",
                 sources=("nishimori1981",),
             ).claim(Q_HAT / (1 + Q_HAT), "nishimori1981", label="published")
@@ -62,9 +62,9 @@ def derive_information() -> Iterator[Derivation]:
         yield (
             information_chain(t)
             .named(
-                title=f"Bayes-optimal: the entropy of the evidence grows with half the squared force, {of}",
-                introduction=r"$Z$ is read as a function of one token's field $\omega=\sqrt q\,x_0$; $a$ and $b$ are what "
-                "the rest of the sample says for this token and for the others, at any length.",
+                title=f"Bayes-optimal estimation: the free entropy grows with the overlap by half the mean squared score, {of}",
+                introduction=r"$Z$ is read as a function of one token's field $\omega=\sqrt q\,x_0$; $a$ and $b$ are the "
+                "likelihoods of the rest of the sample with this token relevant and with another one, at any length.",
                 sources=(SOURCE,),
                 ranges=RANGES,
             )
@@ -77,7 +77,7 @@ def derive_state_evolution() -> Iterator[Derivation]:
         yield (
             force_chain(t)
             .named(
-                title=f"Bayes-optimal: state evolution of the {of}, the signal in the samples",
+                title=f"Bayes-optimal estimation: state evolution of the {of}, effective signal",
                 symbol=r"\hat{q}",
                 introduction=BayesFreeEntropy.postulate,
                 sources=(SOURCE,),
@@ -88,7 +88,7 @@ def derive_state_evolution() -> Iterator[Derivation]:
     yield (
         overlap_chain("v")
         .named(
-            title="Bayes-optimal: state evolution, the overlap with the truth",
+            title="Bayes-optimal estimation: state evolution, overlap with the truth",
             symbol="q",
             introduction=BayesFreeEntropy.postulate,
             sources=(SOURCE,),
@@ -110,7 +110,7 @@ def derive_risk() -> Iterator[Derivation]:
         posterior_risk_chain(task, OVERLAP)
         .named(
             name="bayes-optimal-risk",
-            title="Bayes-optimal: risk at the overlaps of state evolution, spiked-SLR",
+            title="Bayes-optimal estimation: test risk as a function of the overlaps, spiked-SLR",
             introduction=r"On a new sequence the keys' fields $\omega^\chi_l/\sqrt{q_k}$ are those of a task of strength "
             r"$\nu q_k$; $p_l$ is its posterior.",
             sources=(SOURCE,),
@@ -126,7 +126,7 @@ def derive_many_samples() -> Iterator[Derivation]:
             posterior_risk_chain(task, S.One)
             .named(
                 name=f"bayes-optimal-many-samples-{task.name}",
-                title=f"Bayes-optimal: as samples abound the risk is the Bayes risk, {task.name}-SLR",
+                title=f"Bayes-optimal estimation: test risk with infinitely many samples is the Bayes risk, {task.name}-SLR",
                 introduction=r"As $\alpha\to\infty$ the signal $\hat q$ grows with $\alpha$ and the overlaps "
                 r"$\hat q/(1+\hat q)$ tend to 1. There the risk is that of Proposition 4.1.",
                 sources=(SOURCE,),

@@ -1,4 +1,4 @@
-"""What softmax, linear and power attention make of the block layout, from the sums over rows and columns."""
+"""Attention of softmax, linear and power kernels on the companion's block data, from sums over rows and columns."""
 
 from collections.abc import Iterator
 
@@ -57,7 +57,7 @@ CONSTRUCTION = (
 )
 LINEAR = (
     r"Linear attention cannot single out one row in $n$: its share is of order $1/n$ however large the mark is,"
-    r" because every row scores at least $c^2\log n$ and there is no exponential to make that small."
+    r" because every row has a score of at least $c^2\log n$, which no exponential makes small."
 )
 CROSS = (
     r"Cross-attention: the queries are the rows of a matrix of their own with marks $a_q$, $b_q$, $c_q$, and $a$,"

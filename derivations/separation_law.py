@@ -13,24 +13,24 @@ KERNELS = {"softmax": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
 PREACTIVATION = (
     r"The network. $F=\mathrm{relu}\sum_{i}\sum_{h}\mathrm{relu}(\langle (fA)_i,w^{(h)}\rangle-\tau)$ sums over"
     r" the $n$ rows and over $m$ neurons, with $w^{(h)}$ uniform in $\{-1,1\}^d$ and $\tau=(c+\kappa)\sqrt{\log n}$,"
-    r" $\kappa=0.1$ in the source. What a neuron sees of row $i$ is a combination of five numbers: $w_1$, the sign of"
+    r" $\kappa=0.1$ in the source. The preactivation of a neuron at row $i$ is a combination of five numbers: $w_1$, the sign of"
     r" the row's class, that of the marked class, the sum of all class signs and $w_d$."
 )
 FIRING = (
     r"A network of one data matrix. Its terms are nonnegative, so it is $0$ where no neuron fires on any row. Rows of"
-    r" one class look at the same signs, and so do the marked row and its siblings; the other classes enter by the"
+    r" one class depend on the same signs, and so do the marked row and its siblings; the other classes enter by the"
     r" number $s$ of plus signs among them. The mean over all $2^d$ sign vectors is a sum over three signs and $s$: an"
     r" exact rational. A power $0$ of an indicator is $1$: there are no siblings at $t=1$."
 )
 NETWORK = (
     r"Separation asks for $F>0$ on $D_1$ and $F=0$ on $D_0$ for softmax, and $F=0$ on both for linear attention"
     r" with the same weights. A neuron is bad if it fires where it must not, and useful if it fires for softmax on"
-    r" $D_1$ and is not bad. The result is $(1-P_{\mathrm{bad}})^m-(1-P_{\mathrm{bad\ or\ useful}})^m$: all neurons"
-    r" are not bad, less all are idle."
+    r" $D_1$ and is not bad. The result is $(1-P_{\mathrm{bad}})^m-(1-P_{\mathrm{bad\ or\ useful}})^m$: the probability"
+    r" that no neuron is bad, less that all are idle."
 )
-IDLE = r"Both means are finite sums, by what a neuron sees of a row and by the law of the signs."
+IDLE = r"Both means are finite sums over the signs on which a preactivation depends."
 BOUND = (
-    r"The bound of the paper's kind, for the sum of the $N$ other signs. Each step says in which direction it goes. With"
+    r"A bound as in the paper, for the sum of the $N$ other signs; each step is an inequality in the direction shown. With"
     r" $\nu\approx t/n$ and $y\approx\kappa$ the bound is $e^{-\kappa^2D/(2b^2)}$ for $D=n/t$ classes, so"
     r" $D\ge(2b^2/\kappa^2)\log(m/\delta)$ classes keep $m$ neurons silent with probability $1-\delta$."
 )

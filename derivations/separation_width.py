@@ -15,10 +15,10 @@ FAILURE = (
     r"For a given $\delta$. Separation fails where some neuron is bad or none is useful. Neurons are independent, so the first"
     r" has probability at most $mP_{\mathrm{bad}}$ and the second at most $e^{-mP_{\mathrm{either}}}$, where $P_{\mathrm{either}}$"
     r" is the probability that a neuron is bad or useful. Each is at most $\delta/2$ for"
-    r" $\log(2/\delta)/P_{\mathrm{either}}\le m\le\delta/(2P_{\mathrm{bad}})$: a network may be too narrow and too wide."
+    r" $\log(2/\delta)/P_{\mathrm{either}}\le m\le\delta/(2P_{\mathrm{bad}})$: a network can be too narrow or too wide."
 )
 CLASSES = (
-    r"Number of classes. Where attention spreads evenly over $N$ other classes, each weighs $b/N$ in what a neuron sees, and their"
+    r"Number of classes. Where attention spreads evenly over $N$ other classes, each has weight $b/N$ in a preactivation, and their"
     r" signs have to add up to $\kappa$ for it to fire. Hoeffding's bound over $m$ neurons is at most $\delta$ from"
     r" $N=(2b^2/\kappa^2)\log(m/\delta)$ on. The exact probabilities stand beside both in the report's table of widths."
 )

@@ -274,7 +274,9 @@ def _claims(panels: Sequence[str], table: Table) -> list[NamedComparison]:
         not_below = _not_below(ours, linear_risk)
         wrong = [at for at in not_below if at >= MANY]
         note = f"not below at {_pairs(not_below, ours, linear_risk)}" if not_below else "and at every smaller one"
-        found.append(states(f"softmax lies below linear attention from alpha = {MANY:g} on, {where}", not wrong, note))
+        found.append(
+            states(rf"softmax lies below linear attention from $\alpha={MANY:g}$ on, {where}", not wrong, note)
+        )
         not_above = _not_below(best, ours)
         note = f"not at {_pairs(not_above, ours, best)}" if not_above else f"at {len(ours)} alpha"
         found.append(states(f"softmax lies above the Bayes-optimal risk, {where}", not not_above, note))

@@ -122,7 +122,7 @@ def _closed_forms(length: int, table: Table) -> list[NamedComparison]:
         beyond = mismatched - length / (length + nu)
         holds = bool(np.nanmin(beyond) > -EXACT and np.nanmax(beyond) < 0.01)
         note = f"above L/(L + nu) by {np.nanmin(beyond):.2g} to {np.nanmax(beyond):.2g}"
-        found.append(states("linear on spiked-SLR: the mismatched end tends to L/(L + nu)", holds, note))
+        found.append(states(r"linear on spiked-SLR: the mismatched end tends to $L/(L+\nu)$", holds, note))
     return found
 
 

@@ -31,7 +31,7 @@ CLOSE = 10.0**-DIGITS
 UNITS = {"spiked": r"\nu/(2\log L)", "max": r"\nu/\sqrt{2\log L}"}
 
 
-def figure_large() -> Figure:
+def figure_large_length() -> Figure:
     """Least risk of every attention on spiked-SLR and max-SLR at L = 10^2 and 10^6, Delta = 0."""
     caption = (
         r"Least population risk at large length, without noise, against the signal strength in units of $2\log L$ on spiked-SLR "

@@ -61,7 +61,7 @@ def figure_separation_map(marks: Sequence[float] = MARKS, widths: Sequence[float
         r" source says that it works."
     )
     alt = "Three heat maps of success probability over a1 and b at n = 32, 1024, 32768; the region grows with n."
-    return Figure("separation-map", caption, partial(_map, tuple(marks), tuple(widths)), _draw_map, alt)
+    return Figure("figure-separation-map", caption, partial(_map, tuple(marks), tuple(widths)), _draw_map, alt)
 
 
 def figure_separation_degrees(scan: Sequence[int] = DEGREES) -> Figure:
@@ -74,7 +74,7 @@ def figure_separation_degrees(scan: Sequence[int] = DEGREES) -> Figure:
         r" the latest."
     )
     alt = "Success probability against the degree: a window for powers, a step for Taylor polynomials."
-    return Figure("separation-degrees", caption, partial(_degrees, scan), _draw_degrees, alt)
+    return Figure("figure-separation-degrees", caption, partial(_degrees, scan), _draw_degrees, alt)
 
 
 def figure_separation_gap(sizes: Sequence[int] = SIZES) -> Figure:
@@ -84,7 +84,7 @@ def figure_separation_gap(sizes: Sequence[int] = SIZES) -> Figure:
         r" at $t=4$: of order 1 for softmax, of order $1/n$ for linear attention (dotted: slope $-1$)."
     )
     alt = "Log-log plot: the softmax gap stays near 1, the linear gap falls like 1/n."
-    return Figure("separation-gap", caption, partial(_gaps, tuple(sizes)), _draw_gap, alt)
+    return Figure("figure-separation-gap", caption, partial(_gaps, tuple(sizes)), _draw_gap, alt)
 
 
 def figure_separation_sensitivity() -> Figure:
@@ -94,7 +94,7 @@ def figure_separation_sensitivity() -> Figure:
         r" $b=0.2$, $c=0.8$, $m=52$, $\kappa=0.1$, $\beta=1$; $n$ moves at fixed $t$, $t$ at fixed $n$, and $d=2+n/t$ follows."
     )
     alt = "Nine panels: success against n, t, a0, a1, b, c, m, the margin and beta."
-    return Figure("separation-sensitivity", caption, _sensitivity, _draw_sensitivity, alt)
+    return Figure("figure-separation-sensitivity", caption, _sensitivity, _draw_sensitivity, alt)
 
 
 def figure_separation_width(failures: Sequence[float] = FAILURES) -> Figure:
@@ -107,7 +107,7 @@ def figure_separation_width(failures: Sequence[float] = FAILURES) -> Figure:
         r" too wide a one has a bad neuron; a line that ends has no width beyond."
     )
     alt = "Least and largest width against delta on logarithmic axes, three nested regions, for two sizes."
-    return Figure("separation-width", caption, partial(_widths, tuple(failures)), _draw_widths, alt)
+    return Figure("figure-separation-width", caption, partial(_widths, tuple(failures)), _draw_widths, alt)
 
 
 def figure_attention_cost(columns: int = 64) -> Figure:
@@ -119,7 +119,7 @@ def figure_attention_cost(columns: int = 64) -> Figure:
     )
     alt = "Log-log plot of operations against n: two lines of slope 2 that coincide and one of slope 1, crossing at n = d."
     return Figure(
-        "attention-cost", caption, partial(_costs, columns), _draw_costs, alt, _cost_claims, printed=_cost_table
+        "figure-attention-cost", caption, partial(_costs, columns), _draw_costs, alt, _cost_claims, printed=_cost_table
     )
 
 

@@ -1,4 +1,4 @@
-"""Packages that hand names on without loading what defines them: a name is imported when it is first asked for."""
+"""Packages that load a module only when one of its names is first used."""
 
 from __future__ import annotations
 

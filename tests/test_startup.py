@@ -6,10 +6,15 @@ import json
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 LIBRARIES = ("sympy", "numpy", "scipy", "mpmath", "flint", "matplotlib", "torch", "numba", "distributed")
+
+HERE = Path(__file__).parent
+NO_PYTHON = str(HERE / "odd_inputs.txt")
+BAD_STUDY = str(HERE / "bad_study.toml")
 
 QUICK = [
     ("--help",),
@@ -27,14 +32,34 @@ QUICK = [
     ("risk", "--length", "3", "--nu", "1", "--heads", "0"),
     ("optimal", "--help"),
     ("optimal", "--task", "none.toml"),
+    ("risk", "--length", "3", "--nu", "1", "--bounds", "a:1:0"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "exp(x)", "--offset", "-1"),
+    ("risk", "--length", "3", "--nu", "1", "--kernel", "exp(x)", "--offset", "1", "--normalise", "none"),
+    ("bayes", "--length", "3", "--nu", "1", "--digits", "10001"),
     ("landscape", "--length", "3"),
+    ("landscape", "--length", "3", "--nu", "1", "--at", "m_kk"),
     ("finite", "--length", "3", "--nu", "1", "--rk", "1", "--alpha", "2"),
+    ("finite", "--length", "3", "--nu", "1", "--rk", "0", "--rv", "1", "--alpha", "2"),
+    ("finite", "--length", "3", "--nu", "1", "--rk", "1", "--rv", "1", "--alpha", "2", "--branch", "middle"),
     ("derive",),
     ("derive", "no-such-derivation"),
     ("check", "no/such/folder"),
     ("validate", "no/such/folder"),
     ("report", "no/such/folder", "--out", "out"),
+    ("report", "--out", __file__),
+    ("report", "--out", f"{__file__}/inside"),
+    ("derive", "--latex", __file__),
+    ("derive", "--latex", "no/such/folder/all.tex"),
+    ("check", NO_PYTHON),
+    ("validate", "--keep", __file__),
+    ("compute", "no-such-figure"),
+    ("compute", "--all", "--keep", __file__),
+    ("compute", "figure-growth", "--keep", "no/such/folder/kept.sqlite"),
     ("study", "--help"),
+    ("study", "run", "no-such.toml", "--store", "s.sqlite"),
+    ("study", "run", BAD_STUDY, "--store", "s.sqlite"),
+    ("study", "run", BAD_STUDY, "--store", "no/such/folder/s.sqlite"),
+    ("study", "show", "no-such.sqlite", "--csv", "no/such/folder/table.csv"),
     ("new", "."),
 ]
 

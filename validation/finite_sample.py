@@ -28,8 +28,9 @@ class Point:
 
     @property
     def name(self) -> str:
-        where = f"{self.task.name}, L={self.task.length}, {self.remark or 'no noise'}"
-        return f"{self.attention.name}, {where}, alpha={self.alpha:g}, ridges {self.ridge[0]:g} and {self.ridge[1]:g}"
+        where = f"{self.task.name}-SLR, $L={self.task.length}$, {self.remark or 'no noise'}"
+        ridges = rf"$r_k={self.ridge[0]:g}$, $r_v={self.ridge[1]:g}$"
+        return rf"{self.attention.name}, {where}, $\alpha={self.alpha:g}$, {ridges}"
 
 
 @dataclass(frozen=True)
@@ -101,36 +102,36 @@ def _spiked(nu: object, length: int = 3, noise: object = 0) -> Task:
 
 
 POINTS = (
-    Point(_spiked(2), linear, 4, (0.5, 0.5), "nu=2"),
-    Point(_spiked(2), linear, 4, (0.6, 12), "nu=2, tuned ridges"),
-    Point(_spiked(2), linear, 4, (0.3, 0.4), "nu=2, low ridges"),
-    Point(_spiked(Rational(1, 2)), linear, 2, (0.3, 5), "nu=1/2"),
-    Point(_spiked(2), softmax, 4, (0.1, 0.3), "nu=2"),
-    Point(_spiked(5, length=2), softmax, 4, (0.1, 0.3), "nu=5"),
-    Point(_spiked(Rational(1, 2)), softmax, 2, (0.5, 0.5), "nu=1/2"),
-    Point(_spiked(Rational(1, 2)), softmax, 4, (0.3, 0.3), "nu=1/2, low ridges"),
-    Point(_spiked(2, noise=Rational(3, 10)), softmax, 2, (0.3, 0.5), "nu=2, Delta=0.3"),
-    Point(_spiked(3, length=5), softmax, 4, (0.3, 0.5), "nu=3"),
-    Point(_spiked(2), softmax1, 4, (0.2, 0.5), "nu=2"),
-    Point(_spiked(2), softplus, 4, (0.3, 0.5), "nu=2"),
-    Point(MaxSLR(2, length=3, noise=0), softmax, 4, (0.1, 0.3), "nu=2"),
-    Point(MaxSLR(2, length=3, noise=0), linear, 4, (0.6, 8), "nu=2"),
-    Point(MaxSLR(oo, length=3, noise=0), softmax, 3, (0.3, 0.5), "nu=infinity"),
+    Point(_spiked(2), linear, 4, (0.5, 0.5), r"$\nu=2$"),
+    Point(_spiked(2), linear, 4, (0.6, 12), r"$\nu=2$, tuned ridges"),
+    Point(_spiked(2), linear, 4, (0.3, 0.4), r"$\nu=2$, low ridges"),
+    Point(_spiked(Rational(1, 2)), linear, 2, (0.3, 5), r"$\nu=1/2$"),
+    Point(_spiked(2), softmax, 4, (0.1, 0.3), r"$\nu=2$"),
+    Point(_spiked(5, length=2), softmax, 4, (0.1, 0.3), r"$\nu=5$"),
+    Point(_spiked(Rational(1, 2)), softmax, 2, (0.5, 0.5), r"$\nu=1/2$"),
+    Point(_spiked(Rational(1, 2)), softmax, 4, (0.3, 0.3), r"$\nu=1/2$, low ridges"),
+    Point(_spiked(2, noise=Rational(3, 10)), softmax, 2, (0.3, 0.5), r"$\nu=2$, $\Delta=0.3$"),
+    Point(_spiked(3, length=5), softmax, 4, (0.3, 0.5), r"$\nu=3$"),
+    Point(_spiked(2), softmax1, 4, (0.2, 0.5), r"$\nu=2$"),
+    Point(_spiked(2), softplus, 4, (0.3, 0.5), r"$\nu=2$"),
+    Point(MaxSLR(2, length=3, noise=0), softmax, 4, (0.1, 0.3), r"$\nu=2$"),
+    Point(MaxSLR(2, length=3, noise=0), linear, 4, (0.6, 8), r"$\nu=2$"),
+    Point(MaxSLR(oo, length=3, noise=0), softmax, 3, (0.3, 0.5), r"$\nu=\infty$"),
 )
 
 BROKEN = (
-    Point(_spiked(Rational(1, 2)), softmax, 2, (0.05, 0.05), "nu=1/2, very low ridges"),
-    Point(_spiked(2), linear, 4, (0.1, 0.3), "nu=2, very low ridges"),
+    Point(_spiked(Rational(1, 2)), softmax, 2, (0.05, 0.05), r"$\nu=1/2$, very low ridges"),
+    Point(_spiked(2), linear, 4, (0.1, 0.3), r"$\nu=2$, very low ridges"),
 )
 """Where readers of the paper saw theory and experiments differ."""
 
 
-FEW_LINEAR = Point(_spiked(4), linear, 0.5, (0.18, 6), "nu=4, tuned ridges")
+FEW_LINEAR = Point(_spiked(4), linear, 0.5, (0.18, 6), r"$\nu=4$, tuned ridges")
 FEW_SOFTMAX = tuple(
     Point(_spiked(4), softmax, 0.5, ridge) for ridge in ((0.1, 0.6), (0.3, 0.3), (0.3, 0.6), (0.3, 1.2))
 )
 """The theory's best ridges, near (0.3, 0.6), and others around them."""
-FEW_LOW = Point(_spiked(4), softmax, 0.5, (0.03, 0.6), "nu=4, low ridges")
+FEW_LOW = Point(_spiked(4), softmax, 0.5, (0.03, 0.6), r"$\nu=4$, low ridges")
 FEW_SEEDS = tuple(range(24))
 
 
@@ -235,7 +236,7 @@ def _few_samples(fits: dict[Sets, Fits]) -> list[NamedComparison]:
     sizes = f"{len(FEW_SEEDS)} training sets, D={DIMENSION}"
     return [
         states(
-            "with few samples linear attention is ahead of softmax, spiked, L=3, nu=4, alpha=0.5",
+            r"with few samples linear attention has less risk than softmax, spiked-SLR, $L=3$, $\nu=4$, $\alpha=0.5$",
             _score(nearest) > LARGEST_Z,
             f"{_score(nearest):.1f} standard errors on the same training sets, least of {len(gaps)} ridges of softmax; "
             f"{rival.mean():.4f} against {rival.mean() + nearest.mean():.4f}; lowest minimum of 6 starts; {sizes}",
@@ -271,5 +272,5 @@ def _sizes(theory: Saddle, found: list[Fits]) -> list[NamedComparison]:
         each = ", ".join(f"{a:.4f}({b:.4f}) at D={size}" for size, a, b in zip(SIZES, means, errors, strict=True))
         error = math.hypot(theory[f"{key}_error"], math.sqrt(spread[1, 1]))
         note = f"{each}; slope in 1/D {line[0]:.2g}({math.sqrt(spread[0, 0]):.2g})"
-        rows.append(by_z_score(f"{what} at D = infinity: {GROWING.name}", theory[key], float(line[1]), error, note))
+        rows.append(by_z_score(rf"{what} as $D\to\infty$: {GROWING.name}", theory[key], float(line[1]), error, note))
     return rows

@@ -39,7 +39,11 @@ def validate() -> list[NamedComparison]:
             f"softmax; {len(SEEDS)} seeds, batches of {BATCH}, rates {RATE} and {RATE / 2}; error pooled over the seven"
         )
         for name, expected, end in zip(landscape.names, theory, ends.mean(axis=0)):
-            rows.append(by_z_score(f"{name} on {task.name} at time {TIME:g}", expected, end, pooled, note))
+            rows.append(
+                by_z_score(
+                    f"${name[0]}_{{{name[2:]}}}$ on {task.name}-SLR at time $t={TIME:g}$", expected, end, pooled, note
+                )
+            )
     return rows
 
 

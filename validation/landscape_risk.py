@@ -31,6 +31,6 @@ def validate() -> list[NamedComparison]:
                 same = Overlaps(**dict(zip(landscape.names, overlaps.tolist())))
                 found = risk_monte_carlo(task, attention, VALUES, size=SIZE, seed=seed, overlaps=same)
                 note = f"{found.method}; {found.size} samples, seed {found.seed}"
-                name = f"{attention.name} on {task_name}, random overlaps {point + 1}"
+                name = f"{attention.name} on {task_name}-SLR, random overlaps {point + 1}"
                 rows.append(by_z_score(name, expected, found.mean, found.standard_error, note))
     return rows

@@ -71,7 +71,7 @@ def validate() -> list[NamedComparison]:
     attended = [(law, name) for law in ATTENDED for name in ATTENTIONS]
     rows = [_row(f"Bayes risk, {name}", found) for name, found in zip(LAWS, computed_once(bayes, list(LAWS)))]
     for (law, name), found in zip(attended, computed_once(risk, attended)):
-        rows.append(_row(f"{name} at scale {SCALE}, {law}", found))
+        rows.append(_row(f"{name} at key scale $a={SCALE}$, {law}", found))
     return [*rows, *_one_head()]
 
 
@@ -124,10 +124,12 @@ def _one_head() -> list[NamedComparison]:
     for length, strength in ((1_000, 400), (100_000, 400)):
         least, _ = least_value(task(length), head, {nu: strength})
         best = float(bayes_value(task(length), {nu: strength}).value)
-        name = f"one head at its best scale, L = {length}, nu = {strength}"
+        name = rf"one head at its best scale, $L={length}$, $\nu={strength}$"
         rows.append(NamedComparison(name, 0.5, float(least.value), 0.002, f"Bayes risk {best:.1e}"))
     matched = risk_value(task(3), head, sqrt(Integer(900)), {nu: 900})
-    rows.append(NamedComparison("one head at scale sqrt(nu), L = 3, nu = 900", 0.75, float(matched.value), 0.01))
+    rows.append(
+        NamedComparison(r"one head at key scale $a=\sqrt\nu$, $L=3$, $\nu=900$", 0.75, float(matched.value), 0.01)
+    )
     weak, _ = least_value(task(3), head, {nu: 2})
-    rows.append(NamedComparison("one head at L = 3, nu = 2: its best scale is 0", 2 / 3, float(weak.value), 1e-6))
+    rows.append(NamedComparison(r"one head at $L=3$, $\nu=2$: its best scale is 0", 2 / 3, float(weak.value), 1e-6))
     return rows

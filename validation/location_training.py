@@ -43,14 +43,20 @@ def validate() -> list[NamedComparison]:
     error = float(np.sqrt(np.sum([run["standard_error"] ** 2 for run in runs])) / len(runs))
     least = min(run["mean"] for run in separate)
     return [
-        NamedComparison("head along -k*", -2.0, float(heads[:, 0].mean()), 0.1, f"{note}; {heads[:, 0].round(3)}"),
-        NamedComparison("head along k*", 2.0, float(heads[:, 1].mean()), 0.1, f"{note}; {heads[:, 1].round(3)}"),
-        NamedComparison("values along v*", 1.0, float(np.mean([run["values"] for run in runs])), 0.02, note),
+        NamedComparison(
+            r"head along $-k^\star$", -2.0, float(heads[:, 0].mean()), 0.1, f"{note}; {heads[:, 0].round(3)}"
+        ),
+        NamedComparison(
+            r"head along $k^\star$", 2.0, float(heads[:, 1].mean()), 0.1, f"{note}; {heads[:, 1].round(3)}"
+        ),
+        NamedComparison(r"values along $v^\star$", 1.0, float(np.mean([run["values"] for run in runs])), 0.02, note),
         NamedComparison("difference of the biases", 0.0, float(np.mean([run["biases"][1] for run in runs])), 0.1, note),
-        NamedComparison("keys across k*", 0.0, float(np.mean([run["outside"] for run in runs])), 0.15, note),
+        NamedComparison(
+            r"keys orthogonal to $k^\star$", 0.0, float(np.mean([run["outside"] for run in runs])), 0.15, note
+        ),
         by_z_score("risk of two heads under one normaliser", bayes, mean, error, note),
         states(
-            "two heads with a normaliser each lose",
+            "two heads, each with its own normaliser, have more than the Bayes risk",
             least > bayes + 0.1,
             f"least risk {least:.3f}; Bayes risk {bayes:.3f}",
         ),

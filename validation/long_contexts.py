@@ -73,7 +73,7 @@ def validate() -> list[NamedComparison]:
 def _drawn() -> Iterator[NamedComparison]:
     names = list(_sampled())
     for name, found in zip(names, computed_once(drawn, names)):
-        yield by_z_score(f"{name}, L = {LENGTH}, kappa = {ABOVE}", *found)
+        yield by_z_score(rf"{name}, $L={LENGTH}$, $\kappa={ABOVE}$", *found)
 
 
 def drawn(name: str) -> list[Any]:
@@ -137,7 +137,8 @@ def _sigmoid() -> NamedComparison:
     element_wise, least = np.array(rows).T
     gap = (0.5 - least) * 2 * np.sqrt(np.pi * np.log(np.array(LENGTHS) - 1.0)) / np.log(2)
     return states(
-        "at the transition the sigmoid's risk is 1/2 at every length, and the least one is below by log 2/(2 sqrt(pi log L))",
+        "at the transition the sigmoid's risk is $1/2$ at every length, and the Bayes risk is less by about "
+        r"$\log2/(2\sqrt{\pi\log L})$",
         bool(
             np.all(np.abs(element_wise - 0.5) < 1e-12) and np.all(least < 0.5) and np.all(np.diff(np.abs(gap - 1)) < 0)
         ),

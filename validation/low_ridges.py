@@ -29,7 +29,8 @@ class Point:
 
     @property
     def name(self) -> str:
-        return f"{self.attention.name}, spiked, L={LENGTH}, nu={self.nu}, alpha={self.alpha:g}, ridges {self.ridge:g}"
+        where = rf"spiked-SLR, $L={LENGTH}$, $\nu={self.nu}$, $\alpha={self.alpha:g}$"
+        return rf"{self.attention.name}, {where}, $r_k=r_v={self.ridge:g}$"
 
 
 Theory = dict[str, float]
@@ -149,7 +150,7 @@ def _row(seen: Seen) -> NamedComparison:
     """A comparison where replica symmetry holds; elsewhere, whether the fits have arrived, and who is wrong."""
     if seen.stable:
         error = math.hypot(seen.error, seen.theory["error"])
-        name = f"neither side is wrong: {seen.point.name}"
+        name = f"test risk of theory and fits: {seen.point.name}"
         return by_z_score(name, seen.theory["risk"], seen.risk, error, seen.numbers)
     wrong = abs(seen.z) > LARGEST_Z
     said = "the theory is wrong" if wrong else "the theory is not to be trusted, though these fits do not tell"

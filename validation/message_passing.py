@@ -32,7 +32,7 @@ class Runs:
 
     @property
     def name(self) -> str:
-        return f"{self.what}, alpha={self.alpha:g}, D={self.dimension}"
+        return rf"{self.what}, $\alpha={self.alpha:g}$, $D={self.dimension}$"
 
 
 def ends(runs: Runs) -> tuple[list[list[float]], int]:
@@ -50,19 +50,19 @@ def ends(runs: Runs) -> tuple[list[list[float]], int]:
 
 
 LARGE = (
-    Runs(SPIKED, "spiked, nu=2, L=3, Delta=0.3", 2, 3000, 6),
-    Runs(MAX, "max, nu=2, L=3, Delta=0.3", 2, 2000, 5),
-    Runs(LARGEST, "max, nu=infinity, L=3, Delta=0.3", 2, 2000, 5),
+    Runs(SPIKED, r"spiked-SLR, $\nu=2$, $L=3$, $\Delta=0.3$", 2, 3000, 6),
+    Runs(MAX, r"max-SLR, $\nu=2$, $L=3$, $\Delta=0.3$", 2, 2000, 5),
+    Runs(LARGEST, r"max-SLR, $\nu=\infty$, $L=3$, $\Delta=0.3$", 2, 2000, 5),
 )
 SMALL = (
-    Runs(SPIKED, "spiked, nu=2, L=3, Delta=0.3", 2, 400, 40),
-    Runs(LARGEST, "max, nu=infinity, L=3, Delta=0.3", 2, 400, 24),
+    Runs(SPIKED, r"spiked-SLR, $\nu=2$, $L=3$, $\Delta=0.3$", 2, 400, 40),
+    Runs(LARGEST, r"max-SLR, $\nu=\infty$, $L=3$, $\Delta=0.3$", 2, 400, 24),
 )
 """The same points at few dimensions and many training sets: what of the gap is due to D would show here."""
 
 
 HARD_RUNS = tuple(
-    Runs(JUMPS, f"spiked, nu=2, L=3, Delta=0.01, {start} start", HARD, 3000, 6, start)
+    Runs(JUMPS, rf"spiked-SLR, $\nu=2$, $L=3$, $\Delta=0.01$, {start} start", HARD, 3000, 6, start)
     for start in ("informed", "uninformed")
 )
 
@@ -91,7 +91,7 @@ def _row(
     mean, expected, spread = float(np.mean(found)), float(np.mean(theory)), standard_error(found)
     note = f"{runs.seeds} training sets, {converged} converged; times D the gap is {(mean - expected) * runs.dimension:.2g}"
     note += f" ± {spread * runs.dimension:.1g}"
-    return by_z_score(f"{name}: {runs.name}", expected, mean, float(np.hypot(error, spread)), note)
+    return by_z_score(f"overlap ${name}$: {runs.name}", expected, mean, float(np.hypot(error, spread)), note)
 
 
 def _hard_phase(found: dict[Runs, tuple[list[list[float]], int]]) -> list[NamedComparison]:
@@ -112,4 +112,7 @@ def _hard_phase(found: dict[Runs, tuple[list[list[float]], int]]) -> list[NamedC
         means[runs.start] = float(np.mean([end[1] for end in reached]))
     said = ", ".join(f"{start} start: q_v {mean:.4f}" for start, mean in means.items())
     apart = means["informed"] - means["uninformed"] > 0.1
-    return [*rows, states(f"the two starts end apart in the hard phase: alpha={HARD:g}, Delta=0.01", apart, said)]
+    return [
+        *rows,
+        states(rf"the two starts end apart in the hard phase: $\alpha={HARD:g}$, $\Delta=0.01$", apart, said),
+    ]

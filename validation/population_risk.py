@@ -17,6 +17,7 @@ from symslr.validation.validation import NamedComparison, by_z_score
 
 SEED, SIZE, DIMENSION = 250921936, 200_000, 24
 SCALE = Rational(6, 5)
+TITLES = {"spiked": "spiked-SLR", "max": "max-SLR", "student": "shifted Student keys"}
 STUDENT = Task.from_token_laws(student(3, 2), student(3), length=3, noise=0, name="student")
 
 
@@ -26,12 +27,12 @@ def validate() -> list[NamedComparison]:
 
 def _bayes() -> list[NamedComparison]:
     tasks = {
-        "spiked, L=3": (SpikedSLR(length=3, noise=Rational(1, 3)), {"nu": 2}),
-        "max, L=4": (MaxSLR(length=4, noise=0), {"nu": 3}),
-        "spiked, random length": (SpikedSLR(length={2: Rational(1, 3), 5: Rational(2, 3)}, noise=0), {"nu": 1}),
-        "variance spike, L=3": (Task.from_token_laws(normal(0, 4), length=3, noise=0), {}),
-        "Laplace shift, L=3": (Task.from_token_laws(laplace(1), laplace(), length=3, noise=0), {}),
-        "Student shift, L=3": (STUDENT, {}),
+        "spiked-SLR, $L=3$": (SpikedSLR(length=3, noise=Rational(1, 3)), {"nu": 2}),
+        "max-SLR, $L=4$": (MaxSLR(length=4, noise=0), {"nu": 3}),
+        "spiked-SLR, random length": (SpikedSLR(length={2: Rational(1, 3), 5: Rational(2, 3)}, noise=0), {"nu": 1}),
+        "Gaussian keys of two variances, $L=3$": (Task.from_token_laws(normal(0, 4), length=3, noise=0), {}),
+        "shifted Laplace keys, $L=3$": (Task.from_token_laws(laplace(1), laplace(), length=3, noise=0), {}),
+        "shifted Student keys, $L=3$": (STUDENT, {}),
     }
     rows = []
     for name, (task, values) in tasks.items():
@@ -43,7 +44,7 @@ def _bayes() -> list[NamedComparison]:
 def _attention() -> list[NamedComparison]:
     """Attentions at key 1.2 k* and the best value vector, X sampled in R^{L x D}."""
     rows = []
-    all_five = (softmax, softmax1, softplus, linear, Attention(1 + x**4, name="1+x**4"))
+    all_five = (softmax, softmax1, softplus, linear, Attention(1 + x**4, name="$1+x^4$"))
     for task, values, attentions in (
         (SpikedSLR(length=3, noise=0), {"nu": 2}, all_five),
         (MaxSLR(length=3, noise=0), {"nu": 2}, all_five),
@@ -64,7 +65,7 @@ def _attention() -> list[NamedComparison]:
                 dimension=DIMENSION,
             )
             expected = float(evaluate(theory, values, digits=8))
-            rows.append(_row(f"{attention.name} on {task.name}, scale 1.2", expected, found))
+            rows.append(_row(f"{attention.name} on {TITLES[task.name]}, key scale $a=1.2$", expected, found))
     return rows
 
 
@@ -90,7 +91,9 @@ def _linear() -> list[NamedComparison]:
         expected = float(evaluate(minimal_risk(task, linear), values, digits=8))
         note = f"regression on {SIZE} samples, seed {SEED}"
         error = float(loss.std() / SIZE**0.5)
-        rows.append(by_z_score(f"best linear predictor, {task.name}, L=5", expected, float(loss.mean()), error, note))
+        rows.append(
+            by_z_score(f"best linear predictor, {TITLES[task.name]}, $L=5$", expected, float(loss.mean()), error, note)
+        )
     return rows
 
 

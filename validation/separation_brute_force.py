@@ -17,13 +17,17 @@ from symslr.validation.validation import NamedComparison
 
 LAYOUTS = ((2, 3, 3), (3, 2, 2), (4, 2, 2), (5, 1, 2), (6, 2, 1))
 """(classes, blocks, neurons): at most 14 signs."""
-KERNELS: dict[str, Expr] = {"softmax": SOFTMAX_KERNEL, "x^4": power_kernel(4), "Taylor 6": taylor_kernel(6)}
+KERNELS: dict[str, Expr] = {
+    "softmax": SOFTMAX_KERNEL,
+    "$x^4$": power_kernel(4),
+    "Taylor polynomial of degree 6": taylor_kernel(6),
+}
 KEYS = {"self": None, "cross": Marks(0.9, 0.4, 0.5)}
 
 
 def validate() -> list[NamedComparison]:
     return [
-        _compare(f"{attention}-attention, {name}, n/t = {layout[0]}, t = {layout[1]}", _made(layout, keys), kernel)
+        _compare(f"{attention}-attention, {name}, $n/t={layout[0]}$, $t={layout[1]}$", _made(layout, keys), kernel)
         for attention, keys in KEYS.items()
         for name, kernel in KERNELS.items()
         for layout in LAYOUTS

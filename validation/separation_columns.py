@@ -27,7 +27,7 @@ def _exhaustive(layout: tuple[int, int, int, int]) -> NamedComparison:
     exactly = marked_columns(parameters, columns).fraction()
     note = f"{success} of {total} weight matrices; the law gives {exactly}"
     return NamedComparison(
-        f"{columns} columns, n/t = {classes}, t = {blocks}", float(exactly), success / total, 0.0, note
+        f"{columns} columns, $n/t={classes}$, $t={blocks}$", float(exactly), success / total, 0.0, note
     )
 
 
@@ -35,7 +35,7 @@ def _drawn(columns: int, neurons: int) -> NamedComparison:
     parameters = separation(n=128, d=66, t=2, a0=0.05, a1=1.1, b=0.1, c=0.9, m=neurons)
     success, total = columns_frequency(parameters, columns, 500, SEED)
     probability = float(marked_columns(parameters, columns))
-    return by_frequency(f"{columns} columns, m = {neurons}", probability, success, total, f"seed {SEED}")
+    return by_frequency(f"{columns} columns, $m={neurons}$", probability, success, total, f"seed {SEED}")
 
 
 def _factors() -> NamedComparison:

@@ -43,8 +43,8 @@ def _window(parameters: Separation) -> list[NamedComparison]:
     first, last = working_window(by_degree(parameters, power_kernel, scan)) or (0, 0)
     ratio = f"log n = {math.log(parameters.n):.3f}"
     return [
-        NamedComparison(f"x^p, least degree at n = {parameters.n}", low, first, 1.0, ratio),
-        NamedComparison(f"x^p, largest degree at n = {parameters.n}", high, last, 0.2 * high, ratio),
+        NamedComparison(f"$x^p$, least degree at $n={parameters.n}$", low, first, 1.0, ratio),
+        NamedComparison(f"$x^p$, largest degree at $n={parameters.n}$", high, last, 0.2 * high, ratio),
     ]
 
 
@@ -53,7 +53,7 @@ def _taylor(rows: int) -> NamedComparison:
     parameters = moved(BASE, "n", rows)
     degree, reaching = smallest_taylor_degree(parameters), _reaching_degree(math.log(rows))
     note = f"over log n: {degree / math.log(rows):.3f}"
-    return NamedComparison(f"Taylor of exp, least degree at n = {rows}", reaching, degree, 1.0, note)
+    return NamedComparison(rf"Taylor polynomial of $\exp$, least degree at $n={rows}$", reaching, degree, 1.0, note)
 
 
 def _taylor_limit() -> list[NamedComparison]:
@@ -61,7 +61,11 @@ def _taylor_limit() -> list[NamedComparison]:
     constant = taylor_rate(BASE.a1**2 + BASE.b**2 + BASE.c**2, BASE.c**2)
     found = {power: _reaching_degree(power * math.log(2)) / (power * math.log(2)) for power in (100, 400, 1600)}
     note = ", ".join(f"n = 2^{power}: {ratio:.4f}" for power, ratio in found.items())
-    return [NamedComparison("Taylor of exp, degree over log n as n grows", constant, found[1600], 0.01, note)]
+    return [
+        NamedComparison(
+            r"Taylor polynomial of $\exp$, least degree over $\log n$ as $n$ grows", constant, found[1600], 0.01, note
+        )
+    ]
 
 
 def _reaching_degree(log_rows: float) -> int:

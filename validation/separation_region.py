@@ -10,11 +10,11 @@ THETA = 0.2
 SIZES = ((32, 2), (1024, 4), (32768, 8))
 """(n, t = n^theta)."""
 POINTS = {
-    "inside": {"a0": 0.05, "a1": 1.1, "b": 0.2, "beta": 1},
-    "a1 = 0.7 at beta = 1": {"a0": 0.05, "a1": 0.7, "b": 0.2, "beta": 1},
-    "a1 = 0.7 at beta = 2.2": {"a0": 0.05, "a1": 0.7, "b": 0.2, "beta": 2.2},
-    "a0 concentrates": {"a0": 1.05, "a1": 1.2, "b": 0.2, "beta": 1},
-    "classes concentrate": {"a0": 0.05, "a1": 1.1, "b": 0.95, "beta": 1},
+    "inside the region": {"a0": 0.05, "a1": 1.1, "b": 0.2, "beta": 1},
+    r"$a_1=0.7$ at $\beta=1$": {"a0": 0.05, "a1": 0.7, "b": 0.2, "beta": 1},
+    r"$a_1=0.7$ at $\beta=2.2$": {"a0": 0.05, "a1": 0.7, "b": 0.2, "beta": 2.2},
+    "$a_0=1.05$: the marked row of $D_0$ attends to itself": {"a0": 1.05, "a1": 1.2, "b": 0.2, "beta": 1},
+    "$b=0.95$: rows attend to their own class": {"a0": 0.05, "a1": 1.1, "b": 0.95, "beta": 1},
 }
 
 
@@ -41,4 +41,4 @@ def _finite(rows: int, blocks: int) -> NamedComparison:
         middle = (low + high) / 2
         low, high = (middle, high) if _success(rows, blocks, a0=0.05, a1=middle, b=0.1) < 0.5 else (low, middle)
     note = "a1 at which the exact probability is 1/2, beside the derived finite-n boundary; 0.995 as n -> oo"
-    return NamedComparison(f"boundary at n = {rows}", edge, (low + high) / 2, 0.08, note)
+    return NamedComparison(f"boundary at $n={rows}$", edge, (low + high) / 2, 0.08, note)

@@ -32,6 +32,7 @@ RECIPES = {
 slowest direction is still on the way after 6000 steps: 0.003 above the least risk on spiked-SLR."""
 
 
+OPTIMISERS = {"sgd": "SGD", "adam": "Adam"}
 RANDOM = LengthLaw({1: Rational(1, 4), 3: Rational(1, 2), 5: Rational(1, 4)})
 """A random length, of mean 3 too."""
 
@@ -87,7 +88,7 @@ def _against_theory(job: Training, runs: list[Run]) -> NamedComparison:
     mean = sum(run["mean"] for run in runs) / len(runs)
     error = sum(run["standard_error"] ** 2 for run in runs) ** 0.5 / len(runs)
     random = isinstance(task.length, LengthLaw)
-    named = f"{attention.name} on {task.name}{f', length {task.length}' if random else ''}, {recipe.optimiser}"
+    named = f"{attention.name} on {task.name}-SLR{', random length' if random else ''}, {OPTIMISERS[recipe.optimiser]}"
     note = (
         f"{recipe.steps} steps of {recipe.batch} fresh sequences in dimension {recipe.dimension}; {len(runs)} seeds, "
         f"tested on {SIZE} sequences each{_stopped_short(job, runs, least)}"

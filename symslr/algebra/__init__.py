@@ -1,1 +1,1 @@
-"""How we reason: expectation nodes, one named rule per idea, derivations as chains of applied rules."""
+"""Derivations: chains of named rules, one idea a rule, applied to expectation nodes."""

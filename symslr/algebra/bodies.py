@@ -1,4 +1,4 @@
-"""What stands inside an expectation over sequences: sums over all tokens, tokens by name, constants."""
+"""Reads the integrand of an expectation over sequences: sums over all tokens, tokens by name, constants."""
 
 from __future__ import annotations
 

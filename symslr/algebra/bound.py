@@ -1,4 +1,4 @@
-"""Rules that make an expression larger or leave it equal: the line before is at most the line after."""
+"""Rules that return an upper bound: the line before is at most the line after."""
 
 from __future__ import annotations
 

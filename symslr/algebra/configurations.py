@@ -1,4 +1,4 @@
-"""What a function of a configuration is where one token alone is relevant, and where it is a product over tokens."""
+"""Functions of a configuration under two priors: one relevant token, or tokens that are relevant independently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several formulas of one number: where one of them cancels digits another may keep them."""
+"""Equal formulas of one number, so that an evaluator can take one that does not lose digits by cancellation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integration variables that no symbol of the user's can be captured by."""
+"""Integration variables that differ from every symbol of the user's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a function grows on either side of the line: as C exp(q x^2 + r |x|) (1 + |x|)^d, read from its structure."""
+"""Bounds on the growth of a function on either half-line, C exp(q x^2 + r |x|) (1 + |x|)^d, read from its structure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expand a body as a polynomial and leave everything else in it alone."""
+"""Expands the body of an expectation as a polynomial in its random variables and leaves all else as it is."""
 
 from __future__ import annotations
 

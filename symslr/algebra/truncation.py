@@ -1,4 +1,4 @@
-"""Rules that leave something out: the bound on it is carried through sums, products and powers."""
+"""Rules that truncate: their bound on the remainder is carried through sums, products and powers."""
 
 from __future__ import annotations
 

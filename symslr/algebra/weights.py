@@ -1,4 +1,4 @@
-"""Is the weight of a law a density? Checked where a derivation rests on it; an open weight is assumed to be one."""
+"""Checks that the weight of a law is a density where a derivation needs it; an open weight is assumed to be one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The real zeros of a polynomial with parameters: those that certainly are, and those that may be."""
+"""The real zeros of a polynomial with parameters: those that are proved to exist, and those that may exist."""
 
 from __future__ import annotations
 

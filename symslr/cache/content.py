@@ -1,4 +1,4 @@
-"""What is asked, as text that is the same in every process: values, expressions and functions by their content."""
+"""A computation as text that is the same in every process: values, expressions and functions by their content."""
 
 from __future__ import annotations
 

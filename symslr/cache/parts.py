@@ -1,4 +1,4 @@
-"""Work in parts, spread over the processors and kept part by part; seeds travel with the jobs, so order changes nothing."""
+"""Long computations in parts: spread over the processors, kept part by part, with a seed for each part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a definition can reach within its package, from name to name and from file to file."""
+"""The definitions that a function can reach within its package, followed from name to name and from file to file."""
 
 from __future__ import annotations
 

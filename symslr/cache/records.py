@@ -1,4 +1,4 @@
-"""Numbers that take long, kept as small text files beside the code that computes them, part by part, with what made them."""
+"""Results of long computations as text files beside the code that computes them, with versions, seeds and fingerprints."""
 
 from __future__ import annotations
 

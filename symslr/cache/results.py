@@ -1,4 +1,4 @@
-"""Results in one SQLite file, each written the moment it is there; what is not asked for again can be dropped."""
+"""A cache of results in one SQLite file; each is written as soon as it is computed, and unused ones can be dropped."""
 
 from __future__ import annotations
 

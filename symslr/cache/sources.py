@@ -1,4 +1,4 @@
-"""Files as statements, kept from process to process: what this code has read of a file is not read again.
+"""A cache of parsed source files, shared between processes.
 
 The store lies where Numba keeps what it compiles of symslr, and what it holds is found by the bytes of the file, by the
 version of Python and by the text of the code that reads files. Where nothing can be written nothing is kept; a damaged

@@ -1,4 +1,4 @@
-"""Points at every place where a formula says that it changes, and on both sides of it: a claim may hold elsewhere alone."""
+"""Points at and on both sides of every place where a formula changes: signs, kinks, equalities, Kronecker deltas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From comparisons to the verdict on a step: what has to have been compared before a step is called true."""
+"""The verdict on a step from its comparisons: which comparisons a step needs to be called true."""
 
 from __future__ import annotations
 

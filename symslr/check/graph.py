@@ -1,4 +1,4 @@
-"""From definitions and postulates to theorems: what each derivation rests on, and the weakest verdict on its way."""
+"""The graph of citations: what each derivation rests on, and the weakest verdict among it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that a general theorem is checked with: weights, functions of a token, symmetric functions."""
+"""Concrete formulas for the open functions of a theorem: weights, functions of a token, symmetric functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains replayed: every line is made anew by its rule, and a rule of the author's own has to be a rule and no typed line."""
+"""Replays chains: every line is made again by its rule; a user's rule must compute its result and not hold a typed line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is symslr what its files say? A file of derivations runs beside the check and could replace a rule or the referee."""
+"""Detects files of derivations that replace parts of symslr, such as a rule or the referee, while they are loaded."""
 
 from __future__ import annotations
 

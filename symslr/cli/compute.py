@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,12 +14,14 @@ import typer
 
 from symslr.cli import options
 from symslr.cli.stopping import resumable
+from symslr.library.figures import figure_functions
 from symslr.library.folders import builtin_folder, files_of
 
 if TYPE_CHECKING:
     from symslr.cache.parts import Progress
     from symslr.cache.records import Record, Recorded
     from symslr.cache.results import Cache
+    from symslr.export.figures import Figure
 
 
 def register(app: typer.Typer) -> None:
@@ -29,18 +31,45 @@ def register(app: typer.Typer) -> None:
 
 @dataclass
 class _Computation:
-    """A figure's table or a validation's comparisons, and where their slow parts are kept.
+    """A figure's table or a validation's comparisons, and where their slow parts are kept; the file is loaded when it runs.
 
     Attributes:
         source: the file that computes them.
-        path: the file in which they are kept, if they are.
+        is_figure: whether that is a file of figures.
     """
 
     name: str
     source: Path
-    path: Path
-    seeds: str
-    run: Callable[[], object]
+    is_figure: bool
+
+    @property
+    def path(self) -> Path:
+        """The file in which the parts are kept, if they are."""
+        from symslr.cache.records import record_file
+
+        return record_file(self.source, self.name)
+
+    @property
+    def seeds(self) -> str:
+        """Where chance enters, in words."""
+        return self._figure.seeds if self.is_figure else "in the note of each comparison"
+
+    @property
+    def _figure(self) -> Figure:
+        from symslr.check.collect import load_module
+        from symslr.export.figures import figures_in
+
+        return next(item for item in figures_in(self.source, load_module(self.source)) if item.name == self.name)
+
+    def run(self) -> None:
+        """Compute the table or the comparisons."""
+        if self.is_figure:
+            self._figure.data()
+            return
+        from symslr.check.collect import load_module
+        from symslr.validation.validate import comparing
+
+        list(comparing(load_module(self.source), self.source)() or ())
 
     @cached_property
     def keeps(self) -> bool:
@@ -68,7 +97,7 @@ class _Computation:
         from symslr.cache.beside import Computing
 
         Computing(self.name, earlier, store, show).record(self.run, self.seeds).write(self.path)
-        return replace(self)
+        return _Computation(self.name, self.source, self.is_figure)
 
 
 def compute(
@@ -92,18 +121,23 @@ def compute(
     are still true stay as they are. What has no such parts, or no such file yet, is computed by every report.
     """
     known = _computations()
-    slow = [item for item in known if item.keeps]
-    if not (names or every or stale):
-        _list(slow, as_json)
-        return
-    chosen = _named(names, known) if names else slow
-    if stale:
-        chosen = [item for item in chosen if item.stale]
+    chosen = _named(names, known) if names else known
     from symslr.cache.results import Cache as Store
+
+    with resumable(keep), Store(keep) as store:  # which refuses a place where nothing can be kept
+        slow = [item for item in chosen if names or item.keeps]
+        if not (names or every or stale):
+            _list(slow, as_json)
+            return
+        _list(_computed([item for item in slow if not stale or item.stale], store, stale), as_json)
+
+
+def _computed(chosen: Sequence[_Computation], store: Cache, stale: bool) -> list[_Computation]:
+    """Compute and keep the parts of each; with ``stale`` those that are still true stay."""
     from symslr.cli.progress import stages
 
     made = []
-    with stages() as stage, resumable(keep), Store(keep) as store:
+    with stages() as stage:
         show = stage("computing")
         for done, item in enumerate(chosen):
 
@@ -114,30 +148,15 @@ def compute(
             earlier = item.recorded.record if stale and item.recorded is not None else None
             made.append(item.computed(earlier, store, part))
         show(len(chosen), len(chosen), "done")
-    _list(made, as_json)
+    return made
 
 
 def _computations() -> list[_Computation]:
-    from symslr.cache.records import record_file
-    from symslr.export.standard import standard_figures
-
-    found = []
-    for figure in standard_figures():
-        assert figure.path is not None
-        assert figure.file is not None
-        found.append(_Computation(figure.name, figure.file, figure.path, figure.seeds, figure.data))
-    for file in files_of(builtin_folder("validation"), "validations"):
-        seeds = "in the note of each comparison"
-        found.append(_Computation(file.stem, file, record_file(file, file.stem), seeds, partial(_compare, file)))
-    return found
-
-
-def _compare(file: Path) -> None:
-    """Run a validation; it is loaded when it is first asked for."""
-    from symslr.check.collect import load_module
-    from symslr.validation.validate import comparing
-
-    list(comparing(load_module(file), file)() or ())
+    """All figures and validations; their names are read from the files without running them."""
+    figures = files_of(builtin_folder("figures"), "figures")
+    found = [_Computation(name, file, True) for file in figures for name in figure_functions(file)]
+    validations = files_of(builtin_folder("validation"), "validations")
+    return found + [_Computation(file.stem, file, False) for file in validations]
 
 
 def _named(names: Sequence[str], known: Sequence[_Computation]) -> list[_Computation]:

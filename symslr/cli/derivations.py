@@ -9,14 +9,16 @@ from collections.abc import Callable
 from dataclasses import asdict
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from symslr.cli import options
 from symslr.cli.stopping import resumable
+from symslr.export.places import refuse_unwritable_file, refuse_unwritable_folder
+from symslr.export.staging import refuse_unusable
 from symslr.extras import need
-from symslr.library.folders import builtin_folder, files_of
+from symslr.library.folders import builtin_folder, files_of, tree_of
 from symslr.library.index import ROOMS, Entry, Index, checked_text, read_index, with_files
 
 if TYPE_CHECKING:
@@ -46,8 +48,8 @@ def register(app: typer.Typer) -> None:
 def _meant(folders: list[Path] | None) -> list[Path]:
     """The files and folders that are meant, symslr's own by default; refused before anything slow is loaded."""
     meant = folders or [builtin_folder()]
-    for folder in meant:
-        files_of(folder)
+    for file in [file for folder in meant for file in files_of(folder)]:
+        tree_of(file)
     return meant
 
 
@@ -64,6 +66,10 @@ def derive(
     """Show derivations step by step, with the rule that made each step; without a name, list symslr's own."""
     if what == "":
         raise ValueError("derive: found an empty text; expected a derivation's name, a file or a folder")
+    if latex is not None and _is_document(latex):
+        refuse_unwritable_file(latex)
+    elif latex is not None:
+        refuse_unwritable_folder(latex, "--latex")
     if what is None and latex is None:
         _list(as_json)
         return
@@ -71,7 +77,7 @@ def derive(
     if latex is not None:
         from symslr.export import write_fragments, write_latex
 
-        (write_latex if latex.suffix == ".tex" else write_fragments)(chosen, latex)
+        (write_latex if _is_document(latex) else write_fragments)(chosen, latex)
     if as_json:
         typer.echo(json.dumps([_as_json(item) for item in chosen]))
         return
@@ -79,6 +85,11 @@ def derive(
         typer.echo(f"{_typed(str(item))}\n")
     if latex is not None:
         typer.echo(f"LaTeX written to {latex}")
+
+
+def _is_document(latex: Path) -> bool:
+    """Whether ``--latex`` names a document, and not a folder for fragments."""
+    return latex.suffix == ".tex"
 
 
 def _typed(chain: str) -> str:
@@ -221,34 +232,37 @@ def _exit(result: CheckReport, allow_unknown: bool, agrees: bool = True) -> None
         raise typer.Exit(UNKNOWN)
 
 
+def _beside(meant: list[Path], own: bool) -> dict[str, Any]:
+    """What ``write_report`` is told besides derivations: the TOML files of their folders, and the command that derives one."""
+    from symslr.export import abstract_in
+    from symslr.validation.papers import papers_in
+    from symslr.validation.published import published_in
+
+    return {
+        "published": [item for folder in meant for item in published_in(folder)],
+        "papers": papers_in(meant[0]) if own else None,
+        "abstract": next(filter(None, map(abstract_in, meant)), None),
+        "command": "symslr derive {}" if own else f"symslr check {shlex.join(map(str, meant))}",
+    }
+
+
 def _written(
-    found: list[Derivation], meant: list[Path], to_validate: list[Path], out: Path, stage: Stages, *, own: bool
+    found: list[Derivation], beside: dict[str, Any], to_validate: list[Path], out: Path, stage: Stages, *, own: bool
 ) -> tuple[ReportFiles, CheckReport, list[Validation]]:
     """Check, validate and write."""
     from symslr.check import check as check_derivations
-    from symslr.export import abstract_in, kept_in, standard_figures, write_report
-    from symslr.validation.papers import papers_in
-    from symslr.validation.published import published_in
+    from symslr.export import standard_figures, write_report
+    from symslr.export.staging import kept_in
     from symslr.validation.validate import validate
 
+    figures = standard_figures() if own else []
     with kept_in(out) as kept:
         checking = stage("checking")
         checking(0, len(found), "derivations")
         result = check_derivations(found, kept=kept, progress=lambda done, name: checking(done, len(found), name))
         validations = validate(to_validate, stage("validating"), kept, from_records=True) if to_validate else []
-        files = write_report(
-            found,
-            out,
-            checks=result,
-            validations=validations,
-            figures=standard_figures() if own else [],
-            published=[item for folder in meant for item in published_in(folder)],
-            papers=papers_in(meant[0]) if own else None,
-            abstract=next(filter(None, map(abstract_in, meant)), None),
-            command="symslr derive {}" if own else f"symslr check {shlex.join(map(str, meant))}",
-            kept=kept,
-            progress=stage("writing"),
-        )
+        how = {"checks": result, "validations": validations, "figures": figures, "kept": kept, **beside}
+        files = write_report(found, out, progress=stage("writing"), **how)
         kept.drop_unasked()
     return files, result, validations
 
@@ -270,6 +284,8 @@ def report(
     """
     need("latex2mathml", "a report")  # said before the checks, which take minutes, and not after them
     meant = _meant(folders)
+    refuse_unusable(out)
+    beside = _beside(meant, own=not folders)
     from symslr.check.collect import collect
     from symslr.cli.progress import stages
 
@@ -279,7 +295,7 @@ def report(
         collecting(0, 1, "the derivations")
         found = collect(meant)
         collecting(1, 1, f"{len(found)} derivations")
-        files, result, validations = _written(found, meant, files_to_validate, out, stage, own=not folders)
+        files, result, validations = _written(found, beside, files_to_validate, out, stage, own=not folders)
     if as_json:
         written = {"files": list(map(str, files.paths)), "notes": list(files.notes)}
         validated = [item.as_json() for item in validations]

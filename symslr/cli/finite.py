@@ -32,6 +32,15 @@ def register(app: typer.Typer) -> None:
     app.command()(finite)
 
 
+BRANCHES = ("lowest", "informed", "uninformed")
+
+
+def _branch(text: str) -> str:
+    if text not in BRANCHES:
+        raise typer.BadParameter(f"found {text!r}; expected lowest, informed or uninformed")
+    return text
+
+
 def finite(
     task: str = options.TaskOption,
     length: str = options.LengthOption,
@@ -41,13 +50,15 @@ def finite(
     kernel: str = options.KernelOption,
     normalise: str = options.NormaliseOption,
     offset: str = options.OffsetOption,
-    alpha: float = typer.Option(None, "--alpha", parser=options.number, help="Samples per dimension, N/D > 0."),
+    alpha: float = typer.Option(None, "--alpha", parser=options.positive, help="Samples per dimension, N/D > 0."),
     alphas: str = typer.Option("", "--alphas", help="Several, such as 1,2,4: every branch is continued along them."),
-    rk: float = typer.Option(None, "--rk", parser=options.number, help="Ridge of the key, r_k > 0."),
-    rv: float = typer.Option(None, "--rv", parser=options.number, help="Ridge of the value, r_v > 0."),
+    rk: float = typer.Option(None, "--rk", parser=options.positive, help="Ridge of the key, r_k > 0."),
+    rv: float = typer.Option(None, "--rv", parser=options.positive, help="Ridge of the value, r_v > 0."),
     tuned: bool = typer.Option(False, "--tuned", help="Find the ridges of least test risk."),
     optimal: bool = typer.Option(False, "--bayes-optimal", help="The least risk of any estimator, instead of a fit."),
-    branch: str = typer.Option("lowest", "--branch", help="informed, uninformed, or the one of lowest energy."),
+    branch: str = typer.Option(
+        "lowest", "--branch", parser=_branch, help="informed, uninformed, or the one of lowest energy."
+    ),
     shift: float = typer.Option(
         0.0, "--shift", parser=options.number, help="The shift c of the kernel of erf attention."
     ),

@@ -40,11 +40,12 @@ def landscape(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Risk and gradient at given order parameters of k and v, or the well matched and the mismatched minimum."""
+    given = None if at is None else _read(at)
     with answered_within(seconds, "ask for one point (--at)" if at is None else "ask for a shorter length"):
-        _landscape((task, length, nu, noise, attention, kernel, normalise, offset), at, as_json)
+        _landscape((task, length, nu, noise, attention, kernel, normalise, offset), given, as_json)
 
 
-def _landscape(asked: Asked, at: str | None, as_json: bool) -> None:
+def _landscape(asked: Asked, at: dict[str, float] | None, as_json: bool) -> None:
     problem, chosen = options.problem_and_attention(*asked)
     from symslr.evaluation.landscape import Landscape, both_minima
 
@@ -70,12 +71,12 @@ def _landscape(asked: Asked, at: str | None, as_json: bool) -> None:
             typer.echo(f"    dE/d{name} = {number} (error {item['gradient_error'][name]})")
 
 
-def _point(here: Landscape, text: str) -> dict[str, Any]:
+def _point(here: Landscape, given: dict[str, float]) -> dict[str, Any]:
     import numpy as np
 
     from symslr.evaluation.landscape import OrderParameters
 
-    numbers = _numbers(here, text)
+    numbers = _numbers(here, given)
     OrderParameters.of(np.array(numbers[:7]))
     found = here.confirmed(np.array(numbers))
     slopes = list(zip(here.names, found.gradient, found.gradient_errors))
@@ -93,19 +94,32 @@ def _shown(number: float, error: float) -> str:
     return f"{number + 0.0:.{min(max(digits, 1), 15)}g}"
 
 
-def _numbers(here: Landscape, text: str) -> list[float]:
-    """The values of ``--at`` in the order of the landscape's names.
+def _read(text: str) -> dict[str, float]:
+    """The numbers of ``--at`` by name; whether there is such a name is not known yet.
 
     Raises:
-        ValueError: for a name that the landscape does not have, or a norm that is missing.
+        ValueError: for what is not name=number, a name that stands twice, or a number that is none.
     """
     found: dict[str, float] = {}
     for part in text.split(","):
         name, equals, number = (piece.strip() for piece in part.partition("="))
-        if not equals or name not in here.names or name in found:
-            raise ValueError(f"--at: found {part.strip()!r}; expected name=number once for {', '.join(here.names)}")
+        if not equals or name in found:
+            raise ValueError(
+                f"--at: found {part.strip()!r}; expected name=number once for each name, such as m_kk=1,q_kk=2"
+            )
         found[name] = float(read_number(number, what=f"--at {name}"))
-    return [found.get(name, 0.0) for name in here.names]
+    return found
+
+
+def _numbers(here: Landscape, given: dict[str, float]) -> list[float]:
+    """The numbers in the order of the landscape's names, 0 where none is given.
+
+    Raises:
+        ValueError: for a name that the landscape does not have.
+    """
+    if unknown := next((name for name in given if name not in here.names), None):
+        raise ValueError(f"--at: found {unknown!r}; expected name=number once for {', '.join(here.names)}")
+    return [given.get(name, 0.0) for name in here.names]
 
 
 def _minimum(here: Landscape, item: LocalMinimum) -> dict[str, Any]:

@@ -115,6 +115,7 @@ def risk(
     if scale is not None and bounds:
         raise ValueError("--bounds: found together with --scale; a scale that is given is not searched")
     _refuse_together(certified, symbolic)
+    searched = options.read_intervals(bounds)
     at = None if scale is None else read_number(scale, what="--scale", allow_infinite=True)
     asked_task = read_task(task, length, nu, noise, dash="--", symbolic=symbolic)
     asked_attention = read_attention(attention, kernel, normalise, offset, dash="--")
@@ -175,7 +176,7 @@ def risk(
         if proved is not None:
             show(title, problem, proved, {**named, "exact": str(number)}, as_json, best)
             return
-    place, limits = None if at is None else exactly(at), options.intervals(bounds, chosen)
+    place, limits = None if at is None else exactly(at), options.intervals(searched, chosen)
     backend = "arb" if certified else None
 
     def compute(n: int | None) -> tuple[Value, dict[str, Value]]:

@@ -1,9 +1,9 @@
-"""What the commands that name a task or an attention have in common."""
+"""Options and arguments that several commands share, and how they are read."""
 
 from __future__ import annotations
 
 import re
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,11 +43,15 @@ def integer(text: str | int) -> int:
     return int(text)
 
 
+MOST_DIGITS = 10_000
+"""Of a number that is asked for: what the evaluators take (``symslr.evaluation.admission.inputs``)."""
+
+
 def digits(text: str | int) -> int:
     """Significant digits."""
     found = integer(text)
-    if found < 1:
-        raise typer.BadParameter(f"found {found}; expected an integer from 1 on")
+    if not 1 <= found <= MOST_DIGITS:
+        raise typer.BadParameter(f"found {found}; expected an integer from 1 to {MOST_DIGITS}")
     return found
 
 
@@ -65,6 +69,14 @@ def number(text: str | float) -> float:
         return float(read_number(text, allow_infinite=True)) if isinstance(text, str) else text
     except ValueError:
         raise typer.BadParameter(f"found {shown(text)}; expected a number such as 2, 0.25, 1/3 or 1e-3") from None
+
+
+def positive(text: str | float) -> float:
+    """A finite number above 0."""
+    found = number(text)
+    if not 0 < found < inf:
+        raise typer.BadParameter(f"found {found:g}; expected a positive number")
+    return found
 
 
 def seconds(text: str | float) -> float:
@@ -167,24 +179,38 @@ def problem_and_attention(
     return found, asked.attention(attended, found.attention)
 
 
-def intervals(texts: list[str], chosen: Attention) -> dict[Symbol, tuple[float, float]]:
-    """``--bounds`` a:LOW:HIGH as {a: (low, high)}.
+Intervals = dict[str, tuple[float, float]]
+
+
+def read_intervals(texts: list[str]) -> Intervals:
+    """``--bounds`` a:LOW:HIGH as {"a": (low, high)}; whether there is such a name is not known yet.
 
     Raises:
-        ValueError: in one line, for a name that is not searched, or ends that are no interval.
+        ValueError: in one line, for ends that are no interval, or two intervals for one name.
+    """
+    found: Intervals = {}
+    for text in texts:
+        name, *ends = text.split(":")
+        if not name.isidentifier() or len(ends) != 2:
+            raise ValueError(f"--bounds: found {text!r}; expected NAME:LOW:HIGH, such as a:0:10")
+        low, high = (float(read_number(end, what="--bounds")) for end in ends)
+        if not (isfinite(low) and isfinite(high) and low < high):
+            raise ValueError(f"--bounds: found {text!r}; expected finite ends LOW < HIGH")
+        if name in found:
+            raise ValueError(f"--bounds: found {text!r} behind another interval for {name}; expected one for each name")
+        found[name] = low, high
+    return found
+
+
+def intervals(read: Intervals, chosen: Attention) -> dict[Symbol, tuple[float, float]]:
+    """The intervals by the parameters of an attention.
+
+    Raises:
+        ValueError: in one line, for a name that is not searched.
     """
     from symslr.model.symbols import a
 
     known = {str(symbol): symbol for symbol in (a, *chosen.bounds)}
-    found: dict[Symbol, tuple[float, float]] = {}
-    for text in texts:
-        name, *ends = text.split(":")
-        if name not in known or len(ends) != 2:
-            raise ValueError(f"--bounds: found {text!r}; expected NAME:LOW:HIGH with NAME among {', '.join(known)}")
-        low, high = (float(read_number(end, what="--bounds")) for end in ends)
-        if not (isfinite(low) and isfinite(high) and low < high):
-            raise ValueError(f"--bounds: found {text!r}; expected finite ends LOW < HIGH")
-        if known[name] in found:
-            raise ValueError(f"--bounds: found {text!r} behind another interval for {name}; expected one for each name")
-        found[known[name]] = (low, high)
-    return found
+    if unknown := next((name for name in read if name not in known), None):
+        raise ValueError(f"--bounds: found {unknown!r}; expected NAME:LOW:HIGH with NAME among {', '.join(known)}")
+    return {known[name]: ends for name, ends in read.items()}

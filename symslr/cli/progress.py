@@ -1,4 +1,4 @@
-"""What a long command is doing: one line that changes on a terminal, plain lines elsewhere; always on stderr."""
+"""Progress of a long command on stderr: one line that changes on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

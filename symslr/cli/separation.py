@@ -59,8 +59,6 @@ def separation(
             read_tree(text, {"x": NameKind.VALUE}, what=what)
     cross = None if keys is None else _marks(keys)
     allowed = None if delta is None else read_number(delta, what="--delta")
-    from symslr.evaluation.separation import separation_report
-    from symslr.evaluation.separation.widths import failure_allowed, sufficient_widths
     from symslr.model.separation import Marks
     from symslr.model.separation import separation as construction
     from symslr.model.text import exactly
@@ -68,6 +66,9 @@ def separation(
     exact = {name: exactly(number) for name, number in read.items()}
     made = None if cross is None else Marks(*map(exactly, cross))
     parameters = construction(n=n, d=d, t=t, m=m, keys=made, **exact)
+    from symslr.evaluation.separation import separation_report
+    from symslr.evaluation.separation.widths import failure_allowed, sufficient_widths
+
     goal = None if allowed is None else failure_allowed(exactly(allowed))
     with answered_within(seconds, f"ask for fewer digits (--digits {FEW}) or fewer rows (--n)"):
         found = separation_report(parameters, _kernel(kernel, "--kernel"), _kernel(rival, "--rival"), digits)

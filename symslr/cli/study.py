@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from symslr.cli import options
+from symslr.export.places import refuse_unwritable_file
 
 if TYPE_CHECKING:
     from symslr.study.point import Point
@@ -47,6 +48,7 @@ def run(
     as_json: bool = options.JsonOption,
 ) -> None:
     """Compute what the store does not have yet; kill it when you like and run it again."""
+    refuse_unwritable_file(store)
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -60,8 +62,8 @@ def run(
     points = read_study(file)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
     with (
-        place_named(executor, workers) as place,
         Store(store) as kept,
+        place_named(executor, workers) as place,
         Bar(*columns, console=Console(stderr=True)) as bar,
     ):
         line = bar.add_task(file.name, total=len(points), left="")
@@ -106,6 +108,8 @@ def show(
     as_json: bool = options.JsonOption,
 ) -> None:
     """What a store holds: value and error of every point, failures with their reason."""
+    for path in filter(None, (csv, parquet, xarray)):
+        refuse_unwritable_file(path)
     from symslr.study.store import Store
     from symslr.study.table import table_of, write_csv, write_parquet, write_xarray
 

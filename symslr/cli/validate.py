@@ -10,7 +10,7 @@ import typer
 
 from symslr.cli import options
 from symslr.cli.stopping import resumable
-from symslr.library.folders import builtin_folder, files_of
+from symslr.library.folders import builtin_folder, files_of, tree_of
 
 if TYPE_CHECKING:
     from symslr.validation.validate import Validation
@@ -37,12 +37,19 @@ def validate(
 ) -> None:
     """Compare claims with simulation, brute force and trained predictors; exit status 1 where any disagrees."""
     files = [file for folder in folders or [builtin_folder("validation")] for file in files_of(folder, "validations")]
+    for file in files:
+        tree_of(file)
     from symslr.cache.results import Cache
-    from symslr.cli.progress import stages
-    from symslr.validation.validate import validate as run
 
-    with stages() as stage, resumable(keep), Cache(keep) as kept:
-        results = run(files, stage("validating"), kept)
+    with (
+        resumable(keep),
+        Cache(keep) as kept,
+    ):  # which refuses a place where nothing can be kept, before anything is loaded
+        from symslr.cli.progress import stages
+        from symslr.validation.validate import validate as run
+
+        with stages() as stage:
+            results = run(files, stage("validating"), kept)
     if as_json:
         typer.echo(json.dumps([item.as_json() for item in results]))
     else:
@@ -53,10 +60,14 @@ def validate(
 
 
 def _text(item: Validation) -> str:
+    from symslr.export.typed import text_to_terminal
+
     if item.skipped:
         return f"{item.name}: skipped, {item.skipped}"
     lines = [f"{item.name}:"]
     for row in item.comparisons:
         verdict = "agrees" if row.agrees else "DIFFERS"
-        lines.append(f"  {verdict:8} {row.name}: theory {row.expected:.6g}, found {row.found:.6g}  [{row.note}]")
+        lines.append(
+            f"  {verdict:8} {text_to_terminal(row.name)}: theory {row.expected:.6g}, found {row.found:.6g}  [{row.note}]"
+        )
     return "\n".join(lines)

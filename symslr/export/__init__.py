@@ -1,4 +1,4 @@
-"""What people see: LaTeX, PDF, one HTML page, figures and their tables, the bibliography."""
+"""Output: LaTeX, PDF, one HTML page, figures and their tables, the bibliography."""
 
 from __future__ import annotations
 

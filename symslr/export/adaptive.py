@@ -1,4 +1,4 @@
-"""Drawings that follow the page into the dark: paper, ink and the house's colours become variables of its style."""
+"""Drawings with colours that follow the light or dark style of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In which order sums and products are read: what goes above, below and after the fraction bar, what comes first."""
+"""The order of terms and factors in print: numerator, denominator, what follows the fraction, what comes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report says, before it is said in TeX or HTML: sections, equations on lines, rules, verdicts."""
+"""The content of the report before it is written as TeX or HTML: sections, equations on lines, rules, verdicts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The points of a drawing's curves, so that a page can say the value of a curve where it is pointed at."""
+"""The points of a drawing's curves, so that the page can show the value under the pointer."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,8 @@ from symslr.cache.records import Record, Recorded, record_file
 from symslr.cache.results import Cache, key_of
 from symslr.export.curves import curves
 from symslr.extras import need
+from symslr.library.figures import figure_functions
+from symslr.library.folders import CollectError
 from symslr.validation.validation import NamedComparison
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class Figure:
     """A figure and the numbers in it.
 
     Attributes:
-        name: file name without ending; letters, digits, dashes.
+        name: file name without ending: that of the function that makes it, with dashes for underscores.
         caption: LaTeX text, mathematics between dollar signs.
         data: computes the table; called once.
         draw: draws the table on a Matplotlib figure, inside the house style.
@@ -310,6 +311,15 @@ def drawn(
 
 
 def figures_in(file: Path, module: ModuleType) -> list[Figure]:
-    """What the ``figure*`` functions of a file make, in order of definition; nothing is computed yet."""
-    functions = [item for name, item in vars(module).items() if name.startswith("figure") and inspect.isfunction(item)]
-    return [replace(make(), file=file) for make in functions if make.__module__ == module.__name__]
+    """The figures of a loaded file, in the order of definition; nothing is computed yet.
+
+    Raises:
+        CollectError: where a figure has another name than ``figure_functions`` reads from the file.
+    """
+    found = []
+    for name, function in figure_functions(file).items():
+        made: Figure = getattr(module, function)()
+        if made.name != name:
+            raise CollectError(f"{file}: {function} makes a figure called {made.name!r}; expected {name!r}")
+        found.append(replace(made, file=file))
+    return found

@@ -1,4 +1,4 @@
-"""What stands under numbers that were kept and not computed by this report: what made them, and how to do it again."""
+"""The note under numbers taken from a record: the code, versions and seeds that made them, and the command that repeats it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands in the paper and what in the supplement alone: decided here, for symslr's report and for one of your own.
+"""Which results are printed in the paper and which in the supplement alone.
 
 A result *stands out* where it opens the report, where a published statement rests on it, where it is held against a
 formula of a source, or where FOUNDATION others rest on it. In a chapter in which nothing does, what is held against a formula of

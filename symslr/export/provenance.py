@@ -1,4 +1,4 @@
-"""With what a report was made, in TeX and HTML: the versions that compute, and the seeds wherever chance enters."""
+"""The versions and seeds behind a report, in TeX and HTML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found, in TeX and HTML: proved, estimated, postulated, different from what was published, open."""
+"""The findings on published statements, in TeX and HTML: proved, estimated, postulated, different, open."""
 
 from __future__ import annotations
 

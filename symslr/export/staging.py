@@ -1,4 +1,4 @@
-"""Nothing half-written: files are made in a hidden folder beside their place and moved there whole."""
+"""Reports are written whole or not at all: into a hidden folder beside their place, and then moved there."""
 
 from __future__ import annotations
 
@@ -10,12 +10,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from symslr.cache.results import Cache
+from symslr.export.places import refuse_unwritable_folder
 
 MANIFEST = ".symslr-report"
 """Lists what a report wrote, so that the next one removes what it no longer makes, and nothing else."""
 
 KEPT = ".kept.sqlite"
 """Holds what a report computed, so that the next one, or the same one after an interruption, does not do it again."""
+
+
+def refuse_unusable(out: Path) -> None:
+    """Return where a report can be written into a folder of this path; makes nothing.
+
+    Raises:
+        OSError: when ``out`` is a file, or a folder that cannot be made or written.
+        ValueError: when its file of kept results is another program's, or damaged.
+    """
+    refuse_unwritable_folder(out, "--out")
+    if (out / KEPT).exists():
+        Cache(out / KEPT).close()
 
 
 def kept_in(out: Path) -> Cache:
@@ -48,8 +61,7 @@ def staged(out: Path) -> Iterator[Path]:
 
 
 def _folder(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(f"--out {out}: found a file; expected a folder, or a name that is free")
+    refuse_unwritable_folder(out, "--out")
     out.mkdir(parents=True, exist_ok=True)
 
 

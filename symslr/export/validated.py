@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from html import escape
 
 from symslr.export import html, kept_numbers
-from symslr.export.text import plain_to_tex
+from symslr.export.mathml import mathml
+from symslr.export.text import pieces, plain_to_tex
 from symslr.validation.validate import Validation
 from symslr.validation.validation import NamedComparison
 
@@ -40,7 +41,7 @@ def _to_tex(item: Validation) -> str:
         return f"{heading}\n{summary}"
     # In braces, as a name may begin with [, which the \\ before it would take for a length.
     rows = "\n".join(
-        rf"{{{plain_to_tex(row.name)}}} & {_number_to_tex(row.expected)} & {_number_to_tex(row.found)} & "
+        rf"{{{_name_to_tex(row.name)}}} & {_number_to_tex(row.expected)} & {_number_to_tex(row.found)} & "
         rf"{_verdict_to_tex(row)} & {plain_to_tex(row.note)} \\"
         for row in item.comparisons
     )
@@ -74,7 +75,7 @@ def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:
         return ""
     cells = [
         (
-            escape(row.name),
+            _name_to_html(row.name),
             _number_to_html(row.expected),
             _number_to_html(row.found),
             _verdict_to_html(row),
@@ -83,6 +84,14 @@ def rows_to_html(rows: Sequence[NamedComparison], caption: str) -> str:
         for row in rows
     ]
     return html.table(HEAD, cells, caption, "validation")
+
+
+def _name_to_tex(name: str) -> str:
+    return "".join(f"${part}$" if is_math else plain_to_tex(part) for is_math, part in pieces(name))
+
+
+def _name_to_html(name: str) -> str:
+    return "".join(mathml(part) if is_math else escape(part) for is_math, part in pieces(name))
 
 
 def _verdict_to_tex(row: NamedComparison) -> str:

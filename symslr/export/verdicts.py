@@ -1,4 +1,4 @@
-"""What a check found, in the words of the report."""
+"""Verdicts of a check in the words of the report."""
 
 from __future__ import annotations
 

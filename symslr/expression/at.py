@@ -1,4 +1,4 @@
-"""A formula at a point: what a slope is, which is taken first and put in place afterwards."""
+"""A formula evaluated at a point, such as a derivative that is taken first and evaluated afterwards."""
 
 from __future__ import annotations
 

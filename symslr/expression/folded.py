@@ -1,4 +1,4 @@
-"""Names that print folded and unfold with ``.doit()``: activation, posterior, conditional mean, minimum."""
+"""Named formulas that expand with ``.doit()``: activation, posterior, conditional mean, minimum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Minima over the projections of all tokens at once, what holds at the minimiser, and the zero of an equation."""
+"""Minima over the projections of all tokens at once, functions of the minimiser, and roots of an equation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that are left open, a kernel and a risk: what is derived with them holds for all of them."""
+"""Functions that are left open, such as a kernel or a risk: results hold for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quantity of the theory: one formula, one object. It prints folded, unfolds with ``.doit()``, evaluates well."""
+"""A quantity of the theory as a named formula, which expands with ``.doit()`` and has a form that evaluates well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean over one training sample whose law is left open: what is shown with it holds for every law."""
+"""The mean over one training sample of any law."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attention whose scores mix the key projections with the values and with noise: k off the line of k*."""
+"""Attention for a key that is not along k*: scores mix the key projections with the values and with noise."""
 
 from __future__ import annotations
 

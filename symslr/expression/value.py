@@ -1,4 +1,4 @@
-"""A number is a Value: it knows its error, what kind of error that is, and how it was made."""
+"""A number with its error, the kind of that error, and the method that made it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The folders of derivations and validations: their files, and the list of what stands in them; loads nothing slow."""
+"""The folders of derivations, figures and validations: their files and what stands in them, without running any."""

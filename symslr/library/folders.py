@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from pathlib import Path
+
+from symslr.parallel.serial import one_at_a_time
 
 MOST_FILES = 1000
 """Python files of the largest folder that is read."""
@@ -60,6 +63,21 @@ def files_of(path: Path, what: str = "derivations") -> list[Path]:
     if not found:
         raise CollectError(f"no {what} in {path}: expected .py files")
     return sorted(found)
+
+
+@one_at_a_time  # ast.parse is not safe in threads before Python 3.12
+def tree_of(file: Path) -> ast.Module:
+    """The syntax tree of a file; nothing of it is run.
+
+    Raises:
+        CollectError: where it is no Python, with its line.
+    """
+    try:
+        return ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        where = f"{file}:{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else str(file)
+        said = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise CollectError(f"{where}: {type(error).__name__}: {said}") from None
 
 
 def _is_meant(name: str) -> bool:

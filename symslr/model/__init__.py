@@ -1,1 +1,1 @@
-"""What is studied: tasks, token laws, attentions."""
+"""The models: tasks, token laws, attentions."""

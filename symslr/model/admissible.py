@@ -1,4 +1,4 @@
-"""Is the input a model at all? A weight must be a density (mean 1, nonnegative), a normaliser must not vanish.
+"""Checks that the input is a model: a weight must be a density (mean 1, nonnegative), a normaliser must not vanish.
 
 These are input checks in float64, at a few values of the free parameters; the theory's numbers are made elsewhere.
 """

@@ -1,4 +1,4 @@
-"""A task at given values, perhaps with an attention, made from what a command line or a study file asks for."""
+"""The task and the attention that a command line or a study file describes."""
 
 from __future__ import annotations
 

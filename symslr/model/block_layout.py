@@ -1,4 +1,4 @@
-"""The data matrix of the construction, what attention makes of it, and the threshold: as they are written down.
+"""The definitions of the companion's construction: data matrix, attention on it, and the threshold.
 
 Nothing here is summed: the sums run over the n rows and the d = n/t + 2 columns.
 

@@ -1,4 +1,4 @@
-"""Expressions as NumPy takes them."""
+"""Expressions as NumPy functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a formula from outside have the form of a model? Symbols in their places, sums over all tokens."""
+"""Checks that a user's formula has the form of a model: which symbols stand where, sums over all tokens."""
 
 from __future__ import annotations
 

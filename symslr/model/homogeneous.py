@@ -1,4 +1,4 @@
-"""Kernels that a positive factor of their argument only multiplies, such as |x|^p: their attention knows no scale."""
+"""Homogeneous kernels, such as |x|^p: their attention does not depend on the scale of the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Piecewise functions as sums of Max, Min and Heaviside: SymPy pulls the cases of a Piecewise out of sums over tokens.
+"""Piecewise functions as sums of Max, Min and Heaviside, since SymPy moves the cases of a Piecewise out of sums over tokens.
 
 ``Sum(f(m)/Sum(Piecewise((g(m), m < 0), ...), m), m)`` comes back from SymPy's own constructor with the inner case distinction
 moved outside, which is another number (``piecewise_fold`` does not see that m is bound).

@@ -1,4 +1,4 @@
-"""Expressions in the place of several symbols at once."""
+"""Simultaneous substitution of expressions for several symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked for in text, read and refused before anything slow is loaded: a task at given values, an attention.
+"""Reads what a command or a study file asks for as text, and refuses bad input before SymPy is loaded.
 
 ``asked`` makes the objects of the model from what is read here.
 """
@@ -166,6 +166,11 @@ def read_attention(
     if kernel is not None:
         read_tree(kernel, {"x": NameKind.VALUE}, what="kernel")
     start = read_number(offset, what="offset")
+    assert isinstance(start, Fraction)
+    if start < 0:
+        raise ValueError(f"{dash}offset: found {start}; expected a number >= 0")
+    if normalise == "none" and kernel is not None and start != 0:
+        raise ValueError(f"{dash}offset: found {start} without a normaliser; offsets belong to normalise sum")
     ignored = "offset" if start != 0 else "normalise" if normalise != NORMALISERS[0] else None
     if kernel is None and ignored is not None:
         raise ValueError(
@@ -180,7 +185,6 @@ def read_attention(
     elif name is not None and name not in ATTENTION_NAMES and not is_selection(name):
         known = ", ".join((*ATTENTION_NAMES, *SELECTIONS))
         raise ValueError(f"{dash}attention: found {name!r}; expected {known} or the path of a .toml file")
-    assert isinstance(start, Fraction)
     return AttentionRequest(name, tables, kernel, normalise, start)
 
 

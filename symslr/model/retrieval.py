@@ -1,4 +1,4 @@
-"""What theory is told of a layer that recalls values by their keys: moments of its scores and of its read-out.
+"""The parameters that theory takes from a trained recall layer: moments of its scores and of its read-out.
 
 It is single-location regression: the position whose value answers the query is the relevant one, scores are its key
 projections, and what the layer reads from a position is its value.

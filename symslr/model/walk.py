@@ -1,4 +1,4 @@
-"""The nodes of an expression, each once: SymPy's own walk meets a repeated part anew, and pays for every level above a node."""
+"""Visits every distinct node of an expression once, where SymPy's own traversal revisits repeated parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mass of a token law, the mean of a weight under it, and the least value of what is integrated: quadrature in float64."""
+"""Quadrature in float64: the mass of a token law, the mean of a weight under it, and the least value of the integrand."""
 
 from __future__ import annotations
 

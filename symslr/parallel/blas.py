@@ -1,4 +1,4 @@
-"""NumPy's products on one thread: a second one mostly waits, and where processors are shared it is waited for.
+"""NumPy's matrix products on one thread, which is faster where processors are shared.
 
 On two processors with other work, the least risk of softmax-1 at L = 3, nu = 193 took 15 s of processor time with two threads and
 0.9 with one, `symslr landscape --task max` 41 and 4.4. With nothing else to do, the risk of softmax on max-SLR at nu = 300 took

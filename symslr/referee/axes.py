@@ -1,4 +1,4 @@
-"""One axis of integration: pieces of the real line, each mapped to a line on which the trapezoid rule is geometric."""
+"""One axis of integration: pieces of the real line, each mapped so that the trapezoid rule converges geometrically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums whose terms cancel, written by terms that do not: floats keep their digits where the sum is small."""
+"""Sums that cancel, rewritten so that floats keep their relative accuracy."""
 
 from __future__ import annotations
 

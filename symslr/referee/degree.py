@@ -1,4 +1,4 @@
-"""Of which degree a body is in the values and the noise of a sequence, so that a rule for polynomials integrates it exactly."""
+"""The degree of a body in values and noise, so that a polynomial quadrature of that degree is exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does an integral of one variable diverge? Told where an integrand grows faster than any power, or falls no faster than 1/|x|."""
+"""Detects divergent integrals of one variable: growth beyond any power, or decay no faster than 1/|x|."""
 
 from __future__ import annotations
 

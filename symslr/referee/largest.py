@@ -1,4 +1,4 @@
-"""Means of what depends on which token is the largest: the space of tokens is cut into the parts where one of them lies on top.
+"""Means of functions of the largest token: token space is split by which token is the largest.
 
 On such a part every indicator is a constant, and the other tokens lie below the largest one, each by itself where the body is a
 sum of products of functions of one token: a mean is an integral over the largest token of products of integrals below it.

@@ -1,4 +1,4 @@
-"""Polynomials in tokens, values and noise: every moment by its number, those that a weight couples by a mean of their own."""
+"""Polynomials in tokens, values and noise: each moment as a number; moments coupled by the weight are integrated together."""
 
 from __future__ import annotations
 

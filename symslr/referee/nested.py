@@ -1,4 +1,4 @@
-"""Means within the body of a mean: numbers as far as it is concerned, and taken out of it before anything is read.
+"""Means inside a mean: those that do not depend on its variables are evaluated first, as numbers.
 
 The two use the same letters for what they integrate out, so that whatever replaces a letter in the body would reach into them.
 """

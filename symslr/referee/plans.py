@@ -1,4 +1,4 @@
-"""Tensor quadrature with a plan: where the mass is and how many nodes it takes are found in floats, once."""
+"""Tensor quadrature: the region and the number of nodes are chosen once, in floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value with a standard error: the expression read again for every independent scrambling of the points."""
+"""A value with a standard error, from several independent scramblings of the points."""
 
 from __future__ import annotations
 

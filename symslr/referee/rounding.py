@@ -1,4 +1,4 @@
-"""Rounding of a float pass: the formula around its integrals is read again with every number in it moved a little.
+"""Rounding errors of a float pass, estimated by perturbing every number of the formula.
 
 Integrals, means and minima keep their values and errors of the pass; each is moved by its error, and each result of ordinary
 algebra by its rounding, up or down by chance. How far the whole moves shows what rounding does to it: a difference of two numbers

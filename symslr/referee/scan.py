@@ -1,4 +1,4 @@
-"""Where an integrand has its mass: a look at coarse tensor grids, in floats."""
+"""Finds where an integrand has its mass, on coarse tensor grids in floats."""
 
 from __future__ import annotations
 

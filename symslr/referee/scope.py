@@ -1,4 +1,4 @@
-"""Where a symbol has its value while the referee reads an expression: frames of arrays, and integers beside them."""
+"""The values of symbols while the referee reads an expression: frames of arrays, and integers beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A body taken apart for the law of one sum over all tokens: products of functions of few tokens, and the summand of that sum."""
+"""Splits a body into products of functions of few tokens and one function of a sum over all tokens."""
 
 from __future__ import annotations
 

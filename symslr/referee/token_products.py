@@ -1,4 +1,4 @@
-"""Bodies as polynomials in what integrals over one token are made of, their terms gathered by the factor of each token."""
+"""Bodies as polynomials in one-token factors, with terms grouped by the factor of each token."""
 
 from __future__ import annotations
 

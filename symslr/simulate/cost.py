@@ -1,4 +1,4 @@
-"""Operations counted while attention runs on numbers that count: the definition entry by entry, no formula."""
+"""Counts arithmetic operations by running attention, from its definition, on numbers that count."""
 
 from __future__ import annotations
 

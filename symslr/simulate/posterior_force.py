@@ -1,4 +1,4 @@
-"""What one label says of its sequence's projections: the gradient of log Z at the fields, and its divergence."""
+"""The gradient of log Z of one label at the fields of its sequence, and its divergence."""
 
 from __future__ import annotations
 

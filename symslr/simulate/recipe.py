@@ -1,4 +1,4 @@
-"""How k, v and perhaps a kernel are trained, and what one run found."""
+"""How k, v and perhaps a kernel are trained, and the results of one run."""
 
 from __future__ import annotations
 

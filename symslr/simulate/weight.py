@@ -1,4 +1,4 @@
-"""log g(l, chi) for every position l at once: what selection, importance weights and Bayes' rule need."""
+"""log g(l, chi) for every position l at once, for selection, importance weights and Bayes' rule."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Many points: study files, executors, a store that survives being killed, and its table."""
+"""Studies of many points: study files, executors, a store that survives interruption, and its table."""

@@ -1,4 +1,4 @@
-"""What a point of a study may be asked: named parameters, read from TOML into one canonical text each."""
+"""The parameters of a point of a study, each read from TOML into one canonical text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One point of a study: what is asked, and the key under which its answer is kept."""
+"""One point of a study: its kind and parameters, and the key under which its answer is kept."""
 
 from __future__ import annotations
 

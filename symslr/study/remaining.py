@@ -1,4 +1,4 @@
-"""How long a study will still take, with the uncertainty of that."""
+"""An estimate of the time that a study still takes, with its uncertainty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run a study: every point that waits, on any executor, each written down as soon as it is finished."""
+"""Runs a study: every waiting point on any executor, each result stored as soon as it is finished."""
 
 from __future__ import annotations
 

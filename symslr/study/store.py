@@ -1,4 +1,4 @@
-"""The table of points on disk: SQLite, one row per point, written at once and never twice."""
+"""The store of a study: one SQLite table with one row per point, written as soon as the point is finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker does with one point: compute it, and say in text what came out or why nothing did."""
+"""What a worker does with one point: it computes it and returns the answers, or the reason of a failure, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What we claim: quantities built from the model by algebra."""
+"""The quantities of the theory, built from the model by algebra."""
 
 from __future__ import annotations
 

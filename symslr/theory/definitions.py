@@ -1,4 +1,4 @@
-"""The definitions everything starts from: the label, the predictor of an attention, the losses. No rule is run here."""
+"""The definitions: the label, the prediction of an attention, the losses. No rule is applied here."""
 
 from __future__ import annotations
 

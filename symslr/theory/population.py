@@ -1,4 +1,4 @@
-"""Population risk of an attention on the manifold, best value vector, and the least over the key's scale."""
+"""Population risk of an attention with key along k*, at the best value vector, and its least value over the scale of the key."""
 
 from __future__ import annotations
 

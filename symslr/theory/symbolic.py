@@ -1,4 +1,4 @@
-"""The formula of a quantity as far as rules carry it, and its exact value where it is a number without integrals."""
+"""The formula of a quantity as far as the rules derive it, and its exact value where no integral is left."""
 
 from __future__ import annotations
 

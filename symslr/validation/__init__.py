@@ -1,1 +1,1 @@
-"""Claims checked from outside: simulated sequences, brute force and trained predictors against the theory."""
+"""Claims compared with simulated sequences, brute force and trained predictors."""

@@ -1,4 +1,4 @@
-"""The papers to the letter: every statement, figure and experiment of the sources with ours beside it, and the settings.
+"""Every statement, figure and experiment of the sources with ours beside it, and the settings of the figures.
 
 What ``published.toml`` states is not written down a second time: its statements are listed with their standing, and
 the files here hold the figures, experiments and remarks that are no such statement, and the settings.

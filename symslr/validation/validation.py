@@ -16,7 +16,7 @@ class NamedComparison:
     """One number by two routes.
 
     Attributes:
-        name: what is compared.
+        name: what is compared: plain text, mathematics in it between dollar signs.
         expected: by the theory.
         found: by the independent route.
         tolerance: the largest |found - expected| that agrees.

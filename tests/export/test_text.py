@@ -58,6 +58,7 @@ def test_text_to_plain() -> None:
         (r"$3 b^{2} + 2 \geq 2 \sqrt{2} b \sqrt{\kappa}$", "3 b^2 + 2 >= 2 sqrt(2) b sqrt(kappa)"),
         (r"the covariance $K{\left(l,m \right)}$", "the covariance K(l,m)"),
         (r"a bias $-\log(L-1)$", "a bias -log(L-1)"),
+        (r"a key along $k^\star$", "a key along k*"),
         ("no formula, 5_0", "no formula, 5_0"),
     ],
 )

@@ -15,6 +15,7 @@ from symslr.algebra.derivation import Derivation
 from symslr.export import pdf
 from symslr.export.pdf import compile_pdf
 from symslr.export.report import ReportFiles, write_report
+from symslr.export.validated import validations_to_html, validations_to_tex
 from symslr.validation.validate import Validation
 from symslr.validation.validation import NamedComparison
 
@@ -51,6 +52,14 @@ def test_page_and_table_of_checks_say_the_verdicts(
     assert [row["agrees"] for row in risk["comparisons"]] == [True, True, False]
     assert risk["comparisons"][0]["tolerance"] == 1e-2
     assert training["skipped"].startswith("needs torch")
+
+
+def test_mathematics_in_a_name_is_set_and_what_stands_beside_it_is_escaped() -> None:
+    named = Validation("toy", (NamedComparison(r"$q_{kk}$ on a_1 & <b>, cost 5 $", 1.0, 1.0, 0.1),))
+    markup = validations_to_html([named])
+    assert "<msub><mi>q</mi>" in markup
+    assert " on a_1 &amp; &lt;b&gt;, cost 5 $" in markup
+    assert r"$q_{kk}$ on a\_1 \& <b>, cost 5 \$}" in validations_to_tex([named])
 
 
 def test_without_validations_there_is_no_section(

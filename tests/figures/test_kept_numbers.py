@@ -15,6 +15,7 @@ from symslr.cli import main
 from symslr.export import kept_numbers, standard
 from symslr.export.figures import drawn, write_figure
 from symslr.library import folders
+from symslr.library.figures import figure_functions
 from symslr.validation.validate import validate
 
 FIGURE = '''"""A line."""
@@ -23,7 +24,7 @@ from symslr.cache.parts import computed_once
 from symslr.export.figures import Figure
 from symslr.validation.validation import states
 def figure_line():
-    return Figure("line", "A line.", partial(_table, 3), _draw, claims=_claims, seeds="seed 5")
+    return Figure("figure-line", "A line.", partial(_table, 3), _draw, claims=_claims, seeds="seed 5")
 def _table(size):
     return {"x": list(range(size)), "y": [y + START for y in computed_once(_risen, list(range(size)))]}
 def _risen(x):
@@ -76,11 +77,11 @@ def _compute(*arguments: str) -> int:
 @pytest.mark.needs("matplotlib")
 def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callable[..., Path], tmp_path: Path) -> None:
     folder = house()
-    assert _compute("line", "one") == 0
-    path = folder / "figures" / FOLDER / "line.json"
+    assert _compute("figure-line", "one") == 0
+    path = folder / "figures" / FOLDER / "figure-line.json"
     record = read_record(path)
     assert record is not None
-    assert (record.seeds, record.command) == ("seed 5", "symslr compute line")
+    assert (record.seeds, record.command) == ("seed 5", "symslr compute figure-line")
     assert record.parts["risen"].results == (0, 2, 4)
 
     def shown() -> tuple[str, str, bool]:
@@ -91,7 +92,7 @@ def test_a_record_is_drawn_and_shown_stale_after_its_code_changed(house: Callabl
 
     said, data, stale = shown()
     assert not stale
-    assert "<code>symslr compute line</code>" in said
+    assert "<code>symslr compute figure-line</code>" in said
     assert record.parts["risen"].fingerprint[:12] in said
     assert "stale" not in said
     # the drawing may change; what computes the numbers may not
@@ -149,13 +150,52 @@ def test_a_kept_validation_is_not_run_and_stale_is_said(house: Callable[..., Pat
 
 def test_stale_parts_that_do_not_fit_the_code_say_so(house: Callable[..., Path], tmp_path: Path) -> None:
     folder = house()
-    assert _compute("line") == 0
+    assert _compute("figure-line") == 0
     house(FIGURE.replace("return SLOPE * x", "return {'rise': SLOPE * x}").replace("[y + START", "[y['rise'] + START"))
     (figure,) = standard.standard_figures(folder / "figures")
     assert "kept numbers (risen) do not fit the code that is there" in drawn(figure, tmp_path).failure
     house(FIGURE.replace("_table, 3", "_table, 4"))
     (figure,) = standard.standard_figures(folder / "figures")
-    assert "kept numbers lack part 'risen' for its 4 jobs; `symslr compute line`" in drawn(figure, tmp_path).failure
+    assert (
+        "kept numbers lack part 'risen' for its 4 jobs; `symslr compute figure-line`" in drawn(figure, tmp_path).failure
+    )
+
+
+def test_a_figure_has_the_name_of_its_function(house: Callable[..., Path]) -> None:
+    folder = house(FIGURE.replace('"figure-line"', '"figure-curve"'))
+    with pytest.raises(
+        folders.CollectError, match=r"figure_line makes a figure called 'figure-curve'; expected 'figure-line'"
+    ):
+        standard.standard_figures(folder / "figures")
+
+
+def test_the_names_of_figures_are_read_without_running_their_files(
+    house: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their files would end the program; what stands inside of a function, or is imported, is no figure."""
+    inside = "def figure_one(n=1):\n    def figure_inner(): pass\n"
+    text = f"raise SystemExit(9)\nfrom figures import figure3\n{inside}def figure2(): pass\n"
+    folder = house(text, validation="raise SystemExit(9)")
+    assert figure_functions(folder / "figures" / "line.py") == {"figure-one": "figure_one", "figure2": "figure2"}
+    assert _compute("nothing") == 2
+    assert "found no figure or validation 'nothing'; expected one such as" in capsys.readouterr().err
+
+
+def test_the_names_that_are_read_are_those_of_the_figures() -> None:
+    files = folders.files_of(folders.builtin_folder("figures"))
+    assert [name for file in files for name in figure_functions(file)] == [
+        item.name for item in standard.standard_figures()
+    ]
+
+
+def test_a_place_where_nothing_can_be_kept_is_refused_before_a_file_runs(
+    house: Callable[..., Path], tmp_path: Path
+) -> None:
+    house("raise SystemExit(9)\ndef figure_one(): pass\n", validation="raise SystemExit(9)")
+    (tmp_path / "text").write_text("this is no store of results\n")
+    for place in ("text", "nowhere/kept.sqlite", "figures"):
+        assert _compute("figure-one", "--keep", str(tmp_path / place)) == 2
+        assert _compute("--stale", "--keep", str(tmp_path / place)) == 2
 
 
 def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +210,10 @@ def test_the_list_and_unknown_names(house: Callable[..., Path], capsys: pytest.C
     capsys.readouterr()
     assert _compute("--json") == 0
     rows = json.loads(capsys.readouterr().out)
-    assert [(row["name"], row["stale"], row["aged"]) for row in rows] == [("one", True, ["drawn"]), ("line", True, [])]
+    assert [(row["name"], row["stale"], row["aged"]) for row in rows] == [
+        ("one", True, ["drawn"]),
+        ("figure-line", True, []),
+    ]
     assert _compute() == 0
     assert "one: drawn" in capsys.readouterr().out
 
@@ -183,13 +226,13 @@ def test_what_was_never_computed_is_listed_and_computed_with_what_is_stale(
     folder = house(validation=VALIDATION.replace("computed_once(_drawn, [1])", "map(_drawn, [1])").replace(PARTS, ""))
     capsys.readouterr()
     assert _compute() == 0
-    assert capsys.readouterr().out.split() == ["line", "missing"]
+    assert capsys.readouterr().out.split() == ["figure-line", "missing"]
     assert _compute("--json") == 0
     (row,) = json.loads(capsys.readouterr().out)
-    assert (row["name"], row["stale"], row["parts"]) == ("line", True, {})
+    assert (row["name"], row["stale"], row["parts"]) == ("figure-line", True, {})
     assert _compute("--stale") == 0
-    assert "line: risen" in capsys.readouterr().out
-    assert (folder / "figures" / FOLDER / "line.json").is_file()
+    assert "figure-line: risen" in capsys.readouterr().out
+    assert (folder / "figures" / FOLDER / "figure-line.json").is_file()
     assert _compute("--stale") == 0
     assert capsys.readouterr().out == ""
 

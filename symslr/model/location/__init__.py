@@ -1,4 +1,4 @@
-"""Where the information is: laws of the relevant positions, of the signal in their keys, and of the tokens around them."""
+"""Laws of location: which positions are relevant, the signal in their keys, and the law of the tokens around them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Which positions are relevant: one, exactly s, or each by its own coin; and how the label reads them out."""
+"""Which positions are relevant (one, exactly s, or each independently), and their coefficients in the label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Minimisers of the regularised empirical risk, each with the record of how well it is converged."""
+"""Minimisers of the regularised empirical risk, each with its gradient norm and convergence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an optimiser begins: the minimum it finds may depend on it, so a start has a name."""
+"""Named starting points of an optimiser, since the minimum it finds may depend on them."""
 
 from __future__ import annotations
 

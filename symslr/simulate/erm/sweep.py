@@ -1,4 +1,4 @@
-"""One pass over the tokens: the squared loss and its gradient, fused so that X is read from memory once.
+"""One pass over the tokens: the squared loss and its gradient, with X read from memory once.
 
 A block of tokens that fits the cache is multiplied by (k, v), the samples of the block are finished one by one, and
 the same block, still in cache, is multiplied back. numpy's four matrix-vector products read X four times. Tokens go

@@ -1,4 +1,4 @@
-"""What the scores of a trained layer look like, and how often it answers wrongly: measured on fresh sequences."""
+"""Score statistics and error rates of a trained layer, measured on fresh sequences."""
 
 from __future__ import annotations
 

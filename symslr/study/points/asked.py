@@ -1,15 +1,16 @@
-"""Parameters that several kinds share, and what they stand for."""
+"""Parameters that several kinds of points share, and the task and attention that they describe."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from symslr.model import asked as model
-from symslr.model.asked import Problem
-from symslr.model.attention import Attention
 from symslr.model.request import read_attention, read_task
 from symslr.study.parameter import Parameter, count, kernel, length, name, number, one_of
+
+if TYPE_CHECKING:
+    from symslr.model.asked import Problem
+    from symslr.model.attention import Attention
 
 TASK = (
     Parameter("task", name, "spiked", is_file=True),
@@ -40,7 +41,10 @@ def problem(asked: Mapping[str, str], files: Mapping[str, str]) -> Problem:
         ValueError: in one line, for an unknown task or a missing value.
     """
     texts = (asked[item] or None for item in ("length", "nu", "noise"))
-    return model.problem(read_task(asked["task"], *texts, files=files))
+    wanted = read_task(asked["task"], *texts, files=files)
+    from symslr.model import asked as model
+
+    return model.problem(wanted)
 
 
 def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem) -> Attention:
@@ -51,6 +55,8 @@ def attention(asked: Mapping[str, str], files: Mapping[str, str], found: Problem
     """
     named, kernel = asked["attention"] or None, asked["kernel"] or None
     wanted = read_attention(named, kernel, asked["normalise"], asked["offset"], files=files)
+    from symslr.model import asked as model
+
     return model.attention(wanted, found.attention)
 
 

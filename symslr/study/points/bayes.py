@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from symslr.evaluation import Value, evaluate
 from symslr.study.points.asked import DIGITS, TASK, problem
-from symslr.theory.bayes import bayes_risk
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
 
 PARAMETERS = (*TASK, DIGITS)
 
@@ -18,5 +20,8 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """{"risk": E_Bayes}."""
+    from symslr.evaluation import evaluate
+    from symslr.theory.bayes import bayes_risk
+
     found = problem(asked, files)
     return {"risk": evaluate(bayes_risk(found.task), found.values, digits=int(asked["digits"]))}

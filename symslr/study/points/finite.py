@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from mpmath import mpf
-
-from symslr.evaluation import Value
-from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
-from symslr.expression.value import Kind
 from symslr.study.parameter import Parameter, count, flag, one_of, positive
 from symslr.study.points.asked import ATTENTION, SHIFT, TASK, attention, problem, real, values_with_shift
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
 
 PARAMETERS = (
     *TASK,
@@ -28,10 +27,10 @@ PARAMETERS = (
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
     """Refuse a task or an attention that is none, and ridges that are missing or one too many."""
-    attention(asked, files, problem(asked, files))
     given = bool(asked["r_k"]), bool(asked["r_v"])
     if given != ((False, False) if asked["tuned"] == "true" else (True, True)):
         raise ValueError("r_k, r_v: expected both, or tuned = true without them")
+    attention(asked, files, problem(asked, files))
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
@@ -39,6 +38,11 @@ def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> di
 
     The scramblings come from the parameter ``seed`` and are the same at every point, so that curves are smooth.
     """
+    from mpmath import mpf
+
+    from symslr.evaluation.finite_sample import finite_sample, tuned_finite_sample
+    from symslr.expression.value import Kind, Value
+
     check(asked, files)
     found = problem(asked, files)
     chosen, values, alpha = attention(asked, files, found), values_with_shift(asked, found), real(asked["alpha"])

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import numpy as np
-from mpmath import mpf
-
-from symslr.evaluation import Value
-from symslr.expression.value import Kind
-from symslr.simulate.erm import sample_training_set
-from symslr.simulate.message_passing import message_passing
-from symslr.simulate.position_levels import position_levels
 from symslr.study.parameter import Parameter, count, number, positive
 from symslr.study.points.asked import TASK, problem, real
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
 
 PARAMETERS = (
     *TASK,
@@ -27,14 +23,23 @@ PARAMETERS = (
 
 def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
     """Refuse weights without levels, and fewer than two training sets, which have no spread."""
-    found = problem(asked, files)
-    position_levels(found.task.law, found.values)
     if int(asked["replicates"]) < 2:
         raise ValueError(f"replicates: found {asked['replicates']}; expected at least 2 for a standard error")
+    from symslr.simulate.position_levels import position_levels
+
+    found = problem(asked, files)
+    position_levels(found.task.law, found.values)
 
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """Overlaps q_k = k.k*/D and q_v = v.v*/D at the end, with standard errors over training sets."""
+    import numpy as np
+    from mpmath import mpf
+
+    from symslr.expression.value import Kind, Value
+    from symslr.simulate.erm import sample_training_set
+    from symslr.simulate.message_passing import message_passing
+
     check(asked, files)
     found = problem(asked, files)
     dimension, size = int(asked["dimension"]), round(real(asked["alpha"]) * int(asked["dimension"]))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from symslr.evaluation import Value
-from symslr.evaluation.minima.asked import risk_as_asked
-from symslr.model.text import parse_number
 from symslr.study.parameter import Parameter, count, number
 from symslr.study.points.asked import ATTENTION, TASK, attention, problem
+
+if TYPE_CHECKING:
+    from symslr.expression.value import Value
 
 PARAMETERS = (*TASK, *ATTENTION, Parameter("scale", number, ""), Parameter("digits", count, ""))
 """scale: of the key, the best one where it is unset; digits: where they are unset, those that ``symslr risk`` gives."""
@@ -21,6 +22,9 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """{"risk": least over the value vector}, and over the scale of the key unless it is given: then {"a": the best scale} too."""
+    from symslr.evaluation.minima.asked import risk_as_asked
+    from symslr.model.text import parse_number
+
     found = problem(asked, files)
     scale = parse_number(asked["scale"], what="scale") if asked["scale"] else None
     digits = int(asked["digits"]) if asked["digits"] else None

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from sympy import Expr
-
-from symslr.evaluation import Value
-from symslr.evaluation.separation import separation_report
-from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL, Separation
-from symslr.model.separation import separation as construction
-from symslr.model.symbols import x
-from symslr.model.text import parse_expression, parse_number
 from symslr.study.parameter import Parameter, Raw, count, kernel, number
 from symslr.study.points.asked import DIGITS
+
+if TYPE_CHECKING:
+    from sympy import Expr
+
+    from symslr.expression.value import Value
+    from symslr.model.separation import Separation
 
 _SIZES = ("n", "d", "t", "m")
 _MARKS = ("a0", "a1", "b", "c")
@@ -35,11 +34,18 @@ PARAMETERS = (
 
 
 def _construction(asked: Mapping[str, str]) -> Separation:
+    from symslr.model.separation import separation as construction
+    from symslr.model.text import parse_number
+
     sizes = {name: int(asked[name]) for name in _SIZES}
     return construction(**sizes, **{name: parse_number(asked[name], what=name) for name in (*_MARKS, "margin", "beta")})
 
 
 def _expression(text: str, what: str) -> Expr:
+    from symslr.model.separation import LINEAR_KERNEL, SOFTMAX_KERNEL
+    from symslr.model.symbols import x
+    from symslr.model.text import parse_expression
+
     named = {"exp": SOFTMAX_KERNEL, "linear": LINEAR_KERNEL}
     return named[text] if text in named else parse_expression(text, {"x": x}, what=what)
 
@@ -51,6 +57,8 @@ def check(asked: Mapping[str, str], files: Mapping[str, str]) -> None:
 
 def compute(asked: Mapping[str, str], files: Mapping[str, str], seed: int) -> dict[str, Value]:
     """P(separates) for one marked row and for all, 1 - P for one, and P(the rival separates instead)."""
+    from symslr.evaluation.separation import separation_report
+
     chosen, rival = (_expression(asked[name], name) for name in ("kernel", "rival"))
     found = separation_report(_construction(asked), chosen, rival, int(asked["digits"]))
     return {

@@ -1,4 +1,4 @@
-"""What softmax tells apart and linear attention does not (arXiv 2310.11685)."""
+"""Data sets that softmax attention separates and linear attention does not (arXiv 2310.11685)."""
 
 from symslr.theory.separation.definition import Column as Column
 from symslr.theory.separation.definition import Row as Row

@@ -69,7 +69,7 @@ def factors_derivation() -> Derivation:
     score = ProductScore.of(i, j)
     chain = Derivation(
         score,
-        title="The two factors of the construction",
+        title="Attention scores of the construction from its Kronecker factors",
         name="separation-factors",
         symbol=latex(score),
         ranges={**SMALL_LAYOUTS, i: [1, 3, 5], j: [1, 9, 6]},

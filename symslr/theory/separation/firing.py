@@ -1,4 +1,4 @@
-"""What a neuron sees of a row, and when it fires: from the average over all sign vectors to a few signs and one binomial."""
+"""The preactivation of a neuron at one row, and the probability that it fires: few signs and one binomial variable."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def preactivation_derivation(kernel: Expr) -> Derivation:
     """
     chain = Derivation(
         preactivation(i, kernel),
-        title=f"{kernel_name(kernel)}: what a neuron sees of a row",
+        title=f"{kernel_name(kernel)}: preactivation of a neuron at one row",
         name=f"separation-preactivation-{kernel_name(kernel).split()[0]}".lower(),
         symbol=r"\langle (fA)_i,w\rangle",
         ranges={**SMALL, **MARKS, omega: [5, 9, 19]},
@@ -79,7 +79,7 @@ def firing_derivation(kernel: Expr) -> Derivation:
     fires = Indicator(Gt(network(kernel, SELF), 0))
     chain = Derivation(
         over_signs(fires, m),
-        title=f"{kernel_name(kernel)}: probability that a network with random signs is positive on a data set",
+        title=f"{kernel_name(kernel)}: probability that a network of random signs has a positive output on one data matrix",
         name=f"separation-firing-{kernel_name(kernel).split()[0]}".lower(),
         symbol=r"\mathbb{P}(F>0)",
         ranges={**SMALL, **MARKS, m: [1, 2, 1]},

@@ -1,4 +1,4 @@
-"""The bound of the paper's kind: Chernoff's bound on a sum of signs, with cosh(x) <= exp(x^2/2), at its best parameter.
+"""Hoeffding's bound on a sum of signs by Chernoff's, with cosh(x) <= exp(x^2/2), at the best parameter.
 
 The sum of the N = n/t - 1 other signs enters what a neuron sees as b nu sum w.
 """

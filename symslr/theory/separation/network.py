@@ -1,4 +1,4 @@
-"""From one neuron to m independent ones: the probability that a network separates the data sets."""
+"""The probability that a network of m independent neurons separates the data sets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def network_derivation() -> Derivation:
     start = over_signs(separation_event(SOFTMAX_KERNEL, LINEAR_KERNEL, D0, D1), m)
     chain = Derivation(
         start,
-        title="Separation by m independent neurons",
+        title="Probability of separation by $m$ independent random neurons",
         name="separation-network",
         symbol=r"\mathbb{P}(\text{separation})",
         ranges={**LAYOUTS, **RANGES},
@@ -71,7 +71,7 @@ def idle_derivation(useful: bool = False) -> Derivation:
     """1 - P(bad) of one neuron, or 1 - P(bad or useful), as a finite binomial sum."""
     chain = Derivation(
         idle_probabilities()[int(useful)],
-        title="A neuron that fires nowhere" if useful else "A neuron that does not fire where it must not",
+        title=f"Probability that a random neuron fires {'on no input' if useful else 'on no input whose output must be zero'}",
         name="separation-idle" if useful else "separation-not-bad",
         symbol=r"1-\mathbb{P}(\text{bad or useful})" if useful else r"1-\mathbb{P}(\text{bad})",
         ranges={n: [6, 6, 8], t: [2, 3, 2], j3: [2, 1, 4], **RANGES},

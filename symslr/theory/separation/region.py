@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sympy import And, Expr, Symbol, expand, log
+from sympy import And, Expr, Symbol, expand, latex, log
 from sympy.core.relational import Relational
 
 from symslr.algebra.cite import Cite
@@ -41,7 +41,7 @@ def exponent_derivation(row: Row, column: Column, kernel: Expr = SOFTMAX_KERNEL,
     chain = Derivation(
         log((1 - share) / share) / log(n),
         name=name,
-        title=f"Growth of the odds against what {ROWS[row]} gives to {COLUMNS[column]}, kernel {kernel}",
+        title=f"Growth exponent of the odds against attention of {ROWS[row]} to {COLUMNS[row, column]}, kernel ${latex(kernel)}$",
         symbol=rf"\frac{{1}}{{\log n}}\log\frac{{1-{NAMES[row, column]}}}{{{NAMES[row, column]}}}",
         ranges=RANGES,
         sources=("deng2023, section 4",),

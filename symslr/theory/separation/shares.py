@@ -1,4 +1,4 @@
-"""What each kind of row puts out, derived from the matrices for any kernel."""
+"""The attention of each kind of row to each kind of column, derived from the matrices for any kernel."""
 
 from __future__ import annotations
 
@@ -34,10 +34,14 @@ NAMES = {
 }
 ROWS = {
     Row.MARKED: "the marked row",
-    Row.SIBLING: "another row of its class",
+    Row.SIBLING: "an unmarked row of the marked class",
     Row.STRANGER: "a row of another class",
 }
-COLUMNS = {Column.MARK: "the marked row", Column.OWN: "its own class", Column.OTHER: "one other class"}
+COLUMNS = {
+    **{(row, Column.MARK): "itself" if row is Row.MARKED else "the marked row" for row in Row},
+    **{(row, Column.OWN): "its own class" for row in Row},
+    **{(row, Column.OTHER): "one other class" for row in Row},
+}
 SMALL_LAYOUTS: Mapping[Expr, object] = {n: [12, 24, 12], t: [2, 3, 4], j3: [1, 2]}
 """Layouts on which a check can carry out every sum: n/t = 6, 8, 3 classes."""
 
@@ -73,7 +77,7 @@ def share_derivation(row: Row, column: Column, kernel: Expr, *, cross: bool = Fa
     queries = QUERIES if cross else SELF
     chain = Derivation(
         Share.of(row, column, kernel, queries),
-        title=f"{kernel_name(kernel)}: what {ROWS[row]} gives to {COLUMNS[column]}" + (" (cross)" if cross else ""),
+        title=f"{kernel_name(kernel)}: attention of {ROWS[row]} to {COLUMNS[row, column]}{', cross-attention' if cross else ''}",
         name=name or _name(row, column, kernel, cross),
         symbol=NAMES[row, column],
         ranges=SMALL_LAYOUTS,

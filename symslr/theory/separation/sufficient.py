@@ -35,7 +35,7 @@ def failure_derivation() -> Derivation:
     network = network_derivation()
     chain = Derivation(
         1 - network.start,
-        title="Separation fails rarely: union bound over m neurons",
+        title="Probability that separation fails: union bound over $m$ neurons",
         name="separation-failure",
         symbol=r"1-\mathbb{P}(\text{separation})",
         ranges={**LAYOUTS, **RANGES},
@@ -51,7 +51,7 @@ def classes_derivation() -> Derivation:
     push = b / others * Sum(Sign(omega, k), (k, 1, others))
     chain = Derivation(
         m * SignExpectation(Indicator(Gt(push, margin)), omega, others),
-        title="Classes that keep m neurons silent",
+        title="Probability that any of $m$ neurons fires: Hoeffding's bound in the number of classes",
         name="separation-classes",
         symbol=r"m\,\mathbb{P}\bigl(\tfrac bN\textstyle\sum_k w_k>\kappa\bigr)",
         ranges={others: [3, 4, 5, 2], b: (0.5, 1.0), margin: (0.1, 0.9), m: [1, 2, 5, 24]},

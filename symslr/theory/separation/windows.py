@@ -1,4 +1,4 @@
-"""Degrees r for which the kernel x**r separates: high enough to find the mark, low enough to leave classes alone.
+"""Degrees r for which the kernel x**r separates: high enough to find the mark, low enough not to concentrate on classes.
 
 Both ends are solved from the derived shares, which depend on r through (1 + b^2/c^2)^r and (1 + (a^2 + b^2)/c^2)^r.
 They grow like log n, the first at fixed parameters, the second at fixed t.

@@ -1,4 +1,4 @@
-"""Leave positive terms out of a denominator: a/(b + r) = a/b up to (a/b)(r/b)^theta."""
+"""Drop positive terms from a denominator: a/(b + r) = a/b up to (a/b)(r/b)^theta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take a limit that was written down unevaluated."""
+"""Evaluate a limit that stands unevaluated in a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments by differentiating a transform that is known."""
+"""Moments as derivatives of a known transform."""
 
 from __future__ import annotations
 

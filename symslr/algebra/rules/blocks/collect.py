@@ -1,4 +1,4 @@
-"""Like terms of a quotient put together."""
+"""Combine like terms of a quotient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integer places: which are equal, which lie in a range, and what had to be assumed to say so."""
+"""Comparisons of integer indices: which are equal, which lie in a range, and the conditions assumed for that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Powers of the length n: from exponentials of log n, divided through, and the largest of them taken out."""
+"""Powers of the length n: made from exponentials of log n, cancelled in quotients, and the largest factored out."""
 
 from __future__ import annotations
 

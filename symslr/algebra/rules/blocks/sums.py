@@ -1,4 +1,4 @@
-"""Finite sums: the order of two, and what does not depend on the index."""
+"""Finite sums: exchange the order of two, and take out factors that do not depend on the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values put in: a formula at a place, once its slopes have been taken."""
+"""Substitute values into a formula after its derivatives have been taken."""
 
 from __future__ import annotations
 

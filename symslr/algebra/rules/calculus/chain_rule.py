@@ -1,4 +1,4 @@
-"""The chain rule in several variables: a slope along a curve is made of slopes in the coordinates."""
+"""The chain rule in several variables: a derivative along a curve from the partial derivatives."""
 
 from __future__ import annotations
 

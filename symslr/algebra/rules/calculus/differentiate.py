@@ -1,4 +1,4 @@
-"""Derivatives carried out: of explicit formulas in full, of names and means as far as the chain rule goes."""
+"""Derivatives evaluated: explicit formulas completely, named functions and expectations by the chain rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factors that all terms of a sum over tokens share, and quotients that are logistic functions."""
+"""Factors common to all terms of a sum over tokens, and quotients that are logistic functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens that are relevant by themselves are independent, keys included: a mean of a sum over them is one of one token."""
+"""Tokens that are relevant independently are independent with their keys: the mean of a sum is a sum of one-token means."""
 
 from __future__ import annotations
 

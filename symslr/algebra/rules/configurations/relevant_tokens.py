@@ -1,4 +1,4 @@
-"""Means over which tokens are relevant: one of them, each by its own coin, or a given number."""
+"""Means over the set of relevant tokens: exactly one, each independently, or a given number."""
 
 from __future__ import annotations
 

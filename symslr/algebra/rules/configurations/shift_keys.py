@@ -1,4 +1,4 @@
-"""Gaussian keys: what is shifted, scaled, or has a part in common that nothing sees."""
+"""Gaussian keys: shift them, scale them, or drop a common part on which nothing depends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean of an odd function under a symmetric law is 0, exactly: no quadrature has to find that out."""
+"""The mean of an odd function under a symmetric law is exactly 0, with no quadrature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exponential leaves a minimum; a half sum of exponentials is a hyperbolic cosine."""
+"""A minimum of exponentials is the exponential of the minimum; half a sum of exponentials is a hyperbolic cosine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The share of one token in a sum of positive ones: small odds have small powers, and a large sum leaves a small share."""
+"""Bounds on the share of one token in a sum of positive terms, by powers of its odds or by the size of the sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the hidden position is drawn given the tokens, what is symmetric in the tokens does not feel the weight."""
+"""Where the position is drawn given the tokens, means of functions symmetric in the tokens do not depend on the weight."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds at a minimiser, term by term."""
+"""Identities that hold at a minimiser, term by term."""
 
 from __future__ import annotations
 

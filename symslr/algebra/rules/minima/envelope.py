@@ -1,4 +1,4 @@
-"""The envelope theorem: how a minimum moves with a parameter."""
+"""The envelope theorem: the derivative of a minimum with respect to a parameter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A quadratic distance and a function of one linear statistic: minimise first at a given value of the statistic."""
+"""Minimise a quadratic distance plus a function of one linear statistic, first at a fixed value of that statistic."""
 
 from __future__ import annotations
 

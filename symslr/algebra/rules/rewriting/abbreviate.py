@@ -1,4 +1,4 @@
-"""Write a formula with a name for a part of it."""
+"""Replace a part of a formula by a name."""
 
 from __future__ import annotations
 

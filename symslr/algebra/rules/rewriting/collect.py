@@ -1,4 +1,4 @@
-"""Terms with the same expectation put together, their coefficients in lowest terms."""
+"""Collect terms with the same expectation, with coefficients in lowest terms."""
 
 from __future__ import annotations
 

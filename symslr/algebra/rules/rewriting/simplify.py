@@ -1,4 +1,4 @@
-"""Identities of algebra that leave every value as it is."""
+"""Algebraic identities that change no value."""
 
 from __future__ import annotations
 

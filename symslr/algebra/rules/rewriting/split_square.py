@@ -1,4 +1,4 @@
-"""A squared distance, through a third point."""
+"""Expand a squared distance around a third point."""
 
 from __future__ import annotations
 

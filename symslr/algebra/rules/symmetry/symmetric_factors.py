@@ -1,4 +1,4 @@
-"""Normal form of sums over tokens: what is symmetric in the tokens leaves the sum."""
+"""Normal form of sums over tokens: factors symmetric in the tokens are taken out of the sum."""
 
 from __future__ import annotations
 
